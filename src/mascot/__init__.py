@@ -1,0 +1,68 @@
+"""MASCOT: steer what a search result is made of.
+
+>>> import mascot as mc
+>>> hits = mc.Candidates(scores=[0.9, 0.8, 0.5], columns={"city": ["Rome", "Rome", "Oslo"]})
+>>> mc.rerank(hits, [mc.spread(mc.Category("city"))], k=2, method=mc.Mascot(protect=1)).ids
+[0, 2]
+"""
+
+from mascot.attributes import (
+    Attribute,
+    Category,
+    Clusters,
+    Cycle,
+    Date,
+    DayOfYear,
+    HourOfDay,
+    Number,
+    Place,
+    Weekday,
+)
+from mascot.candidates import Batch, Candidates
+from mascot.corpus import Rankings
+from mascot.described import from_dict
+from mascot.errors import InputError, MascotError, MissingExtra, OptionError
+from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
+from mascot.probe import probe
+from mascot.ranking import Explanation, Ranking, Reason
+from mascot.rerank import Reranker, rerank, rerank_many
+from mascot.wishes import Wish, focus, spread
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Attribute",
+    "Batch",
+    "Candidates",
+    "Category",
+    "Clustering",
+    "Clusters",
+    "Cycle",
+    "Date",
+    "DayOfYear",
+    "Explanation",
+    "HourOfDay",
+    "InputError",
+    "KDpp",
+    "Mascot",
+    "MascotError",
+    "MissingExtra",
+    "Mmr",
+    "MsDpp",
+    "Number",
+    "OptionError",
+    "Place",
+    "Ranking",
+    "Rankings",
+    "Reason",
+    "Relevance",
+    "Reranker",
+    "Weekday",
+    "Wish",
+    "focus",
+    "from_dict",
+    "probe",
+    "rerank",
+    "rerank_many",
+    "spread",
+]

@@ -1,0 +1,72 @@
+"""What an attribute is, and what all of ours share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.errors import InputError, require
+from mascot.memberships import Floats, Membership, Sparse
+
+Columns = Mapping[str, NDArray[Any]]
+Missing = Literal["last", "neutral", "drop"]
+
+
+class Attribute(Protocol):
+    """All a user's own attribute needs."""
+
+    @property
+    def name(self) -> str: ...
+
+    def membership(self, columns: Columns, vectors: Floats | None) -> Any:
+        """A `Membership`, an N x bins array, or a SciPy sparse matrix; values in 0..1."""
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        """An N x d array of points whose distances mean something; a missing value is a row of zeros."""
+
+
+def missing_rule(attribute: Attribute) -> Missing:
+    """What a candidate without a value gets: the last place, a neutral one, or none."""
+    rule: Missing = getattr(attribute, "missing", "last")
+    return rule
+
+
+def check_missing(owner: str, rule: str) -> None:
+    require(rule in ("last", "neutral", "drop"), f"{owner}.missing", "must be 'last', 'neutral' or 'drop'", rule)
+
+
+def check_sigma(owner: str, sigma: float | None) -> None:
+    require(sigma is None or (np.isfinite(sigma) and sigma > 0), owner, "must be > 0", sigma)
+
+
+def as_membership(given: Any, owner: str, rows: int) -> Membership:
+    """A user's membership, checked: N rows, values finite and in 0..1."""
+    if hasattr(given, "resolve") and hasattr(given, "sparse"):
+        member: Membership = given
+        if member.rows != rows:
+            raise InputError(f"{owner}.membership must have {rows} rows, got {member.rows}")
+        return member
+    if hasattr(given, "tocsr"):
+        matrix = given.tocsr()
+        matrix.sum_duplicates()
+        shape = matrix.shape
+        indptr, indices, values = (np.asarray(part) for part in (matrix.indptr, matrix.indices, matrix.data))
+    else:
+        array = np.asarray(given, dtype=np.float64)
+        if array.ndim != 2:
+            raise InputError(f"{owner}.membership must be an array of two dimensions, got {array.ndim}")
+        shape = array.shape
+        row, indices = np.nonzero(array)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=shape[0]))])
+        values = array[row, indices]
+    if shape[0] != rows:
+        raise InputError(f"{owner}.membership must have {rows} rows, got {shape[0]}")
+    values = values.astype(np.float64)
+    wrong = ~((values >= 0) & (values <= 1))  # NaN is wrong too
+    if wrong.any():
+        raise InputError(f"{owner}.membership must lie in 0..1, got {values[wrong][0]}")
+    indptr = indptr.astype(np.int64)
+    return Sparse(indptr, indices.astype(np.int64), values, int(shape[1]), np.diff(indptr) == 0)

@@ -1,0 +1,61 @@
+"""Labels: photographer, camera, city, tags. One per candidate or several."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mascot.attributes.attribute import Columns, Missing, check_missing
+from mascot.attributes.columns import column_of, is_missing
+from mascot.errors import InputError
+from mascot.memberships import Floats, Ints, Sparse
+from mascot.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Category(Value):
+    """One whole bin per label. A candidate has one label, or a list, set or tuple of them.
+
+    Labels are any hashable values. None, NaN, empty text and an empty list are missing values.
+    """
+
+    column: str
+    missing: Missing = "last"
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        check_missing("Category", self.missing)
+        object.__setattr__(self, "name", self.name or self.column)
+
+    def membership(self, columns: Columns, vectors: Floats | None) -> Sparse:
+        column = column_of(columns, self.column, "Category")
+        codes: dict[Hashable, int] = {}
+        flat: list[int] = []
+        indptr = np.zeros(len(column) + 1, np.int64)
+        for row, value in enumerate(column.tolist() if column.dtype.kind != "O" else column):
+            try:
+                codes_here = sorted({codes.setdefault(label, len(codes)) for label in labels_of(value)})
+            except TypeError:
+                raise InputError(f"Category column {self.column!r} must hold hashable labels, got {value!r}") from None
+            flat.extend(codes_here)
+            indptr[row + 1] = len(flat)
+        indices: Ints = np.array(flat, dtype=np.int64)
+        names = [str(label) for label in codes]
+        return Sparse(indptr, indices, np.ones(len(flat)), max(len(codes), 1), np.diff(indptr) == 0, names.__getitem__)
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        matrix = self.membership(columns, vectors).dense()
+        return matrix / np.maximum(np.sqrt(matrix.sum(axis=1, keepdims=True)), 1.0)
+
+    def point(self, value: Any) -> dict[str, Any]:
+        return {self.column: value}
+
+
+def labels_of(value: Any) -> Iterable[Hashable]:
+    """The labels of one cell."""
+    if isinstance(value, (list, set, frozenset, tuple, np.ndarray)):
+        return [label for label in value if not is_missing(label)]
+    return [] if is_missing(value) else [value]

@@ -1,0 +1,52 @@
+"""Look: groups of similar vectors, found by k-means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mascot.attributes.attribute import Columns, Missing, check_missing
+from mascot.errors import InputError, require
+from mascot.memberships import Floats, Ints, Sparse, one_hot
+from mascot.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters(Value):
+    """One whole bin per k-means cluster of the vectors.
+
+    `Reranker.fit` finds the clusters in the whole corpus; `rerank` finds them among the candidates.
+    A row of NaN is a missing vector.
+    """
+
+    count: int = 10
+    seed: int = 0
+    missing: Missing = "last"
+    name: str = "look"
+
+    def __post_init__(self) -> None:
+        require(self.count >= 1, "Clusters.count", "must be >= 1", self.count)
+        check_missing("Clusters", self.missing)
+
+    @property
+    def local(self) -> bool:
+        """Bins are found anew for each query."""
+        return True
+
+    def _labels(self, vectors: Floats | None) -> Ints:
+        from mascot.kernels.kmeans import kmeans
+
+        if vectors is None:
+            raise InputError("Clusters needs vectors, got none")
+        known = ~np.isnan(vectors).any(axis=1)
+        labels = np.full(len(vectors), -1, np.int64)
+        if known.any():
+            labels[known] = kmeans(vectors[known], self.count, self.seed)[0]
+        return labels
+
+    def membership(self, columns: Columns, vectors: Floats | None) -> Sparse:
+        return one_hot(self._labels(vectors), self.count, lambda bin_: f"look {bin_ + 1}")
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        return self.membership(columns, vectors).dense()

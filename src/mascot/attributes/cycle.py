@@ -1,0 +1,157 @@
+"""What comes round again: hour of day, day of year, weekday, and any cycle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from typing import Any
+
+import numpy as np
+
+from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
+from mascot.attributes.columns import hours, numbers, times
+from mascot.errors import require
+from mascot.memberships import Axis, Floats, Windows
+from mascot.values import Value
+
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def _windows(values: Floats, period: float, bins: int, sigma: float, name: Callable[[int], str]) -> Windows:
+    return Windows((Axis(0.0, period / bins, bins, sigma, period),), (values,), name)
+
+
+def _circle(values: Floats, period: float) -> Floats:
+    """Points on the unit circle; zeros where the value is missing."""
+    angle = values * (2 * math.pi / period)
+    return np.nan_to_num(np.stack([np.sin(angle), np.cos(angle)], axis=1), copy=False)
+
+
+def _check(owner: str, bins: int, sigma: float, missing: str) -> None:
+    require(bins >= 1, f"{owner}.bins", "must be >= 1", bins)
+    check_sigma(f"{owner}.sigma", sigma)
+    check_missing(owner, missing)
+
+
+@dataclass(frozen=True, slots=True)
+class HourOfDay(Value):
+    """Time of day on a 24-hour circle, to the minute. `column` holds times, or plain hours.
+
+    The clock on the wall counts: a time zone in the value is read over. `sigma` is in hours.
+    """
+
+    column: str = "taken"
+    bins: int = 24
+    sigma: float = 1.5
+    missing: Missing = "last"
+    name: str = "hour"
+
+    def __post_init__(self) -> None:
+        _check("HourOfDay", self.bins, self.sigma, self.missing)
+
+    def membership(self, columns: Columns, vectors: Floats | None) -> Windows:
+        values = hours(columns, self.column, "HourOfDay")
+        return _windows(values, 24.0, self.bins, self.sigma, lambda bin_: f"{24 * bin_ / self.bins:g} h")
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        return _circle(hours(columns, self.column, "HourOfDay"), 24.0)
+
+    def point(self, value: Any) -> dict[str, Any]:
+        if isinstance(value, str) and ":" in value and len(value) <= 8:
+            value = time.fromisoformat(value.zfill(5))
+        return {self.column: value}
+
+
+@dataclass(frozen=True, slots=True)
+class DayOfYear(Value):
+    """Time of year on a circle of 366 days. `sigma` is in days; 24 bins are half-months."""
+
+    column: str = "taken"
+    bins: int = 24
+    sigma: float = 15.0
+    missing: Missing = "last"
+    name: str = "season"
+
+    def __post_init__(self) -> None:
+        _check("DayOfYear", self.bins, self.sigma, self.missing)
+
+    def _days(self, columns: Columns) -> Floats:
+        moments = times(columns, self.column, "DayOfYear")
+        days = (moments.astype("datetime64[D]") - moments.astype("datetime64[Y]")).astype("timedelta64[D]")
+        return np.where(np.isnat(moments), np.nan, days.astype(np.float64))
+
+    def membership(self, columns: Columns, vectors: Floats | None) -> Windows:
+        def name(bin_: int) -> str:
+            day = date.fromordinal(date(2000, 1, 1).toordinal() + int(366 * bin_ / self.bins))
+            return f"{day:%d} {day:%b}"
+
+        return _windows(self._days(columns), 366.0, self.bins, self.sigma, name)
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        return _circle(self._days(columns), 366.0)
+
+    def point(self, value: Any) -> dict[str, Any]:
+        return {self.column: value}
+
+
+@dataclass(frozen=True, slots=True)
+class Weekday(Value):
+    """Day of the week, Monday 0 to Sunday 6. `column` holds times. With `sigma` 0.5 days stay nearly apart."""
+
+    column: str = "taken"
+    sigma: float = 0.5
+    missing: Missing = "last"
+    name: str = "weekday"
+
+    def __post_init__(self) -> None:
+        _check("Weekday", 7, self.sigma, self.missing)
+
+    def _days(self, columns: Columns) -> Floats:
+        moments = times(columns, self.column, "Weekday")
+        days = moments.astype("datetime64[D]").astype(np.int64) + 3  # 1970-01-01 was a Thursday
+        return np.where(np.isnat(moments), np.nan, days % 7)
+
+    def membership(self, columns: Columns, vectors: Floats | None) -> Windows:
+        return _windows(self._days(columns), 7.0, 7, self.sigma, _DAYS.__getitem__)
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        return _circle(self._days(columns), 7.0)
+
+    def point(self, value: Any) -> dict[str, Any]:
+        if isinstance(value, str) and value.capitalize() in _DAYS:
+            value = datetime(2024, 1, 1 + _DAYS.index(value.capitalize()))  # 2024 began on a Monday
+        return {self.column: value}
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle(Value):
+    """Numbers that come round after `period`: compass bearings, phases, hues. `sigma` in the column's unit."""
+
+    column: str
+    period: float
+    bins: int = 24
+    sigma: float | None = None
+    missing: Missing = "last"
+    name: str = "cycle"
+
+    def __post_init__(self) -> None:
+        require(self.period > 0, "Cycle.period", "must be > 0", self.period)
+        _check("Cycle", self.bins, self.width, self.missing)
+
+    @property
+    def width(self) -> float:
+        """The width in use: a bin and a half unless given."""
+        return self.period / self.bins * 1.5 if self.sigma is None else self.sigma
+
+    def membership(self, columns: Columns, vectors: Floats | None) -> Windows:
+        values = numbers(columns, self.column, "Cycle") % self.period
+        step = self.period / self.bins
+        return _windows(values, self.period, self.bins, self.width, lambda bin_: f"{step * bin_:g}")
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        return _circle(numbers(columns, self.column, "Cycle"), self.period)
+
+    def point(self, value: Any) -> dict[str, Any]:
+        return {self.column: value}

@@ -1,0 +1,131 @@
+"""Where: on the globe (`Place`), or on the paper's flat grid (`Place.grid`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
+from mascot.attributes.columns import numbers
+from mascot.errors import InputError, require
+from mascot.memberships import Axis, Floats, Sphere, Windows, place_name
+from mascot.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Place(Value):
+    """Points on the globe: great-circle distance, no edge at the antimeridian, none at the poles.
+
+    Parameters
+    ----------
+    lat, lon
+        Columns in degrees. Any longitude is taken modulo 360.
+    sigma_km
+        Width of a bin's bump in kilometres: two photographs this far apart count as two places more
+        than as one. Unless given, an eighth of the candidates' root-mean-square distance, so that one
+        city and the whole world both work; never below 50 m.
+    missing
+        What a candidate without a place gets: ``"last"``, ``"neutral"`` or ``"drop"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Place().membership({"lat": np.array([0.0, 0.0]), "lon": np.array([179.9, -179.9])}, None).rows
+    2
+    """
+
+    lat: str = "lat"
+    lon: str = "lon"
+    sigma_km: float | None = None
+    missing: Missing = "last"
+    name: str = "place"
+
+    def __post_init__(self) -> None:
+        check_sigma("Place.sigma_km", self.sigma_km)
+        check_missing("Place", self.missing)
+
+    @staticmethod
+    def grid(lat: str = "lat", lon: str = "lon", cells: int = 20, sigma: float = 15.0, **rest: Any) -> Grid:
+        """The paper's planar grid: `cells` x `cells` centres over the world, width in degrees, no wrap."""
+        return Grid(lat, lon, cells, sigma, **rest)
+
+    def membership(self, columns: Columns, vectors: Floats | None) -> Sphere:
+        lat, lon = coordinates(columns, self.lat, self.lon, "Place")
+        # Longitude wraps: 179 degrees and -179 degrees are neighbours.
+        return Sphere(np.radians(lat), np.radians((lon + 180) % 360 - 180), self.sigma_km or 0.0)
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        return unit_vectors(*coordinates(columns, self.lat, self.lon, "Place"))
+
+    def point(self, value: Any) -> dict[str, Any]:
+        return _point(value, self.lat, self.lon, "Place")
+
+
+@dataclass(frozen=True, slots=True)
+class Grid(Value):
+    """The paper's geography: a flat grid over latitude and longitude, distances in degrees, no wrap.
+
+    Centres are `cells` evenly spaced values from -90 to 90 and from -180 to 180, ends included;
+    p = exp(-d^2 / (2 sigma^2)), and p below 0.01 is 0. Usually made by `Place.grid`.
+    """
+
+    lat: str = "lat"
+    lon: str = "lon"
+    cells: int = 20
+    sigma: float = 15.0
+    missing: Missing = "last"
+    name: str = "place"
+
+    def __post_init__(self) -> None:
+        require(self.cells >= 2, "Place.grid.cells", "must be >= 2", self.cells)
+        check_sigma("Place.grid.sigma", self.sigma)
+        check_missing("Place.grid", self.missing)
+
+    def membership(self, columns: Columns, vectors: Floats | None) -> Windows:
+        steps = self.cells - 1
+        axes = (
+            Axis(-90.0, 180.0 / steps, self.cells, self.sigma),
+            Axis(-180.0, 360.0 / steps, self.cells, self.sigma),
+        )
+        return Windows(axes, coordinates(columns, self.lat, self.lon, "Place.grid"), self._bin_name())
+
+    def _bin_name(self) -> Callable[[int], str]:
+        cells, step = self.cells, 180.0 / (self.cells - 1)
+        return lambda bin_: place_name(-90 + bin_ // cells * step, -180 + bin_ % cells * 2 * step, step)
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        return unit_vectors(*coordinates(columns, self.lat, self.lon, "Place.grid"))
+
+    def point(self, value: Any) -> dict[str, Any]:
+        return _point(value, self.lat, self.lon, "Place.grid")
+
+
+def coordinates(columns: Columns, lat: str, lon: str, owner: str) -> tuple[Floats, Floats]:
+    """Latitude and longitude in degrees; a place is missing unless both are there."""
+    north, east = numbers(columns, lat, owner), numbers(columns, lon, owner)
+    wrong = np.abs(north) > 90
+    if wrong.any():
+        raise InputError(f"{owner} column {lat!r} must be a latitude in -90..90, got {north[wrong][0]}")
+    missing = np.isnan(north) | np.isnan(east)
+    return np.where(missing, np.nan, north), np.where(missing, np.nan, east)
+
+
+def unit_vectors(lat: Floats, lon: Floats) -> Floats:
+    """Points on the unit sphere; zeros where the place is missing."""
+    north, east = np.radians(lat), np.radians(lon)
+    points = np.stack([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)], axis=1)
+    return np.nan_to_num(points, copy=False)
+
+
+def _point(value: Any, lat: str, lon: str, owner: str) -> dict[str, Any]:
+    try:
+        north, east = (float(part) for part in value)
+    except (TypeError, ValueError):
+        raise InputError(f"{owner}: near must be (latitude, longitude), got {value!r}") from None
+    if not (abs(north) <= 90 and math.isfinite(east)):
+        raise InputError(f"{owner}: near must be a latitude in -90..90 and a longitude, got {value!r}")
+    return {lat: north, lon: east}

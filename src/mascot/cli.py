@@ -1,0 +1,342 @@
+"""The `mascot` command: parses words, prints, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from typing import Annotated, Any, NoReturn
+
+import mascot as mc
+from mascot import example, tables, words
+from mascot.probe import probe as run_probe
+
+_REFUSED = 2  # exit code where the command cannot do what was asked
+
+
+def _refuse(message: str) -> NoReturn:
+    print("mascot: " + " ".join(message.split()), file=sys.stderr)
+    raise SystemExit(_REFUSED)
+
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.progress import track
+
+    from mascot import printing
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] not in ("typer", "rich"):
+        raise
+    _refuse("the mascot command needs: pip install 'mascot[cli]'")
+
+_MANY = 2000  # queries from which the compiled batch is faster in all; below, its start-up costs more than it saves
+_CHUNK = 500  # queries a batch, so that the progress bar moves
+_BAR = 100  # queries from which a progress bar is worth its line
+_DEMO_RESULTS = 10
+
+app = typer.Typer(
+    name="mascot",
+    help="Steer what a search result is made of: spread or focus any attribute, keep the best matches.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+class Order(str, Enum):
+    relevance = "relevance"
+    selection = "selection"
+
+
+class Missing(str, Enum):
+    last = "last"
+    neutral = "neutral"
+    drop = "drop"
+
+
+class InputFormat(str, Enum):
+    jsonl = "jsonl"
+    csv = "csv"
+    parquet = "parquet"
+
+
+class OutputFormat(str, Enum):
+    table = "table"
+    jsonl = "jsonl"
+    json = "json"
+
+
+_Path = Annotated[
+    str | None,
+    typer.Argument(metavar="FILE", help="JSON lines, CSV or Parquet; - or nothing reads standard input."),
+]
+_Spread = Annotated[
+    list[str] | None,
+    typer.Option("--spread", metavar="WISH", help="Results from many of these: place, hour, camera, ... Repeatable."),
+]
+_Focus = Annotated[
+    list[str] | None,
+    typer.Option("--focus", metavar="WISH", help="Results from few of these, or near one: hour=18. Repeatable."),
+]
+_Strength = Annotated[
+    float | None, typer.Option(help="0 is relevance only, 1 is the wishes only; 0.5 unless given.", show_default=False)
+]
+_Protect = Annotated[
+    int | None,
+    typer.Option(help="The first so many by relevance are always kept; 3 unless given.", show_default=False),
+]
+_Keep = Annotated[
+    float | None,
+    typer.Option(help="Find the strength that keeps this share of the best possible relevance, such as 0.95."),
+]
+_Order = Annotated[
+    Order | None,
+    typer.Option(help="Show the chosen by relevance (unless given) or as selected.", show_default=False),
+]
+_Paper = Annotated[bool, typer.Option("--paper", help="Use the published method instead of the guarded one.")]
+_Missing = Annotated[Missing, typer.Option(help="A record without the value comes last, is neutral, or is dropped.")]
+_Score = Annotated[str, typer.Option(metavar="COLUMN", help="Column of scores, higher is better.")]
+_Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of ids; 'id' if there is one.")]
+_Query = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column to group by, a result list each; 'query' if there is one.")
+]
+_Vector = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of vectors, for look; 'vector' if there is one.")
+]
+_InputFormat = Annotated[
+    InputFormat | None, typer.Option(help="By the file's suffix unless given; JSON lines on standard input.")
+]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"mascot {mc.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _mascot(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Steer what a search result is made of: spread or focus any attribute, keep the best matches."""
+
+
+@app.command()
+def rerank(
+    path: _Path = None,
+    k: Annotated[int, typer.Option("-k", help="How many results a query.")] = 20,
+    spread: _Spread = None,
+    focus: _Focus = None,
+    strength: _Strength = None,
+    protect: _Protect = None,
+    keep: _Keep = None,
+    order: _Order = None,
+    paper: _Paper = False,
+    missing: _Missing = Missing.last,
+    score: _Score = "score",
+    id: _Id = None,
+    query: _Query = None,
+    vector: _Vector = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why each result is there.")] = False,
+    input_format: _InputFormat = None,
+    format: Annotated[
+        OutputFormat | None, typer.Option(help="Table on a terminal, JSON lines in a pipe, unless given.")
+    ] = None,
+) -> None:
+    """Re-rank the hits of a search.
+
+    \b
+    mascot rerank hits.jsonl -k 20 --spread place --focus hour=18
+    search sunset | mascot rerank --spread camera --keep 0.95 | head
+
+    \b
+    A WISH is KIND[:COLUMNS][=NEAR][*WEIGHT], NEAR for --focus only:
+      place:lat,lon      place            place=35.7,139.7
+      hour:taken         hour             hour=18:30
+      season:taken       season           season=july
+      weekday:taken      weekday          weekday=saturday
+      date:taken         date             date=2019-05
+      number:altitude                     number:altitude=1200
+      cycle:bearing,360                   cycle:bearing,360=90
+      category:camera    camera           camera=X100
+      look:10            look             (clusters of the vectors)
+
+    JSON lines out are the input records in their new order with rank, was
+    (the rank by relevance alone), relevance (0 to 1) and, with --explain, reason.
+    """
+    found, wishes = _read(path, input_format, spread, focus, missing, score, id, query, vector)
+    method = _method(strength, protect, keep, order, paper)
+    rankings = list(_bar(_ranked(found, wishes, k, method), len(found)))
+    results = list(zip(found, rankings, strict=True))
+    shape = format or (OutputFormat.table if sys.stdout.isatty() else OutputFormat.jsonl)
+    if shape is OutputFormat.json:
+        printing.show_json([printing.query_dict(*pair, explain) for pair in results])
+        return
+    for pair in results:
+        if shape is OutputFormat.table:
+            printing.show(printing.ranking_table(*pair, explain))
+        else:
+            for record in printing.result_records(*pair, explain):
+                printing.show_json(record)
+
+
+@app.command()
+def probe(
+    path: _Path = None,
+    k: Annotated[int, typer.Option("-k", help="How many results to look at.")] = 10,
+    spread: _Spread = None,
+    focus: _Focus = None,
+    strength: _Strength = None,
+    protect: _Protect = None,
+    keep: _Keep = None,
+    order: _Order = None,
+    paper: _Paper = False,
+    missing: _Missing = Missing.last,
+    score: _Score = "score",
+    id: _Id = None,
+    query: _Query = None,
+    vector: _Vector = None,
+    input_format: _InputFormat = None,
+    format: Annotated[OutputFormat, typer.Option(help="A table, or the same as data.")] = OutputFormat.table,
+) -> None:
+    """Say how close the wishes are to collapse.
+
+    Each knob is stepped once past its value, to see what is left of the results:
+    strength by 0.1, widths by a factor of 1.5. A step is steady where 90% of the
+    relevance survives, collapses where less than half does, and drifts between.
+    Wishes and options are those of rerank.
+    """
+    found, wishes = _read(path, input_format, spread, focus, missing, score, id, query, vector)
+    method = _method(strength, protect, keep, order, paper)
+    probes = list(_bar((run_probe(q.candidates, wishes, method, k) for q in found), len(found)))
+    if format is OutputFormat.table:
+        grouped = len(found) > 1
+        printing.show(printing.probe_table([q.name for q in found], probes) if grouped else str(probes[0]))
+        return
+    told = [({} if q.name is None else {"query": q.name}) | p.to_dict() for q, p in zip(found, probes, strict=True)]
+    for part in [told] if format is OutputFormat.json else told:
+        printing.show_json(part)
+
+
+@app.command()
+def demo(
+    records: Annotated[
+        bool, typer.Option("--records", help="Print the example itself, as JSON lines to try rerank on.")
+    ] = False,
+) -> None:
+    """Re-rank a built-in example and show before and after side by side."""
+    if records:
+        for record in example.records():
+            printing.show_json(record)
+        return
+    hits = tables.Query(None, example.records(), example.candidates())
+    plain = hits.records[:_DEMO_RESULTS]
+    printing.show(
+        f'{len(hits.records)} photographs found for "{example.QUERY}". By relevance alone, the first {len(plain)} are',
+        f"{_counted(plain)}, mostly one evening of one trip.",
+    )
+    for typed in (["--spread", "place"], ["--spread", "place", "--focus", "hour=18"]):
+        pairs = list(zip(typed[::2], typed[1::2], strict=True))
+        wishes = [words.spread(text) if option == "--spread" else words.focus(text) for option, text in pairs]
+        ranking = mc.rerank(hits.candidates, wishes, k=_DEMO_RESULTS)
+        told = ranking.explain()
+        shown = [hits.records[int(position)] for position in ranking.positions]
+        left = told.left_out[0]
+        best = sum(mc.rerank(hits.candidates, [], k=_DEMO_RESULTS).relevance)
+        printing.show(
+            "",
+            f"mascot rerank {' '.join(typed)}",
+            printing.side_by_side(plain, hits, ranking),
+            f"{_counted(plain)} -> {_counted(shown)}; {sum(ranking.relevance) / best:.0%} of the relevance kept.",
+            f"Left out: {left.id} (was {left.rank}), {left.because}.",
+        )
+    printing.show(
+        "",
+        "was: the rank by relevance alone. + columns: what each photo earned, or cost, when it was chosen.",
+        "Try your own: mascot demo --records > hits.jsonl",
+        "              mascot rerank hits.jsonl -k 10 --focus camera=X-T3 --explain",
+    )
+
+
+def _counted(records: Sequence[tables.Record]) -> str:
+    cities = len({record["city"] for record in records})
+    hours = len({record["taken"][11:13] for record in records})
+    return f"{cities} {'city' if cities == 1 else 'cities'}, {hours} {'hour' if hours == 1 else 'hours'}"
+
+
+def _read(
+    path: str | None,
+    input_format: InputFormat | None,
+    spread: list[str] | None,
+    focus: list[str] | None,
+    missing: Missing,
+    score: str,
+    id: str | None,
+    query: str | None,
+    vector: str | None,
+) -> tuple[list[tables.Query], list[mc.Wish]]:
+    """The queries of a table, and the wishes in words as wishes about its columns."""
+    wishes = [words.spread(text, missing.value) for text in spread or []]
+    wishes += [words.focus(text, missing.value) for text in focus or []]
+    table = tables.read(path, input_format.value if input_format else None)
+    for wish in wishes:
+        for column in words.columns_of(wish):
+            table.require(column, "a wish names its columns as in place:lat,lon")
+    found = tables.queries(table, score, id, query, vector)
+    if any(isinstance(wish.attribute, mc.Clusters) for wish in wishes) and found[0].candidates.vectors is None:
+        table.require("vector", "name another with --vector")
+    anchored = [
+        words.anchored(wish, (record.get(column) for record in table.records for column in words.columns_of(wish)))
+        for wish in wishes
+    ]
+    return found, anchored
+
+
+def _method(
+    strength: float | None, protect: int | None, keep: float | None, order: Order | None, paper: bool
+) -> mc.Mascot:
+    if paper:
+        if protect is not None or keep is not None or order is not None:
+            raise mc.OptionError("--paper is the method as published: --protect, --keep and --order do not apply")
+        return mc.Mascot.paper(0.5 if strength is None else strength)
+    given: dict[str, Any] = {"strength": strength, "protect": protect, "keep": keep}
+    given["order"] = order.value if order else None
+    return mc.Mascot(**{name: value for name, value in given.items() if value is not None})
+
+
+def _ranked(
+    found: Sequence[tables.Query], wishes: Sequence[mc.Wish], k: int, method: mc.Mascot
+) -> Iterator[mc.Ranking]:
+    if len(found) < _MANY:
+        for query in found:
+            yield mc.rerank(query.candidates, wishes, k, method)
+        return
+    for first in range(0, len(found), _CHUNK):
+        yield from mc.rerank_many([query.candidates for query in found[first : first + _CHUNK]], wishes, k, method)
+
+
+def _bar(items: Iterator[Any], count: int) -> Iterable[Any]:
+    """The items, with a progress bar on standard error where a person waits for many."""
+    if count < _BAR or not sys.stderr.isatty():
+        return items
+    return track(items, "queries", total=count, console=Console(stderr=True), transient=True)
+
+
+def main() -> None:
+    """Run the command."""
+    for stream in (sys.stdout, sys.stderr):
+        # JSON is UTF-8 in every locale; a terminal that cannot show a letter shows a mark instead.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
+    try:
+        app(prog_name="mascot")
+    except mc.MascotError as error:
+        _refuse(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""From plain dictionaries back to attributes, wishes and methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mascot import attributes, methods
+from mascot.errors import OptionError
+from mascot.wishes import Wish
+
+_KINDS: dict[str, Any] = {
+    made.__name__: made
+    for made in (
+        attributes.Category,
+        attributes.Clusters,
+        attributes.Cycle,
+        attributes.Date,
+        attributes.DayOfYear,
+        attributes.Grid,
+        attributes.HourOfDay,
+        attributes.Number,
+        attributes.Place,
+        attributes.Weekday,
+        methods.Clustering,
+        methods.KDpp,
+        methods.Mascot,
+        methods.Mmr,
+        methods.MsDpp,
+        methods.Relevance,
+        Wish,
+    )
+}
+
+
+def from_dict(data: Mapping[str, Any]) -> Any:
+    """The attribute, wish or method that `to_dict` described.
+
+    >>> from mascot.attributes import HourOfDay
+    >>> from_dict(HourOfDay("taken").to_dict()) == HourOfDay("taken")
+    True
+    """
+    kind = data.get("kind")
+    if kind not in _KINDS:
+        raise OptionError(f"kind must be one of {', '.join(sorted(_KINDS))}, got {kind!r}")
+    fields = {name: from_dict(v) if isinstance(v, Mapping) else v for name, v in data.items() if name != "kind"}
+    if isinstance(fields.get("near"), list):
+        fields["near"] = tuple(fields["near"])
+    try:
+        return _KINDS[kind](**fields)
+    except TypeError as error:
+        raise OptionError(f"{kind} cannot be made of {fields!r}: {error}") from None

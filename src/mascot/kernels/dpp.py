@@ -1,0 +1,113 @@
+"""Determinantal point processes: the kernel L of a query, and the greedy set of largest determinant."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_LARGEST_EXPONENT = 200.0  # of a quality; L holds products of two, and Cholesky updates square those
+_ROUNDING = 1e-10  # a marginal variance below this share of the diagonal is a copy's: rounding
+_TIE = 1e-10  # variances this close are a tie: eigenvectors leave equal candidates some 1e-13 apart
+_RELEASED_EPSILON = 1e-10
+
+
+def ensemble(similarity: Floats, scores: Floats, theta: float) -> Floats:
+    """L = diag(alpha) S diag(alpha) with quality alpha_i = exp(theta / (2 (1 - theta)) * r_i), r raw.
+
+    Scores whose quality would overflow (or all vanish) are moved by a constant first: that scales L as
+    a whole, which the exact greedy cannot see.
+
+    Parameters
+    ----------
+    similarity : array of shape [..., N, N]
+    scores : array of shape [..., N]
+    theta : float
+        0 <= theta < 1; towards 1 relevance is all.
+
+    Returns
+    -------
+    array of shape [..., N, N]
+    """
+    exponents = theta / (2.0 * (1.0 - theta)) * scores
+    largest = exponents.max(axis=-1, keepdims=True)
+    exponents = exponents - (largest - np.clip(largest, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+    quality = np.exp(exponents)
+    kernel: Floats = similarity * quality[..., :, None]
+    kernel *= quality[..., None, :]
+    return kernel
+
+
+def greedy_map(kernels: Floats, scores: Floats, k: int, seen: Ints, released: bool = False) -> Ints:
+    """The greedy maximum-a-posteriori set of each DPP, by incremental Cholesky (Chen et al., 2018).
+
+    Every step takes the candidate i with the largest marginal variance d_i^2 = det L[Y+i] / det L[Y];
+    ties go to the lowest position. With c_i the row of i in the Cholesky factor of the chosen set Y,
+    taking j updates
+
+        e_i = (L_ji - c_j . c_i) / d_j,    c_i <- [c_i, e_i],    d_i^2 <- d_i^2 - e_i^2.
+
+    The first step takes the largest diagonal entry, whatever its sign. Once no marginal variance is
+    positive, the highest raw score is taken instead. Seen candidates count as taken before the first
+    step, so a second page continues the first.
+
+    Parameters
+    ----------
+    kernels : array of shape [Q, N, N]
+        One L per query.
+    scores : array of shape [Q, N]
+        Raw scores, for filling up.
+    k : int
+    seen : array of shape [Q, S]
+        Positions taken before, in their order; -1 is no position, so rows may differ in length.
+    released : bool
+        Divide by d_j^2 + 1e-10 in place of d_j, as the published experiments did. Repulsion is then
+        weaker where the entries of L exceed 1, the values are no longer determinants, and the scale
+        of the scores matters.
+
+    Returns
+    -------
+    array of shape [Q, min(k, N)]
+        Positions in the order they were taken; -1 where a query had fewer left.
+    """
+    queries, count, _ = kernels.shape
+    each = np.arange(queries)
+    # The last column of both stands for no position, -1: never worth anything, harmless to take.
+    variance = np.full((queries, count + 1), -np.inf)  # -inf: taken, or no longer positive
+    variance[:, :count] = np.diagonal(kernels, axis1=1, axis2=2)
+    floor = _ROUNDING * np.abs(variance)
+    spare = np.full((queries, count + 1), -np.inf)  # scores of what is left
+    spare[:, :count] = scores
+    before = seen.shape[1]
+    steps = before + min(k, count)
+    factors = np.zeros((queries, steps, count))
+    taken = np.empty((queries, steps), np.int64)
+    for step in range(steps):
+        pick = seen[:, step] if step < before else _pick(variance, spare)
+        taken[:, step] = pick
+        own = variance[each, pick]
+        variance[each, pick] = -np.inf
+        spare[each, pick] = -np.inf
+        if step + 1 < steps and own.max() > 0:
+            own = np.where(own > 0, own, np.inf)  # what has no positive variance updates nothing
+            divisor = own + _RELEASED_EPSILON if released else np.sqrt(own)
+            # Products are summed candidate by candidate: BLAS would give equal candidates unequal sums.
+            explained = (factors[each, :step, pick][:, :, None] * factors[:, :step]).sum(axis=1)
+            update = (kernels[each, pick] - explained) / divisor[:, None]
+            factors[:, step] = update
+            variance[:, :count] -= update * update
+        # From the first one on, which is taken whatever its variance.
+        variance[~(variance > floor) & (pick >= 0)[:, None]] = -np.inf
+    return taken[:, before:]
+
+
+def _pick(variance: Floats, spare: Floats) -> Ints:
+    """The largest variance; failing that the highest score; -1 where nothing is left."""
+    best = variance.max(axis=1)
+    pick = (variance >= (best - _TIE * np.abs(best))[:, None]).argmax(axis=1)
+    if best.min() == -np.inf:
+        by_score = np.where(spare.max(axis=1) == -np.inf, -1, spare.argmax(axis=1))
+        pick = np.where(best == -np.inf, by_score, pick)
+    return np.asarray(pick)

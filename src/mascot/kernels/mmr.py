@@ -1,0 +1,60 @@
+"""Maximal marginal relevance on arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def greedy_mmr(rows: Floats, scores: Floats, strength: float, k: int, seen: Ints) -> Ints:
+    """Take, k times, the largest (1 - strength) * r_i - strength * (largest similarity to those taken).
+
+    Similarities are dot products of rows, min-max scaled to 0..1 over the whole N x N matrix of the
+    query (all 0 where they are all equal). Where nothing was taken before, the highest score is first.
+
+    Parameters
+    ----------
+    rows : array of shape [Q, N, D]
+    scores : array of shape [Q, N]
+        Raw scores.
+    strength : float
+    k : int
+    seen : array of shape [Q, S]
+        Positions taken before; -1 is no position, so rows may differ in length.
+
+    Returns
+    -------
+    array of shape [Q, min(k, N)]
+        Positions in the order they were taken; -1 where a query had fewer left.
+    """
+    queries, count, _ = rows.shape
+    each = np.arange(queries)
+    products = rows @ np.swapaxes(rows, -1, -2)
+    lowest = products.min(axis=(1, 2))[:, None]
+    span = products.max(axis=(1, 2))[:, None] - lowest
+    span = np.where(span > 0, span, np.inf)
+    left = np.ones((queries, count), np.bool_)
+    nearest = np.full((queries, count), -np.inf)  # similarity to the most similar one taken
+    before = seen.shape[1]
+    steps = before + min(k, count)
+    taken = np.empty((queries, steps), np.int64)
+    for step in range(steps):
+        if step < before:
+            pick = seen[:, step]
+        else:
+            redundancy = np.where(np.isfinite(nearest), nearest, 0.0)
+            worth = (1.0 - strength) * scores - strength * redundancy
+            worth = np.where(left.all(axis=1, keepdims=True), scores, worth)
+            pick = np.where(left, worth, -np.inf).argmax(axis=1)
+            pick = np.where(left.any(axis=1), pick, -1)
+        taken[:, step] = pick
+        real = pick >= 0
+        left[each[real], pick[real]] = False
+        if step < steps - 1:
+            # Summed row by row: BLAS would give equal candidates unequal similarities.
+            similarity = ((rows * rows[each, pick][:, None]).sum(axis=2) - lowest) / span
+            nearest = np.where(real[:, None], np.maximum(nearest, similarity), nearest)
+    return taken[:, before:]

@@ -1,0 +1,85 @@
+"""Feature rows to similarities. Leading axes, where there are any, are queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_FEW_COLUMNS = 8  # up to here differences are as fast as a matrix product, and exact
+_CLOSE = 1e-7  # squared distances below this share of the largest squared length are taken again
+_PAIRS_AT_ONCE = 4096
+
+
+def similarities(features: Floats, out: Floats | None = None) -> Floats:
+    """S_ij = 1 / (1 + Euclidean distance of rows i and j), the kernel of every DPP here.
+
+    It is positive semi-definite for any rows, its diagonal is exactly 1, and two equal rows have
+    similarity exactly 1.
+
+    Parameters
+    ----------
+    features : array of shape [..., N, d]
+    out : array of shape [..., N, N], optional
+        Where to write the result.
+
+    Returns
+    -------
+    array of shape [..., N, N]
+    """
+    found = np.empty((*features.shape[:-1], features.shape[-2])) if out is None else out
+    _squared_distances(features, found)
+    np.sqrt(found, out=found)
+    found += 1.0
+    return np.reciprocal(found, out=found)
+
+
+def joined(features: Sequence[Floats], signs: Floats, weights: Floats, vectors: Floats | None) -> Floats:
+    """One row per candidate: [unit image vector, (s_j w_j / sum w) * features of each attribute j].
+
+    With all weights 1 the factors are the published s_j / A.
+
+    Parameters
+    ----------
+    features : A arrays of shape [..., N, d_j]
+    signs, weights : arrays of shape [A]
+    vectors : array of shape [..., N, D], or None where the candidates have no vectors
+
+    Returns
+    -------
+    array of shape [..., N, sum of d_j + D]
+    """
+    blocks = [] if vectors is None else [vectors]
+    if len(weights):
+        factors = signs * weights / weights.sum()
+        blocks += [factor * block for factor, block in zip(factors, features, strict=True)]
+    return np.concatenate(blocks, axis=-1)
+
+
+def _squared_distances(rows: Floats, squared: Floats) -> None:
+    if rows.shape[-1] <= _FEW_COLUMNS:
+        squared[...] = 0.0
+        apart = np.empty_like(squared)
+        for column in np.moveaxis(rows, -1, 0):
+            np.subtract(column[..., :, None], column[..., None, :], out=apart)
+            apart *= apart
+            squared += apart
+        return
+    lengths = (rows * rows).sum(axis=-1)
+    np.matmul(rows, np.swapaxes(rows, -1, -2), out=squared)
+    squared *= -2.0
+    squared += lengths[..., :, None]
+    squared += lengths[..., None, :]
+    each = np.arange(rows.shape[-2])
+    squared[..., each, each] = 0.0
+    # |a|^2 + |b|^2 - 2ab cancels for near-equal rows: a copy would be at distance 1e-8 instead of 0.
+    close = (squared <= _CLOSE * lengths.max()) & (squared != 0.0)
+    if close.any():
+        everywhere = np.argwhere(close)
+        for start in range(0, len(everywhere), _PAIRS_AT_ONCE):
+            pairs = tuple(everywhere[start : start + _PAIRS_AT_ONCE].T)
+            difference = rows[pairs[:-1]] - rows[pairs[:-2] + pairs[-1:]]
+            squared[pairs] = (difference * difference).sum(axis=-1)

@@ -1,0 +1,127 @@
+"""Similarity matrices as tangent vectors: their logarithms add up, and a sign turns one around.
+
+Everything here is symmetric, so both maps are one eigendecomposition: f(V diag(w) V') = V diag(f(w)) V'.
+The logarithms depend on the features alone. To try many strengths or betas on one query, compute
+`tangents` once and call `combine` for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.kernels.similarity import similarities
+
+Floats = NDArray[np.float64]
+
+_RIDGE = 1e-3  # added to the diagonal, so that the logarithm of a singular matrix exists
+_NOTHING = 1e-12  # norms of tangents that cancelled
+_LARGEST_EXPONENT = 100.0  # beyond it the matrix is scaled down, which no arg-max of a DPP can see
+
+
+def tangents(features: Sequence[Floats]) -> Floats:
+    """T_j = logm(S_j + 1e-3 I) of each block of features, S_ij = 1 / (1 + distance).
+
+    Parameters
+    ----------
+    features : A arrays of shape [..., N, d_j]
+        d_j may differ, the rest may not.
+
+    Returns
+    -------
+    array of shape [..., A, N, N]
+    """
+    *queries, count, _ = features[0].shape
+    each = np.arange(count)
+    stacked = np.empty((*queries, len(features), count, count))
+    for j, block in enumerate(features):
+        similarities(block, out=stacked[..., j, :, :])
+    stacked[..., each, each] += _RIDGE
+    values, axes = np.linalg.eigh(stacked)
+    logarithms = np.log(np.where(values > 0, values, 1.0))
+    largest = logarithms.max(axis=-1, keepdims=True)
+    tangent = _gram(axes, largest - logarithms)
+    np.negative(tangent, out=tangent)
+    tangent[..., each, each] += largest
+    return tangent
+
+
+def combine(
+    attributes: Floats,
+    image: Floats | None,
+    scores: Floats,
+    signs: Floats,
+    weights: Floats,
+    beta: float,
+    normalize: str | None = None,
+) -> Floats:
+    """M = expm((1 - beta) * mean_j(s_j T_j) + beta * T_img), the mean weighted by w_j.
+
+    Two scalings even out tangents of different length (norms are Frobenius norms):
+
+    - "tn": with c = ||log r||, every T_j and T_img is scaled to norm c, and so is the mean;
+    - "tn+tvms": every T_j and T_img is scaled to norm 1, and the combined tangent to the norm of the
+      logarithm of `unit_logarithm(scores)`, which is 1 unless every score is 1.
+
+    A tangent of norm 0 has no direction and stays 0.
+
+    Parameters
+    ----------
+    attributes : array of shape [..., A, N, N]
+        One tangent per attribute. A may be 0: the image term is then all there is, whatever beta.
+    image : array of shape [..., N, N], or None
+        None drops the image term, as beta = 0 does.
+    scores : array of shape [..., N]
+        Raw scores r; only a scaling looks at them, and needs them all > 0.
+    signs, weights : arrays of shape [A]
+    beta : float
+        Share of the image term, 0..1.
+    normalize : None, "tn" or "tn+tvms"
+
+    Returns
+    -------
+    array of shape [..., N, N]
+    """
+    if image is None or not len(signs):
+        beta = 0.0 if image is None else 1.0
+    shares = signs * weights / weights.sum() if len(signs) else signs
+    if normalize is not None:
+        shares = shares / _norm(attributes)
+    length = np.asarray(np.linalg.norm(np.log(scores), axis=-1) if normalize == "tn" else 1.0)
+    flat = attributes.reshape(*attributes.shape[:-2], scores.shape[-1] ** 2)
+    combined = (shares[..., None, :] @ flat).reshape(*attributes.shape[:-3], *attributes.shape[-2:])
+    if normalize == "tn":
+        combined *= (length / _norm(combined))[..., None, None]
+    if image is not None:
+        share = beta * length if normalize is None else beta * length / _norm(image)
+        combined *= 1.0 - beta
+        combined += share[..., None, None] * image
+    if normalize == "tn+tvms":
+        combined *= ((scores != 1).any(axis=-1) / _norm(combined))[..., None, None]
+    values, axes = np.linalg.eigh(combined)
+    excess = np.maximum(values[..., -1:] - _LARGEST_EXPONENT, 0.0)
+    return _gram(axes, np.exp(values - excess))
+
+
+def unit_logarithm(scores: Floats) -> Floats:
+    """exp(log r / ||log r||): scores whose logarithm has length 1 (scores that are all 1 stay so)."""
+    logarithms = np.log(scores)
+    length = np.linalg.norm(logarithms, axis=-1, keepdims=True)
+    return np.asarray(np.exp(logarithms / np.where(length > 0, length, 1.0)))
+
+
+def _gram(axes: Floats, values: Floats) -> Floats:
+    """V diag(values) V' for values >= 0, in the memory of V.
+
+    As B B' it is half the work of a product of two matrices, and exactly symmetric.
+    """
+    axes *= np.sqrt(values)[..., None, :]
+    return np.asarray(axes @ np.swapaxes(axes, -1, -2))
+
+
+def _norm(tangents: Floats) -> Floats:
+    """Frobenius norms to divide by: what is 0 but for rounding has none, and 1 leaves it as it is."""
+    found = np.sqrt((tangents * tangents).sum(axis=(-2, -1)))
+    return np.where(found > _NOTHING, found, 1.0)

@@ -1,0 +1,275 @@
+"""Does the knob do what it says, and what does it cost at the top of the list?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mascot.metrics import _checks
+from mascot.metrics._checks import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Displacement:
+    """What became of the queries whose base ranking was right; see :func:`displacement`."""
+
+    displaced: Bools  # [Q], the base's first was right and the shown first is another
+    other_bin: Bools  # [Q], displaced into another primary bin
+
+    @property
+    def share(self) -> float | None:
+        """Share of the displacements that change the primary bin; None where nothing was displaced."""
+        count = int(self.displaced.sum())
+        return int(self.other_bin.sum()) / count if count else None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """One setting of a method, by its index in the arrays that were given."""
+
+    index: int
+    recall: float
+    diversity: float
+
+
+def prs(diversity: ArrayLike) -> float:
+    """PRS, the preference reflection score, as published.
+
+    With v the values scaled to [0, 1] by min-max over the S steps of the strength::
+
+        PRS = sum_{s < S} (v(s+1) - v(s)) / step * step = v(S) - v(1)
+
+    The sum telescopes, so PRS sees the first and the last step and nothing in between except the
+    extremes. Report :func:`kendall_tau` beside it.
+
+    Parameters
+    ----------
+    diversity : array_like of shape [S]
+        Mean over queries of :func:`mascot.metrics.metadata_channel` at each strength, ascending: 0, 0.1,
+        ... 1 in the published runs. On focus it is already ``1 - V``.
+
+    Returns
+    -------
+    float
+        From -1 to 1; 0 where the strength changes nothing.
+
+    Examples
+    --------
+    >>> prs([0.2, 0.4, 0.6])
+    1.0
+    >>> prs([0.2, 0.6, 0.4, 0.5, 0.3, 0.6])  # up and down, and yet perfect
+    1.0
+    """
+    values = _checks.floats("prs diversity", diversity, "[S]")
+    if len(values) < 2:
+        raise ValueError(f"prs diversity must have >= 2 steps, got {len(values)}")
+    extent = values.max() - values.min()
+    return float((values[-1] - values[0]) / extent) if extent > 0 else 0.0
+
+
+def kendall_tau(strength: ArrayLike, diversity: ArrayLike) -> float:
+    """Kendall's tau-b of strength against diversity: is every step a step in the wished direction?
+
+    Over the pairs of steps, ``tau = (concordant - discordant) / sqrt(n_s * n_d)`` with n_s and n_d the
+    pairs that are not tied in strength and in diversity.
+
+    Parameters
+    ----------
+    strength : array_like of shape [S]
+        The settings of the knob, in any order.
+    diversity : array_like of shape [S]
+        As for :func:`prs`: more is better for the wish.
+
+    Returns
+    -------
+    float
+        From -1 (every step the wrong way) to 1 (every step the right way); 0 where either is constant,
+        since a knob that moves nothing reflects nothing.
+
+    Examples
+    --------
+    >>> kendall_tau([0.0, 0.5, 1.0], [0.2, 0.4, 0.6])
+    1.0
+    >>> round(kendall_tau([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.2, 0.6, 0.4, 0.5, 0.3, 0.6]), 4)
+    0.276
+    """
+    settings = _checks.floats("kendall_tau strength", strength, "[S]")
+    values = _checks.floats("kendall_tau diversity", diversity, "[S]")
+    _checks.same_length("kendall_tau", strength=settings, diversity=values)
+    if len(values) < 2:
+        raise ValueError(f"kendall_tau diversity must have >= 2 steps, got {len(values)}")
+    first, second = np.triu_indices(len(values), k=1)
+    moved = np.sign(settings[second] - settings[first])
+    answered = np.sign(values[second] - values[first])
+    untied = float(np.abs(moved).sum()) * float(np.abs(answered).sum())
+    return float((moved * answered).sum() / np.sqrt(untied)) if untied else 0.0
+
+
+def top1_agreement(first: ArrayLike, base_first: ArrayLike) -> Floats:
+    """Is the first result the base retriever's first?
+
+    ``agreement(q) = 1 if first(q) = base_first(q) else 0``
+
+    Parameters
+    ----------
+    first, base_first : array_like of shape [Q]
+        The id, or corpus row, of the first result of each query, after and before re-ranking.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+        0.0 or 1.0 for each query.
+
+    Examples
+    --------
+    >>> top1_agreement(["a", "b", "c"], ["a", "x", "c"])
+    array([1., 0., 1.])
+    """
+    shown, base = np.asarray(first), np.asarray(base_first)
+    _checks.axes("top1_agreement first", shown.shape, "[Q]")
+    _checks.axes("top1_agreement base_first", base.shape, "[Q]")
+    _checks.same_length("top1_agreement", first=shown, base_first=base)
+    return np.where(shown == base, 1.0, 0.0)
+
+
+def primary_bin(membership: ArrayLike) -> Ints:
+    """Primary bin of each item: the arg-max of its membership, the lowest on ties.
+
+    ``b(i) = argmin{u : p(i, u) = max_v p(i, v)}``
+
+    Parameters
+    ----------
+    membership : array_like of shape [N, U]
+        Soft bins, >= 0.
+
+    Returns
+    -------
+    ndarray of int, shape [N]
+        -1 where an item is in no bin at all.
+
+    Examples
+    --------
+    >>> primary_bin([[0.1, 0.9, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
+    array([ 1,  0, -1])
+    """
+    array = _checks.floats("primary_bin membership", membership, "[N, U]")
+    if (array < 0).any():
+        raise ValueError(f"primary_bin membership must be >= 0, got {array.min()}")
+    return np.where(array.any(axis=1), array.argmax(axis=1), -1)
+
+
+def displacement(first: ArrayLike, base_first: ArrayLike, base_right: ArrayLike, bins: ArrayLike) -> Displacement:
+    """Where a right first result was displaced, did the list move to another primary bin?
+
+    ``displaced(q) = base_right(q) and first(q) != base_first(q)``, and
+    ``other_bin(q) = displaced(q) and b(first(q)) != b(base_first(q))``.
+
+    Parameters
+    ----------
+    first, base_first : array_like of int, shape [Q]
+        Corpus row of the first result of each query, after and before re-ranking.
+    base_right : array_like of shape [Q]
+        1 where the base's first is a positive.
+    bins : array_like of int, shape [N]
+        :func:`primary_bin` of every corpus row.
+
+    Returns
+    -------
+    Displacement
+        ``displaced`` and ``other_bin``, [Q] each, and the ``share`` of the second in the first.
+
+    Examples
+    --------
+    >>> moved = displacement([0, 1, 2], [0, 0, 3], [1, 1, 1], bins=[5, 5, 6, 7])
+    >>> moved.displaced, moved.other_bin, moved.share
+    (array([False,  True,  True]), array([False, False,  True]), 0.5)
+    """
+    owner = "displacement"
+    of = _checks.integers(f"{owner} bins", bins, "[N]")
+    shown = _rows(f"{owner} first", first, len(of))
+    base = _rows(f"{owner} base_first", base_first, len(of))
+    right = _checks.flags(f"{owner} base_right", base_right, "[Q]")
+    _checks.same_length(owner, first=shown, base_first=base, base_right=right)
+    displaced = right & (shown != base)
+    return Displacement(displaced, displaced & (of[shown] != of[base]))
+
+
+def fixed_recall_front(recall: ArrayLike, diversity: ArrayLike, floors: ArrayLike) -> tuple[OperatingPoint | None, ...]:
+    """Best diversity at each floor on recall: what a method offers when recall is not for sale.
+
+    ``front(f) = argmax{diversity(i) : recall(i) >= f}``; ties go to the higher recall, then to the first.
+
+    Parameters
+    ----------
+    recall, diversity : array_like of shape [P]
+        One method's operating points.
+    floors : array_like of shape [F]
+        Floors on recall.
+
+    Returns
+    -------
+    tuple of OperatingPoint or None, length F
+        None where no point meets the floor.
+
+    Examples
+    --------
+    >>> fixed_recall_front([0.97, 0.90, 0.49], [0.17, 0.21, 0.32], floors=[0.99, 0.85])
+    (None, OperatingPoint(index=1, recall=0.9, diversity=0.21))
+    """
+    owner = "fixed_recall_front"
+    points = _points(owner, recall, diversity)
+    best_first = sorted(points, key=lambda point: (-point.diversity, -point.recall))
+    return tuple(
+        next((point for point in best_first if point.recall >= floor), None)
+        for floor in _checks.floats(f"{owner} floors", floors, "[F]")
+    )
+
+
+def fixed_diversity_front(
+    recall: ArrayLike, diversity: ArrayLike, floors: ArrayLike
+) -> tuple[OperatingPoint | None, ...]:
+    """Best recall at each floor on diversity: what the wish costs.
+
+    ``front(f) = argmax{recall(i) : diversity(i) >= f}``; ties go to the higher diversity, then to the first.
+
+    Parameters
+    ----------
+    recall, diversity : array_like of shape [P]
+        One method's operating points.
+    floors : array_like of shape [F]
+        Floors on diversity.
+
+    Returns
+    -------
+    tuple of OperatingPoint or None, length F
+        None where no point meets the floor.
+
+    Examples
+    --------
+    >>> fixed_diversity_front([0.97, 0.90, 0.49], [0.17, 0.21, 0.32], floors=[0.2])
+    (OperatingPoint(index=1, recall=0.9, diversity=0.21),)
+    """
+    owner = "fixed_diversity_front"
+    points = _points(owner, recall, diversity)
+    best_first = sorted(points, key=lambda point: (-point.recall, -point.diversity))
+    return tuple(
+        next((point for point in best_first if point.diversity >= floor), None)
+        for floor in _checks.floats(f"{owner} floors", floors, "[F]")
+    )
+
+
+def _points(owner: str, recall: ArrayLike, diversity: ArrayLike) -> list[OperatingPoint]:
+    recalls = _checks.floats(f"{owner} recall", recall, "[P]")
+    diversities = _checks.floats(f"{owner} diversity", diversity, "[P]")
+    _checks.same_length(owner, recall=recalls, diversity=diversities)
+    return [OperatingPoint(index, float(recalls[index]), float(diversities[index])) for index in range(len(recalls))]
+
+
+def _rows(owner: str, values: ArrayLike, corpus: int) -> Ints:
+    rows = _checks.integers(owner, values, "[Q]")
+    outside = (rows < 0) | (rows >= corpus)
+    if outside.any():
+        raise ValueError(f"{owner} must be between 0 and N-1={corpus - 1}, got {rows[outside][0]}")
+    return rows

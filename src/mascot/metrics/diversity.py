@@ -1,0 +1,319 @@
+"""How varied is a result list? One value per query; ``dm`` is the published aggregate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mascot.metrics import _checks
+from mascot.metrics._checks import Floats
+from mascot.metrics.features import similarity_kernel
+from mascot.metrics.means import _harmonic, harmonic_mean
+
+
+def vendi(kernel: ArrayLike, *, order: float = 0.1, ridge: float = 1e-5) -> Floats:
+    """Vendi score: the effective number of different results among the K shown.
+
+    With l_i the eigenvalues of ``S/K + ridge * I``::
+
+        V = exp(log(sum_i l_i^order) / (1 - order))
+        V = exp(-sum_i l_i log l_i)                    order 1
+        V = 1 / max_i l_i                              order inf
+
+    Parameters
+    ----------
+    kernel : array_like of shape [Q, K, K]
+        Similarities with ones on the diagonal; ``similarity_kernel(features)`` for features.
+    order : float, default 0.1
+        From 0 (counts every direction, however rare) to ``math.inf`` (sees only the commonest). The
+        published metrics use 0.1.
+    ridge : float, default 1e-5
+        Added to every eigenvalue. The published metrics use 1e-5; 0 gives the textbook score, where
+        eigenvalues within rounding of 0 count as 0.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+        From 1 to K, up to the ridge.
+
+    Notes
+    -----
+    The ridge is not small for a small order: with the defaults twenty equal results score 8.7 and not 1,
+    because 19 eigenvalues of 1e-5 count as 1e-5^0.1 = 0.32 each. At K = 20 a perfect focus is therefore
+    worth 0.6, not 1, in the metadata channel. The eigenvalues also add up to 1 + K * ridge, so orders
+    close to 1, but not 1 itself, need ``ridge=0``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one_alone_two_equal = np.array([[[1, 0, 0], [0, 1, 1], [0, 1, 1]]])
+    >>> vendi(one_alone_two_equal, order=1, ridge=0).round(4)
+    array([1.8899])
+    >>> vendi(np.ones((1, 20, 20))).round(1)
+    array([8.7])
+    """
+    if not order >= 0:
+        raise ValueError(f"vendi order must be >= 0, got {order}")
+    if not 0 <= ridge < math.inf:
+        raise ValueError(f"vendi ridge must be >= 0 and finite, got {ridge}")
+    array = _kernel("vendi kernel", kernel)
+    shown = array.shape[-1]
+    eigenvalues = np.linalg.eigvalsh(array / shown)
+    if eigenvalues.min() < -1e-6:
+        raise ValueError(f"vendi kernel must be positive semi-definite, got eigenvalue {eigenvalues.min() * shown:.3g}")
+    noise = shown * np.finfo(np.float64).eps
+    return _effective_number(np.where(eigenvalues > noise, eigenvalues, 0.0) + ridge, order)
+
+
+def normalised_vendi(kernel: ArrayLike, *, order: float = 0.1, ridge: float = 1e-5) -> Floats:
+    """Vendi score on a scale from 0 (all equal) to 1 (all different).
+
+    ``(V - 1) / (K - 1)``, held within [0, 1], which the ridge can overstep by about K * ridge.
+
+    Parameters
+    ----------
+    kernel : array_like of shape [Q, K, K]
+        Similarities with ones on the diagonal, K >= 2; ``similarity_kernel(features)`` for features.
+    order, ridge : float
+        As for :func:`vendi`.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+
+    Examples
+    --------
+    >>> from mascot.metrics import place_features
+    >>> places = place_features([[35.7, 35.7, -33.9]], [[139.7, 139.7, 151.2]])
+    >>> normalised_vendi(similarity_kernel(places), order=1, ridge=0).round(4)
+    array([0.352])
+    """
+    score = vendi(kernel, order=order, ridge=ridge)
+    shown = _at_least_two("normalised_vendi", np.shape(kernel)[-1])
+    return np.clip((score - 1.0) / (shown - 1), 0.0, 1.0)
+
+
+def vendi_by_attribute(
+    features: Mapping[str, ArrayLike], *, order: float = 0.1, ridge: float = 1e-5
+) -> dict[str, Floats]:
+    """Normalised Vendi score of each attribute on its own features.
+
+    A diagnostic: the metadata channel of :func:`dm_per_query` comes from the concatenated features and
+    is no mean of these.
+
+    Parameters
+    ----------
+    features : mapping of str to array_like of shape [Q, K, d]
+        The features of each attribute, by its name.
+    order, ridge : float
+        As for :func:`vendi`.
+
+    Returns
+    -------
+    dict of str to ndarray of shape [Q]
+        :func:`normalised_vendi` of each, in the order given.
+
+    Examples
+    --------
+    >>> from mascot.metrics import place_features, time_of_day_features
+    >>> by_name = vendi_by_attribute(
+    ...     {
+    ...         "place": place_features([[48.9, 48.9]], [[2.3, 2.3]]),
+    ...         "hour": time_of_day_features([[60, 780]]),
+    ...     },
+    ...     ridge=0,
+    ... )
+    >>> {name: values.round(3).tolist() for name, values in by_name.items()}
+    {'place': [0.0], 'hour': [0.988]}
+    """
+    return {
+        name: normalised_vendi(similarity_kernel(block), order=order, ridge=ridge) for name, block in features.items()
+    }
+
+
+def ilad(distances: ArrayLike) -> Floats:
+    """ILAD: average distance between two results of one list.
+
+    ``ILAD(q) = sum_{i < j} D(q, i, j) / (K (K - 1) / 2)``
+
+    Parameters
+    ----------
+    distances : array_like of shape [Q, K, K]
+        Symmetric, 0 on the diagonal, K >= 2: ``pairwise_distances(features)``, or one minus a similarity,
+        as recommender papers have it.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+        In the unit of the distances.
+
+    Examples
+    --------
+    >>> from mascot.metrics import pairwise_distances
+    >>> ilad(pairwise_distances([[[0.0], [1.0], [3.0]]]))
+    array([2.])
+    """
+    average: Floats = _pairs("ilad", distances).mean(axis=-1)
+    return average
+
+
+def ilmd(distances: ArrayLike) -> Floats:
+    """ILMD: smallest distance between two results of one list.
+
+    ``ILMD(q) = min_{i < j} D(q, i, j)``
+
+    Parameters
+    ----------
+    distances : array_like of shape [Q, K, K]
+        As for :func:`ilad`.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+        In the unit of the distances; 0 as soon as two results are equal.
+
+    Examples
+    --------
+    >>> from mascot.metrics import pairwise_distances
+    >>> ilmd(pairwise_distances([[[0.0], [1.0], [3.0]]]))
+    array([1.])
+    """
+    smallest: Floats = _pairs("ilmd", distances).min(axis=-1)
+    return smallest
+
+
+def metadata_channel(diversity: ArrayLike, *, focus: bool) -> Floats:
+    """Turn a diversity so that more is better for the wish: itself on spread, one minus it on focus.
+
+    Parameters
+    ----------
+    diversity : array_like of shape [Q]
+        :func:`normalised_vendi` of the metadata features.
+    focus : bool
+        Whether the wish is to focus rather than to spread.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+
+    Examples
+    --------
+    >>> metadata_channel([0.25, 1.0], focus=True)
+    array([0.75, 0.  ])
+    """
+    array = _checks.unit_interval("metadata_channel diversity", diversity, "[Q]")
+    return 1.0 - array if focus else array
+
+
+def dm_per_query(appearance: ArrayLike, metadata: ArrayLike, *, focus: bool) -> Floats:
+    """Harmonic mean of the appearance and the metadata channel of each query.
+
+    ``h(q) = 2 a m / (a + m)`` with ``a`` the appearance value and ``m`` the metadata value, which is
+    replaced by ``1 - m`` on focus. Appearance is never inverted.
+
+    Parameters
+    ----------
+    appearance : array_like of shape [Q]
+        :func:`normalised_vendi` of the results' unit image vectors.
+    metadata : array_like of shape [Q]
+        :func:`normalised_vendi` of the results' concatenated metadata features, not yet inverted.
+    focus : bool
+        Whether the wish is to focus rather than to spread.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> dm_per_query([0.5, 1.0], [0.5, 0.75], focus=True)
+    array([0.5, 0.4])
+    """
+    looks = _checks.unit_interval("dm_per_query appearance", appearance, "[Q]")
+    wished = metadata_channel(metadata, focus=focus)
+    _checks.same_length("dm_per_query", appearance=looks, metadata=wished)
+    return _harmonic(np.stack([looks, wished], axis=-1))
+
+
+def dm(appearance: ArrayLike, metadata: ArrayLike, *, focus: bool) -> float:
+    """DM, the published diversity metric: harmonic mean over queries of :func:`dm_per_query`.
+
+    ``DM = Q / sum_q (1 / h(q))``
+
+    One query at 0 makes the whole 0: this is no mean that can be taken part by part.
+
+    Parameters
+    ----------
+    appearance, metadata : array_like of shape [Q]
+        As for :func:`dm_per_query`.
+    focus : bool
+        Whether the wish is to focus rather than to spread.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> round(dm([0.5, 1.0], [0.5, 0.75], focus=True), 4)
+    0.4444
+    """
+    return harmonic_mean(dm_per_query(appearance, metadata, focus=focus))
+
+
+def _effective_number(eigenvalues: Floats, order: float) -> Floats:
+    """Exponential of the Renyi entropy along the last axis; zeros do not count."""
+    largest = eigenvalues.max(axis=-1)
+    present = eigenvalues > 0
+    if order == math.inf:
+        entropy = -np.log(largest)
+    elif order == 1:
+        logs = np.log(eigenvalues, out=np.zeros_like(eigenvalues), where=present)
+        entropy = -(eigenvalues * logs).sum(axis=-1)
+    else:
+        # Relative to the largest, because l^order underflows for all of them at once in large orders.
+        powers = np.where(present, (eigenvalues / largest[:, None]) ** order, 0.0)
+        entropy = (np.log(powers.sum(axis=-1)) + order * np.log(largest)) / (1.0 - order)
+    number: Floats = np.exp(entropy)
+    return number
+
+
+def _square(owner: str, values: ArrayLike) -> Floats:
+    array = _checks.floats(owner, values, "[Q, K, K]")
+    if array.shape[1] != array.shape[2]:
+        raise ValueError(f"{owner} must be square, got shape {array.shape}")
+    asymmetry = float(np.abs(array - array.transpose(0, 2, 1)).max())
+    if asymmetry > 1e-6 * max(1.0, float(np.abs(array).max())):
+        raise ValueError(f"{owner} must be symmetric, got a difference of {asymmetry:.3g}")
+    return array
+
+
+def _kernel(owner: str, values: ArrayLike) -> Floats:
+    array = _square(owner, values)
+    diagonal = np.einsum("qii->qi", array)
+    off = np.abs(diagonal - 1.0) > 1e-6
+    if off.any():
+        raise ValueError(f"{owner} must have ones on its diagonal, got {diagonal[off][0]:.6g}")
+    return array
+
+
+def _at_least_two(owner: str, shown: int) -> int:
+    if shown < 2:
+        raise ValueError(f"{owner} K must be >= 2, got {shown}")
+    return shown
+
+
+def _pairs(owner: str, distances: ArrayLike) -> Floats:
+    """The distances above the diagonal, [Q, K (K - 1) / 2]."""
+    array = _square(f"{owner} distances", distances)
+    shown = _at_least_two(owner, array.shape[-1])
+    if (array < 0).any():
+        raise ValueError(f"{owner} distances must be >= 0, got {array.min()}")
+    first, second = np.triu_indices(shown, k=1)
+    pairs: Floats = array[:, first, second]
+    return pairs

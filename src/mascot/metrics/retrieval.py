@@ -1,0 +1,242 @@
+"""Did the right things come back, and early enough? One value per query."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mascot.metrics import _checks
+from mascot.metrics._checks import Bools, Floats
+from mascot.metrics.means import _harmonic
+
+
+def recall_at_k(relevant: ArrayLike, k: int) -> Floats:
+    """R@k as image retrieval means it: is *any* positive among the first k?
+
+    ``R@k(q) = 1 if sum_{i <= k} rel(q, i) > 0 else 0``
+
+    The name misleads: this is **Success@k** (hit rate) in TREC terms. TREC's own recall, the share of
+    a query's positives found, is the same number only where each query has exactly one positive.
+
+    Parameters
+    ----------
+    relevant : array_like of shape [Q, K]
+        1 where the result at that rank is a positive, best rank first. Pad short lists with 0.
+    k : int
+        Cutoff, 1 <= k <= K.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+        0.0 or 1.0 for each query.
+
+    Examples
+    --------
+    >>> recall_at_k([[0, 0, 1], [1, 0, 1]], k=2)
+    array([0., 1.])
+    """
+    return np.where(_first_k("recall_at_k", relevant, k).any(axis=1), 1.0, 0.0)
+
+
+def precision_at_k(relevant: ArrayLike, k: int) -> Floats:
+    """P@k: share of the first k results that are positives.
+
+    ``P@k(q) = sum_{i <= k} rel(q, i) / k``
+
+    Parameters
+    ----------
+    relevant : array_like of shape [Q, K]
+        1 where the result at that rank is a positive, best rank first. Pad short lists with 0.
+    k : int
+        Cutoff, 1 <= k <= K.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+
+    Examples
+    --------
+    >>> precision_at_k([[0, 0, 1, 0], [1, 0, 1, 1]], k=4)
+    array([0.25, 0.75])
+    """
+    precision: Floats = _first_k("precision_at_k", relevant, k).mean(axis=1, dtype=np.float64)
+    return precision
+
+
+def average_precision_at_k(relevant: ArrayLike, k: int) -> Floats:
+    """AP@k over the positives *found*; its mean over queries is the published MAP.
+
+    ``AP@k(q) = sum_{i <= k} rel(q, i) * P@i(q) / sum_{i <= k} rel(q, i)``, and 0 if none is found.
+
+    TREC divides by all positives of the query instead, so that missing one costs. Here one positive at
+    rank 1 and nineteen missed is a perfect 1.0: read the number beside :func:`recall_at_k`.
+
+    Parameters
+    ----------
+    relevant : array_like of shape [Q, K]
+        1 where the result at that rank is a positive, best rank first. Pad short lists with 0.
+    k : int
+        Cutoff, 1 <= k <= K.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+
+    Examples
+    --------
+    >>> average_precision_at_k([[0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 0, 0]], k=4)
+    array([0.5, 1. , 0. ])
+    """
+    hits = _first_k("average_precision_at_k", relevant, k)
+    found = hits.cumsum(axis=1, dtype=np.float64)
+    total = np.where(hits, found / np.arange(1, k + 1), 0.0).sum(axis=1)
+    average: Floats = total / np.maximum(found[:, -1], 1.0)
+    return average
+
+
+def reciprocal_rank(relevant: ArrayLike) -> Floats:
+    """RR: one over the rank of the first positive; its mean over queries is MRR.
+
+    ``RR(q) = 1 / min{i : rel(q, i) = 1}``, and 0 if none of the K results is a positive.
+
+    Parameters
+    ----------
+    relevant : array_like of shape [Q, K]
+        1 where the result at that rank is a positive, best rank first. Pad short lists with 0.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+
+    Examples
+    --------
+    >>> reciprocal_rank([[0, 1, 1], [1, 0, 0], [0, 0, 0]])
+    array([0.5, 1. , 0. ])
+    """
+    hits = _checks.flags("reciprocal_rank relevant", relevant, "[Q, K]")
+    return np.where(hits.any(axis=1), 1.0 / (hits.argmax(axis=1) + 1), 0.0)
+
+
+def cluster_recall_at_k(clusters: ArrayLike, total: ArrayLike, k: int) -> Floats:
+    """CR@k: share of a topic's ground-truth clusters seen in the first k (MediaEval Div400, Div150).
+
+    ``CR@k(q) = |{c(q, i) : i <= k, c(q, i) >= 0}| / total(q)``
+
+    Parameters
+    ----------
+    clusters : array_like of int, shape [Q, K]
+        Ground-truth cluster of each result, best rank first; negative where the result has none (it is
+        not relevant, or pads a short list).
+    total : array_like of int, shape [Q]
+        How many clusters the topic has in the ground truth, shown or not.
+    k : int
+        Cutoff, 1 <= k <= K.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+
+    Notes
+    -----
+    With more than k clusters, 1.0 cannot be reached.
+
+    Examples
+    --------
+    >>> cluster_recall_at_k([[3, 3, -1, 7], [0, 1, 2, 3]], total=[4, 4], k=4)
+    array([0.5, 1. ])
+    """
+    owner = "cluster_recall_at_k"
+    labels = _checks.integers(f"{owner} clusters", clusters, "[Q, K]")
+    totals = _checks.integers(f"{owner} total", total, "[Q]")
+    _checks.cutoff(owner, k, labels.shape[1])
+    _checks.same_length(owner, clusters=labels, total=totals)
+    if (totals < 1).any():
+        raise ValueError(f"{owner} total must be >= 1, got {totals.min()}")
+    ordered = np.sort(labels[:, :k], axis=1)
+    new = np.diff(ordered, axis=1, prepend=-1) != 0
+    seen = (new & (ordered >= 0)).sum(axis=1)
+    if (seen > totals).any():
+        raise ValueError(f"{owner} total must be >= the clusters seen, got {totals[seen > totals][0]}")
+    share: Floats = seen / totals
+    return share
+
+
+def f1_at_k(relevant: ArrayLike, clusters: ArrayLike, total: ArrayLike, k: int) -> Floats:
+    """F1@k of MediaEval's diversity task: harmonic mean of P@k and CR@k, query by query.
+
+    ``F1@k(q) = 2 * P@k(q) * CR@k(q) / (P@k(q) + CR@k(q))``, and 0 if both are 0.
+
+    Parameters
+    ----------
+    relevant : array_like of shape [Q, K]
+        As for :func:`precision_at_k`.
+    clusters : array_like of int, shape [Q, K]
+        As for :func:`cluster_recall_at_k`.
+    total : array_like of int, shape [Q]
+        As for :func:`cluster_recall_at_k`.
+    k : int
+        Cutoff, 1 <= k <= K.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+
+    Examples
+    --------
+    >>> f1_at_k([[1, 1, 0, 1]], [[3, 3, -1, 7]], total=[4], k=4)
+    array([0.6])
+    """
+    precision = precision_at_k(relevant, k)
+    recall = cluster_recall_at_k(clusters, total, k)
+    _checks.same_length("f1_at_k", relevant=precision, clusters=recall)
+    return _harmonic(np.stack([precision, recall], axis=-1))
+
+
+def relevance_kept(relevance: ArrayLike, positions: ArrayLike) -> Floats:
+    """Share of the best possible relevance that the chosen results retain.
+
+    ``kept(q) = sum_{i in S} r(q, i) / sum of the |S| largest r(q, .)``
+
+    Parameters
+    ----------
+    relevance : array_like of shape [Q, N]
+        Relevance of all candidates, >= 0 (a ratio of sums means nothing otherwise); usually min-max
+        scaled per query.
+    positions : array_like of int, shape [Q, K]
+        Positions of the chosen candidates, in any order, none twice.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+        From 0 to 1; 1 where the best possible sum is 0, since nothing could be lost.
+
+    Examples
+    --------
+    >>> relevance_kept([[1.0, 0.5, 0.25, 0.0]], [[0, 2]]).round(4)
+    array([0.8333])
+    """
+    owner = "relevance_kept"
+    scores = _checks.floats(f"{owner} relevance", relevance, "[Q, N]")
+    chosen = _checks.integers(f"{owner} positions", positions, "[Q, K]")
+    _checks.same_length(owner, relevance=scores, positions=chosen)
+    if (scores < 0).any():
+        raise ValueError(f"{owner} relevance must be >= 0, got {scores.min()}")
+    candidates = scores.shape[1]
+    outside = (chosen < 0) | (chosen >= candidates)
+    if outside.any():
+        raise ValueError(f"{owner} positions must be between 0 and N-1={candidates - 1}, got {chosen[outside][0]}")
+    ordered = np.sort(chosen, axis=1)
+    twice = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]
+    if twice.size:
+        raise ValueError(f"{owner} positions must not repeat, got {twice[0]} twice")
+    # Both sums run in the same order, so that an untouched ranking keeps exactly 1.
+    kept = np.sort(np.take_along_axis(scores, chosen, axis=1), axis=1).sum(axis=1)
+    best = np.sort(scores, axis=1)[:, candidates - chosen.shape[1] :].sum(axis=1)
+    share: Floats = np.divide(kept, best, out=np.ones_like(kept), where=best > 0)
+    return share
+
+
+def _first_k(owner: str, relevant: ArrayLike, k: int) -> Bools:
+    hits = _checks.flags(f"{owner} relevant", relevant, "[Q, K]")
+    _checks.cutoff(owner, k, hits.shape[1])
+    return hits[:, :k]

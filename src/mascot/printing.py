@@ -1,0 +1,184 @@
+"""What the command shows: tables for people, JSON for the next program."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from mascot.probe import Probe
+from mascot.ranking import Ranking, Reason
+from mascot.tables import Query, Record
+from mascot.values import plain
+from mascot.words import columns_of
+
+_ENDLESS = 10_000  # columns of a pipe: nothing is cut or folded there
+_ID = 32  # letters of an id that a narrow terminal does not fold
+
+
+def show(*parts: Any) -> None:
+    """Print text and Rich tables: as wide as the terminal and in colour there, whole and plain in a pipe."""
+    if sys.stdout.isatty():
+        _console(None).print(*parts, sep="\n")
+        return
+    console = _console(_ENDLESS)
+    with console.capture() as caught:
+        console.print(*parts, sep="\n")
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in caught.get().splitlines()))
+
+
+def _console(width: int | None) -> Console:
+    # Ids and captions are data: brackets and colons in them are no markup.
+    return Console(markup=False, emoji=False, highlight=False, width=width)
+
+
+def show_json(value: Any) -> None:
+    """Print one line of JSON. What JSON has no word for becomes text; infinity and NaN become null."""
+    sys.stdout.write(json.dumps(_clean(value), ensure_ascii=False) + "\n")
+
+
+def _clean(value: Any) -> Any:
+    value = plain(value)
+    if isinstance(value, dict):
+        return {str(name): _clean(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_clean(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def result_records(query: Query, ranking: Ranking, explain: bool) -> list[Record]:
+    """The input records of the results in their new order, with `rank`, `was`, `relevance`, and the reason."""
+    found = []
+    reasons = ranking.explain().results if explain else []
+    for place, position in enumerate(ranking.positions):
+        record = dict(query.records[int(position)])
+        record |= {"rank": place + 1, "was": int(ranking.ranks[place])}
+        record["relevance"] = _rounded(ranking.relevance[place])
+        if explain:
+            record["reason"] = _reason(reasons[place])
+        found.append(record)
+    return found
+
+
+def query_dict(query: Query, ranking: Ranking, explain: bool) -> dict[str, Any]:
+    """One query's results under what was asked for; with `explain`, also the best that were left out."""
+    asked = ranking.to_dict()
+    found: dict[str, Any] = {} if query.name is None else {"query": query.name}
+    found |= {name: asked[name] for name in ("strength", "method", "wishes")}
+    found["results"] = result_records(query, ranking, explain)
+    if explain:
+        left_out = ranking.explain().left_out
+        found["left_out"] = [
+            {**query.records[reason.position], "was": reason.rank, "relevance": _rounded(reason.relevance)}
+            | {"reason": _reason(reason)}
+            for reason in left_out
+        ]
+    return found
+
+
+def _reason(reason: Reason) -> dict[str, Any]:
+    told: dict[str, Any] = {} if reason.step is None else {"step": reason.step}
+    told |= {"gain": _rounded(reason.gain), "parts": {name: _rounded(part) for name, part in reason.parts.items()}}
+    opened = {name: bins for name, bins in reason.opened.items() if bins}
+    return told | ({"opened": opened} if opened else {}) | ({"because": reason.because} if reason.because else {})
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), 6) + 0.0  # no -0.0
+
+
+def ranking_table(query: Query, ranking: Ranking, explain: bool) -> Grid:
+    """Results as a table: rank, rank by relevance alone, id; then relevance and the wishes' columns, or the reasons."""
+    told = ranking.explain()
+    reasons = told.results + (told.left_out if explain else [])
+    columns = list(dict.fromkeys(column for wish in ranking.wishes for column in columns_of(wish)))
+    grid = _grid(None if query.name is None else str(query.name))
+    _add(grid, ["rank", "was"], justify="right")
+    _add(grid, ["id"], overflow="fold", min_width=min(_ID, max((len(str(reason.id)) for reason in reasons), default=0)))
+    if explain:
+        _add(grid, [f"+{name}" for name in ranking.gains], justify="right")
+        _add(grid, ["opened"], overflow="fold")
+    else:
+        _add(grid, ["relevance"], justify="right")
+        _add(grid, columns, overflow="fold", style="cyan")
+    for place, reason in enumerate(reasons, 1):
+        if reason.step is None and place == len(told.results) + 1:
+            grid.add_section()
+        rank = "-" if reason.step is None else str(place)
+        if explain:
+            cells = [f"{part:+.3f}" for part in reason.parts.values()] + [reason.because or _opened(reason)]
+        else:
+            cells = [f"{reason.relevance:.3f}"] + [_cell(query.records[reason.position].get(name)) for name in columns]
+        grid.add_row(rank, str(reason.rank), str(reason.id), *cells, style="dim" if reason.step is None else None)
+    return grid
+
+
+def _opened(reason: Reason) -> str:
+    return "; ".join(f"{name} {', '.join(bins)}" for name, bins in reason.opened.items() if bins)
+
+
+def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
+    """Probes of many queries, a line each: what the worst step left."""
+    grid = _grid()
+    _add(grid, ["query"], overflow="fold")
+    _add(grid, ["kept"], justify="right")
+    _add(grid, ["worst step"])
+    _add(grid, ["survives"], justify="right")
+    _add(grid, ["verdict"])
+    for name, probe in zip(names, probes, strict=True):
+        worst = probe.worst
+        step = f"{worst.knob} {worst.value:.4g} to {worst.stepped:.4g}" if worst else ""
+        survives = f"{worst.survives:.1%}" if worst else ""
+        grid.add_row(_cell(name), f"{probe.kept:.1%}", step, survives, probe.verdict)
+    return grid
+
+
+def side_by_side(plain_records: Sequence[Record], query: Query, ranking: Ranking) -> Grid:
+    """The demo's table: what relevance alone shows, and beside it what the wishes show and why."""
+    told = ranking.explain()
+    parts = list(ranking.gains)
+    grid = _grid()
+    _add(grid, ["#"], justify="right", style="dim")
+    _add(grid, ["before"], style="dim")
+    _add(grid, ["after"], style="cyan")
+    _add(grid, ["photo"])
+    _add(grid, ["was"], justify="right")
+    _add(grid, [f"+{name}" for name in parts], justify="right")
+    for place, (before, reason) in enumerate(zip(plain_records, told.results, strict=True), 1):
+        after = query.records[reason.position]
+        moved = "" if reason.rank == place else "bold"
+        where = Text(_where(after), moved)
+        grid.add_row(
+            str(place),
+            _where(before),
+            where,
+            str(reason.id),
+            str(reason.rank),
+            *(f"{reason.parts[name]:+.2f}" for name in parts),
+        )
+    return grid
+
+
+def _where(record: Record) -> str:
+    return f"{record['taken'][11:16]} {record['city']}"
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(plain(value))
+
+
+def _grid(title: str | None = None) -> Grid:
+    look: dict[str, Any] = {"box": box.SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
+    return Grid(title=title, title_justify="left", title_style="bold", **look)
+
+
+def _add(grid: Grid, names: Iterable[str], **how: Any) -> None:
+    for name in names:
+        grid.add_column(name, **how)

@@ -1,0 +1,207 @@
+"""How close to collapse? Step each knob once past its value and see what is left of the top results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mascot.attributes.attribute import missing_rule
+from mascot.candidates import Candidates
+from mascot.kernels.reference import normalized
+from mascot.memberships import Axis, Ints, Membership
+from mascot.methods.mascot import Mascot
+from mascot.metrics.retrieval import relevance_kept
+from mascot.problem import Method
+from mascot.ranking import Ranking
+from mascot.rerank import rerank
+from mascot.values import plain
+from mascot.wishes import Wish
+
+STEADY = 0.9  # at least this share of the relevance survives the step: steady
+COLLAPSE = 0.5  # less than this share survives: the result collapses; between the two it drifts
+_VERDICTS = ("steady", "drifts", "collapses")
+
+
+# A knob is a field of the method or of an attribute, known by its name; each is moved down (-1) and up (+1).
+# Rounding keeps 0.1 + 0.2 a number that prints as it was meant.
+_KNOBS: dict[str, Callable[[Any, int], Any]] = {
+    "strength": lambda value, way: round(min(max(value + way * 0.1, 0.0), 1.0), 10),
+    "sigma": lambda value, way: value * 1.5**way,
+    "sigma_km": lambda value, way: value * 1.5**way,
+    "sigma_days": lambda value, way: value * 1.5**way,
+    "cells": lambda value, way: value + way * 5,
+}
+
+
+def verdict(share: float) -> str:
+    """``"steady"``, ``"drifts"`` or ``"collapses"``, for the share of relevance that survived."""
+    return _VERDICTS[0] if share >= STEADY else _VERDICTS[1] if share >= COLLAPSE else _VERDICTS[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One knob, one step past its value."""
+
+    knob: str  # "strength", "place.sigma_km"
+    value: float
+    stepped: float
+    kept: float  # summed relevance of the results, as a share of the best possible
+    survives: float  # the same as a share of the unstepped result's
+
+    @property
+    def verdict(self) -> str:
+        return verdict(self.survives)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self)} | {"verdict": self.verdict}
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What each step left of the top results. `print` shows it as a table.
+
+    Attributes
+    ----------
+    k
+        Length of the list that was probed.
+    kept
+        Summed relevance of the unstepped result, as a share of the best possible.
+    steps
+        One `Step` per knob and direction.
+    skipped
+        What could not be stepped, and why.
+    """
+
+    k: int
+    kept: float
+    steps: tuple[Step, ...]
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def worst(self) -> Step | None:
+        """The step that survives least; None where there was no knob."""
+        return min(self.steps, key=lambda step: step.survives, default=None)
+
+    @property
+    def verdict(self) -> str:
+        """The worst step's, or ``"collapses"`` where the unstepped result has lost as much already."""
+        if self.kept < COLLAPSE:
+            return _VERDICTS[2]
+        return self.worst.verdict if self.worst else _VERDICTS[0]
+
+    def __str__(self) -> str:
+        width = max([len(step.knob) for step in self.steps] + [4])
+        lines = [f"{'knob':<{width}} {'from':>9} {'to':>9} {'kept':>7} {'survives':>9}  verdict"]
+        for step in self.steps:
+            numbers = f"{step.value:>9.4g} {step.stepped:>9.4g} {step.kept:>7.1%} {step.survives:>9.1%}"
+            lines.append(f"{step.knob:<{width}} {numbers}  {step.verdict}")
+        lines += [f"not stepped: {reason}" for reason in self.skipped]
+        lines.append(f"unstepped, the first {self.k} keep {self.kept:.1%} of the best possible relevance")
+        lines.append(f"verdict: {self.verdict} (steady: {STEADY:.0%} survives a step; collapses: below {COLLAPSE:.0%})")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
+        return {
+            "verdict": self.verdict,
+            "k": self.k,
+            "kept": self.kept,
+            "steps": [step.to_dict() for step in self.steps],
+            "skipped": list(self.skipped),
+        }
+
+
+def probe(candidates: Candidates, wishes: Wish | Sequence[Wish], method: Method | None = None, k: int = 10) -> Probe:
+    """Step each knob once past its value and measure what survives of the first k results.
+
+    Strength moves by 0.1, every attribute's width (`sigma`, `sigma_km`, `sigma_days`) by a factor of 1.5, a grid
+    by 5 `cells`, each up and down. A width that is left open is stepped from the width it takes here. Relevance is
+    the summed relevance of the k results; a step is *steady* where at least 90% of the unstepped result's survives,
+    *collapses* where less than half does, and *drifts* between.
+
+    Parameters
+    ----------
+    candidates, wishes, method, k
+        As for `rerank`. Any method and any attribute: those without such fields have nothing to step.
+
+    Examples
+    --------
+    >>> import mascot as mc
+    >>> found = mc.Candidates(scores=[0.9, 0.8, 0.5, 0.2], columns={"taken": [8, 9, 18, 19]})
+    >>> probe(found, [mc.focus(mc.HourOfDay("taken"))], k=3).verdict
+    'steady'
+    """
+    used = method or Mascot()
+    unstepped = rerank(candidates, wishes, k, used)
+    asked = unstepped.wishes
+    members = [wish.membership(candidates.columns, candidates.vectors, len(candidates)) for wish in asked]
+    rows = _ranked_rows(asked, members, len(candidates))
+    ideal = normalized(candidates.scores[rows]) if len(rows) else np.zeros(0)
+
+    def share(result: Ranking) -> float:
+        at = np.searchsorted(rows, result.positions)
+        return float(relevance_kept(ideal[None], at[None])[0]) if len(rows) else 1.0
+
+    base = share(unstepped)
+    steps: list[Step] = []
+    skipped: list[str] = []
+
+    def step(knob: str, value: float, stepped: float, left: float) -> None:
+        steps.append(Step(knob, value, stepped, left, left / base if base > 0 else 1.0))
+
+    for name, value, stepped, moved in _moves(used, "", None, skipped):
+        step(name, value, stepped, share(rerank(candidates, asked, k, moved)))
+    for a, (wish, label) in enumerate(zip(asked, _labels(asked), strict=True)):
+        for name, value, stepped, moved in _moves(wish.attribute, f"{label}.", members[a].take(rows), skipped):
+            others = [*asked[:a], replace(wish, attribute=moved), *asked[a + 1 :]]
+            step(name, value, stepped, share(rerank(candidates, others, k, used)))
+    return Probe(min(k, len(rows)), base, tuple(steps), tuple(skipped))
+
+
+def _moves(
+    owner: Any, prefix: str, member: Membership | None, skipped: list[str]
+) -> Iterator[tuple[str, float, float, Any]]:
+    """Every knob of a method or an attribute, one step down and one up: (knob, value, stepped, owner with it)."""
+    for name in [f.name for f in fields(owner) if f.name in _KNOBS] if is_dataclass(owner) else []:
+        value = getattr(owner, name)
+        if value is None and member is not None:
+            value = _width_here(member, name)
+        if not isinstance(value, (int, float)):
+            skipped.append(f"{prefix}{name} is {'left open' if value is None else repr(value)}")
+            continue
+        for way in (-1, 1):
+            stepped = _KNOBS[name](value, way)
+            if stepped == value:  # at the end of its range
+                continue
+            try:
+                moved = replace(owner, **{name: stepped})
+            except ValueError as error:  # the next value is outside the knob's own rule
+                skipped.append(f"{prefix}{name} {value:.4g} to {stepped:.4g}: {error}")
+                continue
+            yield prefix + name, value, stepped, moved
+
+
+def _width_here(member: Membership, name: str) -> float | None:
+    """The width that an open one takes over these rows."""
+    closed = member.resolve()
+    axes: Sequence[Axis] = getattr(closed, "axes", ())
+    width: float | None = axes[0].sigma if len(axes) == 1 else getattr(closed, name, None)
+    return width
+
+
+def _ranked_rows(wishes: Sequence[Wish], members: Sequence[Membership], count: int) -> Ints:
+    """Positions of the candidates that no attribute drops."""
+    dropped = np.zeros(count, bool)
+    for wish, member in zip(wishes, members, strict=True):
+        if missing_rule(wish.attribute) == "drop":
+            dropped |= member.missing[:count]
+    return np.flatnonzero(~dropped)
+
+
+def _labels(wishes: Sequence[Wish]) -> list[str]:
+    """Attribute names; where two are the same, numbered."""
+    names = [wish.attribute.name for wish in wishes]
+    return [name if names.count(name) == 1 else f"{name} {names[: a + 1].count(name)}" for a, name in enumerate(names)]

@@ -1,0 +1,236 @@
+"""The entry points: one query, many queries, or a corpus used by many queries."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mascot.candidates import Batch, Candidates, as_columns, as_vectors, finite_scores
+from mascot.corpus import Corpus, Rankings
+from mascot.errors import InputError, OptionError, require
+from mascot.memberships import Floats, Ints
+from mascot.methods.mascot import Mascot
+from mascot.problem import Method
+from mascot.ranking import Ranking
+from mascot.wishes import Wish
+
+Already = Ranking | Iterable[Hashable] | None
+_BACKENDS = ("auto", "numpy", "numba")
+
+
+def rerank(
+    candidates: Candidates,
+    wishes: Wish | Sequence[Wish],
+    k: int = 20,
+    method: Method | None = None,
+    already: Already = None,
+    backend: str = "auto",
+) -> Ranking:
+    """Choose k of the candidates as the wishes ask.
+
+    Parameters
+    ----------
+    candidates
+        What the search returned.
+    wishes
+        `spread(...)` and `focus(...)`, each attribute with its own direction.
+    k
+        How many results; more than there are candidates gives all of them.
+    method
+        `Mascot()`, the guarded method, unless given.
+    already
+        A `Ranking`, or the ids, of what earlier pages have shown: not shown again, and counted as covered.
+    backend
+        ``"numpy"``, ``"numba"``, or ``"auto"``: numpy for a small problem while numba is not yet loaded. They
+        select the same.
+
+    Examples
+    --------
+    >>> import mascot as mc
+    >>> found = mc.Candidates(scores=[0.9, 0.8, 0.7], ids=["a", "b", "c"], columns={"city": ["Rome", "Rome", "Oslo"]})
+    >>> mc.rerank(found, [mc.spread(mc.Category("city"))], k=2, method=mc.Mascot(protect=1)).ids
+    ['a', 'c']
+    """
+    _check(k, backend)
+    asked = _wishes(wishes)
+    corpus = Corpus(asked, candidates.columns, candidates.vectors, len(candidates))
+    seen = _seen(already, candidates.ids)
+    return corpus.rank(
+        np.arange(len(candidates)), candidates.scores, seen, candidates.ids, k, method or Mascot(), backend
+    )
+
+
+def rerank_many(
+    candidates: Batch | Sequence[Candidates],
+    wishes: Wish | Sequence[Wish],
+    k: int = 20,
+    method: Method | None = None,
+    already: Sequence[Already] | None = None,
+    backend: str = "auto",
+    threads: int | None = None,
+) -> Rankings:
+    """Choose for many queries at once, on all cores: a `Batch` of Q x N arrays, or a list of `Candidates`.
+
+    Every query is ranked as `rerank` ranks it alone. `already` has one entry a query.
+
+    >>> import mascot as mc
+    >>> batch = mc.Batch(scores=[[0.9, 0.8, 0.7]], columns={"city": [["Rome", "Rome", "Oslo"]]})
+    >>> mc.rerank_many(batch, [mc.spread(mc.Category("city"))], k=2, method=mc.Mascot(protect=1)).positions.tolist()
+    [[0, 2]]
+    """
+    _check(k, backend)
+    asked = _wishes(wishes)
+    if isinstance(candidates, Batch):
+        queries, size = candidates.scores.shape
+        corpus = Corpus(asked, candidates.columns, candidates.vectors, queries * size, groups=queries)
+        rows = np.arange(queries * size).reshape(queries, size)
+        seen = [_positions(shown, size) for shown in already] if already is not None else None
+        return corpus.rank_many(
+            list(rows), list(candidates.scores), seen, None, k, method or Mascot(), backend, threads
+        )
+    found = list(candidates)
+    if not found:
+        raise InputError("rerank_many needs at least one query, got none")
+    parts = [Corpus(asked, c.columns, c.vectors, len(c)) for c in found]
+    starts = np.cumsum([0] + [len(c) for c in found])
+    corpus = Corpus.joined(parts)
+    rows_of = [np.arange(start, start + len(c)) for start, c in zip(starts, found, strict=False)]
+    seen = [_seen(shown, c.ids) for shown, c in zip(already, found, strict=True)] if already is not None else None
+    ids = [c.ids for c in found]
+    return corpus.rank_many(rows_of, [c.scores for c in found], seen, ids, k, method or Mascot(), backend, threads)
+
+
+class Reranker:
+    """Wishes fitted once to a corpus, for many queries over it.
+
+    >>> import mascot as mc
+    >>> ranker = mc.Reranker([mc.spread(mc.Category("city"))], method=mc.Mascot(protect=1))
+    >>> ranker = ranker.fit({"city": ["Rome", "Rome", "Oslo", "Lima"]})
+    >>> ranker.rerank(rows=[0, 1, 3], scores=[0.9, 0.8, 0.7], k=2).ids
+    [0, 3]
+    """
+
+    def __init__(self, wishes: Wish | Sequence[Wish], method: Method | None = None) -> None:
+        self.wishes, self.method = _wishes(wishes), method or Mascot()
+        self._corpus: Corpus | None = None
+        self._ids: Sequence[Hashable] | None = None
+
+    def __repr__(self) -> str:
+        state = "not fitted" if self._corpus is None else f"{self._corpus.count} rows"
+        return f"Reranker({list(self.wishes)!r}, {self.method!r}: {state})"
+
+    def fit(
+        self,
+        columns: Mapping[str, Any] | None = None,
+        vectors: ArrayLike | None = None,
+        ids: Sequence[Hashable] | None = None,
+    ) -> Reranker:
+        """Read the corpus: clusters are found and labels numbered now; widths still follow each query's candidates."""
+        count = _rows_of(columns, vectors)
+        if ids is not None and len(ids) != count:
+            raise InputError(f"Reranker.ids must have {count} entries like the columns, got {len(ids)}")
+        self._corpus = Corpus(
+            self.wishes,
+            as_columns(columns, (count,), "Reranker"),
+            as_vectors(vectors, (count,), "Reranker"),
+            count,
+        )
+        self._ids = ids
+        return self
+
+    def _fitted(self) -> Corpus:
+        if self._corpus is None:
+            raise InputError("Reranker must be fitted to a corpus first: call fit(columns, vectors)")
+        return self._corpus
+
+    def rerank(
+        self, rows: ArrayLike, scores: ArrayLike, k: int = 20, already: Already = None, backend: str = "auto"
+    ) -> Ranking:
+        """Choose k of the corpus rows that a search returned. `positions` count within `rows`."""
+        _check(k, backend)
+        corpus = self._fitted()
+        taken = _corpus_rows(rows, corpus.count)
+        ids = [self._ids[row] for row in taken] if self._ids is not None else taken.tolist()
+        return corpus.rank(taken, _as_many(scores, taken), _seen(already, ids), ids, k, self.method, backend)
+
+    def rerank_many(
+        self,
+        rows: ArrayLike | Sequence[ArrayLike],
+        scores: ArrayLike | Sequence[ArrayLike],
+        k: int = 20,
+        already: Sequence[Already] | None = None,
+        backend: str = "auto",
+        threads: int | None = None,
+    ) -> Rankings:
+        """Choose for many queries: Q x N arrays of rows and scores, or lists of arrays of several lengths."""
+        _check(k, backend)
+        corpus = self._fitted()
+        taken = [_corpus_rows(r, corpus.count) for r in rows]  # type: ignore[union-attr]
+        given = list(scores)  # type: ignore[arg-type]
+        if len(given) != len(taken):
+            raise InputError(f"scores must have {len(taken)} queries like rows, got {len(given)}")
+        checked = [_as_many(s, r) for s, r in zip(given, taken, strict=True)]
+        names = self._ids
+        ids: list[Any] = list(taken) if names is None else [[names[row] for row in r] for r in taken]
+        seen = None
+        if already is not None:
+            seen = [_seen(shown, list(of)) for shown, of in zip(already, ids, strict=True)]
+        return corpus.rank_many(taken, checked, seen, ids, k, self.method, backend, threads)
+
+
+def _check(k: int, backend: str) -> None:
+    require(isinstance(k, (int, np.integer)) and k >= 1, "k", "must be a whole number >= 1", k)
+    require(backend in _BACKENDS, "backend", f"must be one of {', '.join(_BACKENDS)}", backend)
+
+
+def _wishes(wishes: Wish | Sequence[Wish]) -> tuple[Wish, ...]:
+    asked = (wishes,) if isinstance(wishes, Wish) else tuple(wishes)
+    for wish in asked:
+        if not isinstance(wish, Wish):
+            raise OptionError(f"wishes must be spread(...) or focus(...), got {wish!r}")
+    return asked
+
+
+def _seen(already: Already, ids: Sequence[Hashable]) -> Ints:
+    """Positions of what was shown before."""
+    if already is None:
+        return np.empty(0, np.int64)
+    shown = already.ids if isinstance(already, Ranking) else list(already)
+    where = {id_: i for i, id_ in enumerate(ids)}
+    unknown = [id_ for id_ in shown if id_ not in where]
+    if unknown:
+        raise InputError(f"already must name candidates of this query, got {unknown[0]!r}")
+    return np.array(sorted({where[id_] for id_ in shown}), np.int64)
+
+
+def _positions(already: Already, count: int) -> Ints:
+    return _seen(already, range(count))
+
+
+def _as_many(scores: ArrayLike, rows: Ints) -> Floats:
+    checked = finite_scores(scores, 1)
+    if len(checked) != len(rows):
+        raise InputError(f"scores must have {len(rows)} values like rows, got {len(checked)}")
+    return checked
+
+
+def _corpus_rows(rows: ArrayLike, count: int) -> Ints:
+    taken = np.asarray(rows)
+    if taken.ndim != 1 or not len(taken) or taken.dtype.kind not in "iu":
+        raise InputError(f"rows must be a list of at least one row number, got {rows!r:.60}")
+    taken = taken.astype(np.int64)
+    if taken.min() < 0 or taken.max() >= count:
+        wrong = taken[(taken < 0) | (taken >= count)][0]
+        raise InputError(f"rows must lie in 0..{count - 1}, got {wrong}")
+    return taken
+
+
+def _rows_of(columns: Mapping[str, Any] | None, vectors: ArrayLike | None) -> int:
+    for column in (columns or {}).values():
+        return len(column)
+    if vectors is None:
+        raise InputError("Reranker.fit needs columns or vectors, got neither")
+    return len(np.asarray(vectors))

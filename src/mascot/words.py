@@ -1,0 +1,195 @@
+"""Strings to wishes: what a person types becomes objects here.
+
+KIND[:COLUMNS][=NEAR][*WEIGHT]        place:lat,lon   hour=18:30   camera=X100*2
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import Any
+
+from mascot.attributes import (
+    Attribute,
+    Category,
+    Clusters,
+    Cycle,
+    Date,
+    DayOfYear,
+    HourOfDay,
+    Number,
+    Place,
+    Weekday,
+)
+from mascot.attributes.attribute import Missing
+from mascot.attributes.category import labels_of
+from mascot.errors import OptionError
+from mascot.wishes import Wish
+
+_WEIGHT = re.compile(r"\*\s*(-?(?:\d+\.?\d*|\.\d+))$")
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_LEAP_YEAR = 2024  # any leap year will do where only the day of the year counts
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How one kind of attribute is written."""
+
+    usage: str
+    count: int  # words behind the colon, usually columns
+    default: tuple[str, ...]  # those words where there is no colon; () if there must be one
+    make: Callable[[Sequence[str], Missing], Attribute]  # from those words
+    near: Callable[[str], Any] | None = None  # from what is behind the equals sign
+
+
+def spread(text: str, missing: Missing = "last") -> Wish:
+    """A wish for more, as typed after `--spread`.
+
+    >>> spread("place:lat,lon*2").weight
+    2.0
+    """
+    attribute, near, weight = _parse(text, missing)
+    if near is not None:
+        raise OptionError(f"{text!r}: spread has no place to be near, only focus does")
+    return Wish(attribute, 1, weight)
+
+
+def focus(text: str, missing: Missing = "last") -> Wish:
+    """A wish for less, as typed after `--focus`.
+
+    >>> focus("place=35.7,139.7").near
+    (35.7, 139.7)
+    """
+    attribute, near, weight = _parse(text, missing)
+    return Wish(attribute, -1, weight, near)
+
+
+def columns_of(wish: Wish) -> list[str]:
+    """The columns a typed wish reads."""
+    attribute: Any = wish.attribute
+    return [getattr(attribute, f.name) for f in fields(attribute) if f.name in ("lat", "lon", "column")]
+
+
+def anchored(wish: Wish, labels: Iterable[Any]) -> Wish:
+    """The same wish, its `near` exchanged for the label it spells: typed `5` may mean the number or the text.
+
+    `labels` are the cells of the wish's column. Wishes about anything but a category stay as they are.
+    """
+    if wish.near is None or not isinstance(wish.attribute, Category):
+        return wish
+    known = {str(label): label for cell in labels for label in labels_of(cell)}
+    folded = {text.casefold(): label for text, label in reversed(known.items())}
+    if wish.near not in known and wish.near.casefold() not in folded:
+        some = ", ".join(list(known)[:8]) + (", ..." if len(known) > 8 else "")
+        raise OptionError(f"column {wish.attribute.column!r} never holds {wish.near!r}; it holds: {some}")
+    return replace(wish, near=known.get(wish.near, folded.get(wish.near.casefold())))
+
+
+def _parse(text: str, missing: Missing) -> tuple[Attribute, Any, float]:
+    rest, weight = text.strip(), 1.0
+    found = _WEIGHT.search(rest)
+    if found:
+        rest, weight = rest[: found.start()], float(found.group(1))
+    rest, equals, near = (part.strip() for part in rest.partition("="))
+    name, colon, behind = (part.strip() for part in rest.partition(":"))
+    if name not in _KINDS:
+        if colon or not name:
+            kinds = ", ".join(kind.usage for kind in _KINDS.values())
+            raise OptionError(f"{text!r}: no attribute is called {name!r}; write {kinds}, or the name of a column")
+        name, colon, behind = "category", ":", name  # a bare name is a column of labels
+    kind = _KINDS[name]
+    words = [word.strip() for word in behind.split(",")] if colon else list(kind.default)
+    if len(words) != kind.count or not all(words):
+        raise OptionError(f"{text!r}: write {kind.usage}")
+    if equals and (kind.near is None or not near):
+        raise OptionError(f"{text!r}: {'nothing' if kind.near else f'{name} has no values'} to be near")
+    try:
+        return kind.make(words, missing), kind.near(near) if equals and kind.near else None, weight
+    except ValueError as error:
+        raise OptionError(f"{text!r}: {error}") from None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"must be a number, got {text!r}") from None
+
+
+def _whole(text: str) -> int:
+    if not text.isdigit():
+        raise ValueError(f"must be a whole number, got {text!r}")
+    return int(text)
+
+
+def _point(text: str) -> tuple[float, float]:
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise ValueError(f"must be latitude,longitude, got {text!r}")
+    lat, lon = _number(parts[0]), _number(parts[1])
+    Place().point((lat, lon))  # refuses what is not on the globe
+    return lat, lon
+
+
+def _hour(text: str) -> float:
+    """`18`, `18.5` or `18:30`."""
+    hours, colon, minutes = text.partition(":")
+    hour = _number(hours) + (_number(minutes) / 60 if colon else 0.0)
+    if not 0 <= hour <= 24:
+        raise ValueError(f"must be an hour from 0 to 24, got {text!r}")
+    return hour
+
+
+def _date(text: str) -> str:
+    """A day; the middle of a month or of a year stands for it."""
+    if re.fullmatch(r"\d{4}", text):
+        return f"{text}-07-01"
+    if re.fullmatch(r"\d{4}-\d{2}", text):
+        text = f"{text}-15"
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"must be a date like 2024-05-01, got {text!r}") from None
+    return text
+
+
+def _season(text: str) -> str:
+    """A day of the year: `07-14`, a whole date, or a month's name, whose middle stands for it."""
+    month = _named(text, _MONTHS)
+    if month is not None:
+        return f"{_LEAP_YEAR}-{month + 1:02d}-15"
+    return _date(f"{_LEAP_YEAR}-{text}" if re.fullmatch(r"\d{2}-\d{2}", text) else text)
+
+
+def _weekday(text: str) -> str:
+    day = _named(text, _DAYS)
+    if day is None:
+        raise ValueError(f"must be a day of the week, got {text!r}")
+    return _DAYS[day]
+
+
+def _named(text: str, names: tuple[str, ...]) -> int | None:
+    """Which of the names this is, or begins; three letters are enough."""
+    given = text.lower()
+    return next((i for i, name in enumerate(names) if len(given) >= 3 and name.startswith(given)), None)
+
+
+_KINDS = {
+    "place": _Kind("place[:LAT,LON]", 2, ("lat", "lon"), lambda w, m: Place(w[0], w[1], missing=m), _point),
+    "hour": _Kind("hour[:COLUMN]", 1, ("taken",), lambda w, m: HourOfDay(w[0], missing=m), _hour),
+    "season": _Kind("season[:COLUMN]", 1, ("taken",), lambda w, m: DayOfYear(w[0], missing=m), _season),
+    "weekday": _Kind("weekday[:COLUMN]", 1, ("taken",), lambda w, m: Weekday(w[0], missing=m), _weekday),
+    "date": _Kind("date[:COLUMN]", 1, ("taken",), lambda w, m: Date(w[0], missing=m), _date),
+    "number": _Kind("number:COLUMN", 1, (), lambda w, m: Number(w[0], missing=m, name=w[0]), _number),
+    "cycle": _Kind(
+        "cycle:COLUMN,PERIOD", 2, (), lambda w, m: Cycle(w[0], _number(w[1]), missing=m, name=w[0]), _number
+    ),
+    "category": _Kind("category:COLUMN", 1, (), lambda w, m: Category(w[0], missing=m), str),
+    "look": _Kind("look[:CLUSTERS]", 1, ("10",), lambda w, m: Clusters(_whole(w[0]), missing=m)),
+}

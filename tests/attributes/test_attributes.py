@@ -1,0 +1,254 @@
+"""Attributes: bins by their formula, columns of every kind, values that travel."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import mascot as mc
+from mascot.attributes.columns import as_array
+from mascot.memberships import CUTOFF, EARTH_KM, Sphere
+
+ALL = [
+    mc.Place(),
+    mc.Place(sigma_km=3.5, missing="drop"),
+    mc.Place.grid("lat", "lon", cells=12, sigma=7.0),
+    mc.HourOfDay("taken", bins=48),
+    mc.DayOfYear("taken"),
+    mc.Weekday("taken"),
+    mc.Cycle("bearing", 360.0),
+    mc.Date("taken", sigma_days=2.0),
+    mc.Number("price"),
+    mc.Category("camera", missing="neutral"),
+    mc.Clusters(5, seed=3),
+]
+
+
+def columns(n: int = 30, seed: int = 0) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    return {
+        "lat": rng.uniform(-90, 90, n),
+        "lon": rng.uniform(-180, 180, n),
+        "taken": np.datetime64("2020-01-01") + rng.integers(0, 10**8, n).astype("timedelta64[s]"),
+        "bearing": rng.uniform(0, 360, n),
+        "price": rng.lognormal(size=n),
+        "camera": rng.choice(["a", "b"], n).astype(object),
+    }
+
+
+def haversine_km(lat1: float, lon1: float, lat2: float, lon2: float) -> float:
+    y1, x1, y2, x2 = np.radians([lat1, lon1, lat2, lon2])
+    h = np.sin((y2 - y1) / 2) ** 2 + np.cos(y1) * np.cos(y2) * np.sin((x2 - x1) / 2) ** 2
+    return float(2 * EARTH_KM * np.arcsin(np.sqrt(h)))
+
+
+@pytest.mark.parametrize("attribute", ALL, ids=repr)
+def test_attributes_are_values(attribute: Any) -> None:
+    again = mc.from_dict(attribute.to_dict())
+    assert again == attribute
+    assert hash(again) == hash(attribute)
+    assert eval(repr(attribute), {**vars(mc), "Grid": type(mc.Place.grid())}) == attribute
+    wish = mc.spread(attribute, 2.0)
+    assert mc.from_dict(wish.to_dict()) == wish
+
+
+@pytest.mark.parametrize("attribute", ALL, ids=repr)
+def test_bins_and_features_have_a_row_per_candidate(attribute: Any) -> None:
+    table = columns()
+    vectors = np.random.default_rng(0).normal(size=(30, 4))
+    rows = attribute.membership(table, vectors).sparse()
+    assert rows.rows == 30
+    assert ((rows.values > 0) & (rows.values <= 1)).all()
+    assert not rows.missing.any()
+    features = attribute.features(table, vectors)
+    assert features.shape[0] == 30
+    assert np.isfinite(features).all()
+
+
+@pytest.mark.parametrize("sigma_km", [None, 0.2, 700.0, 4000.0, 30000.0])
+def test_place_bins_are_gaussians_of_great_circle_distance(sigma_km: float | None) -> None:
+    table = columns(60)
+    table["lat"][:4], table["lon"][:4] = [90, -90, 0, 0], [10, 20, 180, -180]
+    fixed = mc.Place(sigma_km=sigma_km).membership(table, None).resolve()
+    rows = fixed.sparse()
+    centres = {}
+    rings = fixed.rings
+    for bin_ in np.unique(rows.indices):
+        ring, cell = int(bin_) >> 32, int(bin_) & 0xFFFFFFFF
+        cells = max(int(np.floor(2 * rings * np.cos((ring + 0.5) * np.pi / rings - np.pi / 2) + 0.5)), 1)
+        centres[int(bin_)] = (-90 + (ring + 0.5) * 180 / rings, -180 + (cell + 0.5) * 360 / cells)
+    for i in range(60):
+        mine = dict(zip(rows.indices[rows.indptr[i] : rows.indptr[i + 1]], rows.values[rows.indptr[i] :], strict=False))
+        for bin_, (lat, lon) in centres.items():
+            p = np.exp(-((haversine_km(table["lat"][i], table["lon"][i], lat, lon) / fixed.sigma_km) ** 2) / 2)
+            if p >= CUTOFF * (1 + 1e-9):
+                assert mine[bin_] == pytest.approx(p, rel=1e-9)
+            elif p < CUTOFF * (1 - 1e-9):
+                assert bin_ not in mine
+
+
+def test_place_has_no_edge() -> None:
+    place = mc.Place(sigma_km=300.0)
+    rows = (
+        place.membership({"lat": np.array([10.0, 10.0]), "lon": np.array([179.95, -179.95])}, None).sparse().compact()
+    )
+    matrix = rows.dense()
+    overlap = np.minimum(matrix[0], matrix[1]).sum() / matrix.sum(axis=1).max()
+    assert overlap > 0.95
+    mass = place.membership({"lat": np.linspace(-90, 90, 400), "lon": np.linspace(-180, 180, 400)}, None)
+    total = np.add.reduceat(mass.sparse().values, mass.sparse().indptr[:-1])
+    assert total.min() / total.max() > 0.85  # no place on the globe counts for more than another
+
+
+@pytest.mark.parametrize("shrink", [1.0, 1e-2, 1e-4])
+def test_place_follows_its_candidates(shrink: float) -> None:
+    rng = np.random.default_rng(1)
+    table = {"lat": 38.7 + 20 * shrink * rng.normal(size=80), "lon": -9.1 + 20 * shrink * rng.normal(size=80)}
+    resolved = mc.Place().membership(table, None).resolve()
+    assert isinstance(resolved, Sphere)
+    distances = [
+        haversine_km(table["lat"][i], table["lon"][i], table["lat"][i + 1], table["lon"][i + 1]) for i in range(79)
+    ]
+    assert np.sqrt(np.mean(np.square(distances))) / 8 == pytest.approx(resolved.sigma_km, rel=0.25)
+    scores = np.linspace(1, 0, 80)
+    wide = mc.rerank(mc.Candidates(scores=scores, columns=table), mc.spread(mc.Place()), 20, mc.Mascot(1.0, protect=1))
+    spots = {(round(table["lat"][i] / shrink / 8), round(table["lon"][i] / shrink / 8)) for i in wide.positions}
+    assert len(spots) >= 14
+
+
+def test_number_and_date_do_not_depend_on_their_unit() -> None:
+    rng = np.random.default_rng(2)
+    price = rng.lognormal(size=100)
+    scores = rng.random(100)
+    ids = []
+    for unit, shift in ((1.0, 0.0), (1000.0, 0.0), (0.001, 0.0), (1.0, 1e6)):
+        found = mc.Candidates(scores=scores, columns={"price": price * unit + shift})
+        ids.append(mc.rerank(found, mc.spread(mc.Number("price")), 20).ids)
+    assert ids[0] == ids[1] == ids[2] == ids[3]
+
+
+def test_hours_wrap_at_midnight() -> None:
+    found = mc.Candidates(scores=[1.0, 0.9, 0.8], columns={"hour": [23.75, 12.0, 0.25]})
+    assert mc.rerank(found, mc.focus(mc.HourOfDay("hour")), 2, mc.Mascot(0.9, protect=1)).ids == [0, 2]
+    assert mc.rerank(found, mc.spread(mc.HourOfDay("hour")), 2, mc.Mascot(0.9, protect=1)).ids == [0, 1]
+
+
+def test_times_of_every_kind_are_the_same_time() -> None:
+    moment = dt.datetime(2019, 7, 14, 18, 5, 33)
+    zone = dt.timezone(dt.timedelta(hours=9))
+    spelled: list[Any] = [
+        [moment],
+        [moment.replace(tzinfo=zone)],
+        ["2019-07-14T18:05:33"],
+        ["2019-07-14 18:05"],
+        ["2019:07:14 18:05:33"],
+        ["2019-07-14T18:05:33.25+09:00"],
+        ["2019-07-14T18:05:33Z"],
+        [pd.Timestamp(moment)],
+        np.array(["2019-07-14T18:05:33"], "datetime64[ns]"),
+        pd.Series([moment]),
+        pl.Series([moment]),
+        pa.array([moment]),
+        pa.chunked_array([[moment]]),
+    ]
+    for column in spelled:
+        table = {"taken": as_array(column)}
+        assert mc.HourOfDay().membership(table, None).values[0] == pytest.approx([18 + 5 / 60])
+        assert mc.Date().membership(table, None).values[0] == pytest.approx([18091.75], abs=0.01)
+        assert mc.Weekday().membership(table, None).values[0] == [6.0]
+        assert mc.DayOfYear().membership(table, None).values[0] == [194.0]
+    assert mc.HourOfDay().membership({"taken": as_array([18.5, None, "nan"][:2])}, None).values[0][0] == 18.5
+    assert mc.HourOfDay().membership({"taken": as_array([dt.time(18, 30)])}, None).values[0] == [18.5]
+
+
+@pytest.mark.parametrize("missing", [None, "", "  ", "0000:00:00 00:00:00", "2021-02-30", float("nan"), pd.NaT])
+def test_missing_and_impossible_times_are_missing(missing: Any) -> None:
+    assert mc.Date().membership({"taken": as_array(["2020-01-01", missing])}, None).missing.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("library", ["list", "numpy", "pandas", "polars", "arrow", "chunked"])
+def test_columns_of_every_library(library: str) -> None:
+    number, text, many = [1.5, None, 3.0], ["a", None, "b"], [["a", "b"], [], ["c"]]
+    make: Any = {
+        "list": lambda values: values,
+        "numpy": lambda values: np.array(values, dtype=object) if None in values else as_array(values),
+        "pandas": pd.Series,
+        "polars": pl.Series,
+        "arrow": pa.array,
+        "chunked": lambda values: pa.chunked_array([values[:1], values[1:]]),
+    }[library]
+    found = mc.Candidates(
+        scores=make([0.3, 0.2, 0.1]), columns={"number": make(number), "text": make(text), "many": make(many)}
+    )
+    assert mc.Number("number").membership(found.columns, None).missing.tolist() == [False, True, False]
+    assert mc.Category("text").membership(found.columns, None).missing.tolist() == [False, True, False]
+    labels = mc.Category("many").membership(found.columns, None)
+    assert np.diff(labels.indptr).tolist() == [2, 0, 1]
+    assert labels.missing.tolist() == [False, True, False]
+
+
+def test_labels_are_any_hashable_values() -> None:
+    mixed = [1, "1", (1, 2), frozenset({3}), dt.date(2020, 1, 1), True]
+    labels = mc.Category("x").membership({"x": as_array(mixed)}, None)
+    names = {labels.name(bin_) for bin_ in range(labels.bins)}
+    assert {"1", "2", "3", "2020-01-01"} <= names
+
+
+def test_bins_have_readable_names() -> None:
+    found = mc.Candidates(
+        scores=[1, 0.5],
+        columns={
+            "lat": [35.68, -33.9],
+            "lon": [139.7, 18.4],
+            "taken": ["2020-03-08T18:10", "2021-11-02T09:00"],
+            "who": ["Ana", "Bo"],
+        },
+    )
+    asked = [
+        mc.spread(a) for a in (mc.Place(sigma_km=10), mc.HourOfDay(), mc.Weekday(), mc.DayOfYear(), mc.Category("who"))
+    ]
+    reason = mc.rerank(found, [*asked, mc.spread(mc.Place.grid())], 2, mc.Mascot(0.5, protect=0)).explain().results[0]
+    assert reason.opened["place"][0].startswith("35.")
+    assert reason.opened["place"][0].endswith("E")
+    assert "18 h" in reason.opened["hour"]
+    assert "Sunday" in reason.opened["weekday"]
+    assert reason.opened["who"] == ["Ana"]
+    assert any("Mar" in name for name in reason.opened["season"])
+    assert "33.2 N 142.1 E" in reason.opened["place 2"]
+
+
+def test_clusters_group_what_looks_alike() -> None:
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(4, 16)) * 5
+    label = np.repeat(np.arange(4), 10)
+    vectors = centres[label] + rng.normal(size=(40, 16)) * 0.1
+    found = mc.Candidates(scores=np.linspace(1, 0, 40), vectors=vectors)
+    spread = mc.rerank(found, mc.spread(mc.Clusters(4)), 4, mc.Mascot(0.9))
+    assert len(set(label[spread.positions])) == 2  # three are protected, all of the first group
+    assert len(set(label[mc.rerank(found, mc.spread(mc.Clusters(4)), 4, mc.Mascot(0.9, protect=1)).positions])) == 4
+    vectors[3] = np.nan
+    rows = mc.Clusters(4).membership({}, vectors)
+    assert rows.missing.tolist() == [i == 3 for i in range(40)]
+
+
+def test_scipy_sparse_memberships_are_taken_as_they_are() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+
+    class Tags:
+        name = "tags"
+
+        def membership(self, columns: Any, vectors: Any) -> Any:
+            return sparse.csr_matrix(columns["tags"])
+
+        def features(self, columns: Any, vectors: Any) -> Any:
+            return columns["tags"]
+
+    tags = np.array([[1.0, 0, 0], [1, 0, 0], [0, 0.5, 0.5]])
+    found = mc.Candidates(scores=[0.9, 0.8, 0.7], columns={"tags": tags})
+    assert mc.rerank(found, mc.spread(Tags()), 2, mc.Mascot(0.8, protect=1)).ids == [0, 2]

@@ -1,0 +1,41 @@
+"""Real data, where it is: `../shared/data` from the project's root."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    if not DATA.is_dir():
+        pytest.skip("needs the real data set at ../shared/data")
+    return DATA
+
+
+@pytest.fixture(scope="session")
+def tokyo(data: Path) -> list[dict[str, str]]:
+    return _table(data / "flickr_tokyo_yfcc.csv.gz")
+
+
+@pytest.fixture(scope="session")
+def dresden(data: Path) -> list[dict[str, str]]:
+    return _table(data / "flickr_dresden_cc-by.csv.gz")
+
+
+@pytest.fixture(scope="session")
+def div400(data: Path) -> list[dict[str, Any]]:
+    with gzip.open(data / "div400" / "photos.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def _table(path: Path) -> list[dict[str, str]]:
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))

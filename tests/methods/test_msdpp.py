@@ -1,0 +1,178 @@
+"""MS-DPP against scipy's matrix functions and determinants."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from problems import largest_determinants, problem, released_greedy, similarity
+from scipy.linalg import expm, logm
+
+from mascot.errors import InputError, OptionError
+from mascot.kernels.tangents import combine, tangents, unit_logarithm
+from mascot.methods.msdpp import MsDpp
+
+VARIANTS = [None, "tn", "tn+tvms"]
+
+
+def logarithm(rows):
+    return np.real(logm(similarity(rows) + 1e-3 * np.eye(len(rows))))
+
+
+def to_norm(matrix, length):
+    return matrix * length / np.linalg.norm(matrix)
+
+
+def kernel_of(given, theta, beta, normalize=None):
+    """The published formulas, with scipy."""
+    scores = given.scores
+    parts = [logarithm(rows) for rows in given.features()]
+    image = None if given.vectors is None else logarithm(given.vectors)
+    length = np.linalg.norm(np.log(scores))
+    if normalize is not None:
+        common = length if normalize == "tn" else 1.0
+        parts = [to_norm(part, common) for part in parts]
+        image = None if image is None else to_norm(image, common)
+    combined = np.average([s * t for s, t in zip(given.signs, parts, strict=True)], axis=0, weights=given.weights)
+    if normalize == "tn":
+        combined = to_norm(combined, length)
+    if image is not None:
+        combined = (1 - beta) * combined + beta * image
+    if normalize == "tn+tvms":
+        scores = np.exp(np.log(scores) / length)
+        combined = to_norm(combined, np.linalg.norm(np.log(scores)))
+    alpha = np.diag(np.exp(theta / (2 * (1 - theta)) * scores))
+    return alpha @ expm(combined) @ alpha
+
+
+@pytest.mark.parametrize("normalize", VARIANTS)
+@pytest.mark.parametrize("signs", [(1, 1), (-1, -1), (1, -1), (-1,)], ids=str)
+@pytest.mark.parametrize(("strength", "beta"), [(0.1, 0.5), (0.2, 0.4), (1.0, 0.6)])
+def test_every_step_is_the_largest_determinant(normalize, signs, strength, beta):
+    for seed in range(2):
+        given = problem(seed=seed, count=25, signs=signs, weights=range(1, len(signs) + 1))
+        expected = largest_determinants(kernel_of(given, 1 - strength, beta, normalize), 10)
+        assert MsDpp(strength, beta, normalize).select(given, k=10).positions.tolist() == expected
+
+
+@pytest.mark.parametrize("normalize", VARIANTS)
+@pytest.mark.parametrize("signs", [(1, 1), (-1, -1), (1, -1)], ids=str)
+def test_released_is_the_published_update(normalize, signs):
+    for seed in range(3):
+        given = problem(seed=seed, count=25, signs=signs)
+        expected = released_greedy(kernel_of(given, 0.9, 0.5, normalize), 10)
+        chosen = MsDpp(0.1, 0.5, normalize, released=True).select(given, k=10).positions.tolist()
+        filling = [i for i in np.argsort(-given.scores, kind="stable") if i not in expected]
+        assert chosen == (expected + filling)[:10]
+
+
+@pytest.mark.parametrize("normalize", VARIANTS)
+def test_without_vectors_beta_is_0(normalize):
+    given = problem(seed=1, count=25, signs=(1, -1), vectors=False)
+    expected = largest_determinants(kernel_of(given, 0.8, 0.0, normalize), 10)
+    assert MsDpp(0.2, 0.6, normalize).select(given, k=10).positions.tolist() == expected
+
+
+def test_without_wishes_beta_is_1():
+    given = problem(signs=(), count=25)
+    alpha = np.exp(0.8 / 0.4 * given.scores)
+    ridged = similarity(given.vectors) + 1e-3 * np.eye(25)
+    expected = largest_determinants(alpha[:, None] * ridged * alpha, 10)
+    assert MsDpp(0.2, beta=0.3).select(given, k=10).positions.tolist() == expected
+
+
+def test_tangents_are_matrix_logarithms():
+    given = problem(count=40, copies=5)
+    blocks = (*given.features(), given.vectors)
+    found = tangents(blocks)
+    assert found.shape == (3, 40, 40)
+    for tangent, rows in zip(found, blocks, strict=True):
+        np.testing.assert_allclose(tangent, logarithm(rows), atol=1e-9)
+        np.testing.assert_array_equal(tangent, tangent.T)
+
+
+def test_combining_a_tangent_alone_gives_its_matrix_back():
+    given = problem(count=40)
+    place, hour, image = tangents((*given.features(), given.vectors))
+    one, r = np.ones(1), given.scores
+    ridge = 1e-3 * np.eye(40)
+    kernel = similarity(given.features()[0]) + ridge
+    np.testing.assert_allclose(combine(place[None], None, r, one, one, 0.5), kernel, atol=1e-12)
+    np.testing.assert_allclose(combine(place[None], image, r, one, one, 0.0), kernel, atol=1e-12)
+    np.testing.assert_allclose(combine(place[None], None, r, -one, one, 0.0), np.linalg.inv(kernel), atol=1e-9)
+    np.testing.assert_allclose(
+        combine(hour[None], image, r, one, one, 1.0), similarity(given.vectors) + ridge, atol=1e-12
+    )
+
+
+def test_opposite_wishes_for_one_attribute_cancel():
+    given = problem(count=20)
+    place = tangents(given.features()[:1])[0]
+    both = np.stack([place, place])
+    for normalize in VARIANTS:
+        found = combine(both, None, given.scores, np.array([1.0, -1.0]), np.ones(2), 0.5, normalize)
+        np.testing.assert_allclose(found, np.eye(20), atol=1e-12)
+    thrice = np.stack([place, place, place])  # 0.1 + 0.2 - 0.3 is not 0: rounding must not be scaled up
+    for normalize in VARIANTS:
+        signs, weights = np.array([1.0, 1.0, -1.0]), np.array([0.1, 0.2, 0.3])
+        found = combine(thrice, None, given.scores, signs, weights, 0.5, normalize)
+        np.testing.assert_allclose(found, np.eye(20), atol=1e-12)
+
+
+def test_kernels_take_many_queries_at_once():
+    given = [problem(seed=seed, count=15, signs=(1, -1)) for seed in range(3)]
+    blocks = [np.stack([g.features()[j] for g in given]) for j in range(2)] + [np.stack([g.vectors for g in given])]
+    scores = np.stack([g.scores for g in given])
+    stacked = tangents(blocks)
+    assert stacked.shape == (3, 3, 15, 15)
+    for normalize in VARIANTS:
+        together = combine(stacked[:, :2], stacked[:, 2], scores, given[0].signs, given[0].weights, 0.4, normalize)
+        for q, g in enumerate(given):
+            alone = tangents((*g.features(), g.vectors))
+            expected = combine(alone[:2], alone[2], g.scores, g.signs, g.weights, 0.4, normalize)
+            np.testing.assert_allclose(together[q], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_unit_logarithms():
+    scores = np.array([0.2, 0.4, 0.9])
+    np.testing.assert_allclose(np.linalg.norm(np.log(unit_logarithm(scores))), 1.0)
+    np.testing.assert_array_equal(unit_logarithm(np.ones(3)), np.ones(3))
+
+
+def test_scores_that_are_all_1_have_no_tangent_to_scale_to():
+    for normalize in ("tn", "tn+tvms"):
+        chosen = MsDpp(0.5, normalize=normalize).select(problem(count=6, scores=np.ones(6)), k=6)
+        assert chosen.positions.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_copies_tie_although_their_eigenvectors_differ():
+    given = problem(count=200)
+    vectors = np.repeat(given.vectors[:20], 10, axis=0)
+    place, hour = (np.repeat(block[:20], 10, axis=0) for block in given.features())
+    for signs in [(1, 1), (-1, -1)]:
+        for normalize in VARIANTS:
+            bursts = dataclasses.replace(
+                given,
+                scores=np.full(200, 0.3),
+                signs=np.array(signs, float),
+                vectors=vectors,
+                features=lambda: (place, hour),
+            )
+            chosen = MsDpp(0.5, normalize=normalize).select(bursts, k=30).positions
+            for burst in range(20):
+                own = chosen[chosen // 10 == burst]
+                assert own.tolist() == sorted(own.tolist())
+
+
+@pytest.mark.parametrize("normalize", ["tn", "tn+tvms"])
+def test_normalising_needs_positive_scores(normalize):
+    given = problem(count=3, scores=[0.5, 0.2, -0.1])
+    with pytest.raises(InputError, match=r"^MsDpp.normalize takes logarithms and needs scores > 0, got -0.1$"):
+        MsDpp(normalize=normalize).select(given, k=2)
+    assert len(MsDpp().select(given, k=2).positions) == 2
+
+
+def test_options_are_checked():
+    with pytest.raises(OptionError, match=r"^MsDpp.beta must be in 0..1, got -1$"):
+        MsDpp(beta=-1)
+    with pytest.raises(OptionError, match=r"^MsDpp.normalize must be None, 'tn' or 'tn\+tvms', got 'tvms'$"):
+        MsDpp(normalize="tvms")

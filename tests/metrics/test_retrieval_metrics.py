@@ -1,0 +1,233 @@
+"""Retrieval metrics: properties, hand-computed values, and other people's implementations."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mascot import metrics
+
+DIV400 = Path(__file__).parents[3] / "shared" / "data" / "div400" / "photos.jsonl.gz"
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20)
+
+
+@pytest.fixture
+def relevant(rng):
+    """200 lists of 12; about one in six has no positive at all."""
+    flags = rng.random((200, 12)) < rng.choice([0.02, 0.2, 0.6], size=(200, 1))
+    flags[0] = False
+    flags[1] = True
+    return flags
+
+
+# Properties
+
+
+def test_recall_grows_with_k_and_is_zero_or_one(relevant):
+    by_k = np.array([metrics.recall_at_k(relevant, k) for k in range(1, 13)])
+    assert (np.diff(by_k, axis=0) >= 0).all()
+    assert set(np.unique(by_k)) == {0.0, 1.0}
+
+
+def test_first_place_metrics_agree_at_one(relevant):
+    first = relevant[:, 0].astype(float)
+    assert_array_equal(metrics.recall_at_k(relevant, 1), first)
+    assert_array_equal(metrics.precision_at_k(relevant, 1), first)
+    assert_array_equal(metrics.average_precision_at_k(relevant, 1), first)
+    assert_array_equal(metrics.reciprocal_rank(relevant) == 1, relevant[:, 0])
+
+
+def test_order_inside_the_cutoff_does_not_change_set_metrics(relevant, rng):
+    shuffled = rng.permuted(relevant, axis=1)
+    for metric in (metrics.recall_at_k, metrics.precision_at_k):
+        assert_array_equal(metric(relevant, 12), metric(shuffled, 12))
+
+
+def test_moving_the_positives_up_gives_perfect_average_precision(relevant):
+    sorted_first = -np.sort(-relevant.astype(int), axis=1)
+    assert_array_equal(metrics.average_precision_at_k(sorted_first, 12), relevant.any(axis=1).astype(float))
+
+
+def test_nothing_behind_the_cutoff_matters(relevant, rng):
+    other = relevant.copy()
+    other[:, 5:] = rng.random((200, 7)) < 0.5
+    for metric in (metrics.recall_at_k, metrics.precision_at_k, metrics.average_precision_at_k):
+        assert_array_equal(metric(relevant, 5), metric(other, 5))
+
+
+def test_one_positive_makes_average_precision_the_reciprocal_rank(rng):
+    single = np.eye(12, dtype=int)[rng.integers(12, size=50)]
+    assert_array_equal(metrics.average_precision_at_k(single, 12), metrics.reciprocal_rank(single))
+
+
+def test_cluster_recall_ignores_labels_names_and_order(rng):
+    clusters = rng.integers(-1, 6, size=(100, 10))
+    total = np.full(100, 6)
+    value = metrics.cluster_recall_at_k(clusters, total, 10)
+    renamed = np.where(clusters >= 0, np.array([9, 70, 31, 2, 55, 4])[clusters], -7)
+    assert_array_equal(metrics.cluster_recall_at_k(renamed, total, 10), value)
+    assert_array_equal(metrics.cluster_recall_at_k(rng.permuted(clusters, axis=1), total, 10), value)
+
+
+def test_cluster_recall_grows_with_k(rng):
+    clusters = rng.integers(-1, 6, size=(100, 10))
+    by_k = np.array([metrics.cluster_recall_at_k(clusters, np.full(100, 6), k) for k in range(1, 11)])
+    assert (np.diff(by_k, axis=0) >= 0).all()
+
+
+def test_f1_lies_between_its_parts_and_is_zero_without_positives(rng):
+    clusters = rng.integers(-1, 6, size=(100, 10))
+    clusters[0] = -1
+    total = np.full(100, 6)
+    precision = metrics.precision_at_k(clusters >= 0, 8)
+    recall = metrics.cluster_recall_at_k(clusters, total, 8)
+    f1 = metrics.f1_at_k(clusters >= 0, clusters, total, 8)
+    assert (f1 >= np.minimum(precision, recall) - 1e-12).all()
+    assert (f1 <= np.maximum(precision, recall) + 1e-12).all()
+    assert f1[0] == 0.0
+
+
+def test_the_best_k_keep_all_relevance_exactly(rng):
+    relevance = rng.random((50, 30))
+    best = rng.permuted(np.argsort(-relevance, axis=1)[:, :7], axis=1)
+    assert_array_equal(metrics.relevance_kept(relevance, best), 1.0)
+    others = rng.permuted(np.tile(np.arange(30), (50, 1)), axis=1)[:, :7]
+    assert (metrics.relevance_kept(relevance, others) <= 1).all()
+
+
+def test_all_candidates_keep_all_relevance_and_zero_cannot_be_lost():
+    assert_array_equal(metrics.relevance_kept([[0.3, 0.1]], [[1, 0]]), [1.0])
+    assert_array_equal(metrics.relevance_kept([[0.0, 0.0, 0.0]], [[2]]), [1.0])
+
+
+# Values by hand
+
+
+def test_hand_computed():
+    lists = [[0, 1, 0, 1, 1], [1, 0, 0, 0, 1], [0, 0, 0, 0, 0]]
+    assert_array_equal(metrics.recall_at_k(lists, 1), [0, 1, 0])
+    assert_array_equal(metrics.precision_at_k(lists, 5), [0.6, 0.4, 0.0])
+    assert_allclose(metrics.average_precision_at_k(lists, 5), [(1 / 2 + 2 / 4 + 3 / 5) / 3, (1 + 2 / 5) / 2, 0])
+    assert_allclose(metrics.average_precision_at_k(lists, 4), [(1 / 2 + 2 / 4) / 2, 1, 0])
+    assert_array_equal(metrics.reciprocal_rank(lists), [0.5, 1.0, 0.0])
+
+
+def test_hand_computed_cluster_recall():
+    clusters = [[2, 2, -1, 0, 5], [-1, -1, -1, -1, 1]]
+    assert_allclose(metrics.cluster_recall_at_k(clusters, [6, 3], 3), [1 / 6, 0])
+    assert_allclose(metrics.cluster_recall_at_k(clusters, [6, 3], 5), [3 / 6, 1 / 3])
+    assert_allclose(metrics.f1_at_k([[1, 1, 0, 1, 1], [0, 0, 0, 0, 1]], clusters, [6, 3], 5), [8 / 13, 0.25])
+
+
+# Other implementations
+
+
+def _trec(relevant, measures, missed=0):
+    """Per-query values of ir-measures; `missed` positives per query were never retrieved."""
+    ir_measures = pytest.importorskip("ir_measures")
+    qrels, run = [], []
+    for query, row in enumerate(relevant):
+        for rank, flag in enumerate(row):
+            qrels.append(ir_measures.Qrel(f"q{query}", f"d{rank}", int(flag)))
+            run.append(ir_measures.ScoredDoc(f"q{query}", f"d{rank}", float(len(row) - rank)))
+        qrels += [ir_measures.Qrel(f"q{query}", f"missed{i}", 1) for i in range(missed)]
+    parsed = [ir_measures.parse_measure(name) for name in measures]
+    values = {name: np.full(len(relevant), np.nan) for name in measures}
+    for metric in ir_measures.iter_calc(parsed, qrels, run):
+        values[str(metric.measure)][int(metric.query_id[1:])] = metric.value
+    return values
+
+
+@pytest.mark.parametrize("missed", [0, 3])
+def test_agrees_with_ir_measures(relevant, missed):
+    trec = _trec(relevant, ["Success@1", "Success@5", "P@5", "P@12", "RR"], missed)
+    assert_allclose(metrics.recall_at_k(relevant, 1), trec["Success@1"])
+    assert_allclose(metrics.recall_at_k(relevant, 5), trec["Success@5"])
+    assert_allclose(metrics.precision_at_k(relevant, 5), trec["P@5"])
+    assert_allclose(metrics.precision_at_k(relevant, 12), trec["P@12"])
+    assert_allclose(metrics.reciprocal_rank(relevant), trec["RR"])
+
+
+def test_average_precision_is_trecs_where_every_positive_was_shown(relevant):
+    assert_allclose(metrics.average_precision_at_k(relevant, 12), _trec(relevant, ["AP@12"])["AP@12"])
+
+
+def test_average_precision_is_above_trecs_where_positives_were_missed(relevant):
+    ours = metrics.average_precision_at_k(relevant, 12)
+    found = relevant.sum(axis=1)
+    trec = _trec(relevant, ["AP@12"], missed=3)["AP@12"]
+    assert_allclose(trec, ours * found / (found + 3))
+
+
+def test_recall_is_not_trecs_recall_unless_there_is_one_positive(rng):
+    single = np.eye(12, dtype=int)[rng.integers(12, size=30)]
+    assert_allclose(metrics.recall_at_k(single, 5), _trec(single, ["R@5"])["R@5"])
+    double = [[1, 0, 1]]
+    assert metrics.recall_at_k(double, 2)[0] == 1.0
+    assert _trec(double, ["R@2"])["R@2"][0] == 0.5
+
+
+def test_average_precision_agrees_with_scikit_learn(relevant):
+    ranking = pytest.importorskip("sklearn.metrics")
+    some = relevant[relevant.any(axis=1)]
+    theirs = [ranking.average_precision_score(row, -np.arange(12)) for row in some]
+    assert_allclose(metrics.average_precision_at_k(some, 12), theirs)
+
+
+@pytest.mark.skipif(not DIV400.exists(), reason="needs the Div400 topics in ../shared/data")
+def test_div400_topics_agree_with_plain_sets():
+    topics = defaultdict(list)
+    with gzip.open(DIV400, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            photo = json.loads(line)
+            topics[photo["topic"]].append(photo)
+    k = 20
+    clusters, total, relevant, expected = [], [], [], []
+    for photos in topics.values():
+        photos.sort(key=lambda photo: photo["rank"])
+        labels = [photo["cluster"] if photo["rel"] == 1 and photo["cluster"] is not None else -1 for photo in photos]
+        total.append(len({label for label in labels if label >= 0}))
+        clusters.append(labels[:k])
+        relevant.append([int(photo["rel"] == 1) for photo in photos[:k]])
+        seen = len({label for label in labels[:k] if label >= 0}) / total[-1]
+        share = sum(relevant[-1]) / k
+        expected.append(2 * share * seen / (share + seen) if share + seen else 0.0)
+    assert_allclose(metrics.f1_at_k(relevant, clusters, total, k), expected)
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: metrics.recall_at_k([[0, 1]], 3), r"recall_at_k k must be between 1 and K=2, got 3"),
+        (lambda: metrics.precision_at_k([[0, 1]], 0), r"precision_at_k k must be between 1 and K=2, got 0"),
+        (lambda: metrics.recall_at_k([0, 1], 1), r"relevant must have the axes \[Q, K\], got shape \(2,\)"),
+        (lambda: metrics.reciprocal_rank([[0, 2]]), r"reciprocal_rank relevant must be 0 or 1, got 2"),
+        (lambda: metrics.reciprocal_rank([[0, np.nan]]), r"relevant must be 0 or 1, got nan"),
+        (lambda: metrics.reciprocal_rank(np.empty((0, 3))), r"must not be empty, got shape \(0, 3\)"),
+        (lambda: metrics.cluster_recall_at_k([[0.5]], [1], 1), r"clusters must be integers, got float64"),
+        (lambda: metrics.cluster_recall_at_k([[1]], [0], 1), r"total must be >= 1, got 0"),
+        (lambda: metrics.cluster_recall_at_k([[1, 2]], [1], 2), r"total must be >= the clusters seen, got 1"),
+        (lambda: metrics.cluster_recall_at_k([[1]], [1, 1], 1), r"same length, got clusters 1, total 2"),
+        (lambda: metrics.f1_at_k([[1], [1]], [[1]], [1], 1), r"same length, got relevant 2, clusters 1"),
+        (lambda: metrics.relevance_kept([[-0.1, 1]], [[0]]), r"relevance must be >= 0, got -0.1"),
+        (lambda: metrics.relevance_kept([[0.1, 1]], [[2]]), r"positions must be between 0 and N-1=1, got 2"),
+        (lambda: metrics.relevance_kept([[0.1, 1]], [[1, 1]]), r"positions must not repeat, got 1 twice"),
+        (lambda: metrics.relevance_kept([[np.inf, 1]], [[1]]), r"relevance must be finite, got inf"),
+    ],
+)
+def test_errors_name_owner_rule_and_value(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()

@@ -1,0 +1,468 @@
+"""The command as it is used: a process, with files, pipes and exit codes.
+
+`python tests/test_cli.py` runs the examples of docs/cli.md and writes down what they print.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mascot as mc
+from mascot import example
+
+DOCS = Path(__file__).parents[1] / "docs" / "cli.md"
+COMMAND = [sys.executable, "-m", "mascot.cli"]
+ANSI = "\x1b["
+
+
+def run(*words: str, given: str | bytes | None = None, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """`mascot ...` in a process of its own, `given` on its standard input."""
+    text = given.encode() if isinstance(given, str) else given
+    done = subprocess.run(
+        [*COMMAND, *words], input=text or b"", capture_output=True, cwd=folder, timeout=60, env=_environment()
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def _environment(**more: str) -> dict[str, str]:
+    """This process's, with a terminal's wishes for colour and width left out."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+    # The tests may run in another folder than the checkout that a relative PYTHONPATH speaks of.
+    path = os.pathsep.join(str(Path(part).resolve()) for part in kept.get("PYTHONPATH", "").split(os.pathsep) if part)
+    return {**kept, **({"PYTHONPATH": path} if path else {}), **more}
+
+
+def good(*words: str, given: str | bytes | None = None, folder: Path | None = None) -> str:
+    done = run(*words, given=given, folder=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def records_of(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def lines_of(records: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+HITS = lines_of(example.records())
+
+
+@pytest.fixture
+def hits(tmp_path: Path) -> str:
+    path = tmp_path / "hits.jsonl"
+    path.write_text(HITS, encoding="utf-8")
+    return str(path)
+
+
+def test_rerank_prints_what_the_library_ranks(hits: str) -> None:
+    printed = records_of(good("rerank", hits, "-k", "12", "--spread", "place:lat,lon", "--focus", "hour:taken=18"))
+    wishes = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay(), near=18.0)]
+    ranking = mc.rerank(example.candidates(), wishes, k=12)
+    assert [record["id"] for record in printed] == ranking.ids
+    assert [record["rank"] for record in printed] == list(range(1, 13))
+    assert [record["was"] for record in printed] == ranking.ranks.tolist()
+    assert [record["relevance"] for record in printed] == pytest.approx(ranking.relevance, abs=1e-6)
+    by_id = {record["id"]: record for record in example.records()}
+    for record in printed:
+        assert {name: record[name] for name in by_id[record["id"]]} == by_id[record["id"]]
+    assert list(printed[0])[-3:] == ["rank", "was", "relevance"]
+
+
+@pytest.mark.parametrize(
+    ("words", "method"),
+    [
+        (["--strength", "0.8"], mc.Mascot(0.8)),
+        (["--strength", "0"], mc.Mascot(0.0)),
+        (["--protect", "0", "--strength", "0.7"], mc.Mascot(0.7, protect=0)),
+        (["--keep", "0.97"], mc.Mascot(keep=0.97)),
+        (["--order", "selection", "--protect", "1"], mc.Mascot(order="selection", protect=1)),
+        (["--paper", "--strength", "0.4"], mc.Mascot.paper(0.4)),
+        (["--paper"], mc.Mascot.paper(0.5)),
+    ],
+)
+def test_options_are_the_methods(hits: str, words: list[str], method: mc.Mascot) -> None:
+    printed = records_of(good("rerank", hits, "-k", "8", "--focus", "camera", *words))
+    ranking = mc.rerank(example.candidates(), mc.focus(mc.Category("camera")), k=8, method=method)
+    assert [record["id"] for record in printed] == ranking.ids
+
+
+def test_pipe_in_pipe_out(hits: str) -> None:
+    from_file = good("rerank", hits, "--spread", "camera")
+    assert good("rerank", "--spread", "camera", given=HITS) == from_file
+    assert good("rerank", "-", "--spread", "camera", given=HITS) == from_file
+    assert len(from_file.splitlines()) == 20
+    again = records_of(good("rerank", "--strength", "0", given=from_file))
+    assert [record["rank"] for record in again] == [record["was"] for record in again] == list(range(1, 21))
+
+
+@pytest.mark.parametrize("how", ["suffix", "format", "stdin"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_other_tables_rank_the_same(tmp_path: Path, hits: str, kind: str, how: str) -> None:
+    rows = example.records()
+    path = tmp_path / ("hits." + (kind if how == "suffix" else "dat"))
+    if kind == "csv":
+        lines = [",".join(rows[0])] + [",".join(str(value) for value in row.values()) for row in rows]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    else:
+        pa = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(pa.Table.from_pylist(rows), path)
+    wishes = ["--spread", "place", "--focus", "hour=18", "-k", "9"]
+    expected = good("rerank", hits, *wishes)
+    if how == "stdin":
+        assert good("rerank", "--input-format", kind, *wishes, given=path.read_bytes()) == expected
+    else:
+        option = ["--input-format", kind] if how == "format" else []
+        assert good("rerank", str(path), *option, *wishes) == expected
+
+
+TWO = lines_of(
+    [
+        {"topic": "sky", "key": 1, "sim": 0.2, "camera": "a"},
+        {"topic": "sea", "key": 2, "sim": 0.9, "camera": "a"},
+        {"topic": "sea", "key": 3, "sim": 0.8, "camera": "a"},
+        {"topic": "sea", "key": 4, "sim": 0.7, "camera": "b"},
+    ]
+)
+TWO_NAMES = ["--query", "topic", "--id", "key", "--score", "sim", "--spread", "camera", "--protect", "1", "-k", "2"]
+
+
+def test_each_query_has_its_own_results() -> None:
+    printed = records_of(good("rerank", *TWO_NAMES, given=TWO))
+    found = [(r["topic"], r["key"], r["rank"], r["was"]) for r in printed]
+    assert found == [("sky", 1, 1, 1), ("sea", 2, 1, 1), ("sea", 4, 2, 3)]
+
+
+def test_a_column_called_query_groups_by_itself() -> None:
+    renamed = TWO.replace("topic", "query").replace("sim", "score")
+    printed = records_of(good("rerank", "-k", "1", given=renamed))
+    assert [record["query"] for record in printed] == ["sky", "sea"]
+
+
+def test_json_is_one_document() -> None:
+    sky, sea = json.loads(good("rerank", *TWO_NAMES, "--format", "json", "--explain", given=TWO))
+    assert (sky["query"], sea["query"]) == ("sky", "sea")
+    assert [record["key"] for record in sea["results"]] == [2, 4]
+    assert [record["key"] for record in sea["left_out"]] == [3]
+    assert "below the last one chosen" in sea["left_out"][0]["reason"]["because"]
+    assert sea["method"]["protect"] == 1
+    assert sea["wishes"][0]["attribute"]["column"] == "camera"
+    (alone,) = json.loads(good("rerank", "--format", "json", "-k", "1", given=HITS))
+    assert "query" not in alone
+    assert "left_out" not in alone
+
+
+def test_explain_gives_the_reasons(hits: str) -> None:
+    printed = records_of(good("rerank", hits, "-k", "6", "--spread", "place", "--focus", "hour=18", "--explain"))
+    told = mc.rerank(example.candidates(), [mc.spread(mc.Place()), mc.focus(mc.HourOfDay(), near=18)], k=6).explain()
+    for record, reason in zip(printed, told.results, strict=True):
+        assert record["reason"]["step"] == reason.step
+        assert record["reason"]["parts"] == pytest.approx(reason.parts, abs=1e-6)
+        assert record["reason"]["gain"] == pytest.approx(reason.gain, abs=1e-6)
+        assert record["reason"].get("opened", {}) == {name: bins for name, bins in reason.opened.items() if bins}
+
+
+def test_a_table_in_a_pipe_is_plain_and_whole(hits: str) -> None:
+    text = good("rerank", hits, "-k", "4", "--spread", "place", "--focus", "hour=18", "--format", "table")
+    head, _, *rows = (line for line in text.splitlines() if line.strip())
+    assert head.split() == ["rank", "was", "id", "relevance", "lat", "lon", "taken"]
+    assert [row.split()[:3] for row in rows][3] == ["4", "15", "golden-gate-haze"]
+    assert len(rows) == 4
+    assert ANSI not in text
+    told = good("rerank", hits, "-k", "4", "--spread", "place", "--format", "table", "--explain")
+    assert re.search(r"4 +15 +golden-gate-haze +\+0\.\d+ +\+0\.\d+ +place 36 N 128 W", told)
+    assert re.search(r"- +4 +caldera-last-light-2 .*below the last one chosen", told)
+
+
+def test_ids_are_data_not_markup() -> None:
+    text = good("rerank", "--format", "table", given=lines_of([{"id": "[red]:smile:[/red]", "score": 1}]))
+    assert "[red]:smile:[/red]" in text
+
+
+def test_what_json_cannot_say_is_null_or_text(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    rows = {"score": [1.0], "f": [float("nan")], "t": [datetime(2023, 6, 14, 20, 21)], "b": [b"x"]}
+    pytest.importorskip("pyarrow.parquet").write_table(pa.table(rows), tmp_path / "h.parquet")
+    (record,) = records_of(good("rerank", str(tmp_path / "h.parquet")))
+    assert (record["f"], record["t"]) == (None, "2023-06-14T20:21:00")
+
+
+def test_output_is_utf8_in_every_locale() -> None:
+    given = json.dumps({"id": "São Paulo", "score": 1}, ensure_ascii=False)
+    environment = _environment(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    done = subprocess.run([*COMMAND, "rerank"], input=given.encode(), capture_output=True, env=environment, timeout=60)
+    assert json.loads(done.stdout.decode("utf-8"))["id"] == "São Paulo"
+
+
+def test_missing_values_are_dropped_on_request() -> None:
+    rows = [{"id": "a", "score": 1}, {"id": "b", "score": 0.5, "camera": "x"}]
+    drop = ["--spread", "camera", "--missing", "drop"]
+    assert [r["id"] for r in records_of(good("rerank", *drop, given=lines_of(rows)))] == ["b"]
+    rows[1]["camera"] = None
+    assert good("rerank", *drop, given=lines_of(rows)) == ""
+    assert "id" in good("rerank", *drop, "--format", "table", "--explain", given=lines_of(rows))
+
+
+def test_look_reads_the_vectors() -> None:
+    rows = [{"id": i, "score": 1 - i / 10, "emb": [float(i < 3), float(i >= 3)]} for i in range(6)]
+    words = ["--spread", "look:2", "--vector", "emb", "--protect", "1", "-k", "2"]
+    assert [r["id"] for r in records_of(good("rerank", *words, given=lines_of(rows)))] == [0, 3]
+
+
+def test_a_typed_label_finds_the_number() -> None:
+    rows = [{"id": i, "score": 1 - i / 10, "year": 2018 + i % 2} for i in range(6)]
+    words = ["--focus", "year=2019", "--protect", "0", "--strength", "0.9", "-k", "3"]
+    assert [r["id"] for r in records_of(good("rerank", *words, given=lines_of(rows)))] == [1, 3, 5]
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "message"),
+    [
+        (["--score", "sim"], HITS, "standard input has no column 'sim'; its columns: id, city, lat, lon, taken"),
+        (["--id", "key"], HITS, "no column 'key'"),
+        (["--spread", "tags"], HITS, "no column 'tags'"),
+        (["--spread", "place:north,east"], HITS, "a wish names its columns as in place:lat,lon"),
+        (["--spread", "look"], HITS, "no column 'vector'; its columns: id, city"),
+        (["--focus", "camera=Leica"], HITS, "column 'camera' never holds 'Leica'; it holds: X100V"),
+        (["--spread", "place:lat"], HITS, "'place:lat': write place[:LAT,LON]"),
+        (["--strength", "7"], HITS, "Mascot.strength must be in 0..1, got 7.0"),
+        (["--strength", "0.5", "--keep", "0.9"], HITS, "give keep or strength"),
+        (["--paper", "--protect", "3"], HITS, "--paper is the method as published"),
+        (["-k", "0"], HITS, "k must be a whole number >= 1, got 0"),
+        ([], HITS + "{oops}\n", "standard input line 61: not JSON"),
+        ([], '{"score": 1}\n{"score": null}\n', "standard input line 2: score must be a finite number, got None"),
+        (["--input-format", "csv"], "score\n1\n2,3\n", "standard input line 3: 2 values, the header has 1"),
+        ([], "", "standard input holds no records"),
+        (["nowhere.jsonl"], "", "nowhere.jsonl: No such file or directory"),
+        (["hits.txt"], "", "hits.txt: the suffix must be one of"),
+        (["--spread", "place"], '{"score": 1, "lat": 95, "lon": 0}', "must be a latitude in -90..90, got 95.0"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_two(words: list[str], given: str, message: str) -> None:
+    done = run("rerank", *words, given=given)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("mascot: ")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["rerank", "--order", "random"], ["rerank", "--nothing"], ["nothing"]])
+def test_wrong_usage_is_said_without_a_traceback(words: list[str]) -> None:
+    done = run(*words)
+    assert done.returncode == 2
+    assert words[-1] in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_bad_line_is_named_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "hits.jsonl"
+    path.write_text('{"score": 1}\nscore: 1\n')
+    assert f"{path} line 2: not JSON" in run("rerank", str(path)).stderr
+
+
+@pytest.mark.parametrize("package", ["typer", "rich"])
+def test_a_missing_extra_names_the_cure(package: str) -> None:
+    code = f"import sys; sys.modules[{package!r}] = None; from mascot.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=_environment(), timeout=60)
+    assert done.returncode == 2
+    assert done.stderr == "mascot: the mascot command needs: pip install 'mascot[cli]'\n"
+
+
+def test_a_reader_that_leaves_is_no_error(hits: str) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "rerank", hits, "-k", "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(timeout=60) in (0, 1)
+
+
+def test_version() -> None:
+    assert good("--version") == f"mascot {mc.__version__}\n"
+
+
+def test_the_demo_shows_before_and_after() -> None:
+    text = good("demo")
+    assert ANSI not in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert re.search(r"4 +20:34 Oia +18:24 San Francisco +golden-gate-haze +15 +\+0\.\d\d +\+0\.\d\d$", text, re.M)
+    counts = re.findall(r"(\d+) cities, (\d+) hours -> (\d+) cities, (\d+) hours; (\d+)%", text)
+    spread, both = ([int(number) for number in found] for found in counts)
+    assert spread[2] > spread[0]
+    assert spread[3] > spread[1]
+    assert both[2] > both[0]
+    assert both[3] < spread[3]
+    assert min(spread[4], both[4]) > 80
+    assert "below the last one chosen" in text
+
+
+def test_the_demo_prints_its_records() -> None:
+    assert records_of(good("demo", "--records")) == example.records()
+
+
+@pytest.mark.parametrize("words", [["demo"], ["rerank", "--spread", "place"], ["probe", "--focus", "hour"]])
+def test_a_one_off_never_waits_for_the_compiler(words: list[str]) -> None:
+    code = (
+        f"import sys; sys.argv = ['mascot', *{words!r}]\nfrom mascot.cli import main\n"
+        "try:\n    main()\nfinally:\n    assert 'numba' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=HITS, capture_output=True, text=True, env=_environment(), timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_many_queries_go_through_the_batch_and_rank_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mascot import cli, tables, words
+
+    rows = example.records()
+    table = tables.Table("t", [row | {"query": i % 5} for i, row in enumerate(rows)], list(range(len(rows))))
+    found = tables.queries(table)
+    wishes = [words.spread("place"), words.focus("hour=18"), words.focus("camera=X-T3")]
+    alone = [ranking.ids for ranking in cli._ranked(found, wishes, 4, mc.Mascot())]
+    monkeypatch.setattr(cli, "_MANY", 5)
+    monkeypatch.setattr(cli, "_CHUNK", 2)
+    batches: list[int] = []
+    together: Callable[..., Any] = mc.rerank_many
+
+    def counted(candidates: Any, *rest: Any) -> Any:
+        batches.append(len(candidates))
+        return together(candidates, *rest)
+
+    monkeypatch.setattr(mc, "rerank_many", counted)
+    assert [ranking.ids for ranking in cli._ranked(found, wishes, 4, mc.Mascot())] == alone
+    assert batches == [2, 2, 1]
+
+
+def test_probe_prints_its_verdict(hits: str) -> None:
+    from mascot.probe import probe
+
+    expected = probe(example.candidates(), [mc.focus(mc.Place()), mc.focus(mc.HourOfDay())])
+    words = ["probe", hits, "--focus", "place", "--focus", "hour"]
+    assert good(*words) == f"{expected}\n"
+    (line,) = good(*words, "--format", "jsonl").splitlines()
+    assert json.loads(line) == expected.to_dict()
+    assert json.loads(good(*words, "--format", "json")) == [expected.to_dict()]
+
+
+def test_probe_of_several_queries_has_a_line_each() -> None:
+    text = good("probe", *TWO_NAMES, given=TWO)
+    head, _, *rows = (line for line in text.splitlines() if line.strip())
+    assert head.split() == ["query", "kept", "worst", "step", "survives", "verdict"]
+    assert [row.split()[0] for row in rows] == ["sky", "sea"]
+    told = records_of(good("probe", *TWO_NAMES, "--format", "jsonl", given=TWO))
+    assert [(part["query"], part["verdict"]) for part in told] == [(r.split()[0], r.split()[-1]) for r in rows]
+
+
+def on_a_terminal(*words: str, given: str | None = None, columns: int = 100) -> str:
+    """What a terminal shows: standard output, error and, unless `given`, input are one."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    environment = _environment(TERM="xterm-256color", COLUMNS=str(columns))
+    process = subprocess.Popen(
+        [*COMMAND, *words], stdin=theirs if given is None else subprocess.PIPE, stdout=theirs, stderr=theirs,
+        env=environment,
+    )  # fmt: skip
+    os.close(theirs)
+    if process.stdin is not None and given is not None:
+        process.stdin.write(given.encode())
+        process.stdin.close()
+    shown = b""
+    try:
+        while part := os.read(ours, 65536):
+            shown += part
+    except OSError:  # Linux: the other end has closed
+        pass
+    os.close(ours)
+    process.wait(timeout=60)
+    return shown.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_gets_a_coloured_table_that_fits(hits: str) -> None:
+    text = on_a_terminal("rerank", hits, "-k", "5", "--spread", "place", "--focus", "hour=18", "--explain")
+    assert ANSI in text
+    bare = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+    assert max(map(len, bare.splitlines())) <= 100
+    assert re.search(r"4 +15 +golden-gate-haze +\+0\.430", bare)
+    assert "queries" not in bare
+
+
+def test_a_terminal_shows_progress_over_many_queries() -> None:
+    rows = [{"query": i, "id": i, "score": 1} for i in range(150)]
+    assert "queries" in on_a_terminal("rerank", "--format", "jsonl", given=lines_of(rows))
+
+
+def test_nothing_to_read_on_a_terminal_is_said_at_once() -> None:
+    assert "no file was given and nothing is piped in" in on_a_terminal("rerank")
+
+
+@cache
+def commands() -> dict[str, set[str]]:
+    """The program's own word on its commands and their options."""
+    listed = good("--help").split("Commands:")[1]
+    names = re.findall(r"^  ([a-z]+)  ", listed, re.M)
+    assert {"rerank", "probe", "demo"} <= set(names)
+    return {name: set(re.findall(r"^  (-[\w-]+)", good(name, "--help"), re.M)) - {"--help"} for name in names}
+
+
+def test_every_command_and_option_is_documented() -> None:
+    sections = re.split(r"^## ", DOCS.read_text(encoding="utf-8"), flags=re.M)
+    told = {found.group(1): text for text in sections if (found := re.match(r"`mascot (\w+)`", text))}
+    listed = commands()
+    assert set(told) == set(listed)
+    for name, options in listed.items():
+        assert options, name
+        missing = {option for option in options if f"`{option}`" not in told[name]}
+        assert not missing, f"docs/cli.md does not speak of {missing} under mascot {name}"
+    assert "`mascot --version`" in DOCS.read_text(encoding="utf-8")
+
+
+def test_every_option_has_help() -> None:
+    for name in commands():
+        for line in re.split(r"\n(?=  -)", good(name, "--help").split("Options:")[1].strip("\n")):
+            assert len(line.split(maxsplit=2)[-1]) > 20, line
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="the examples are shell lines, and there is no bash")
+def test_the_documentation_shows_what_the_program_prints(tmp_path: Path) -> None:
+    assert retold(tmp_path) == DOCS.read_text(encoding="utf-8")
+
+
+def retold(folder: Path) -> str:
+    """docs/cli.md with every example run again, in `folder`."""
+    mascot = f'mascot() {{ "{sys.executable}" -m mascot.cli "$@"; }}\n'
+
+    def ran(block: re.Match[str]) -> str:
+        told = []
+        for line in re.findall(r"^\$ .*$", block.group(1), re.M):
+            done = subprocess.run(
+                ["bash", "-c", mascot + line[2:]], cwd=folder, env=_environment(), timeout=60,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+            told.append(line + "\n" + done.stdout.decode().strip("\n") + "\n" * bool(done.stdout.strip()))
+        return "```console\n" + "".join(told) + "```"
+
+    return re.sub(r"```console\n(.*?)```", ran, DOCS.read_text(encoding="utf-8"), flags=re.S)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        DOCS.write_text(retold(Path(scratch)), encoding="utf-8")

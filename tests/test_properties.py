@@ -1,0 +1,250 @@
+"""What must hold whatever the data."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mascot as mc
+from mascot.kernels import reference
+
+SEEDS = st.integers(0, 10_000)
+QUICK = settings(max_examples=40, deadline=None)
+
+
+def some(seed: int, n: int = 50) -> mc.Candidates:
+    rng = np.random.default_rng(seed)
+    columns = {
+        "lat": np.degrees(np.arcsin(rng.uniform(-1, 1, n))),
+        "lon": rng.uniform(-180, 180, n),
+        "hour": rng.uniform(0, 24, n),
+        "who": rng.integers(0, 6, n),
+        "price": rng.lognormal(size=n),
+    }
+    return mc.Candidates(scores=rng.permutation(np.linspace(0.2, 0.9, n)), columns=columns)
+
+
+def by_relevance(found: mc.Candidates, k: int) -> list[Any]:
+    return np.argsort(-found.scores, kind="stable")[:k].tolist()
+
+
+BOTH = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour"))]
+
+
+@QUICK
+@given(SEEDS, st.sampled_from([0, 3]), st.sampled_from(["uniform", "query"]))
+def test_strength_0_is_relevance_only(seed: int, protect: int, bin_weight: Any) -> None:
+    found = some(seed)
+    method = mc.Mascot(0.0, protect, bin_weight, order="selection")
+    assert mc.rerank(found, BOTH, 20, method).ids == by_relevance(found, 20)
+
+
+@QUICK
+@given(SEEDS, st.integers(1, 30), st.floats(0, 1))
+def test_top_k_is_a_prefix_of_top_k_plus_1_in_selection_order(seed: int, k: int, strength: float) -> None:
+    found = some(seed)
+    method = mc.Mascot(strength, order="selection")
+    assert mc.rerank(found, BOTH, k + 1, method).ids[:k] == mc.rerank(found, BOTH, k, method).ids
+
+
+class Concatenated:
+    """The bins of two attributes as one attribute's."""
+
+    name = "both"
+
+    def __init__(self, *attributes: Any) -> None:
+        self.attributes = attributes
+
+    def membership(self, columns: Any, vectors: Any) -> Any:
+        return np.hstack([a.membership(columns, vectors).sparse().dense() for a in self.attributes])
+
+    def features(self, columns: Any, vectors: Any) -> Any:
+        return np.hstack([a.features(columns, vectors) for a in self.attributes])
+
+
+@QUICK
+@given(SEEDS, st.floats(0, 1), st.sampled_from([mc.spread, mc.focus]))
+def test_one_direction_is_one_attribute_over_the_concatenated_bins(seed: int, strength: float, wish: Any) -> None:
+    found = some(seed)
+    place, hour = mc.Place.grid(), mc.HourOfDay("hour")
+    method = mc.Mascot.paper(strength)
+    apart = mc.rerank(found, [wish(place), wish(hour)], 20, method)
+    assert apart.ids == mc.rerank(found, [wish(Concatenated(place, hour))], 20, method).ids
+
+
+@QUICK
+@given(SEEDS, st.sampled_from([mc.Place(), mc.Place(sigma_km=500)]))
+def test_adding_360_degrees_changes_nothing(seed: int, place: mc.Place) -> None:
+    found = some(seed)
+    turned = mc.Candidates(scores=found.scores, columns={**found.columns, "lon": found.columns["lon"] + 360})
+    for wish in (mc.spread(place), mc.focus(place, near=(10, 175))):
+        assert mc.rerank(found, wish, 20).ids == mc.rerank(turned, wish, 20).ids
+
+
+@QUICK
+@given(SEEDS, st.sampled_from([mc.Mascot(), mc.Mascot.paper(0.4), mc.Mascot(keep=0.9)]))
+def test_permuting_the_candidates_changes_nothing(seed: int, method: mc.Mascot) -> None:
+    found = some(seed)
+    order = np.random.default_rng(seed).permutation(len(found))
+    moved = mc.Candidates(
+        scores=found.scores[order], ids=order.tolist(), columns={name: c[order] for name, c in found.columns.items()}
+    )
+    asked = [*BOTH, mc.spread(mc.Number("price")), mc.focus(mc.Category("who"))]
+    assert mc.rerank(found, asked, 20, method).ids == mc.rerank(moved, asked, 20, method).ids
+
+
+@QUICK
+@given(SEEDS)
+def test_greedy_spread_is_within_1_minus_1_over_e_of_the_best_set(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, k, strength = 8, 3, 0.7
+    found = some(seed, n)
+    bins = rng.random((n, 6)) * (rng.random((n, 6)) < 0.5)
+    relevance = reference.normalized(found.scores)
+
+    def value(chosen: Any) -> float:
+        cover = 1 - np.prod(1 - bins[list(chosen)], axis=0)
+        return float((1 - strength) * relevance[list(chosen)].sum() + strength * cover.sum())
+
+    class Given:
+        name = "given"
+
+        def membership(self, columns: Any, vectors: Any) -> Any:
+            return bins
+
+        def features(self, columns: Any, vectors: Any) -> Any:
+            return bins
+
+    method = mc.Mascot.paper(strength, bin_weight="uniform")
+    chosen = mc.rerank(found, mc.spread(Given()), k, method).positions
+    best = max(value(choice) for choice in itertools.combinations(range(n), k))
+    assert value(chosen) >= (1 - 1 / np.e) * best
+
+
+@QUICK
+@given(SEEDS, st.sampled_from([0.5, 0.8, 0.95, 1.0]))
+def test_keep_retains_its_share_and_no_more_strength_would(seed: int, keep: float) -> None:
+    found = some(seed)
+    ranking = mc.rerank(found, BOTH, 20, mc.Mascot(keep=keep))
+    relevance = reference.normalized(found.scores)
+    best = np.sort(relevance)[::-1][:20].sum()
+    assert relevance[ranking.positions].sum() >= keep * best - 1e-9
+    next_rung = (np.floor(round(ranking.strength * 100) / 5) + 1) * 0.05
+    if next_rung <= 1:
+        above = mc.rerank(found, BOTH, 20, mc.Mascot(float(next_rung)))
+        assert relevance[above.positions].sum() < keep * best
+
+
+def test_protect_keeps_the_best_and_counts_them_as_covered() -> None:
+    found = some(3)
+    ranking = mc.rerank(found, mc.spread(mc.Place()), 10, mc.Mascot(1.0, protect=4))
+    assert ranking.ids[:4] == by_relevance(found, 4)
+    assert mc.rerank(found, mc.spread(mc.Place()), 2, mc.Mascot(1.0, protect=4)).ids == by_relevance(found, 2)
+
+
+def test_order_by_relevance_shows_the_same_set() -> None:
+    found = some(4)
+    chosen = mc.rerank(found, BOTH, 15, mc.Mascot(0.8, order="selection"))
+    shown = mc.rerank(found, BOTH, 15, mc.Mascot(0.8, order="relevance"))
+    assert set(chosen.ids) == set(shown.ids)
+    assert chosen.ids != shown.ids
+    assert (np.diff(shown.scores) <= 0).all()
+
+
+def test_spread_covers_more_and_focus_covers_less_than_relevance() -> None:
+    for seed in range(10):
+        found = some(seed, 200)
+        hours = found.columns["hour"]
+
+        def occupied(wish: mc.Wish, found: mc.Candidates = found, hours: Any = hours) -> int:
+            return len(set(hours[mc.rerank(found, wish, 20, mc.Mascot(0.8)).positions].astype(int)))
+
+        hour = mc.HourOfDay("hour")
+        plain = len(set(hours[by_relevance(found, 20)].astype(int)))
+        assert occupied(mc.spread(hour)) > plain > occupied(mc.focus(hour))
+
+
+def test_near_decides_where_focus_goes() -> None:
+    found = some(5, 300)
+    hour = mc.HourOfDay("hour")
+    for target in (3, 11, 19):
+        chosen = found.columns["hour"][mc.rerank(found, mc.focus(hour, near=target), 20, mc.Mascot(0.9)).positions]
+        away = np.minimum(np.abs(chosen - target), 24 - np.abs(chosen - target))
+        assert np.median(away) < 1.5
+
+
+def test_pages_go_on_where_the_last_one_stopped() -> None:
+    found = some(6, 120)
+    asked = [mc.spread(mc.Place()), mc.spread(mc.Category("who"))]
+    method = mc.Mascot(0.7, order="selection")
+    whole = mc.rerank(found, asked, 30, method).ids
+    first = mc.rerank(found, asked, 10, method)
+    second = mc.rerank(found, asked, 10, method, already=first)
+    third = mc.rerank(found, asked, 10, method, already=[*first.ids, *second.ids])
+    assert first.ids + second.ids + third.ids == whole
+
+
+@pytest.mark.parametrize("missing", ["last", "neutral", "drop"])
+def test_missing_values(missing: Any) -> None:
+    n = 40
+    rng = np.random.default_rng(0)
+    hour = np.where(np.arange(n) % 4 == 0, np.nan, rng.uniform(0, 24, n))
+    found = mc.Candidates(scores=np.full(n, 0.5), columns={"hour": hour})
+    attribute = mc.HourOfDay("hour", missing=missing)
+    for wish in (mc.spread(attribute), mc.focus(attribute)):
+        chosen = mc.rerank(found, wish, n, mc.Mascot(0.9, protect=0, order="selection")).positions
+        steps = np.flatnonzero(np.isnan(hour[chosen]))
+        if missing == "last":
+            assert steps.tolist() == list(range(30, 40))
+        elif missing == "drop":
+            assert (len(chosen), len(steps)) == (30, 0)
+        else:
+            assert 0 < steps.min() < steps.max() < n - 1
+
+
+def test_a_neutral_value_covers_what_the_others_cover_on_average() -> None:
+    columns = {"label": ["a", "b", "b", None]}
+    found = mc.Candidates(scores=[0.5] * 4, columns=columns)
+    method = mc.Mascot.paper(1.0, bin_weight="uniform")
+    ranking = mc.rerank(found, mc.spread(mc.Category("label", missing="neutral")), 4, method)
+    # a and b earn 1 each, then the unknown earns what is left of both on average: nothing.
+    assert ranking.ids == [0, 1, 2, 3]
+    ranking = mc.rerank(
+        found, mc.spread(mc.Category("label", missing="neutral")), 4, mc.Mascot.paper(1.0, "uniform"), already=[3]
+    )
+    # Seen first, it covered a third of a and two thirds of b: a earns 2/3, b earns 1/3.
+    np.testing.assert_allclose(ranking.gains["label"], [2 / 3, 1 / 3, 0], atol=1e-12)
+
+
+def test_inputs_are_never_modified() -> None:
+    found = some(7)
+    vectors = np.random.default_rng(0).normal(size=(50, 4))
+    scores, columns = found.scores.copy(), {name: c.copy() for name, c in found.columns.items()}
+    given_vectors = vectors.copy()
+    for array in (scores, vectors, *columns.values()):
+        array.flags.writeable = False
+    frozen = mc.Candidates(scores=scores, columns=columns, vectors=vectors)
+    asked = [*BOTH, mc.spread(mc.Clusters(4)), mc.focus(mc.Category("who", missing="neutral"))]
+    for backend in ("numpy", "numba"):
+        mc.rerank(frozen, asked, 10, backend=backend, already=[1, 2]).explain()
+    assert (scores == found.scores).all()
+    assert (vectors == given_vectors).all()
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_degenerate_problems(backend: str) -> None:
+    asked = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour")), mc.spread(mc.Number("price"))]
+    nowhere = {"lat": [np.nan] * 3, "lon": [np.nan] * 3, "hour": [None] * 3, "price": [None] * 3}
+    assert mc.rerank(mc.Candidates(scores=[1, 2, 3], columns=nowhere), asked, 2, backend=backend).ids == [2, 1]
+    one = {"lat": [1.0], "lon": [2.0], "hour": [3], "price": [4]}
+    assert mc.rerank(mc.Candidates(scores=[0.0], columns=one), asked, 5, backend=backend).ids == [0]
+    equal = {"lat": [1.0] * 4, "lon": [2.0] * 4, "hour": [3] * 4, "price": [4] * 4}
+    assert mc.rerank(mc.Candidates(scores=[7.0] * 4, columns=equal), asked, 9, backend=backend).ids == [0, 1, 2, 3]
+    dropped = [mc.spread(mc.Place(missing="drop"))]
+    assert mc.rerank(mc.Candidates(scores=[1, 2, 3], columns=nowhere), dropped, 2, backend=backend).ids == []
+    assert mc.rerank(mc.Candidates(scores=[1, 2, 3]), [], 2, backend=backend).ids == [2, 1]

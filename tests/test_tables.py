@@ -1,0 +1,206 @@
+"""Tables become candidates, and what is wrong with one is said with its file and line."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mascot as mc
+from mascot import tables
+
+RECORDS: list[dict[str, Any]] = [
+    {"id": "a", "score": 0.9, "city": "Rome", "lat": 41.9},
+    {"id": "b", "score": 0.4, "city": None, "lat": None},
+    {"id": "ü", "score": 1, "city": "São Paulo", "lat": -23.5},
+]
+LINES = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in RECORDS)
+CSV = "id,score,city,lat\na,0.9,Rome,41.9\nb,0.4,,\nü,1,São Paulo,-23.5\n"
+
+
+def written(folder: Path, name: str, text: str) -> str:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(("name", "text"), [("h.jsonl", LINES), ("h.NDJSON", LINES), ("h.csv", CSV)])
+def test_files_hold_the_same_records(tmp_path: Path, name: str, text: str) -> None:
+    table = tables.read(written(tmp_path, name, text))
+    assert table.records == RECORDS
+    assert table.columns == ["id", "score", "city", "lat"]
+
+
+def test_parquet_holds_the_same_records(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(pa.Table.from_pylist(RECORDS), tmp_path / "h.parquet")
+    assert tables.read(str(tmp_path / "h.parquet")).records == RECORDS
+
+
+def test_parquet_times_of_any_precision_are_times(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    moment = datetime(2023, 6, 14, 20, 21)
+    columns = {unit: pa.array([moment], pa.timestamp(unit)) for unit in ("s", "ms", "us", "ns")}
+    columns["aware"] = pa.array([moment], pa.timestamp("ns", "UTC"))
+    pytest.importorskip("pyarrow.parquet").write_table(pa.table(columns), tmp_path / "h.parquet")
+    (record,) = tables.read(str(tmp_path / "h.parquet")).records
+    aware = record.pop("aware")
+    assert record == dict.fromkeys(("s", "ms", "us", "ns"), moment)
+    assert type(record["ns"]) is datetime
+    assert aware == moment.replace(tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize("path", [None, "-"])
+@pytest.mark.parametrize(("kind", "text"), [(None, LINES), ("jsonl", LINES), ("csv", CSV)])
+def test_standard_input(monkeypatch: pytest.MonkeyPatch, path: str | None, kind: str | None, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    table = tables.read(path, kind)
+    assert table.records == RECORDS
+    assert table.name == "standard input"
+
+
+def test_the_format_overrides_the_suffix(tmp_path: Path) -> None:
+    assert tables.read(written(tmp_path, "h.txt", CSV), "csv").records == RECORDS
+
+
+def test_byte_order_mark_and_blank_lines_are_read_over(tmp_path: Path) -> None:
+    first, rest = LINES.split("\n", 1)
+    table = tables.read(written(tmp_path, "h.jsonl", "\ufeff" + first + "\n\n" + rest))
+    assert table.records == RECORDS
+    assert table.lines == [1, 3, 4]
+    assert tables.read(written(tmp_path, "h.csv", "\ufeff" + CSV + "\n")).records == RECORDS
+
+
+def test_csv_columns_are_numbers_only_if_all_of_it_is(tmp_path: Path) -> None:
+    text = "id,zip,n,f,empty,mixed\n007,01234,1,1e3,,1\n008,01235,,-0.5,,x\n"
+    first, second = tables.read(written(tmp_path, "h.csv", text)).records
+    assert first == {"id": "007", "zip": "01234", "n": 1, "f": 1000.0, "empty": None, "mixed": "1"}
+    assert second == {"id": "008", "zip": "01235", "n": None, "f": -0.5, "empty": None, "mixed": "x"}
+
+
+def test_csv_values_may_hold_commas_and_lines(tmp_path: Path) -> None:
+    table = tables.read(written(tmp_path, "h.csv", 'id,score\n"a, ""b""\nc",0.5\nd,0.4\n'))
+    assert table.records[0]["id"] == 'a, "b"\nc'
+    assert table.lines == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("h.jsonl", '{"score": 1}\n\n{"score": 1,}\n', r"h\.jsonl line 3: not JSON: .* at column 1[23]"),
+        ("h.jsonl", '{"score": 1}\n[1, 2]\n', r"h\.jsonl line 2: must be an object in braces, got \[1, 2\]"),
+        ("h.jsonl", "", r"h\.jsonl holds no records"),
+        ("h.csv", "id,score\n", r"h\.csv holds no records"),
+        ("h.csv", "id,score\na,1\nb\n", r"h\.csv line 3: 1 values, the header has 2"),
+        ("h.csv", "id,score\na,1,2\n", r"h\.csv line 2: 3 values, the header has 2"),
+        ("h.csv", "id,id\na,1\n", r"h\.csv line 1: the column 'id' stands there twice"),
+        ("h.csv", 'id,score\n"a,1\n', r"h\.csv line 2: not CSV"),
+        ("h.txt", LINES, r"h\.txt: the suffix must be one of \.jsonl, .*or say --input-format"),
+        ("h.parquet", "no", r"h\.parquet: not a Parquet file"),
+    ],
+)
+def test_errors_name_file_and_line(tmp_path: Path, name: str, text: str, message: str) -> None:
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow")
+    with pytest.raises(mc.InputError, match=message):
+        tables.read(written(tmp_path, name, text))
+
+
+@pytest.mark.parametrize(("name", "where"), [("h.jsonl", "line 2"), ("h.csv", "after line")])
+def test_text_must_be_utf8(tmp_path: Path, name: str, where: str) -> None:
+    first = b'{"city": "Rome"}\n' if name == "h.jsonl" else b"city\n"
+    (tmp_path / name).write_bytes(first + b'{"city": "S\xe3o"}\n')
+    with pytest.raises(mc.InputError, match=f"{name} {where}.*: not UTF-8 text"):
+        tables.read(str(tmp_path / name))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(mc.InputError, match=r"nowhere\.jsonl: No such file or directory"):
+        tables.read(str(tmp_path / "nowhere.jsonl"))
+
+
+def test_parquet_without_pyarrow_names_the_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(mc.MissingExtra, match=r"reading Parquet needs: pip install 'mascot\[parquet\]'"):
+        tables.read(written(tmp_path, "h.parquet", "PAR1"))
+
+
+def table_of(*records: dict[str, Any]) -> tables.Table:
+    return tables.Table("h.jsonl", list(records), list(range(1, len(records) + 1)))
+
+
+def test_one_query_unless_there_is_a_column_of_them() -> None:
+    (query,) = tables.queries(table_of(*RECORDS))
+    assert query.name is None
+    assert query.candidates.ids == ["a", "b", "ü"]
+    assert query.candidates.scores.tolist() == [0.9, 0.4, 1.0]
+    assert query.candidates.columns["city"].tolist() == ["Rome", None, "São Paulo"]
+    assert query.candidates.vectors is None
+
+
+def test_queries_come_in_the_order_of_appearance() -> None:
+    rows = [{"query": name, "score": score} for name, score in [("b", 1), ("a", 2), ("b", 3), (None, 4)]]
+    found = tables.queries(table_of(*rows))
+    assert [(q.name, q.candidates.scores.tolist()) for q in found] == [("b", [1, 3]), ("a", [2]), (None, [4])]
+    assert found[0].records == [rows[0], rows[2]]
+
+
+def test_every_query_has_every_column() -> None:
+    first, second = tables.queries(
+        table_of({"query": 1, "score": 1, "lat": 2.0}, {"query": 2, "score": 1, "city": "x"})
+    )
+    assert set(first.candidates.columns) == set(second.candidates.columns) == {"query", "score", "lat", "city"}
+    assert first.candidates.columns["city"].tolist() == [None]
+
+
+def test_columns_may_have_other_names() -> None:
+    rows: list[dict[str, Any]]
+    rows = [{"topic": "t", "sim": "0.5", "key": ["x", 1], "emb": [1, 2]}, {"topic": "t", "sim": 0.25, "key": 7}]
+    (query,) = tables.queries(table_of(*rows), score="sim", id="key", query="topic", vector="emb")
+    assert query.name == "t"
+    assert query.candidates.scores.tolist() == [0.5, 0.25]
+    assert query.candidates.ids == ['["x", 1]', 7]
+    assert query.candidates.vectors is not None
+    np.testing.assert_array_equal(query.candidates.vectors, [[1, 2], [np.nan, np.nan]])
+    assert "emb" not in query.candidates.columns
+
+
+def test_ids_are_positions_where_there_are_none() -> None:
+    (query,) = tables.queries(table_of({"score": 1}, {"score": 2}))
+    assert query.candidates.ids == [0, 1]
+
+
+def test_csv_vectors_are_lists_as_text() -> None:
+    (query,) = tables.queries(table_of({"score": 1, "vector": "[0.5, 2]"}, {"score": 2, "vector": None}))
+    assert query.candidates.vectors is not None
+    np.testing.assert_array_equal(query.candidates.vectors, [[0.5, 2], [np.nan, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ([{"id": 1, "sim": 2}], {}, r"h.jsonl has no column 'score'; its columns: id, sim; name another with --score"),
+        ([{"score": 1}], {"id": "key"}, r"no column 'key'; its columns: score; name another with --id"),
+        ([{"score": 1}], {"query": "topic"}, r"no column 'topic'.*--query"),
+        ([{"score": 1}], {"vector": "emb"}, r"no column 'emb'.*--vector"),
+        ([{"score": 1}, {"id": 2}], {}, r"h.jsonl line 2: score must be a finite number, got None"),
+        ([{"score": "high"}], {}, r"h.jsonl line 1: score must be a finite number, got 'high'"),
+        ([{"score": float("nan")}], {}, r"line 1: score must be a finite number, got nan"),
+        ([{"score": float("inf")}], {}, r"line 1: score must be a finite number, got inf"),
+        ([{"score": True}], {}, r"line 1: score must be a finite number, got True"),
+        ([{"score": 1, "query": [1]}], {}, r"line 1: query must be text or a number, got \[1\]"),
+        ([{"score": 1, "vector": [1, 2]}, {"score": 1, "vector": [1]}], {}, r"line 2: vector must have 2 numbers"),
+        ([{"score": 1, "vector": "near"}], {}, r"line 1: vector must be a list of numbers, got 'near'"),
+        ([{"score": 1, "vector": []}], {}, r"line 1: vector must be a list of numbers, got \[\]"),
+        ([{"score": 1, "vector": 3}], {}, r"line 1: vector must be a list of numbers, got 3"),
+    ],
+)
+def test_wrong_records_name_their_line(rows: list[dict[str, Any]], options: dict[str, str], message: str) -> None:
+    with pytest.raises(mc.InputError, match=message):
+        tables.queries(table_of(*rows), **options)
