@@ -24,7 +24,7 @@ import numpy as np
 import mascot as mc
 from benchmarks import dense
 
-N, K, QUERIES = 200, 20, 256
+N, K, QUERIES = 200, 20, 1024
 GRID, HOUR, GLOBE = mc.Place.grid(), mc.HourOfDay("hour"), mc.Place()
 
 
@@ -69,7 +69,7 @@ def speed(rounds: int) -> None:
         queries = corpus_._queries(list(rows), list(scores), None, None)
         signs = [wish.sign for wish in asked]
         near_globe = asked[0].attribute == GLOBE
-        some = range(0, QUERIES, 32)
+        some = range(0, QUERIES, 128)
         centres = {q: mesh(columns, rows[q]) for q in some} if near_globe else {}
 
         def numpy_loop(

@@ -177,8 +177,11 @@ class Corpus:
     def _unit(self, rows: Ints) -> Floats | None:
         if self.vectors is None:
             return None
-        vectors = np.nan_to_num(self.vectors[rows])
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        vectors = self.vectors[rows]
+        length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        unit = vectors / np.where(length > 0, length, 1.0)[:, None]
+        unit[np.isnan(length)] = 0.0  # a missing vector resembles nothing
+        return unit
 
     def rank_many(
         self, rows: list[Ints], scores: list[Floats], seen: list[Ints] | None, ids: Sequence[Any] | None,

@@ -13,7 +13,6 @@ from mascot.memberships import REACH, SPACING, Axis, Floats, Ints, Membership, S
 
 LINE, PLANE, SPHERE, SPARSE = 0, 1, 2, 3
 _LANES = 8
-_PLAIN = 16  # blocks of a two-dimensional bump up to which its products are stored
 _RINGS, _BLOCKS_A_RING = 7, 4  # a self-spaced bump reaches no further, poles included
 
 
@@ -29,11 +28,9 @@ class Packed:
     indptr: Ints
     indices: Ints
     values: Floats
-    plain: NDArray[np.bool_]  # [A] values are stored as they are; else as factor times shared values, cut when read
     blocks_each: int  # most blocks of eight bins a row can have, all attributes together
     lanes_each: int  # most stored values
     hashed_each: int  # most blocks that need a look-up
-    widest: int  # most bins along one axis
 
 
 def pack(memberships: Sequence[Membership]) -> Packed:
@@ -47,23 +44,18 @@ def pack(memberships: Sequence[Membership]) -> Packed:
     indices: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
     values: list[Floats] = [np.zeros(0)]
     pairs = 0
-    plain = np.ones(kinds, np.bool_)
     blocks = lanes = hashed = 0
-    widest = _LANES
     for a, member in enumerate(memberships):
         if isinstance(member, Windows):
             xs[a, : member.rows] = member.values[0]
             spans = [_span(axis) for axis in member.axes]
-            widest = max(widest, *spans)
             for j, axis in enumerate(member.axes):
                 axes[a, j] = (axis.start, axis.step, axis.count, axis.sigma, axis.period, axis.smallest)
             if len(member.axes) == 2:
                 shapes[a] = PLANE
                 ys[a, : member.rows] = member.values[1]
                 across = math.ceil(spans[1] / _LANES)
-                plain[a] = spans[0] * across <= _PLAIN
-                blocks += spans[0] * across
-                lanes += (spans[0] if plain[a] else 1) * across * _LANES
+                lanes += (across + math.ceil(spans[0] / _LANES)) * _LANES
             else:
                 shapes[a] = LINE
                 across = math.ceil(spans[0] / _LANES) + 1  # a cycle may be cut in two
@@ -83,11 +75,10 @@ def pack(memberships: Sequence[Membership]) -> Packed:
             values.append(explicit.values)
             pairs += len(explicit.indices)
             most = int(np.diff(explicit.indptr).max(initial=0))
-            plain[a] = False
             blocks, hashed = blocks + most, max(hashed, most)
     return Packed(
         shapes, axes, xs, ys, sparse_at, np.concatenate(indptr), np.concatenate(indices), np.concatenate(values),
-        plain, blocks, lanes, hashed, widest,
+        blocks, lanes, hashed,
     )  # fmt: skip
 
 

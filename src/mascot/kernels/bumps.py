@@ -89,21 +89,6 @@ def bump_lanes(typing: Any, lanes: Any, at: Any, offset: Any, step: Any, count: 
 
 
 @_intrinsic
-def product_lanes(typing: Any, lanes: Any, at: Any, row: Any, first: Any, factor: Any) -> Any:
-    """lanes[at + j] = factor * row[first + j] for eight bins, 0 below the cutoff."""
-    signature = types.void(lanes, types.int64, row, types.int64, types.float64)
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[2])(context, builder, args[2]).data
-        eight = builder.load(builder.bitcast(builder.gep(data, [args[3]]), VECTOR.as_pointer()), align=8)
-        p = builder.fmul(eight, splat(builder, args[4]))
-        p = builder.select(builder.fcmp_ordered(">=", p, constant(CUTOFF)), p, constant(0.0))
-        return _store(context, builder, signature, args, p)
-
-    return signature, build
-
-
-@_intrinsic
 def globe_lanes(
     typing: Any, lanes: Any, at: Any, across: Any, along: Any, apart: Any, width: Any, fold: Any, count: Any
 ) -> Any:

@@ -12,7 +12,21 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from mascot.kernels.blocks import LANES, add, cover, next_from, peak, worth, worth_plain
+from mascot.kernels.blocks import (
+    LANES,
+    TILE,
+    add,
+    cover,
+    narrow_tile_worth,
+    next_from,
+    peak,
+    tile_add,
+    tile_cover,
+    tile_peak,
+    tile_worth,
+    worth,
+    worth_plain,
+)
 from mascot.kernels.layout import (
     COUNT,
     LINE,
@@ -30,7 +44,7 @@ from mascot.kernels.layout import (
     pack_spheres,
 )
 from mascot.kernels.reference import TIE
-from mascot.memberships import CUTOFF, EARTH_KM
+from mascot.memberships import EARTH_KM
 
 LAST, NEUTRAL = 0, 1  # what a missing value gets
 
@@ -48,9 +62,9 @@ def _highest(values: Any) -> float:
 
 @jit
 def _pick_all(
-    base: Any, lam: float, span: Any, cuts: Any, plain: Any, signs: Any, slot: Any, vec: Any, coef: Any, lanes: Any,
-    state: Any, spread: Any, cost: Any, chosen: Any, near: Any, closed: Any, k: int, tie: float, out: Any, cap: Any,
-    low: Any, bound: Any, todo: Any,
+    base: Any, lam: float, span: Any, tiles: Any, strides: Any, shapes: Any, signs: Any, slot: Any, vec: Any,
+    coef: Any, lanes: Any, state: Any, spread: Any, cost: Any, chosen: Any, near: Any, closed: Any, k: int,
+    tie: float, out: Any, cap: Any, low: Any, bound: Any, todo: Any,
 ) -> int:  # fmt: skip
     """The lazy greedy pass; `spread` and `cost` hold sums of the state at the start. Uses up the state."""
     n, kinds = len(base), len(signs)
@@ -80,10 +94,15 @@ def _pick_all(
                     i = todo[j]
                     earn = pay = 0.0
                     for a in range(kinds):
-                        if plain[a]:
-                            sum_ = worth_plain(span[i, a, 0], span[i, a, 1], slot, vec, lanes, state)
+                        begin, end = span[i, a, 0], span[i, a, 1]
+                        if shapes[a] == SPARSE:
+                            sum_ = worth(begin, end, slot, vec, coef, lanes, state, 0.0)
+                        elif shapes[a] == PLANE and begin == end and tiles[i, a, 3] == 1:
+                            sum_ = narrow_tile_worth(tiles, (i * kinds + a) * TILE, strides[a], lanes, state)
+                        elif shapes[a] == PLANE and begin == end:
+                            sum_ = tile_worth(tiles, (i * kinds + a) * TILE, strides[a], lanes, state, 0.0)
                         else:
-                            sum_ = worth(span[i, a, 0], span[i, a, 1], slot, vec, coef, lanes, state, cuts[i, a], 0.0)
+                            sum_ = worth_plain(begin, end, slot, vec, lanes, state)
                         if signs[a] > 0:
                             earn += sum_
                         else:
@@ -101,7 +120,8 @@ def _pick_all(
         for a in range(kinds):
             if done < len(chosen) and near[a] >= 0:
                 continue  # where the user names a point, the protected do not vote on where the focus lies
-            fall = cover(span[best, a, 0], span[best, a, 1], slot, vec, coef, lanes, state, cuts[best, a], 0.0)
+            fall = cover(span[best, a, 0], span[best, a, 1], slot, vec, coef, lanes, state, 0.0)
+            fall += tile_cover(tiles, (best * kinds + a) * TILE, strides[a], lanes, state, 0.0)
             if signs[a] < 0:
                 fallen += fall
         cap[best] = low[best] = -np.inf
@@ -139,8 +159,8 @@ def _grown(array: Any, size: int) -> Any:
 def select_range(
     first: int, last: int, ptr: Any, rows: Any, scores: Any, seen_ptr: Any, seen: Any,
     shapes: Any, axes: Any, xs: Any, ys: Any, sparse_at: Any, indptr: Any, indices: Any, values: Any,
-    signs: Any, weights: Any, rules: Any, near: Any, plain: Any, blocks_each: int, lanes_each: int, table_bits: int,
-    widest: int, strength: float, keep: float, query_weight: bool, normalize: bool, scale: bool,
+    signs: Any, weights: Any, rules: Any, near: Any, blocks_each: int, lanes_each: int, table_bits: int,
+    strength: float, keep: float, query_weight: bool, normalize: bool, scale: bool,
     protect: int, k: int, out: Any, strengths: Any, multipliers: Any, tops: Any,
 ) -> None:  # fmt: skip
     """Queries first..last: pack every candidate's blocks, weigh the bins, choose. Fills the four output arrays."""
@@ -154,9 +174,9 @@ def select_range(
     lanes = np.empty(units + (most + 1) * lanes_each)
     for j in range(units):  # unit lanes, shared by all explicit bins
         lanes[j] = 1.0 if j // LANES == j % LANES else 0.0
-    span, cuts = np.empty((most + 1, kinds, 2), np.int64), np.empty((most + 1, kinds))
+    span = np.empty((most + 1, kinds, 2), np.int64)  # a candidate's first block and the end, by attribute
+    tiles, strides = np.empty((most + 1, kinds, TILE), np.int64), np.zeros(kinds, np.int64)
     table, slots = np.empty(1 << table_bits, np.int64), np.empty(1 << table_bits, np.int64)
-    factors, row = np.empty(widest), np.empty(widest)
     mine = np.empty(most + 1, np.int64)
     ideal, relevance, base = np.empty(most), np.empty(most), np.empty(most)
     sums, spread, cost, offset = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
@@ -205,17 +225,17 @@ def select_range(
             here = mine[:total]
             origin, shape = free, shapes[a]
             axis[:] = axes[a]
-            cuts[:total, a] = CUTOFF if shape == PLANE and not plain[a] else 0.0  # the others were cut when made
+            tiles[:total, a, 1:4] = 0
             if shape == LINE:
                 if axis[0, STEP] == 0.0:
                     fit_axis(xs[a], mine[:n], axis[0])
                 b, v = pack_lines(xs[a], here, axis[0], origin, slot, vec, coef, lanes, span[:, a], b, v)
                 free += (int(axis[0, COUNT]) + 2 * LANES - 1) // LANES * LANES
             elif shape == PLANE:
-                b, v = pack_planes(
-                    xs[a], ys[a], here, axis, origin, plain[a], slot, vec, coef, lanes, span[:, a], b, v, factors, row
-                )
-                free += (int(axis[0, COUNT]) * (int(axis[1, COUNT]) + LANES) + LANES - 1) // LANES * LANES
+                v = pack_planes(xs[a], ys[a], here, axis, origin, lanes, tiles[:, a], v)
+                span[:total, a] = b
+                strides[a] = int(axis[1, COUNT]) + LANES
+                free += ((int(axis[0, COUNT]) + 1) * strides[a] + LANES - 1) // LANES * LANES
             else:
                 table[:] = -1
                 if shape == SPHERE:
@@ -246,17 +266,8 @@ def select_range(
                 # They cover what the others cover on average: one more row, shared by all.
                 live[origin:free] = 0.0
                 for i in range(n):
-                    add(
-                        span[i, a, 0],
-                        span[i, a, 1],
-                        slot,
-                        vec,
-                        coef,
-                        lanes,
-                        live,
-                        cuts[i, a],
-                        1.0 / (n - unknown),
-                    )
+                    add(span[i, a, 0], span[i, a, 1], slot, vec, coef, lanes, live, 1.0 / (n - unknown))
+                    tile_add(tiles, (i * kinds + a) * TILE, strides[a], lanes, live, 1.0 / (n - unknown))
                 size = (free - origin) // LANES
                 need = b + size + room  # the attributes still to come need theirs
                 slot, vec, coef = _grown(slot, need), _grown(vec, need), _grown(coef, need)
@@ -264,7 +275,7 @@ def select_range(
                 lanes[v : v + free - origin] = live[origin:free]
                 for i in range(n):
                     if bound[i] == 1.0:
-                        span[i, a, 0], span[i, a, 1], cuts[i, a] = b, b + size, 0.0
+                        span[i, a, 0], span[i, a, 1] = b, b + size
                 for j in range(size):
                     slot[b], vec[b], coef[b] = origin + j * LANES, v + j * LANES, 1.0
                     b += 1
@@ -274,17 +285,16 @@ def select_range(
             if query_weight:
                 state[origin:free] = 0.0
                 for i in range(n):
-                    peak(span[i, a, 0], span[i, a, 1], slot, vec, coef, lanes, state, cuts[i, a], relevance[i])
+                    peak(span[i, a, 0], span[i, a, 1], slot, vec, coef, lanes, state, relevance[i])
+                    tile_peak(tiles, (i * kinds + a) * TILE, strides[a], lanes, state, relevance[i])
             else:
                 state[origin:free] = 1.0
             if shape == LINE:
                 state[origin + int(axis[0, COUNT]) : free] = 0.0
             top = 0.0
             for i in range(n):
-                if plain[a]:
-                    sums[i] = worth_plain(span[i, a, 0], span[i, a, 1], slot, vec, lanes, state)
-                else:
-                    sums[i] = worth(span[i, a, 0], span[i, a, 1], slot, vec, coef, lanes, state, cuts[i, a], 0.0)
+                sums[i] = worth(span[i, a, 0], span[i, a, 1], slot, vec, coef, lanes, state, 0.0)
+                sums[i] += tile_worth(tiles, (i * kinds + a) * TILE, strides[a], lanes, state, 0.0)
                 top = max(top, sums[i])
             factor = weights[a] / all_weights
             if scale and top > 0.0:
@@ -296,17 +306,20 @@ def select_range(
             # Covered before anything is chosen: where focus starts, and what the user has seen.
             fall = 0.0
             if near[q, a] >= 0:
-                fall += cover(span[n, a, 0], span[n, a, 1], slot, vec, coef, lanes, state, cuts[n, a], 0.0)
+                fall += cover(span[n, a, 0], span[n, a, 1], slot, vec, coef, lanes, state, 0.0)
+                fall += tile_cover(tiles, (n * kinds + a) * TILE, strides[a], lanes, state, 0.0)
             for i in shut:
                 protected = False
                 for j in range(found):
                     protected |= order[j] == i
                 if not (protected and near[q, a] >= 0):
-                    fall += cover(span[i, a, 0], span[i, a, 1], slot, vec, coef, lanes, state, cuts[i, a], 0.0)
+                    fall += cover(span[i, a, 0], span[i, a, 1], slot, vec, coef, lanes, state, 0.0)
+                    fall += tile_cover(tiles, (i * kinds + a) * TILE, strides[a], lanes, state, 0.0)
             for i in range(n):
                 now = sums[i] * factor
                 if fall > 0.0:
-                    now = worth(span[i, a, 0], span[i, a, 1], slot, vec, coef, lanes, state, cuts[i, a], 0.0)
+                    now = worth(span[i, a, 0], span[i, a, 1], slot, vec, coef, lanes, state, 0.0)
+                    now += tile_worth(tiles, (i * kinds + a) * TILE, strides[a], lanes, state, 0.0)
                 if signs[a] > 0:
                     spread[i] += now
                 else:
@@ -331,8 +344,8 @@ def select_range(
             tie = TIE * ((1.0 - lam) * biggest + lam * total_worth)
             live[:free] = state[:free]
             done = _pick_all(
-                base[:n], lam, span, cuts, plain, signs, slot, vec, coef, lanes, live, spread, cost, chosen[:heads],
-                near[q], shut, k, tie, out[q], cap[:n], low[:n], bound[:n], todo,
+                base[:n], lam, span, tiles, strides, shapes, signs, slot, vec, coef, lanes, live, spread, cost,
+                chosen[:heads], near[q], shut, k, tie, out[q], cap[:n], low[:n], bound[:n], todo,
             )  # fmt: skip
             if keep <= 0.0:
                 break

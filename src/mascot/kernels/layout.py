@@ -12,13 +12,14 @@ import numpy as np
 from numba import njit
 
 from mascot.kernels.blocks import LANES
-from mascot.kernels.bumps import NEAR, bump_lanes, globe_lanes, product_lanes
+from mascot.kernels.bumps import NEAR, bump_lanes, globe_lanes
 from mascot.memberships import CUTOFF, EARTH_KM, MARGIN, REACH, SCALE, SMALLEST_KM, SPACING
 
 LINE, PLANE, SPHERE, SPARSE = 0, 1, 2, 3  # shapes of membership
 START, STEP, COUNT, SIGMA, PERIOD, SMALLEST = range(6)  # columns of an axis' row in `axes`
 
 _GOLDEN, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(20)
+_RINGS_KEPT = 256  # rings whose cosine is remembered
 jit = njit(nogil=True, cache=True, error_model="numpy")
 
 
@@ -75,12 +76,12 @@ def pack_lines(
 
 @jit
 def pack_planes(
-    xs: Any, ys: Any, rows: Any, axes: Any, origin: int, plain: bool, slot: Any, vec: Any, coef: Any, lanes: Any,
-    span: Any, b: int, v: int, factors: Any, row: Any,
-) -> tuple[int, int]:  # fmt: skip
-    """Blocks of two-dimensional bumps: one per row of the grid within reach and eight columns.
+    xs: Any, ys: Any, rows: Any, axes: Any, origin: int, lanes: Any, tiles: Any, v: int
+) -> int:  # fmt: skip
+    """Tiles of two-dimensional bumps: row factors and column values; returns the next free lane.
 
-    Plain: the products are stored. Otherwise the rows share one run of lanes and differ by their factor.
+    Every tile has the same number of rows, those beyond the grid with factor 0 on the row above or below: loops of
+    even length are guessed right.
     """
     x0, y0, x_inverse, y_inverse = axes[0, START], axes[1, START], 1.0 / axes[0, STEP], 1.0 / axes[1, STEP]
     x_size, y_size = int(axes[0, COUNT]), int(axes[1, COUNT])
@@ -88,41 +89,27 @@ def pack_planes(
     x_reach = REACH * axes[0, SIGMA] * x_inverse + 1e-9
     y_reach = REACH * axes[1, SIGMA] * y_inverse + 1e-9
     stride = y_size + LANES
-    even_count = min(int(2 * x_reach) + 1, x_size)
+    even = min(int(2 * x_reach) + 1, x_size)
     for i in range(len(rows)):
-        span[i, 0] = b
-        even = b + even_count
+        tiles[i, 1] = 0
         x, y = xs[rows[i]], ys[rows[i]]
         if x == x:
             u, w = (x - x0) * x_inverse, (y - y0) * y_inverse
             top, bottom = max(math.ceil(u - x_reach), 0), min(math.floor(u + x_reach), x_size - 1)
             left, right = max(math.ceil(w - y_reach), 0), min(math.floor(w + y_reach), y_size - 1)
-            high, wide = bottom - top + 1, right - left + 1
-            if high > 0 and wide > 0:
-                for j in range(0, high, LANES):
-                    bump_lanes(factors, j, u - (top + j), x_step, high - j)
-                shared = v
-                for j in range(0, wide, LANES):
-                    if plain:
-                        bump_lanes(row, j, w - (left + j), y_step, wide - j)
-                    else:
-                        bump_lanes(lanes, v, w - (left + j), y_step, wide - j)
-                        v += LANES
-                for r in range(high):
-                    at = origin + (top + r) * stride + left
-                    for j in range(0, wide, LANES):
-                        if plain:
-                            product_lanes(lanes, v, row, j, factors[r])
-                            slot[b], vec[b], coef[b] = at + j, v, 1.0
-                            v += LANES
-                        else:
-                            slot[b], vec[b], coef[b] = at + j, shared + j, factors[r]
-                        b += 1
-                while b < even:
-                    slot[b], vec[b], coef[b] = origin, LANES * LANES, 1.0
-                    b += 1
-        span[i, 1] = b
-    return b, v
+            wide = right - left + 1
+            if bottom >= top and wide > 0:
+                top = min(top, x_size - even)
+                across = (wide + LANES - 1) // LANES
+                tiles[i, 0], tiles[i, 1] = origin + top * stride + left, even
+                tiles[i, 2], tiles[i, 3], tiles[i, 4] = v, across, v + across * LANES
+                for j in range(0, across * LANES, LANES):
+                    bump_lanes(lanes, v + j, w - (left + j), y_step, wide - j)
+                v += across * LANES
+                for j in range(0, even, LANES):
+                    bump_lanes(lanes, v + j, u - (top + j), x_step, even - j)
+                v += (even + LANES - 1) // LANES * LANES
+    return v
 
 
 @jit
@@ -153,6 +140,7 @@ def pack_spheres(
     height, reach = math.pi / rings, REACH * width
     limit = math.sin(min(reach, math.pi) / 2) ** 2
     fold = 0.5 / (width * width)
+    last_ring, cosines = np.full(_RINGS_KEPT, -1), np.empty(_RINGS_KEPT)  # candidates share rings
     for i in range(len(rows)):
         span[i, 0] = b
         lat, lon = xs[rows[i]], ys[rows[i]]
@@ -162,7 +150,10 @@ def pack_spheres(
             cos_lat = math.cos(lat)
             for ring in range(first, last + 1):
                 centre = (ring + 0.5) * height - math.pi / 2
-                cos_centre = math.cos(centre)
+                kept = ring % _RINGS_KEPT
+                if last_ring[kept] != ring:
+                    last_ring[kept], cosines[kept] = ring, math.cos(centre)
+                cos_centre = cosines[kept]
                 cells = max(math.floor(2 * rings * cos_centre + 0.5), 1)
                 across = math.sin((lat - centre) / 2) ** 2
                 along = cos_lat * cos_centre

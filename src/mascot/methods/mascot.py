@@ -175,8 +175,8 @@ class Mascot(Value):
             cpu.select_range(
                 first, last, queries.ptr, queries.rows, queries.scores, queries.seen_ptr, queries.seen,
                 packed.shapes, packed.axes, packed.xs, packed.ys, packed.sparse_at, packed.indptr, packed.indices,
-                packed.values, queries.signs, queries.weights, rules, queries.near, packed.plain, packed.blocks_each,
-                packed.lanes_each, bits, packed.widest + 16, float(self.strength or 0.0), float(self.keep or 0.0),
+                packed.values, queries.signs, queries.weights, rules, queries.near, packed.blocks_each,
+                packed.lanes_each, bits, float(self.strength or 0.0), float(self.keep or 0.0),
                 self.bin_weight == "query", self.normalize, self.scale, self.protect, k,
                 out, strengths, multipliers, tops,
             )  # fmt: skip
