@@ -6,6 +6,7 @@ Medians over interleaved rounds, so that a noisy neighbour hits all alike.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import platform
 import resource
@@ -97,6 +98,29 @@ def speed(rounds: int) -> None:
             f"{name:<32}{took['numpy']:>12,.0f}{took['one']:>8.1f}{took['numpy'] / took['one']:>7.1f}x{bar:>5.0f}x"
             f"{took['two']:>11.1f}{took['one'] / took['two']:>6.2f}x{1e6 / took['two']:>12,.0f}"
         )
+
+
+def _spin(count: int) -> None:
+    total = 0
+    for number in range(count):
+        total += number
+
+
+def two_cores() -> None:
+    """What this machine's second core gives to anybody: two busy processes against one."""
+    gains = []
+    for _ in range(5):
+        start = time.perf_counter()
+        _spin(10_000_000)
+        alone = time.perf_counter() - start
+        both = [multiprocessing.Process(target=_spin, args=(10_000_000,)) for _ in range(2)]
+        start = time.perf_counter()
+        for process in both:
+            process.start()
+        for process in both:
+            process.join()
+        gains.append(2 * alone / (time.perf_counter() - start))
+    print(f"Two busy processes get through {statistics.median(gains):.2f} times the work of one here.")
 
 
 def mesh(columns: dict[str, Any], rows: Any) -> tuple[Any, float]:
@@ -205,6 +229,7 @@ def main() -> None:
     print(f"{platform.machine()}, {cores} cores, Python {platform.python_version()}, numpy {np.__version__}\n")
     rounds = 5 if options.quick else 15
     speed(rounds)
+    two_cores()
     neighbours(rounds)
     if not options.quick:
         growth()

@@ -1,0 +1,203 @@
+"""Result records, found by what they measured and averaged over their seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mascot import metrics
+from mascot.bench import naming
+from mascot.errors import InputError
+
+Record = Mapping[str, Any]
+Measure = Callable[[Record], "float | None"]
+
+_NO_CHOICE = ("default", None)
+_PREFERENCE = ("published", "inferred", "validated", *_NO_CHOICE)
+_IDENTITY = ("study", "point", "task", "direction", "label", "value", "k", "n", "seed")
+_ORDERS = {"label": naming.METHODS | naming.OUTSIDE, "task": naming.TASKS, "direction": naming.DIRECTIONS}
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """A number over several seeds."""
+
+    value: float  # the mean
+    low: float
+    high: float
+    seeds: int
+
+
+def average(values: Iterable[float | None]) -> Average | None:
+    """Mean, lowest and highest of the values there are; None where there are none.
+
+    >>> average([0.25, None, 0.75])
+    Average(value=0.5, low=0.25, high=0.75, seeds=2)
+    """
+    found = [float(value) for value in values if value is not None and math.isfinite(value)]
+    return Average(math.fsum(found) / len(found), min(found), max(found), len(found)) if found else None
+
+
+def summary(key: str) -> Measure:
+    """A number of the record's summary."""
+    return lambda record: record["summary"].get(key)
+
+
+def query_mean(key: str) -> Measure:
+    """Mean over the queries that have the value."""
+
+    def measure(record: Record) -> float | None:
+        values = per_query(record, key)
+        return float(values.mean()) if len(values) else None
+
+    return measure
+
+
+def per_query(record: Record, key: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The values of the queries, those without one left out; empty where the record has none."""
+    values = np.array([np.nan if v is None else v for v in record["per_query"].get(key) or []], dtype=np.float64)
+    return values[np.isfinite(values)]
+
+
+def wished_diversity(record: Record) -> float | None:
+    """Mean of the metadata channel as it is wished for: V on spread, 1 - V on focus."""
+    value = query_mean("metadata")(record)
+    return value if value is None or record["direction"] != "focus" else 1.0 - value
+
+
+def uninverted_hm(record: Record) -> float | None:
+    """HM of R@10 and of the diversity of both channels, neither inverted, as published for mixed directions."""
+    looks, metadata = per_query(record, "appearance"), per_query(record, "metadata")
+    recall = summary("r@10")(record)
+    if recall is None or not len(looks) or len(looks) != len(metadata):
+        return None
+    return metrics.overall(recall, metrics.dm(looks, metadata, focus=False))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """The test records of one dataset, in any number of seeds."""
+
+    dataset: str
+    records: tuple[Record, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def __bool__(self) -> bool:
+        return bool(self.records)
+
+    def where(self, **wanted: Any) -> Results:
+        """Records whose fields have these values."""
+        kept = tuple(r for r in self.records if all(r.get(name) == value for name, value in wanted.items()))
+        return replace(self, records=kept)
+
+    def at(self, point: str) -> Results:
+        """Each method at this kind of operating point, or at its only one where it has no choice.
+
+        Where the paper does not print a setting, the inferred and then the validated one stands in for it.
+        """
+        allowed = _PREFERENCE if point == "published" else (point, *_NO_CHOICE)
+        return replace(self, records=tuple(r for r in self.records if r.get("point") in allowed)).preferred()
+
+    def preferred(self) -> Results:
+        """One operating point for each method, task and direction: the published, else the validated."""
+        owners: dict[tuple[str, ...], list[str | None]] = {}
+        for record in self.records:
+            owners.setdefault(_owner(record), []).append(record.get("point"))
+        best = {owner: min(found, key=_rank) for owner, found in owners.items()}
+        return replace(self, records=tuple(r for r in self.records if r.get("point") == best[_owner(r)]))
+
+    def names(self, name: str) -> list[str]:
+        """The values of a field: label, task or direction, in the order in which they are shown."""
+        found = {record[name] for record in self.records if record.get(name) is not None}
+        return naming.ordered(found, _ORDERS[name])
+
+    @property
+    def points(self) -> list[str]:
+        """Which of the two kinds of operating points there are."""
+        kinds = {"published" if r.get("point") == "inferred" else r.get("point") for r in self.records}
+        return [point for point in naming.POINTS if point in kinds]
+
+    @property
+    def values(self) -> list[float]:
+        """The swept values, ascending."""
+        return sorted({float(record["value"]) for record in self.records if record.get("value") is not None})
+
+    @property
+    def seeds(self) -> list[int]:
+        return sorted({record["seed"] for record in self.records})
+
+    def average(self, measure: Measure) -> Average | None:
+        """The mean over the records, which should differ in their seed alone."""
+        return average(measure(record) for record in self.records)
+
+    def by_seed(self) -> list[Results]:
+        return [self.where(seed=seed) for seed in self.seeds]
+
+    @property
+    def setting(self) -> str:
+        """How these records were made, in words."""
+        said = [self.dataset, "test split"]
+        for name in ("n", "k"):
+            sizes = sorted({record[name] for record in self.records if record.get(name) is not None})
+            if sizes:
+                said.append(f"{name.upper()}={'/'.join(map(str, sizes))}")
+        queries = sorted({len(record["queries"]) for record in self.records if record.get("queries")})
+        if queries:
+            said.append(f"{'/'.join(map(str, queries))} queries")
+        seeds = ", ".join(map(str, self.seeds))
+        said.append(f"mean of seeds {seeds}" if len(self.seeds) > 1 else f"seed {seeds}")
+        return ", ".join(said)
+
+
+def _owner(record: Record) -> tuple[str, ...]:
+    return record["label"], record["task"], record["direction"]
+
+
+def _rank(point: str | None) -> int:
+    return _PREFERENCE.index(point) if point in _PREFERENCE else len(_PREFERENCE)
+
+
+def read(directory: str | Path) -> list[Results]:
+    """The results of each dataset in a directory that the benchmark wrote."""
+    from mascot.bench import results
+
+    found = collect(results.read(directory))
+    if not found:
+        raise InputError(f"{directory} holds no test results; make some with: mascot bench run DATASET --out DIR")
+    return found
+
+
+def collect(records: Iterable[Record]) -> list[Results]:
+    """Test records by dataset. Where a point was measured twice the last one counts, and a note says so."""
+    datasets: dict[str, dict[tuple[Any, ...], Record]] = {}
+    twice: dict[str, int] = {}
+    for record in records:
+        if record.get("split") != "test":
+            continue
+        if record.get("point") == "released":
+            record = {**record, "point": "validated", "label": naming.released(record["label"])}
+        points = datasets.setdefault(record["dataset"], {})
+        identity = tuple(record.get(name) for name in _IDENTITY)
+        twice[record["dataset"]] = twice.get(record["dataset"], 0) + (identity in points)
+        points.pop(identity, None)
+        points[identity] = record
+    return [
+        Results(name, tuple(points.values()), tuple(_doubts(points.values(), twice[name])))
+        for name, points in sorted(datasets.items())
+    ]
+
+
+def _doubts(records: Iterable[Record], twice: int) -> Iterable[str]:
+    if twice:
+        yield f"{twice} points were measured more than once; the last record of each counts"
+    versions: dict[int, set[str]] = {}
+    for record in records:
+        versions.setdefault(record["seed"], set()).add(record["data_hash"])
+    mixed = [str(seed) for seed, hashes in sorted(versions.items()) if len(hashes) > 1]
+    if mixed:
+        yield f"the records of seed {', '.join(mixed)} come from different versions of the data"

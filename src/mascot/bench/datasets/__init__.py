@@ -1,0 +1,1 @@
+"""Datasets of the benchmark, one file each."""

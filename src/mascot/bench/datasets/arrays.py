@@ -1,0 +1,214 @@
+"""A user's own data, in one npz or Parquet file.
+
+**npz** (``numpy.savez``), M images and Q queries:
+
+=================  ==============  ==================================================================
+array              shape           what
+=================  ==============  ==================================================================
+``scores``         Q x M           score of every image for every query; higher is better
+``vectors``        M x D           image vectors; a row of NaN is missing. Needed without ``scores``
+``query_vectors``  Q x D           instead of ``scores``: the scores are dot products with ``vectors``
+``positives``      Q               row of the one right answer of each query, or
+                   P x 2           pairs (query, row) where a query has any number of them
+``column:NAME``    M               an attribute: ``column:lat``, ``column:lon``, ``column:taken``, ...
+=================  ==============  ==================================================================
+
+**Parquet**, one row for each pair of a query and a candidate: ``query`` and ``id`` (any values), ``score`` (a
+number), ``positive`` (true or false), ``vector`` (a list of numbers, optional); every other column is an attribute
+of the image and must be the same wherever its ``id`` occurs.
+
+``lat`` and ``lon`` in degrees are a place; ``taken`` holds times (datetime64, ISO or EXIF text) or plain hours.
+Every other column is a label or, where it holds floating-point numbers, a number.
+
+A fifth of the queries (at least one, by a seeded permutation) is the validation split, the rest the test split; both
+search all images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.attributes.columns import as_array, is_missing
+from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Lists, Ragged, Split
+from mascot.errors import InputError, MissingExtra
+
+_COLUMN = "column:"
+_OWN = ("query", "id", "score", "positive", "vector")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """The dataset of a file; see the module's text for what it must hold."""
+
+    path: Path
+    seed: int = 0
+
+    def load(self) -> Dataset:
+        """Read the file and check every field of it."""
+        readers = {".npz": _npz, ".parquet": _parquet}
+        if self.path.suffix not in readers:
+            raise InputError(f"{self.path}: the suffix must be one of {', '.join(readers)}")
+        if not self.path.is_file():
+            raise InputError(f"{self.path}: no such file")
+        parts = readers[self.path.suffix](self.path)
+        images = np.arange(_images(parts))
+        order = np.random.default_rng(self.seed).permutation(len(parts["positives"]))
+        if len(order) < 2:
+            raise InputError(f"{self.path}: must have at least 2 queries, one to search on, got {len(order)}")
+        held = max(1, len(order) // 5)
+        splits = {"validation": Split(images, order[:held]), "test": Split(images, order[held:])}
+        return Dataset(name=self.path.stem, splits=splits, **parts)
+
+
+def _images(parts: Mapping[str, Any]) -> int:
+    if parts["vectors"] is not None:
+        return len(parts["vectors"])
+    return len(next(iter(parts["columns"].values())))
+
+
+def _npz(path: Path) -> dict[str, Any]:
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            found = {name: stored[name] for name in stored.files}
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not an npz file without objects: {error}") from None
+
+    def numbers(name: str, dimensions: int) -> Floats | None:
+        if name not in found:
+            return None
+        array = found[name]
+        if array.dtype.kind not in "iuf" or array.ndim != dimensions:
+            raise InputError(
+                f"{path}: {name} must be numbers of {dimensions} dimensions, got {array.dtype} {array.shape}"
+            )
+        return array.astype(np.float64)
+
+    scores, vectors = numbers("scores", 2), numbers("vectors", 2)
+    query_vectors = numbers("query_vectors", 2)
+    if (scores is None) == (query_vectors is None):
+        raise InputError(f"{path}: must hold either scores or query_vectors, got {sorted(found)}")
+    if query_vectors is not None and vectors is None:
+        raise InputError(f"{path}: query_vectors needs vectors, got {sorted(found)}")
+    columns = {name[len(_COLUMN) :]: array for name, array in found.items() if name.startswith(_COLUMN)}
+    unknown = [
+        name
+        for name in found
+        if not name.startswith(_COLUMN) and name not in ("scores", "vectors", "query_vectors", "positives")
+    ]
+    if unknown:
+        raise InputError(f"{path}: {unknown[0]!r} is not known; an attribute is named {_COLUMN}{unknown[0]}")
+    if not columns:
+        raise InputError(f"{path}: must hold at least one attribute, named {_COLUMN}NAME, got {sorted(found)}")
+    images = scores.shape[1] if scores is not None else len(vectors if vectors is not None else ())
+    sizes = {f"{_COLUMN}{name}": len(column) for name, column in columns.items()}
+    if vectors is not None:
+        sizes["vectors"] = len(vectors)
+    for name, size in sizes.items():
+        if size != images:
+            owner = "scores" if scores is not None else "vectors"
+            raise InputError(f"{path}: {name} must have {images} values like {owner}, got {size}")
+    if scores is not None and not np.isfinite(scores).all():
+        raise InputError(f"{path}: scores must be finite, got {scores[~np.isfinite(scores)][0]}")
+    queries = len(scores if scores is not None else query_vectors if query_vectors is not None else ())
+    positives = _positives(path, found.get("positives"), queries, images)
+    lists = None
+    if scores is not None:
+        every = np.tile(np.arange(images), queries)
+        lists = Lists(Ragged(np.arange(queries + 1) * images, every), scores.reshape(-1))
+    return {
+        "columns": columns,
+        "positives": positives,
+        "vectors": vectors,
+        "query_vectors": query_vectors,
+        "lists": lists,
+    }
+
+
+def _positives(path: Path, given: NDArray[Any] | None, queries: int, images: int) -> Ragged:
+    if given is None:
+        raise InputError(f"{path}: must hold positives, the rows of the right answers")
+    if given.dtype.kind not in "iu":
+        raise InputError(f"{path}: positives must be integers, got {given.dtype}")
+    if given.shape == (queries,):
+        pairs = np.stack([np.arange(queries), given.astype(np.int64)], axis=1)
+    elif given.ndim == 2 and given.shape[1] == 2:
+        pairs = given.astype(np.int64)
+    else:
+        raise InputError(f"{path}: positives must be {queries} rows, or pairs (query, row), got shape {given.shape}")
+    for column, name, count in ((0, "queries", queries), (1, "rows", images)):
+        outside = (pairs[:, column] < 0) | (pairs[:, column] >= count)
+        if outside.any():
+            raise InputError(f"{path}: positives {name} must lie in 0..{count - 1}, got {pairs[outside, column][0]}")
+    return Ragged.of([pairs[pairs[:, 0] == query, 1] for query in range(queries)])
+
+
+def _parquet(path: Path) -> dict[str, Any]:
+    try:
+        import pyarrow.parquet as reader
+    except ImportError:
+        raise MissingExtra("reading Parquet needs: pip install 'mascot[parquet]'") from None
+    try:
+        table = reader.read_table(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not a Parquet file: {str(error).splitlines()[0]}") from None
+    for name in ("query", "id", "score", "positive"):
+        if name not in table.column_names:
+            raise InputError(f"{path}: needs a column {name!r}, got {', '.join(table.column_names)}")
+    names = [name for name in table.column_names if name not in _OWN]
+    if not names:
+        raise InputError(f"{path}: must have at least one attribute beside {', '.join(_OWN)}")
+    values = {name: table.column(name).to_pylist() for name in table.column_names}
+    queries, query = _numbered(values["query"])
+    ids, image = _numbered(values["id"])
+    for row, score in enumerate(values["score"]):
+        if not isinstance(score, (int, float)) or isinstance(score, bool) or not np.isfinite(score):
+            raise InputError(f"{path} row {row + 1}: score must be a finite number, got {score!r}")
+    scores = np.array(values["score"], np.float64)
+    for row, flag in enumerate(values["positive"]):
+        if flag not in (True, False):
+            raise InputError(f"{path} row {row + 1}: positive must be true or false, got {flag!r}")
+    positive = np.array(values["positive"], np.bool_)
+    if len(np.unique(query * len(ids) + image)) != len(query):
+        raise InputError(f"{path}: an id must not occur twice in one query")
+    first = np.full(len(ids), -1)
+    first[image[::-1]] = np.arange(len(image))[::-1]
+    for name in names:
+        for row, one in enumerate(image):
+            here, there = values[name][row], values[name][first[one]]
+            if here != there and not (is_missing(here) and is_missing(there)):
+                raise InputError(f"{path} row {row + 1}: {name} must be the same for id {ids[one]!r}, got {here!r}")
+    columns = {name: as_array([values[name][row] for row in first]) for name in names}
+    vectors = _vectors(path, [values["vector"][row] for row in first]) if "vector" in values else None
+    order = np.argsort(query, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(queries)))])
+    return {
+        "columns": columns,
+        "positives": Ragged.of([image[(query == q) & positive] for q in range(len(queries))]),
+        "vectors": vectors,
+        "query_vectors": None,
+        "lists": Lists(Ragged(offsets, image[order]), scores[order]),
+    }
+
+
+def _numbered(values: list[Any]) -> tuple[list[Any], Ints]:
+    """The different values in the order of appearance, and the number of each."""
+    known: dict[Any, int] = {}
+    numbers = np.array([known.setdefault(value, len(known)) for value in values], np.int64)
+    return list(known), numbers
+
+
+def _vectors(path: Path, rows: list[Any]) -> Floats:
+    known = [row for row in rows if row is not None]
+    if not known:
+        raise InputError(f"{path}: vector must not be empty in every row")
+    size = len(known[0])
+    for row in known:
+        if len(row) != size:
+            raise InputError(f"{path}: vector must have {size} numbers like the first, got {len(row)}")
+    return np.array([[np.nan] * size if row is None else row for row in rows], np.float64)

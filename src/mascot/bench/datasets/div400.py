@@ -1,0 +1,135 @@
+"""Div400: photographs of landmarks that people judged for relevance and sorted into clusters (MediaEval 2013).
+
+Each of the 57 topics is a landmark, with the photographs that Flickr returned for it, in Flickr's order. The folder
+holds ``topics.json.gz`` (title, latitude, longitude, split), ``photos.jsonl.gz`` (topic, id, rank, title, tags, desc,
+lat, lon, taken, user, rel, cluster) and ``descriptors.npz`` (id and the visual descriptors).
+
+Relevance. Photographs have no score, only a rank, so one is made from text match and rank, the same for every topic
+and every method::
+
+    score = 1.0 * words(title, tags and description) + 0.5 * words(title) + 0.3 * (1 - (rank - 1) / photographs)
+
+where words(text) is the share of the topic's own words that occur in the text. All scores are > 0.
+
+Vectors. The five global descriptors are standardised (values that are not finite count as the mean; beyond four
+standard deviations they are cut), each divided by the root of its length so that all weigh the same, and joined.
+
+Reference: Ionescu et al., "Div400: a social image retrieval result diversification dataset", MMSys 2014.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mascot.bench.datasets.dataset import Dataset, Floats, Lists, Ragged, Split
+from mascot.errors import InputError
+
+_FILES = ("topics.json.gz", "photos.jsonl.gz", "descriptors.npz")
+_DESCRIPTORS = ("CN", "CM", "CSD", "HOG", "LBP")  # colour names, moments, structure; gradients; binary patterns
+_LARGEST = 4.0  # standard deviations
+_WORD = re.compile(r"\w+")
+_EMPTY = frozenset(("a", "an", "and", "at", "de", "del", "di", "el", "in", "la", "le", "of", "the"))
+_ANYWHERE, _TITLE, _RANK = 1.0, 0.5, 0.3
+_LEAST = 1e-3  # scores stay above 0, which the normalised MS-DPPs need
+
+
+@dataclass(frozen=True, slots=True)
+class Div400:
+    """The dataset in a folder. Split ``validation`` is the task's devset (9 topics), ``test`` all 57 topics."""
+
+    folder: Path
+
+    def load(self) -> Dataset:
+        """Read the files."""
+        for name in _FILES:
+            if not (self.folder / name).is_file():
+                raise InputError(f"{self.folder}: div400 needs the file {name}, got none")
+        with gzip.open(self.folder / "topics.json.gz", "rt", encoding="utf-8") as stream:
+            topics: list[dict[str, Any]] = json.load(stream)
+        with gzip.open(self.folder / "photos.jsonl.gz", "rt", encoding="utf-8") as stream:
+            photos: list[dict[str, Any]] = [json.loads(line) for line in stream]
+        of: dict[str, list[int]] = {topic["title"]: [] for topic in topics}
+        for row, photo in enumerate(photos):
+            if photo["topic"] not in of:
+                raise InputError(
+                    f"{self.folder}: photos.jsonl.gz topic must be in topics.json.gz, got {photo['topic']!r}"
+                )
+            of[photo["topic"]].append(row)
+        rows = [of[topic["title"]] for topic in topics]
+        scores = [
+            _scores(topic["title"], [photos[row] for row in some]) for topic, some in zip(topics, rows, strict=True)
+        ]
+        relevant = [[row for row in some if photos[row]["rel"] == 1] for some in rows]
+        dev = [number for number, topic in enumerate(topics) if topic["split"] == "devset"]
+        images = np.arange(len(photos))
+        return Dataset(
+            name="div400",
+            columns=_columns(photos),
+            positives=Ragged.of(relevant),
+            splits={
+                "validation": Split(images, np.array(dev)),
+                "test": Split(images, np.arange(len(topics))),
+                "unseen": Split(images, np.setdiff1d(np.arange(len(topics)), dev)),
+            },
+            vectors=self._vectors([photo["id"] for photo in photos]),
+            lists=Lists(Ragged.of(rows), np.concatenate(scores)),
+        )
+
+    def _vectors(self, ids: Sequence[str]) -> Floats:
+        with np.load(self.folder / "descriptors.npz") as stored:
+            place = {name: row for row, name in enumerate(stored["id"].tolist())}
+            missing = [name for name in ids if name not in place]
+            if missing:
+                raise InputError(
+                    f"{self.folder}: descriptors.npz must have every photograph, got none for {missing[0]}"
+                )
+            blocks = [_standard(stored[name].astype(np.float64)) for name in _DESCRIPTORS]
+        joined: Floats = np.concatenate(blocks, axis=1)[[place[name] for name in ids]]
+        return joined
+
+
+def _standard(values: Floats) -> Floats:
+    """Zero mean, unit spread, no outliers, and as heavy as any other block."""
+    known = np.where(np.isfinite(values), values, np.nan)
+    spread = np.nanstd(known, axis=0)
+    found = (known - np.nanmean(known, axis=0)) / np.where(spread > 0, spread, 1.0)
+    return np.clip(np.nan_to_num(found), -_LARGEST, _LARGEST) / np.sqrt(values.shape[1])
+
+
+def _columns(photos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def column(name: str) -> Any:
+        made = np.empty(len(photos), object)
+        made[:] = [photo[name] for photo in photos]
+        return made
+
+    return {
+        "lat": np.array([np.nan if photo["lat"] is None else photo["lat"] for photo in photos]),
+        "lon": np.array([np.nan if photo["lon"] is None else photo["lon"] for photo in photos]),
+        "taken": column("taken"),
+        "user": column("user"),
+        "rank": np.array([photo["rank"] for photo in photos]),
+        "cluster": np.array([-1 if photo["cluster"] is None else photo["cluster"] for photo in photos]),
+    }
+
+
+def _scores(topic: str, photos: Sequence[Mapping[str, Any]]) -> Floats:
+    words = [word for word in _WORD.findall(topic.lower()) if word not in _EMPTY]
+
+    def share(text: str) -> float:
+        return sum(word in text for word in words) / max(1, len(words))
+
+    found = []
+    for photo in photos:
+        title = (photo["title"] or "").lower()
+        anywhere = f"{title} {photo['tags'] or ''} {photo['desc'] or ''}".lower()
+        early = 1.0 - (photo["rank"] - 1) / len(photos)
+        found.append(_ANYWHERE * share(anywhere) + _TITLE * share(title) + _RANK * early)
+    return np.maximum(np.array(found) / (_ANYWHERE + _TITLE + _RANK), _LEAST)

@@ -1,0 +1,284 @@
+"""Run a benchmark: search on the validation split, then measure on the test split, on all cores, resumably."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Protocol
+
+from mascot.bench.choosing import choose, timed
+from mascot.bench.datasets.dataset import Dataset
+from mascot.bench.grid import best, search
+from mascot.bench.material import Material
+from mascot.bench.measure import measure
+from mascot.bench.points import Point
+from mascot.bench.results import Record, Store, versions
+from mascot.bench.studies import Plan, studies
+from mascot.bench.tasks import CLUSTERS
+from mascot.kernels.parallel import cores
+from mascot.methods import KDpp, MsDpp
+
+_TIMED = 40  # queries timed one by one
+_AT_ONCE = 24  # points in a job, unless they share work
+_BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+class Source(Protocol):
+    """Where a dataset comes from: a frozen dataclass, so that a worker can load it again."""
+
+    def load(self) -> Dataset: ...
+
+    def __hash__(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A dataset of one or several seeds, and what is asked of it.
+
+    Parameters
+    ----------
+    name
+        As the records have it.
+    sources
+        The dataset of each seed.
+    plan
+        What is measured.
+    validation, test
+        How many queries of these splits; None is all of them.
+    metric
+        What the search maximises, a name in the summary.
+    judged
+        Column of judged clusters, for CR@k.
+    extra
+        Points on the test split beside the plan's.
+    """
+
+    name: str
+    sources: tuple[tuple[int, Source], ...]
+    plan: Plan
+    validation: int | None = 50
+    test: int | None = None
+    metric: str = "hm"
+    judged: str | None = None
+    extra: tuple[Point, ...] = ()
+
+    def limit(self, split: str) -> int | None:
+        return self.validation if split == "validation" else self.test
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Points of one split of one dataset, to be done by one process."""
+
+    suite: str
+    seed: int
+    source: Source
+    data_hash: str
+    limit: int | None
+    judged: str | None
+    folder: Path
+    points: tuple[Point, ...]
+
+    def key(self, point: Point) -> dict[str, Any]:
+        return {
+            **point.to_dict(),
+            "dataset": self.suite,
+            "data_hash": self.data_hash,
+            "seed": self.seed,
+            "limit": self.limit,
+            "versions": versions(),
+        }
+
+
+def run(
+    suite: Suite, folder: Path, jobs: int | None = None, report: Callable[[str, int, int], None] | None = None
+) -> list[Record]:
+    """Run what is not there yet, and return the records of the test split.
+
+    Parameters
+    ----------
+    suite
+        What to run.
+    folder
+        Where the results are, or will be.
+    jobs
+        Processes; all cores unless given.
+    report
+        Called with the stage, the points done and the points in all.
+    """
+    store = Store(folder)
+    store.claim({"dataset": suite.name, "validation": suite.validation, "test": suite.test, "n": suite.plan.n})
+    tell = report or (lambda stage, done, total: None)
+    hashes = {seed: _loaded(source).content_hash for seed, source in suite.sources}
+
+    def job(seed: int, source: Source, points: Sequence[Point]) -> _Job:
+        limit = suite.limit(points[0].split) if points else None
+        return _Job(suite.name, seed, source, hashes[seed], limit, suite.judged, folder, tuple(points))
+
+    with _Workers(jobs or cores()) as workers:
+        looked = list(_searched(suite))
+        _do([job(seed, source, looked) for seed, source in suite.sources], workers, tell, "search")
+        whole = []
+        for seed, source in suite.sources:
+            before = job(seed, source, looked)
+            records = [store.get(before.key(point)) for point in looked]
+            chosen = best(looked, [record for record in records if record is not None], suite.metric)
+            whole.append(job(seed, source, [*studies(suite.plan, chosen), *suite.extra]))
+        _do(whole, workers, tell, "test")
+    found = [store.get(one.key(point)) for one in whole for point in one.points]
+    return [record for record in found if record is not None]
+
+
+def _searched(suite: Suite) -> Iterator[Point]:
+    if not any("validation" in _loaded(source).splits for _, source in suite.sources):
+        return
+    plan = suite.plan
+    yield from search(plan.labels, plan.tasks, plan.directions, plan.n, plan.search_k)
+    if plan.clusters:
+        central = [label for label in plan.labels if label == "mascot"]
+        yield from search(central, [CLUSTERS], plan.directions, plan.n, plan.search_k)
+
+
+def _do(jobs: Sequence[_Job], workers: _Workers, tell: Callable[[str, int, int], None], stage: str) -> None:
+    """Run the missing points of some jobs, cut into portions of shared work, the longest first."""
+    total = sum(len(job.points) for job in jobs)
+    portions = [portion for job in jobs for portion in _portions(_missing(job))]
+    done = total - sum(len(portion.points) for portion in portions)
+    tell(stage, done, total)
+    # Timing comes last, when nothing else is waiting for the cores.
+    quiet = [portion for portion in portions if portion.points[0].study == "runtime"]
+    busy = [portion for portion in portions if portion.points[0].study != "runtime"]
+    busy.sort(key=lambda portion: -_weight(portion))
+    for some, width in ((busy, None), (quiet, 1)):
+        for count in workers.each(some, width):
+            done += count
+            tell(stage, done, total)
+
+
+def _missing(job: _Job) -> _Job:
+    store = Store(job.folder)
+    return replace(job, points=tuple(point for point in job.points if not store.has(job.key(point))))
+
+
+def _portions(job: _Job) -> Iterator[_Job]:
+    groups: dict[tuple[Any, ...], list[Point]] = defaultdict(list)
+    for point in job.points:
+        if point.study == "runtime":
+            key: tuple[Any, ...] = ("runtime",)
+        elif isinstance(point.method, (KDpp, MsDpp)):
+            key = ("dpp", point.split, point.k, point.task.name)  # share their logarithms
+        else:
+            key = ("other", point.split, type(point.method).__name__, point.task.name)
+        groups[key].append(point)
+    for key, points in groups.items():
+        size = len(points) if key[0] != "other" else _AT_ONCE
+        for first in range(0, len(points), size):
+            yield replace(job, points=tuple(points[first : first + size]))
+
+
+def _weight(job: _Job) -> float:
+    """Which jobs take longest, roughly."""
+    heavy = any(isinstance(point.method, (KDpp, MsDpp)) for point in job.points)
+    return len(job.points) * (10.0 if heavy else 1.0) * (1.0 if job.points[0].split == "test" else 0.1)
+
+
+@lru_cache(maxsize=4)
+def _loaded(source: Source) -> Dataset:
+    return source.load()
+
+
+@lru_cache(maxsize=4)
+def _material(source: Source, split: str, n: int, limit: int | None, judged: str | None) -> Material:
+    return Material(_loaded(source), split, n, limit, judged)
+
+
+def _work(job: _Job) -> int:
+    """Choose, measure and write the points of a job; how many."""
+    store = Store(job.folder)
+    first = job.points[0]
+    material = _material(job.source, first.split, first.n, job.limit, job.judged)
+    known = {
+        "dataset": job.suite,
+        "data_hash": job.data_hash,
+        "seed": job.seed,
+        "queries": material.queries.tolist(),
+        "versions": versions(),
+    }
+    single = [point for point in job.points if point.study == "runtime" and point.point == "single"]
+    several = [point for point in job.points if point not in set(single)]
+    for point in single:
+        choice = timed(point, material, _TIMED)
+        asked = material.queries[: len(choice.positions)]
+        few = _material(job.source, first.split, first.n, len(asked), job.judged)
+        record = {**known, **point.to_dict(), **measure(point, choice.positions, few), "seconds": choice.seconds}
+        store.put(job.key(point), {**record, "queries": asked.tolist()})
+    for choice in choose(several, material):
+        point = choice.point
+        measured = measure(point, choice.positions, material)
+        if choice.first_gain is not None:
+            measured["per_query"]["first_gain"] = [round(float(gain), 6) for gain in choice.first_gain]
+            measured["summary"]["first_gain"] = float(choice.first_gain.mean())
+        record = {**known, **point.to_dict(), **measured, "seconds": choice.seconds}
+        store.put(job.key(point), record)
+    return len(job.points)
+
+
+class _Workers:
+    """Processes that do jobs; with a single one the caller's own process does."""
+
+    def __init__(self, count: int) -> None:
+        self._count = max(1, count)
+        self._pool: ProcessPoolExecutor | None = None
+        self._before: dict[str, str | None] = {}
+
+    def __enter__(self) -> _Workers:
+        if self._count > 1:
+            # One thread of linear algebra a process: the processes are the parallelism. Children inherit it.
+            self._before = {name: os.environ.get(name) for name in _BLAS}
+            os.environ.update(dict.fromkeys(_BLAS, "1"))
+            self._pool = ProcessPoolExecutor(
+                self._count, get_context("spawn"), initializer=_end_with, initargs=(os.getpid(),)
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    def each(self, jobs: Sequence[_Job], width: int | None = None) -> Iterator[int]:
+        """Do the jobs, at most `width` at a time, and yield how many points each had as they end."""
+        if self._pool is None:
+            yield from map(_work, jobs)
+            return
+        left = list(reversed(jobs))
+        running: set[Future[int]] = set()
+        while left or running:
+            while left and len(running) < (width or self._count):
+                running.add(self._pool.submit(_work, left.pop()))
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in ended:
+                yield future.result()
+
+
+def _end_with(parent: int) -> None:
+    """End this worker soon after the parent is gone, however it went."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,84 @@
+"""Figures of a benchmark, ours beside the published: a pure function of the result files.
+
+>>> from mascot.bench import figures  # doctest: +SKIP
+>>> figures.draw("out/pixelprose-sim", "out/figures").files  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mascot.bench import averages
+from mascot.bench.averages import Results
+from mascot.bench.datasets.dataset import Dataset
+from mascot.bench.figures import control, relevance, runtime, style
+from mascot.bench.figures.one_query import of_query, qualitative
+from mascot.bench.figures.relevance import Drawing
+from mascot.bench.published import Published
+
+__all__ = ["Drawn", "draw", "of_query", "qualitative"]
+
+# What each is called where it is missing, and the study it is made of.
+_BUILDERS: tuple[tuple[str, str, Callable[[Results, Published], Iterator[Drawing]]], ...] = (
+    ("recall curves", "main", relevance.recall),
+    ("trade-off", "main", relevance.tradeoff),
+    ("clusters found", "main with judged images", relevance.judged),
+    ("sensitivity", "strength, sigma_geo, sigma_time, grid", control.sensitivity),
+    ("strength curves", "strength", control.strength),
+    ("fronts", "strength", control.front),
+    ("protected results", "protect", control.protection),
+    ("runtime", "runtime", runtime.runtime),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The files that were written, and what could not be drawn."""
+
+    files: tuple[Path, ...]
+    notes: tuple[tuple[str, str], ...]  # dataset and sentence
+
+
+def draw(
+    directory: str | Path,
+    out: str | Path,
+    dataset: Dataset | None = None,
+    query: int | None = None,
+    caption: str | None = None,
+) -> Drawn:
+    """Every figure that the results in a directory allow, each as PDF and as PNG.
+
+    ``recall-*`` and ``tradeoff-*`` (one for each kind of operating point), ``judged-*``, ``sensitivity-*``,
+    ``strength-diversity``, ``strength-recall``, ``front``, ``protect-*``, ``runtime``, and with a dataset
+    ``qualitative``.
+
+    Parameters
+    ----------
+    directory
+        Where ``mascot bench run`` left its results.
+    out
+        A folder for the figures; with results of several datasets, one folder in it for each.
+    dataset, query, caption
+        For the qualitative figure, which the records alone cannot make; see `of_query`.
+    """
+    found = averages.read(directory)
+    files: list[Path] = []
+    notes: list[tuple[str, str]] = []
+    with style.drawing():
+        for results in found:
+            folder = Path(out) / results.dataset if len(found) > 1 else Path(out)
+            published = Published(results.dataset)
+            notes += [(results.dataset, note) for note in results.notes]
+            for name, study, builder in _BUILDERS:
+                before = len(files)
+                for stem, figure in builder(results, published):
+                    files += style.save(figure, folder, stem)
+                if len(files) == before:
+                    notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
+        if dataset is not None:
+            files += style.save(of_query(dataset, query, caption=caption), Path(out), "qualitative")
+        else:
+            notes.append((found[0].dataset, "no qualitative figure: it needs the dataset itself"))
+    return Drawn(tuple(files), tuple(notes))

@@ -1,0 +1,171 @@
+"""What the knobs do: sensitivity to each parameter, diversity and recall against strength, the protected head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from mascot.bench import naming
+from mascot.bench.averages import Measure, Results, summary, wished_diversity
+from mascot.bench.figures import style
+from mascot.bench.figures.relevance import Drawing, cases, title
+from mascot.bench.published import Published
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Axis label, and whether the axis is logarithmic.
+_SWEEPS = {
+    "strength": ("strength", False),
+    "sigma_geo": ("σ geo (degrees)", True),
+    "sigma_time": ("σ time (hours)", True),
+    "grid": ("grid cells a side", False),
+}
+_TICKS = {
+    "strength": (0, 0.25, 0.5, 0.75, 1),
+    "sigma_geo": (0.5, 1, 2, 5, 10, 30),
+    "sigma_time": (0.25, 0.5, 1, 2, 5),
+    "grid": (10, 20, 30, 40, 50),
+}
+
+
+def sensitivity(results: Results, published: Published) -> Iterator[Drawing]:
+    """R@10 of a method as each parameter changes: lines ours, hollow markers published."""
+    swept = Results(results.dataset, tuple(r for r in results.records if r["study"] in _SWEEPS)).preferred()
+    for label in swept.names("label"):
+        found = swept.where(label=label)
+        studies = [study for study in _SWEEPS if found.where(study=study)]
+        if len(studies) < 2 and label != "mascot":
+            continue  # a method with a strength alone is in the strength figures
+        directions, tasks = cases(found)
+        size = (style.FULL * max(len(studies), 2) / 4, 0.7 + 1.55 * len(directions))
+        figure, axes = style.panels(len(directions), len(studies), size, share_y=True, share_x="col")
+        said = False
+        for row, direction in zip(axes, directions, strict=True):
+            for ax, study in zip(row, studies, strict=True):
+                part = found.where(study=study, direction=direction)
+                for task in part.names("task"):
+                    _curve(ax, part.where(task=task), summary("r@10"), style.task(task))
+                    paper = published.sweep(study, task, direction, label)
+                    said |= bool(paper)
+                    style.hollow(ax, list(paper), list(paper.values()), style.task(task))
+                if _SWEEPS[study][1]:
+                    ax.set_xscale("log")
+                style.ticks(ax, _TICKS[study])
+                ax.set_ylim(-0.04, 1.04)
+            row[0].set_ylabel(f"R@10, {direction}")
+        for ax, study in zip(axes[-1], studies, strict=True):
+            ax.set_xlabel(_SWEEPS[study][0])
+        handles = [style.key(style.task(task)) for task in tasks]
+        names = [naming.task(task) for task in tasks]
+        if said:
+            handles.append(style.key(style.Look(style.QUIET, "o"), line=False, hollow=True))
+            names.append(style.PAPER)
+        style.legend(figure, handles, names)
+        yield f"sensitivity-{label}", figure
+
+
+def strength(results: Results, published: Published) -> Iterator[Drawing]:
+    """Wished diversity, and R@10, of every method as its strength goes from 0 to 1."""
+    study = results.where(study="strength").preferred()
+    for name, measure, words in (
+        ("strength-diversity", wished_diversity, {"spread": "diversity V", "focus": "concentration 1 − V"}),
+        ("strength-recall", summary("r@10"), {"spread": "R@10", "focus": "R@10"}),
+    ):
+        directions, tasks = cases(study)
+        labels = study.names("label")
+        if not labels:
+            return
+        size = (style.width(len(tasks)), 0.75 + 1.75 * len(directions))
+        figure, axes = style.panels(
+            len(directions), len(tasks), size, share_y="row" if name == "strength-recall" else False, share_x=True
+        )
+        for row, direction in zip(axes, directions, strict=True):
+            for ax, task in zip(row, tasks, strict=True):
+                part = study.where(task=task, direction=direction)
+                for label in labels:
+                    _curve(ax, part.where(label=label), measure, style.method(label))
+                style.ticks(ax, _TICKS["strength"])
+                ax.set_title(title(task, direction))
+                if name == "strength-recall":
+                    style.recall_axis(ax)
+            row[0].set_ylabel(words[direction])
+        for ax in axes[-1]:
+            ax.set_xlabel("strength")
+        style.legend(figure, [style.key(style.method(x)) for x in labels], [naming.method(x) for x in labels])
+        yield name, figure
+
+
+def front(results: Results, published: Published) -> Iterator[Drawing]:
+    """The trade-off each method offers: R@10 against DM along its strengths, a dot at every tenth."""
+    study = results.where(study="strength").preferred()
+    directions, tasks = cases(study)
+    labels = study.names("label")
+    if not labels:
+        return
+    size = (style.width(len(tasks)), 0.75 + 1.85 * len(directions))
+    figure, axes = style.panels(len(directions), len(tasks), size)
+    for row, direction in zip(axes, directions, strict=True):
+        for ax, task in zip(row, tasks, strict=True):
+            for label in labels:
+                part = study.where(task=task, direction=direction, label=label)
+                pairs = []
+                for value in part.values:
+                    runs = part.where(value=value)
+                    recall, diversity = runs.average(summary("r@10")), runs.average(summary("dm"))
+                    if recall is not None and diversity is not None:
+                        pairs.append((recall.value, diversity.value))
+                if pairs:
+                    look = style.method(label)
+                    x, y = zip(*pairs, strict=True)
+                    style.band(ax, x, y, y, y, look)
+            ax.set_title(title(task, direction))
+            ax.locator_params(axis="y", nbins=5)
+            style.recall_axis(ax, upright=False)
+        row[0].set_ylabel("DM")
+    for ax in axes[-1]:
+        ax.set_xlabel("R@10")
+    style.legend(figure, [style.key(style.method(x)) for x in labels], [naming.method(x) for x in labels])
+    yield "front", figure
+
+
+def protection(results: Results, published: Published) -> Iterator[Drawing]:
+    """R@1, R@10 and DM of the guarded method as more results are protected."""
+    study = results.where(study="protect").preferred()
+    measures: Sequence[tuple[str, str]] = (("R@1", "r@1"), ("R@10", "r@10"), ("DM", "dm"))
+    for label in study.names("label"):
+        found = study.where(label=label)
+        directions, tasks = cases(found)
+        size = (style.FULL * 0.85, 0.6 + 1.5 * len(directions))
+        figure, axes = style.panels(len(directions), len(measures), size, share_x=True)
+        based = False
+        for row, direction in zip(axes, directions, strict=True):
+            for ax, (name, key) in zip(row, measures, strict=True):
+                for task in tasks:
+                    part = found.where(direction=direction, task=task)
+                    _curve(ax, part, summary(key), style.task(task))
+                    base = results.where(study="main", label=naming.BASE, direction=direction, task=task)
+                    level = base.preferred().average(summary(key))
+                    if level is not None:
+                        based = True
+                        ax.axhline(level.value, color=style.task(task).colour, linewidth=0.7, linestyle=(0, (3, 2)))
+                ax.set_title(f"{name}, {direction}")
+                style.ticks(ax, found.values)
+        for ax in axes[-1]:
+            ax.set_xlabel("protected results")
+        handles = [style.key(style.task(task)) for task in tasks]
+        names = [naming.task(task) for task in tasks]
+        if based:
+            handles.append(style.key(style.Look(style.QUIET, "none", 0.7, (0, (3, 2)))))
+            names.append("base retriever")
+        style.legend(figure, handles, names)
+        yield f"protect-{label}", figure
+
+
+def _curve(ax: Axes, found: Results, measure: Measure, look: style.Look) -> None:
+    """One line over the swept values."""
+    steps = [(value, found.where(value=value).average(measure)) for value in found.values]
+    known = [(value, step) for value, step in steps if step is not None]
+    if known:
+        x, y = [value for value, _ in known], [step for _, step in known]
+        style.band(ax, x, [v.value for v in y], [v.low for v in y], [v.high for v in y], look)

@@ -1,0 +1,311 @@
+"""One query, its results plain, spread and focused: the first results, where they lie, at what hour.
+
+Records hold no positions, so this figure is made from a dataset (`of_query`) or from candidates and the lists
+chosen from them (`qualitative`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mascot as mc
+from mascot import metrics
+from mascot.attributes.columns import hours, numbers
+from mascot.bench.datasets.dataset import Dataset
+from mascot.bench.figures import style
+from mascot.errors import InputError
+from mascot.problem import Method
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+Picture = Callable[[int], NDArray[Any]]
+
+_ACCENT, _FILL, _DEEP = "#C8102E", "#8CC7BC", "#00695C"
+_HEAT = ("#FFFFFF", "#D3EBE6", "#8CC7BC", "#2F9C8A", "#00594D")
+_CELLS = (160, 80)  # of the heat map, east and north
+
+
+def of_query(
+    dataset: Dataset,
+    query: int | None = None,
+    *,
+    split: str = "test",
+    n: int = 200,
+    k: int = 20,
+    method: Method | None = None,
+    place: tuple[str, str] = ("lat", "lon"),
+    time: str = "taken",
+    caption: str | None = None,
+    picture: Picture | None = None,
+) -> Figure:
+    """The figure for one query of a dataset, steered by `method` on place and hour together.
+
+    Parameters
+    ----------
+    dataset
+        With columns of latitudes, longitudes and times.
+    query
+        Of the split; unless given, the first one whose best candidate is right.
+    split, n, k
+        Which images can be found, how many are candidates, and how many are shown.
+    method
+        `Mascot()`, the guarded method, unless given.
+    place, time
+        Names of the columns.
+    caption
+        A column that names an image, such as a city; its coordinates unless given.
+    picture
+        From a row of the dataset to its image as an array; drawn in place of the captions.
+    """
+    chosen = _first_right(dataset, split) if query is None else query
+    hits = dataset.candidates(chosen, n, split)
+    columns = {name: column[hits.images] for name, column in dataset.columns.items()}
+    vectors = None if dataset.vectors is None else dataset.vectors[hits.images]
+    found = mc.Candidates(scores=hits.scores, columns=columns, vectors=vectors)
+    attributes = (mc.Place(*place), mc.HourOfDay(time))
+    lists: dict[str, Sequence[int]] = {"Plain": list(range(min(k, len(found))))}
+    for name, wish in (("Spread", mc.spread), ("Focus", mc.focus)):
+        ranking = mc.rerank(found, [wish(attribute) for attribute in attributes], k=k, method=method)
+        lists[name] = ranking.positions.tolist()
+    return qualitative(
+        found,
+        lists,
+        place=place,
+        time=time,
+        caption=caption,
+        right=set(np.flatnonzero(hits.relevant).tolist()),
+        picture=None if picture is None else lambda position: picture(int(hits.images[position])),
+    )
+
+
+def _first_right(dataset: Dataset, split: str) -> int:
+    if split not in dataset.splits or not len(dataset.splits[split].queries):
+        raise InputError(f"qualitative figure: the dataset has no queries in the split {split!r}")
+    for block in dataset.blocks(1, split):
+        right = np.flatnonzero(block.relevant[:, 0])
+        if len(right):
+            return int(block.queries[right[0]])
+    return int(dataset.splits[split].queries[0])
+
+
+def qualitative(
+    candidates: mc.Candidates,
+    lists: Mapping[str, Sequence[int]],
+    *,
+    place: tuple[str, str] = ("lat", "lon"),
+    time: str = "taken",
+    caption: str | None = None,
+    right: Collection[int] = (),
+    picture: Picture | None = None,
+    top: int = 5,
+) -> Figure:
+    """A row for each list: its first results, a heat map of their places, a clock of their hours.
+
+    On the map grey dots are all candidates, the heat is the density of the results, stars are the first three;
+    on the clock, red bars hold the first three.
+
+    Parameters
+    ----------
+    candidates
+        With columns of latitudes and longitudes in degrees, and of times.
+    lists
+        Named lists of positions among the candidates, best first.
+    place, time, caption
+        Names of the columns; see `of_query`.
+    right
+        Positions of the right answers, marked in the lists.
+    picture
+        From a position to an image as an array.
+    top
+        How many results are listed.
+    """
+    lat, lon = (numbers(candidates.columns, name, "qualitative") for name in place)
+    clock = hours(candidates.columns, time, "qualitative")
+    low, high = float(candidates.scores.min()), float(candidates.scores.max())
+    relevance = (candidates.scores - low) / (high - low) if high > low else np.ones(len(candidates))
+    names = _captions(candidates, caption, lat, lon)
+    extent = _extent(lat, lon)
+    shown = {name: np.asarray(positions, dtype=np.int64) for name, positions in lists.items()}
+    heats = {name: _heat(lat[rows], lon[rows], extent) for name, rows in shown.items()}
+    counts = {name: np.histogram(clock[rows] % 24, bins=24, range=(0, 24))[0] for name, rows in shown.items()}
+    hottest = max(float(heat.max()) for heat in heats.values())
+    fullest = max(int(count.max()) for count in counts.values())
+    with style.drawing():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(style.FULL, 0.35 + 1.55 * len(shown)), layout="constrained")
+        grid = figure.add_gridspec(len(shown), 3, width_ratios=[1.55, 2.35, 0.95])
+        for place_in, (name, rows) in enumerate(shown.items()):
+            listed = figure.add_subplot(grid[place_in, 0])
+            if picture is None:
+                _captioned(listed, rows[:top], names, clock, relevance, right)
+            else:
+                _pictured(listed, rows[:3], picture, right)
+            listed.set_title(name, fontsize=8.5)
+            world = figure.add_subplot(grid[place_in, 1])
+            _map(world, heats[name], hottest, extent, (lat, lon), rows)
+            world.set_title(f"place: V = {_diversity(metrics.place_features(lat[rows][None], lon[rows][None])):.2f}")
+            dial = figure.add_subplot(grid[place_in, 2], projection="polar")
+            _clock(dial, counts[name], clock[rows[:3]], fullest)
+            minutes = np.floor(clock[rows] * 60)[None]
+            dial.set_title(f"hour: V = {_diversity(metrics.time_of_day_features(minutes)):.2f}", pad=9)
+        looks = (style.Look("#808080", ".", size=4), style.Look(_DEEP, "o"), style.Look(_ACCENT, "*", size=7))
+        words = ("candidates", "results", "first three results")
+        style.legend(figure, [style.key(look, line=False) for look in looks], words)
+    return figure
+
+
+def _diversity(features: Floats) -> float:
+    return float(metrics.normalised_vendi(metrics.similarity_kernel(features))[0])
+
+
+def _captions(candidates: mc.Candidates, caption: str | None, lat: Floats, lon: Floats) -> list[str]:
+    if caption is not None:
+        if caption not in candidates.columns:
+            known = ", ".join(candidates.columns)
+            raise InputError(f"qualitative caption must be a column ({known}), got {caption!r}")
+        return [str(value) for value in candidates.columns[caption]]
+    return [
+        f"{abs(y):.1f}°{'N' if y >= 0 else 'S'} {abs(x):.1f}°{'E' if x >= 0 else 'W'}"
+        for y, x in zip(lat, lon, strict=True)
+    ]
+
+
+def _captioned(
+    ax: Axes, rows: NDArray[np.int64], names: Sequence[str], clock: Floats, relevance: Floats, right: Collection[int]
+) -> None:
+    """The first results as bars as long as they are relevant, the right ones dark."""
+    for place, row in enumerate(rows.tolist()):
+        good = row in right
+        ax.barh(place, 1.0, height=0.82, color="#F4F4F4", zorder=1)
+        ax.barh(place, relevance[row], height=0.82, color=_DEEP if good else _FILL, alpha=1 if good else 0.55, zorder=2)
+        whole, minute = divmod(int(clock[row] * 60 + 1e-6), 60)
+        colour = "white" if good else style.INK
+        ax.text(0.02, place, f"{place + 1}  {names[row]}", va="center", color=colour, fontsize=6.5, zorder=3)
+        text = f"{whole % 24:02d}:{minute:02d}{'  right' if good else ''}"
+        inside = relevance[row] > 0.9
+        ax.text(
+            0.98, place, text, va="center", ha="right", color=colour if inside else style.INK, fontsize=6.5, zorder=3
+        )
+    ax.set_xlim(0, 1)
+    ax.invert_yaxis()
+    ax.set_axis_off()
+
+
+def _pictured(ax: Axes, rows: NDArray[np.int64], picture: Picture, right: Collection[int]) -> None:
+    """The first results as square pictures side by side, the right ones framed."""
+    for place, row in enumerate(rows.tolist()):
+        pixels = np.asarray(picture(row))
+        side = min(pixels.shape[:2])
+        top, left = (pixels.shape[0] - side) // 2, (pixels.shape[1] - side) // 2
+        box = (place * 1.06, place * 1.06 + 1, 0, 1)
+        ax.imshow(pixels[top : top + side, left : left + side], extent=box, cmap="gray", interpolation="antialiased")
+        if row in right:
+            x, y = [box[0], box[1], box[1], box[0], box[0]], [0, 0, 1, 1, 0]
+            ax.plot(x, y, color=_DEEP, linewidth=2)
+    ax.set_xlim(-0.02, len(rows) * 1.06 - 0.04)
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_axis_off()
+
+
+def _extent(lat: Floats, lon: Floats) -> tuple[float, float, float, float]:
+    """West, east, south, north of the candidates with a margin; the whole world when they are spread over it."""
+    if np.ptp(lon) > 120 or np.ptp(lat) > 70:
+        return -180.0, 180.0, min(-60.0, float(lat.min()) - 3), max(78.0, float(lat.max()) + 3)
+    middle_lat, middle_lon = (float(values.min() + values.max()) / 2 for values in (lat, lon))
+    # Twice as wide as high, like the world.
+    half = max(float(np.ptp(lat)) * 0.6, float(np.ptp(lon)) * 0.3, 0.005)
+    return middle_lon - 2 * half, middle_lon + 2 * half, middle_lat - half, middle_lat + half
+
+
+def _heat(lat: Floats, lon: Floats, extent: tuple[float, float, float, float]) -> Floats:
+    """Density of the places on the map, a Gaussian a thirtieth of its width."""
+    west, east, south, north = extent
+    width = (east - west) / 32
+    x, y = np.linspace(west, east, _CELLS[0]), np.linspace(south, north, _CELLS[1])
+    over = np.exp(-np.square(x[None] - lon[:, None]) / (2 * width**2))
+    up = np.exp(-np.square(y[None] - lat[:, None]) / (2 * width**2))
+    heat: Floats = up.T @ over
+    return heat
+
+
+def _map(
+    ax: Axes,
+    heat: Floats,
+    hottest: float,
+    extent: tuple[float, float, float, float],
+    places: tuple[Floats, Floats],
+    rows: NDArray[np.int64],
+) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.ticker import MaxNLocator, MultipleLocator
+
+    lat, lon = places
+    colours = LinearSegmentedColormap.from_list("heat", _HEAT)
+    # The root brings out lone results beside a crowd.
+    ax.imshow(
+        np.sqrt(heat),
+        origin="lower",
+        extent=extent,
+        cmap=colours,
+        vmin=0,
+        vmax=np.sqrt(hottest),
+        aspect="auto",
+        interpolation="bilinear",
+        zorder=1,
+    )
+    ax.plot(lon, lat, linestyle="none", marker=".", color="#808080", markersize=2.2, markeredgewidth=0, zorder=2)
+    ax.plot(
+        lon[rows],
+        lat[rows],
+        linestyle="none",
+        marker="o",
+        color=_DEEP,
+        markersize=2.8,
+        markeredgecolor="white",
+        markeredgewidth=0.3,
+        zorder=3,
+    )
+    ax.plot(
+        lon[rows[:3]],
+        lat[rows[:3]],
+        linestyle="none",
+        marker="*",
+        color=_ACCENT,
+        markersize=7,
+        markeredgecolor="white",
+        markeredgewidth=0.5,
+        zorder=4,
+    )
+    world = extent[1] - extent[0] >= 300
+    for axis, step in ((ax.xaxis, 60), (ax.yaxis, 30)):
+        axis.set_major_locator(MultipleLocator(step) if world else MaxNLocator(4))
+        axis.set_major_formatter("{x:g}°")
+    ax.grid(True, color="#BDBDBD", linewidth=0.35, alpha=0.7)
+    ax.set_axisbelow(False)
+    ax.tick_params(length=0, labelsize=5.5)
+    ax.set_xlim(extent[0], extent[1])
+    ax.set_ylim(extent[2], extent[3])
+    for spine in ax.spines.values():
+        spine.set_visible(True)
+
+
+def _clock(ax: Any, counts: NDArray[np.int64], first: Floats, fullest: int) -> None:
+    """Results by hour, midnight on top; the bars that hold the first three are red."""
+    angles = (np.arange(24) + 0.5) * 2 * np.pi / 24
+    red = np.isin(np.arange(24), np.floor(first % 24).astype(int))
+    ax.bar(angles, counts, width=2 * np.pi / 24 * 0.92, color=np.where(red, _ACCENT, "#2F9C8A"), linewidth=0, zorder=3)
+    ax.set_theta_zero_location("N")
+    ax.set_theta_direction(-1)
+    ax.set_xticks(np.arange(0, 24, 6) * 2 * np.pi / 24, ["0", "6", "12", "18"])
+    ax.tick_params(pad=-3, labelsize=6)
+    ax.set_ylim(0, fullest)
+    ax.set_yticks([fullest / 2, fullest], ["", ""])
+    ax.spines["polar"].set_linewidth(0.5)

@@ -1,0 +1,252 @@
+"""The look of all figures: one colour and marker for each method, sizes for print, and how files are written.
+
+Methods of one family share a hue and differ in lightness and marker, so that they stay apart for colour-blind
+readers and in grey. matplotlib is imported here alone, and its global state is left as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.bench import naming
+from mascot.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+FULL, COLUMN = 7.0, 3.35  # inches: the width of a page and of a column
+INK, QUIET, FAINT = "#222222", "#6E6E6E", "#E4E4E4"
+PALE = 0.45  # how strong the variant of a method is drawn
+OURS, PAPER = "ours", "published"
+
+_RC: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 7.0,
+    "axes.titlesize": 7.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 7.0,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "legend.fontsize": 6.5,
+    "axes.linewidth": 0.6,
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.5,
+    "axes.axisbelow": True,
+    "lines.solid_capstyle": "round",
+    "legend.frameon": False,
+    "legend.handlelength": 2.6,
+    "legend.columnspacing": 1.4,
+    "figure.dpi": 200,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,  # letters stay letters
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a method, or a task, is drawn."""
+
+    colour: str
+    marker: str
+    width: float = 1.0
+    dashes: Any = "-"  # as matplotlib names them
+    size: float = 4.0  # of the marker, in points
+    order: int = 3  # higher is drawn on top
+
+
+_METHODS = {
+    "base": Look("#111111", "P", 1.1, (0, (4, 1.6)), 5.0, 4),
+    "clustering": Look("#ABABAB", "v"),
+    "mmr": Look("#573A08", "^"),
+    "k-dpp": Look("#E3B505", ">"),
+    "ms-dpp": Look("#1D3F8F", "s", 1.3),
+    "ms-dpp+tn": Look("#4C86CF", "D", size=3.4),
+    "ms-dpp+tn+tvms": Look("#8FC3EE", "p", size=4.6),
+    "prob-coverage": Look("#F2A98B", "h", size=4.6),
+    "no-normalization": Look("#9440E8", "X"),
+    "uniform-binning": Look("#E0621B", "d", 1.2, size=4.6),
+    "mascot": Look("#BE0F3F", "o", 1.7, order=5),
+    "guarded": Look("#007D68", "*", 1.9, size=7.0, order=6),
+    "pyversity-mmr": Look("#A77BCA", "^"),
+    "pyversity-msd": Look("#7A5AA6", "<"),
+    "pyversity-dpp": Look("#CFA9E3", ">"),
+    "pyversity-cover": Look("#5B3A86", "8"),
+    "pyversity-ssd": Look("#8F8FB8", "H"),
+    "guarded-10": Look("#4DBD9C", "*", 1.2, size=6.0, order=5),
+}
+_OTHERS = ("#7A5195", "#A05195", "#5C5C8A", "#9467BD", "#6B4C9A", "#B07AA1")
+_OTHER_MARKERS = ("<", "8", "H", "1", "2", "3")
+
+TASKS = {
+    "geo_hour": Look("#2B2B2B", "o", 1.4),
+    "hour": Look("#A3439A", "s", 1.4, size=3.6),
+    "geo": Look("#9AA02E", "^", 1.4, size=4.4),
+}
+
+
+def method(label: str) -> Look:
+    """A method's look, the same in every figure; one that is not known gets a look from its name."""
+    known = _METHODS.get(naming.origin(label))
+    if known is not None:
+        return known if naming.origin(label) == label else Look(known.colour, known.marker, 0.9, ":", known.size)
+    number = crc32(label.encode())
+    return Look(_OTHERS[number % len(_OTHERS)], _OTHER_MARKERS[number // 7 % len(_OTHER_MARKERS)])
+
+
+def task(name: str) -> Look:
+    return TASKS.get(name, Look(INK, "D"))
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """The settings of these figures while they are drawn."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtra("figures need: pip install 'mascot[bench]'") from None
+    with matplotlib.rc_context(_RC):
+        yield
+
+
+def panels(
+    rows: int, columns: int, size: tuple[float, float], *, share_y: bool | str = False, share_x: bool | str = False
+) -> tuple[Figure, list[list[Axes]]]:
+    """A figure of so many inches with a grid of axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    shared: dict[str, Any] = {"sharey": share_y, "sharex": share_x}
+    axes = figure.subplots(rows, columns, squeeze=False, **shared)
+    return figure, [list(row) for row in axes]
+
+
+def width(panels: int) -> float:
+    """Inches for so many panels side by side."""
+    return min(FULL, max(COLUMN, FULL * panels / 3))
+
+
+def key(look: Look, *, line: bool = True, hollow: bool = False, pale: bool = False) -> Artist:
+    """A legend's handle."""
+    from matplotlib.lines import Line2D
+
+    return Line2D(
+        [],
+        [],
+        color=look.colour,
+        marker=look.marker,
+        markersize=look.size,
+        markerfacecolor="white" if hollow else look.colour,
+        markeredgecolor=look.colour if hollow else "white",
+        markeredgewidth=0.9 if hollow else 0.4,
+        linestyle=look.dashes if line else "none",
+        linewidth=look.width,
+        alpha=PALE if pale else None,
+    )
+
+
+def legend(figure: Figure, handles: Sequence[Artist], names: Sequence[str]) -> None:
+    """One legend under all panels, as many in a row as fit, read along its rows."""
+    most = max(2, round(6 * figure.get_figwidth() / FULL - 0.5))
+    rows = -(-len(names) // most)
+    columns = -(-len(names) // rows)
+    # matplotlib fills column by column; readers go row by row.
+    order = [row * columns + column for column in range(columns) for row in range(rows)]
+    order = [index for index in order if index < len(names)]
+    figure.legend([handles[i] for i in order], [names[i] for i in order], loc="outside lower center", ncols=columns)
+
+
+def band(
+    ax: Axes, x: Sequence[float], means: Sequence[float], lows: Sequence[float], highs: Sequence[float], look: Look,
+    *, markers: bool = True,
+) -> None:  # fmt: skip
+    """A line of means in a band from the lowest to the highest seed."""
+    if not np.allclose(lows, highs):
+        ax.fill_between(x, lows, highs, color=look.colour, alpha=0.16, linewidth=0, zorder=look.order - 1)
+    ax.plot(
+        x,
+        means,
+        color=look.colour,
+        linewidth=look.width,
+        linestyle=look.dashes,
+        marker=look.marker if markers else "none",
+        markersize=look.size * 0.8,
+        markeredgecolor="white",
+        markeredgewidth=0.3,
+        zorder=look.order,
+    )
+
+
+def hollow(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
+    """Published points."""
+    ax.plot(
+        x,
+        y,
+        linestyle="none",
+        marker=look.marker,
+        markersize=look.size,
+        markerfacecolor="none",
+        markeredgecolor=look.colour,
+        markeredgewidth=0.9,
+        zorder=look.order - 0.5,
+    )
+
+
+def ticks(ax: Axes, values: Sequence[float]) -> None:
+    """These values and no others on the horizontal axis."""
+    ax.set_xticks(values, [f"{value:g}" for value in values])
+    ax.set_xticks([], minor=True)
+
+
+def recall_axis(ax: Axes, upright: bool = True) -> None:
+    """Recall from 0 to 1 with its upper part stretched: the axis is even in the square root of what is missed."""
+
+    def stretch(recall: Floats) -> Floats:
+        missed: Floats = np.sqrt(np.clip(1.0 - np.asarray(recall), 0.0, None))
+        return 1.0 - missed
+
+    def back(height: Floats) -> Floats:
+        recall: Floats = 1.0 - np.square(np.clip(1.0 - np.asarray(height), 0.0, None))
+        return recall
+
+    marks = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0) if upright else (0.0, 0.4, 0.6, 0.8, 0.9, 1.0)
+    axis, scale, limits = (ax.yaxis, ax.set_yscale, ax.set_ylim) if upright else (ax.xaxis, ax.set_xscale, ax.set_xlim)
+    scale("function", functions=(stretch, back))
+    limits(0.0, 1.0)
+    axis.set_ticks(marks, [f"{mark:g}" for mark in marks])
+    axis.set_ticks([], minor=True)
+
+
+def save(figure: Figure, out: Path, name: str) -> list[Path]:
+    """``name.pdf`` for print and ``name.png`` at 200 dpi; equal figures give equal files."""
+    out.mkdir(parents=True, exist_ok=True)
+    paths = [out / f"{name}.pdf", out / f"{name}.png"]
+    figure.savefig(paths[0], metadata={"CreationDate": None})
+    figure.savefig(paths[1], metadata={"Software": None})
+    return paths

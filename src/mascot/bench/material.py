@@ -1,0 +1,143 @@
+"""A split of a dataset, ready to be re-ranked and measured: candidates, and what the metrics look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from mascot import metrics
+from mascot.bench.datasets.dataset import Bools, Dataset, Floats, Ints
+from mascot.bench.tasks import Facet, Task, Widths
+from mascot.errors import InputError
+
+_TABLE = 3000  # images up to which all pairs of them are compared once, instead of list by list
+_BLOCK = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """The candidates of Q queries.
+
+    Parameters
+    ----------
+    dataset
+    split
+    n
+        Candidates of a query.
+    limit
+        The first so many queries of the split; None is all of them.
+    judged
+        Column with the cluster each positive belongs to by human judgement (negative: none), for CR@k.
+    """
+
+    dataset: Dataset
+    split: str = "test"
+    n: int = 200
+    limit: int | None = None
+    judged: str | None = None
+    _features: dict[Facet, Floats] = field(default_factory=dict, init=False, repr=False)
+    _bins: dict[tuple[Task, Widths], Ints] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def queries(self) -> Ints:
+        if self.split not in self.dataset.splits:
+            raise InputError(f"split must be one of {sorted(self.dataset.splits)}, got {self.split!r}")
+        return self.dataset.splits[self.split].queries[: self.limit]
+
+    @cached_property
+    def _hits(self) -> tuple[list[Ints], list[Floats], Bools]:
+        rows: list[Ints] = []
+        scores: list[Floats] = []
+        relevant = np.zeros((len(self.queries), self.n), np.bool_)
+        for block in self.dataset.blocks(self.n, self.split, queries=self.queries):
+            for i, count in enumerate(block.counts.tolist()):
+                relevant[len(rows), :count] = block.relevant[i, :count]
+                rows.append(block.images[i, :count])
+                scores.append(block.scores[i, :count])
+        return rows, scores, relevant
+
+    @property
+    def rows(self) -> list[Ints]:
+        """Of each query its candidates' rows, best first."""
+        return self._hits[0]
+
+    @property
+    def scores(self) -> list[Floats]:
+        return self._hits[1]
+
+    @property
+    def relevant(self) -> Bools:
+        """[Q, n], true for a positive."""
+        return self._hits[2]
+
+    @cached_property
+    def smallest(self) -> int:
+        """Candidates of the query that has fewest; no more results than that are compared."""
+        return min(len(rows) for rows in self.rows)
+
+    @cached_property
+    def relevance(self) -> Floats:
+        """[Q, n], from 0 to 1 over each query's candidates; 0 behind the end of a short list."""
+        found = np.zeros((len(self.rows), self.n))
+        for q, scores in enumerate(self.scores):
+            found[q, : len(scores)] = (scores - scores[-1]) / (scores[0] - scores[-1] + 1e-8)
+        return found
+
+    @cached_property
+    def unit(self) -> Floats | None:
+        """Unit image vectors; zeros where the vector is missing."""
+        if self.dataset.vectors is None:
+            return None
+        vectors = np.nan_to_num(self.dataset.vectors)
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+    @cached_property
+    def _pairs(self) -> Floats | None:
+        """[M, M] similarities of all images, where there are few enough."""
+        if self.unit is None or len(self.unit) > _TABLE:
+            return None
+        count = len(self.unit)
+        table = np.empty((count, count))
+        parts = [np.arange(first, min(first + _BLOCK, count)) for first in range(0, count, _BLOCK)]
+        for i, one in enumerate(parts):
+            for other in parts[i:]:
+                kernel = metrics.similarity_kernel(self.unit[np.concatenate([one, other])][None])[0]
+                across = kernel[: len(one), len(one) :]
+                table[np.ix_(one, other)], table[np.ix_(other, one)] = across, across.T
+        return table
+
+    def appearance(self, shown: Ints) -> Floats | None:
+        """Normalised Vendi score of the images of each list, [Q, K] rows; None without vectors."""
+        if self.unit is None:
+            return None
+        if self._pairs is not None:
+            return metrics.normalised_vendi(self._pairs[shown[:, :, None], shown[:, None, :]])
+        return metrics.normalised_vendi(metrics.similarity_kernel(self.unit[shown]))
+
+    def features(self, facet: Facet) -> Floats:
+        """[M, d] what the metrics see of an attribute."""
+        if facet not in self._features:
+            self._features[facet] = facet.features(self.dataset.columns, self.dataset.vectors)
+        return self._features[facet]
+
+    def primary_bins(self, task: Task, widths: Widths) -> Ints:
+        """[M] the published primary bin of each image."""
+        key = (task, widths)
+        if key not in self._bins:
+            parts = []
+            for facet in task.facets:
+                member = facet.attribute(widths, 1).membership(self.dataset.columns, self.dataset.vectors)
+                parts.append(member.resolve().sparse().compact().dense())
+            self._bins[key] = metrics.primary_bin(np.concatenate(parts, axis=1))
+        return self._bins[key]
+
+    @cached_property
+    def clusters(self) -> tuple[Ints, Ints] | None:
+        """[M] the judged cluster of each image, and [Q] how many clusters each query's positives have."""
+        if self.judged is None:
+            return None
+        of = self.dataset.columns[self.judged].astype(np.int64)
+        positives = [of[self.dataset.positives[query]] for query in self.queries.tolist()]
+        return of, np.array([len(np.unique(some[some >= 0])) for some in positives])

@@ -1,0 +1,47 @@
+"""Strategies of pyversity as methods here, on the features that MMR sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mascot.errors import MissingExtra, require
+from mascot.kernels.similarity import joined
+from mascot.problem import Problem, Selection
+
+STRATEGIES = ("mmr", "msd", "dpp", "cover", "ssd")
+
+
+@dataclass(frozen=True, slots=True)
+class Pyversity:
+    """A strategy of pyversity (`strength` is its `diversity`), on [unit image vector, features of each attribute].
+
+    Relevance is scaled to 0..1 over the candidates, as its documentation advises. It spreads; it cannot focus.
+    """
+
+    strategy: str
+    strength: float = 0.5
+
+    def __post_init__(self) -> None:
+        require(self.strategy in STRATEGIES, "Pyversity.strategy", f"must be one of {STRATEGIES}", self.strategy)
+        require(0 <= self.strength <= 1, "Pyversity.strength", "must be in 0..1", self.strength)
+
+    def select(self, problem: Problem, k: int) -> Selection:
+        """Choose k of the problem's candidates."""
+        try:
+            import pyversity
+        except ImportError:
+            raise MissingExtra("comparing with pyversity needs: pip install pyversity") from None
+        rows = joined(problem.features(), problem.signs, problem.weights, problem.vectors)
+        scores = problem.scores
+        scaled = (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)
+        found = pyversity.diversify(
+            embeddings=rows.astype(np.float32), scores=scaled, k=k, strategy=self.strategy, diversity=self.strength
+        )
+        chosen = np.asarray(found.indices, np.int64)
+        return Selection(positions=chosen, shown=chosen, strength=self.strength)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"method": f"pyversity-{self.strategy}", "strength": self.strength}

@@ -1,0 +1,170 @@
+"""The published numbers, in this library's words: spread for increase, focus for decrease, strength for lambda.
+
+They are facts read from the paper and its released result files (`published.json`); nothing here is measured.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+DIRECTIONS = {"spread": "increase", "focus": "decrease"}
+
+# Which published dataset, with which prefix of its task names, a dataset of ours is compared with.
+_DATASETS = {
+    "pixelprose": ("pixelprose", "PP"),
+    "pixelprose-sim": ("pixelprose", "PP"),
+    "pixelprose_sim": ("pixelprose", "PP"),
+    "visual_genome": ("visual_genome", "VG"),
+    "incidents1m": ("incidents1m", "I1M"),
+    "skyscript": ("skyscript", "SkyScript"),
+}
+_ONLY_TASK = {"visual_genome": "hour", "incidents1m": "geo", "skyscript": "geo"}
+_SWEEPS = {"strength": "lambda", "sigma_geo": "sigma_geo", "sigma_time": "sigma_time", "grid": "grid"}
+_MIXED = {"geo+hour-": ("increase", "decrease"), "geo-hour+": ("decrease", "increase")}
+_CENTRAL = "mascot"  # the method that the sweeps and the analyses are about
+
+
+@cache
+def load() -> Mapping[str, Any]:
+    """The file as it is. Treat it as read-only."""
+    text = files("mascot.bench").joinpath("published.json").read_text(encoding="utf-8")
+    found: Mapping[str, Any] = json.loads(text)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What the paper says of one dataset. Every method answers None, or nothing, where it says nothing.
+
+    Parameters
+    ----------
+    dataset
+        A name of ours. ``pixelprose-sim`` is compared with the published PixelProse; a dataset the paper
+        does not have is compared with nothing.
+
+    Examples
+    --------
+    >>> Published("pixelprose-sim").row("geo_hour", "focus", "mascot")
+    {'hm': 0.3135, 'r@10': 0.941, 'dm': 0.1881, 'r@1': 0.7202, 'r@3': 0.8193, 'r@5': 0.8657, 'r@20': 0.9812}
+    >>> Published("my photographs").row("geo_hour", "focus", "mascot") is None
+    True
+    """
+
+    dataset: str
+
+    def row(self, task: str, direction: str, label: str) -> dict[str, float] | None:
+        """HM, DM, and R@10 (MAP for Incidents1M) of the comparison tables, with the recall curve where it is known."""
+        name, _ = _DATASETS.get(self.dataset, ("", ""))
+        tasks = load().get(name, {}).get(DIRECTIONS.get(direction, ""), {})
+        if name in _ONLY_TASK:
+            tasks = {_ONLY_TASK[name]: tasks}
+        row = tasks.get(task, {}).get(label)
+        return None if row is None else dict(row) | self.recall(task, direction, label)
+
+    def recall(self, task: str, direction: str, label: str) -> dict[str, float]:
+        """R@1, 3, 5, 10, 20 as ``{"r@1": ...}``."""
+        curve = self._pixelprose("recall_at_k").get(_key(task, direction), {}).get(label, {})
+        return {f"r@{k}": value for k, value in curve.items()}
+
+    def prs(self, task: str, direction: str, label: str) -> float | None:
+        """The preference reflection score."""
+        score: float | None = self._pixelprose("prs").get(label, {}).get(_key(task, direction))
+        return score
+
+    def sweep(self, study: str, task: str, direction: str, label: str) -> dict[float, float]:
+        """R@10 at each value of a swept parameter: strength, sigma_geo (degrees), sigma_time (hours) or grid."""
+        table = self._pixelprose("sensitivity_r@10").get(_SWEEPS.get(study, ""), {"columns": []})
+        key = _key(task, direction)
+        if label != _CENTRAL or key not in table["columns"]:
+            return {}
+        column = table["columns"].index(key)
+        return {float(row[0]): float(row[column]) for row in table["rows"]}
+
+    def operating_point(self, task: str, direction: str, label: str) -> dict[str, float | None] | None:
+        """Selected `strength`, `sigma_geo` (degrees), `sigma_time` (hours), and the recall there."""
+        _, prefix = _DATASETS.get(self.dataset, ("", ""))
+        wanted = (f"{prefix}_{task}", DIRECTIONS.get(direction), label)
+        for point in load()["operating_points"]:
+            if (point["task"], point["direction"], point["method"]) == wanted:
+                return {
+                    "strength": point["lam"],
+                    "sigma_geo": point["sigma_geo"],
+                    "sigma_time": point["sigma_time"],
+                    "r@10": point["retrieval"],
+                }
+        return None
+
+    def fixed_recall(self, task: str, direction: str, label: str) -> dict[float, float | None]:
+        """Best DM at each floor on R@10; None where the method meets the floor nowhere."""
+        table = self._pixelprose("fixed_recall_geo_hour_decrease_dm")
+        if (task, direction) != ("geo_hour", "focus") or label not in table:
+            return {}
+        return dict(zip(table["floors"], table[label], strict=True))
+
+    def mixed(self, direction: str, label: str) -> dict[str, float] | None:
+        """`strength`, `r@10`, `geo`, `hour` (Vendi of each attribute) and `hm` at K=10."""
+        for row in self._pixelprose("mixed_direction_K10", []):
+            if (row["geo"], row["time"]) == _MIXED.get(direction) and row["method"] == label:
+                return {
+                    "strength": row["lam"],
+                    "r@10": row["r@10"],
+                    "geo": row["geo_v"],
+                    "hour": row["time_v"],
+                    "hm": row["hm"],
+                }
+        return None
+
+    def appearance(self, task: str, direction: str, label: str) -> float | None:
+        """Normalised Vendi score of the image vectors."""
+        if task != "geo_hour":
+            return None
+        table = self._pixelprose("appearance_img_vendi_geo_hour")
+        value: float | None = table.get(DIRECTIONS.get(direction, ""), {}).get(label)
+        return value
+
+    def clusters(self, direction: str, label: str) -> dict[str, float] | None:
+        """`dm` and `r@10` on ten clusters of the image vectors; of the base, `dm` alone."""
+        row = self._pixelprose("clusters_k10").get(DIRECTIONS.get(direction, ""))
+        if row is None or label not in ("base", _CENTRAL):
+            return None
+        return {"dm": row["dm_base"]} if label == "base" else {"dm": row["dm"], "r@10": row["r@10"]}
+
+    def top1(self, task: str, direction: str, label: str) -> float | None:
+        """Share of queries whose first result is the base retriever's."""
+        table = self._pixelprose("top1").get("first_pick_agreement_decrease", {})
+        value: float | None = table.get(task) if (direction, label) == ("focus", _CENTRAL) else None
+        return value
+
+    def displaced(self, direction: str, label: str) -> tuple[int, int] | None:
+        """Right first results displaced, over the three tasks together, and those that left their primary bin."""
+        counts = self._pixelprose("top1").get("displacements_to_another_primary_bin")
+        if counts is None or (direction, label) != ("focus", _CENTRAL):
+            return None
+        return counts[1], counts[0]
+
+    def first_gain(self, task: str, direction: str, label: str) -> dict[str, float] | None:
+        """`min`, `max` and `mean` over queries of the first pick's coverage gain."""
+        if (task, direction, label) != ("geo_hour", "focus", _CENTRAL):
+            return None
+        return dict(self._pixelprose("first_step_coverage_gain_geo_hour_decrease")) or None
+
+    def runtime(self, label: str, sequential: bool = False) -> float | None:
+        """Milliseconds a query on an RTX A6000, N=200, K=20, 424 bins; MASCOT's vectorised or sequential loop."""
+        name = f"{label}_{'sequential' if sequential else 'vectorized'}" if label == _CENTRAL else label
+        value: float | None = self._pixelprose("runtime_ms_per_query_a6000_N200_K20_U424").get(name)
+        return value
+
+    def _pixelprose(self, table: str, otherwise: Any = None) -> Any:
+        """A table that the paper has of PixelProse alone."""
+        if _DATASETS.get(self.dataset, ("",))[0] == "pixelprose":
+            return load()[table]
+        return {} if otherwise is None else otherwise
+
+
+def _key(task: str, direction: str) -> str:
+    return f"{task}/{DIRECTIONS.get(direction)}"

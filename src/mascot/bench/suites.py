@@ -1,0 +1,122 @@
+"""The benchmark's own datasets with what is asked of them, and a user's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import mascot as mc
+from mascot.bench.datasets.arrays import Arrays
+from mascot.bench.datasets.dataset import Dataset
+from mascot.bench.datasets.div400 import Div400
+from mascot.bench.datasets.pixelprose_sim import PixelProseSim
+from mascot.bench.experiment import Suite
+from mascot.bench.grid import DPPS, GUARDED, LABELS, dpp
+from mascot.bench.outside import STRATEGIES, Pyversity
+from mascot.bench.points import Point
+from mascot.bench.studies import Plan
+from mascot.bench.tasks import GEO, GEO_HOUR, HOUR, SPREAD, Facet, Geo, Hour, Own, Task
+from mascot.methods import Mmr
+
+SEEDS = (0, 1, 2)
+PIXELPROSE_TASKS = (GEO_HOUR, HOUR, GEO)
+QUICK_QUERIES = 80
+_QUICK_VALIDATION = 16
+_QUICK_STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def pixelprose(
+    seeds: Sequence[int] = SEEDS,
+    labels: Sequence[str] = LABELS,
+    tasks: Sequence[Task] = PIXELPROSE_TASKS,
+    quick: bool = False,
+) -> Suite:
+    """The paper's protocol on the simulated PixelProse. The quick form asks a few of the queries."""
+    sources = tuple((seed, replace(PixelProseSim(), seed=seed)) for seed in seeds)
+    suite = Suite("pixelprose-sim", sources, Plan(tuple(labels), tuple(tasks)))
+    if not quick:
+        return suite
+    plan = replace(suite.plan, steps=_QUICK_STEPS)
+    return replace(suite, plan=plan, validation=_QUICK_VALIDATION, test=QUICK_QUERIES)
+
+
+_PYVERSITY = {f"pyversity-{strategy}": strategy for strategy in STRATEGIES}
+DIV400_LABELS = ("base", "clustering", "mmr", *DPPS, *GUARDED, *_PYVERSITY)
+DIV400_TASK = Task(
+    "all",
+    (
+        Own(mc.Category("user")),
+        Own(mc.Clusters(25)),
+        Own(mc.Date("taken", sigma_days=0.5)),
+        Own(mc.Place(sigma_km=1.0, missing="neutral"), 0.5),
+    ),
+)
+_DIV400_STRENGTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+_DIV400_BETAS = (0.2, 0.4, 0.6)
+
+
+def div400(folder: Path, labels: Sequence[str] = DIV400_LABELS) -> Suite:
+    """Photographer, look, time and place spread together on the 57 topics of Div400.
+
+    The rivals are run at every strength (and DPPs at three betas), so that their best on these very topics is known;
+    the guarded method runs once, with its default strength.
+    """
+    ours = [label for label in labels if label not in _PYVERSITY]
+    rivals = [
+        Point("strength", DIV400_TASK, SPREAD, label, Pyversity(_PYVERSITY[label], strength), value=strength)
+        for label in labels
+        if label in _PYVERSITY
+        for strength in _DIV400_STRENGTHS
+    ]
+    rivals += [
+        Point("strength", DIV400_TASK, SPREAD, "mmr", Mmr(strength), value=strength)
+        for strength in _DIV400_STRENGTHS
+        if "mmr" in labels
+    ]
+    rivals += [
+        Point(
+            "strength", DIV400_TASK, SPREAD, label, dpp(label, beta, 1 - strength), value=strength, point=f"beta {beta}"
+        )
+        for label in labels
+        if label in DPPS
+        for beta in _DIV400_BETAS
+        for strength in _DIV400_STRENGTHS
+    ]
+    plan = Plan(tuple(ours), (DIV400_TASK,), (SPREAD,), n=150, published=False, clusters=False, search_k=20)
+    return Suite(
+        "div400", ((0, Div400(folder)),), plan, None, None, metric="f1@20", judged="cluster", extra=tuple(rivals)
+    )
+
+
+def arrays(path: Path, labels: Sequence[str] = LABELS, quick: bool = False) -> Suite:
+    """A user's own file: every attribute on its own, and place with hour where it has both."""
+    source = Arrays(path)
+    found = source.load()
+    tasks = own_tasks(found)
+    plan = Plan(tuple(labels), tasks, published=False, clusters=found.vectors is not None)
+    if found.vectors is None:
+        plan = replace(plan, labels=tuple(label for label in labels if label != "clustering"))
+    suite = Suite(path.stem, ((0, source),), plan, metric="hm" if found.vectors is not None else "r@10")
+    if not quick:
+        return suite
+    return replace(suite, plan=replace(plan, steps=_QUICK_STEPS), validation=_QUICK_VALIDATION, test=QUICK_QUERIES)
+
+
+def own_tasks(dataset: Dataset) -> tuple[Task, ...]:
+    """The tasks a dataset's columns allow."""
+    columns = dataset.columns
+    geo, hour = {"lat", "lon"} <= columns.keys(), "taken" in columns
+    facets: list[Facet] = [Geo()] if geo else []
+    facets += [Hour()] if hour else []
+    both = [Task("geo_hour", tuple(facets))] if len(facets) == 2 else []
+    for name, column in columns.items():
+        if name not in ("lat", "lon", "taken"):
+            number = column.dtype.kind == "f"
+            facets.append(Own(mc.Number(name, name=name) if number else mc.Category(name)))
+    return (*both, *(Task(facet.name, (facet,)) for facet in facets))
+
+
+def only(suite: Suite, tasks: Sequence[Task]) -> Suite:
+    """The suite with some of its tasks."""
+    return replace(suite, plan=replace(suite.plan, tasks=tuple(tasks)))

@@ -1,0 +1,95 @@
+"""Tables of a benchmark, ours beside the published: a pure function of the result files.
+
+>>> from mascot.bench import tables  # doctest: +SKIP
+>>> print(tables.write("out/pixelprose-sim", "text"))  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mascot.bench import averages
+from mascot.bench.averages import Record, Results
+from mascot.bench.published import Published
+from mascot.bench.tables import analysis, comparison, control
+from mascot.bench.tables.grid import Column, Row, Section, Table
+from mascot.bench.tables.render import FORMATS, render
+
+__all__ = ["FORMATS", "Column", "Row", "Section", "Sheets", "Table", "build", "render", "write"]
+
+Builder = Callable[[Results, Published], Iterator[Table]]
+
+# What each is called where it is missing, and the study it is made of.
+_BUILDERS: tuple[tuple[str, str, Builder], ...] = (
+    ("spread and focus tables", "main", comparison.comparison),
+    ("recall", "main", comparison.recall),
+    ("clusters found", "main with judged images", comparison.judged),
+    ("chosen parameters", "main, validated", comparison.parameters),
+    ("preference reflection", "strength", control.preference),
+    ("sensitivity sweeps", "strength, sigma_geo, sigma_time, grid", control.sweeps),
+    ("fixed recall", "main and sweeps", control.fixed_recall),
+    ("protected results", "protect", control.protection),
+    ("mixed directions", "mixed", analysis.mixed),
+    ("appearance", "main, geo_hour", comparison.appearance),
+    ("ten clusters", "clusters", analysis.clusters),
+    ("first pick's gain", "main", analysis.first_gain),
+    ("first result", "main", analysis.top1),
+    ("runtime", "runtime", analysis.runtime),
+)
+_SUFFIXES = {"text": "txt", "markdown": "md", "latex": "tex", "csv": "csv"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sheets:
+    """All tables of some results, and what could not be made of them."""
+
+    tables: tuple[Table, ...]
+    notes: tuple[tuple[str, str], ...]  # dataset and sentence
+
+
+def build(records: Iterable[Record]) -> Sheets:
+    """Every table that the records allow; a note for each that they do not."""
+    return _build(averages.collect(records))
+
+
+def _build(found: Iterable[Results]) -> Sheets:
+    tables: list[Table] = []
+    notes: list[tuple[str, str]] = []
+    for results in found:
+        published = Published(results.dataset)
+        notes += [(results.dataset, note) for note in results.notes]
+        for name, study, builder in _BUILDERS:
+            made = [table.trimmed() for table in builder(results, published)]
+            made = [table for table in made if table.sections]
+            if not made:
+                notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
+            tables += made
+    return Sheets(tuple(tables), tuple(notes))
+
+
+def write(directory: str | Path, format: str = "text", out: str | Path | None = None) -> str:
+    """All tables of the results in a directory.
+
+    Parameters
+    ----------
+    directory
+        Where ``mascot bench run`` left its results.
+    format
+        ``"text"``, ``"markdown"``, ``"latex"`` (needs booktabs) or ``"csv"`` (one line a number, unrounded).
+    out
+        A file to write the tables to as well, or a folder for ``tables.txt``, ``.md``, ``.tex`` or ``.csv``.
+
+    Returns
+    -------
+    str
+        The tables.
+    """
+    sheets = _build(averages.read(directory))
+    text = render(sheets.tables, sheets.notes, format)
+    if out is not None:
+        path = Path(out) / f"tables.{_SUFFIXES[format]}" if Path(out).is_dir() else Path(out)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return text

@@ -1,0 +1,186 @@
+"""Methods side by side on each task: the spread and focus tables, recall, clusters found, appearance, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from mascot.bench import naming
+from mascot.bench.averages import Results, summary
+from mascot.bench.published import Published
+from mascot.bench.tables.grid import Column, Row, Section, Table, Value
+
+OURS, PAPER = "ours", "published"
+_RECALLS = ("r@1", "r@3", "r@5", "r@10", "r@20")
+_JUDGED = ("p@20", "cr@20", "f1@20")
+# Settings that the paper does not print, by where they come from instead.
+_STAND_INS = {
+    "inferred": (" †", "The paper does not print this setting; inferred from its rows."),
+    "validated": (" ‡", "The paper does not print this setting; chosen on validation."),
+}
+_SPREAD_FOCUS = ("spread", "focus")
+
+
+def comparison(results: Results, published: Published) -> Iterator[Table]:
+    """HM, R@10, DM and R@1 of every method, for each direction and operating point."""
+    keys = ("hm", "r@10", "dm", "r@1")
+    names = ("HM", "R@10", "DM", "R@1")
+    columns = [Column(name, group, ranked=name == "HM") for group in (OURS, PAPER) for name in names]
+
+    def cells(found: Results, task: str, direction: str, label: str) -> Sequence[Value]:
+        row = published.row(task, direction, label) or {}
+        return [*(found.average(summary(key)) for key in keys), *(row.get(key) for key in keys)]
+
+    yield from _by_direction_and_point(results, "", "", columns, cells)
+
+
+def recall(results: Results, published: Published) -> Iterator[Table]:
+    """R@1, 3, 5, 10 and 20 of every method."""
+    columns = [Column(key.upper(), group, ranked=True) for group in (OURS, PAPER) for key in _RECALLS]
+
+    def cells(found: Results, task: str, direction: str, label: str) -> Sequence[Value]:
+        curve = published.recall(task, direction, label)
+        return [*(found.average(summary(key)) for key in _RECALLS), *(curve.get(key) for key in _RECALLS)]
+
+    yield from _by_direction_and_point(results, "recall-", "recall, ", columns, cells)
+
+
+def judged(results: Results, published: Published) -> Iterator[Table]:
+    """Precision, cluster recall and their F1 at 20, where the dataset's images were judged."""
+    columns = [Column(key.upper(), ranked=True) for key in (*_JUDGED,)] + [Column("kept")]
+
+    def cells(found: Results, task: str, direction: str, label: str) -> Sequence[Value]:
+        values: list[Value] = [found.average(summary(key)) for key in _JUDGED]
+        return [*values, found.average(summary("kept")) if any(v is not None for v in values) else None]
+
+    yield from _by_direction_and_point(results, "judged-", "clusters found, ", columns, cells)
+
+
+def _by_direction_and_point(
+    results: Results,
+    prefix: str,
+    heading: str,
+    columns: Sequence[Column],
+    cells: Callable[[Results, str, str, str], Sequence[Value]],
+) -> Iterator[Table]:
+    main = results.where(study="main")
+    points = main.points or [""]  # "" where no method has a choice of points
+    for direction in (d for d in main.names("direction") if d in _SPREAD_FOCUS):
+        for point in points:
+            part = main.where(direction=direction).at(point)
+            stand_ins = _STAND_INS if point == "published" else {}
+            sections = []
+            for task in part.names("task"):
+                rows = []
+                for label in part.where(task=task).names("label"):
+                    found = part.where(task=task, label=label)
+                    marks = [mark for kind, (mark, _) in stand_ins.items() if found.where(point=kind)]
+                    name = naming.method(label) + "".join(marks)
+                    made = tuple(cells(found, task, direction, naming.origin(label)))
+                    rows.append(Row(name, made, ranked=label != naming.BASE))
+                sections.append(Section(naming.task(task), tuple(rows)))
+            notes = [f"{mark.strip()} {word}" for kind, (mark, word) in stand_ins.items() if part.where(point=kind)]
+            where = f" {naming.POINTS[point]}" if point else ""
+            yield Table(
+                results.dataset,
+                prefix + "-".join(filter(None, (direction, point))),
+                f"{heading}{direction}{where}".capitalize(),
+                part.setting,
+                "method",
+                tuple(columns),
+                tuple(sections),
+                tuple(notes),
+            )
+
+
+def appearance(results: Results, published: Published) -> Iterator[Table]:
+    """Diversity of the image vectors beside DM and R@10: do the wishes change how varied the pictures look?"""
+    main = results.where(study="main", task="geo_hour").preferred()
+    keys = ("appearance", "dm", "r@10")
+    names = ("appearance", "DM", "R@10")
+    sections = []
+    for direction in (d for d in main.names("direction") if d in _SPREAD_FOCUS):
+        found = main.where(direction=direction)
+        rows = []
+        for label in found.names("label"):
+            source = naming.origin(label)
+            said = published.appearance("geo_hour", direction, source)
+            row = published.row("geo_hour", direction, source) if said is not None else None
+            paper: list[Value] = [said, *((row or {}).get(key) for key in keys[1:])]
+            ours = [found.where(label=label).average(summary(key)) for key in keys]
+            rows.append(Row(naming.method(label), (*ours, *paper), ranked=label != naming.BASE))
+        sections.append(Section(direction, tuple(rows)))
+    if sections:
+        yield Table(
+            results.dataset,
+            "appearance",
+            "Appearance diversity, geo + hour",
+            main.setting,
+            "method",
+            tuple(Column(name, group) for group in (OURS, PAPER) for name in names),
+            tuple(sections),
+            ("Appearance is the normalised Vendi score of the image vectors; it is never inverted.",),
+        )
+
+
+def parameters(results: Results, published: Published) -> Iterator[Table]:
+    """What the validation search chose, and what the paper's chose."""
+    main = results.where(study="main", point="validated")
+    columns = (
+        *(Column(name, OURS) for name in ("strength", "σ geo", "σ time", "other", "R@10")),
+        *(Column(name, PAPER) for name in ("strength", "σ geo", "σ time", "R@10")),
+    )
+    sections = []
+    for direction in main.names("direction"):
+        for task in main.where(direction=direction).names("task"):
+            found = main.where(direction=direction, task=task)
+            rows = []
+            for label in found.names("label"):
+                runs = found.where(label=label)
+                chosen = [_chosen(record["method"], record["wishes"]) for record in runs.records]
+                ours: list[Value] = [_each(row[key] for row in chosen) for key in ("strength", "geo", "time", "other")]
+                said = published.operating_point(task, direction, naming.origin(label)) or {}
+                paper: list[Value] = [_text(said.get(key)) for key in ("strength", "sigma_geo", "sigma_time")]
+                cells = (*ours, runs.average(summary("r@10")), *paper, said.get("r@10"))
+                rows.append(Row(naming.method(label), cells))
+            sections.append(Section(f"{direction}, {naming.task(task)}", tuple(rows)))
+    if sections:
+        yield Table(
+            results.dataset,
+            "parameters",
+            "Parameters chosen on validation",
+            main.setting,
+            "method",
+            columns,
+            tuple(sections),
+            (
+                "Several values: the seeds chose differently. Widths in degrees (geo) and hours (time).",
+                "Strength of the DPPs is 1 - theta.",
+            ),
+        )
+
+
+def _chosen(method: Mapping[str, Any], wishes: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
+    """Strength, widths and the rest of what can be searched, as text."""
+    found: dict[str, str | None] = {"strength": _text(method.get("strength")), "geo": None, "time": None}
+    rest = [f"{name} {method[name]:g}" for name in ("beta", "clusters", "protect") if method.get(name)]
+    if method.get("keep") is not None:
+        rest.append(f"keep {method['keep']:g}")
+    # The other methods do not see the bins.
+    for attribute in [wish["attribute"] for wish in wishes if method.get("kind") == "Mascot"]:
+        if attribute["kind"] == "Grid":
+            found["geo"] = _text(attribute["sigma"])
+        elif attribute["kind"] == "HourOfDay":
+            found["time"] = _text(attribute["sigma"])
+        elif attribute.get("sigma_km") is not None:
+            rest.append(f"{attribute['name']} {attribute['sigma_km']:g} km")
+    return found | {"other": ", ".join(rest) or None}
+
+
+def _text(value: float | None) -> str | None:
+    return None if value is None else f"{value:g}"
+
+
+def _each(values: Any) -> str | None:
+    """The values that occur, each once."""
+    return " / ".join(sorted({value for value in values if value is not None})) or None

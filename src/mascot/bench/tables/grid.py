@@ -1,0 +1,123 @@
+"""A table before it is text: columns, sections of rows, cells, and which of them are best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from mascot.bench.averages import Average
+
+Value = Average | float | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What stands under one heading."""
+
+    name: str
+    group: str = ""  # a heading over several columns
+    digits: int = 4
+    ranked: bool = False  # mark the best and the second best of each section; more is better
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line. The base retriever is shown but not ranked."""
+
+    name: str
+    cells: tuple[Value, ...]
+    ranked: bool = True
+    bold: frozenset[int] = field(default=frozenset())  # columns set in bold for a reason of the table's own
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows that belong together under a heading."""
+
+    heading: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Everything a format needs to know.
+
+    Parameters
+    ----------
+    key
+        Short and unique within a dataset, for labels and CSV.
+    title, setting, notes
+        The caption, how the numbers were made, and sentences under the table.
+    stub
+        The heading over the row names.
+    """
+
+    dataset: str
+    key: str
+    title: str
+    setting: str
+    stub: str
+    columns: tuple[Column, ...]
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...] = ()
+
+    def trimmed(self) -> Table:
+        """Without the columns, rows and sections in which nothing stands."""
+        kept = [
+            c
+            for c in range(len(self.columns))
+            if any(row.cells[c] is not None for section in self.sections for row in section.rows)
+        ]
+        place = {c: index for index, c in enumerate(kept)}
+        sections = []
+        for section in self.sections:
+            rows = tuple(
+                replace(
+                    row,
+                    cells=tuple(row.cells[c] for c in kept),
+                    bold=frozenset(place[c] for c in row.bold if c in place),
+                )
+                for row in section.rows
+                if any(cell is not None for cell in row.cells)
+            )
+            if rows:
+                sections.append(replace(section, rows=rows))
+        return replace(self, columns=tuple(self.columns[c] for c in kept), sections=tuple(sections))
+
+    @property
+    def marked(self) -> bool:
+        return any(column.ranked for column in self.columns)
+
+
+def marks(section: Section, columns: Sequence[Column]) -> list[list[str]]:
+    """``"best"``, ``"second"`` or nothing for each cell of each row; equal as shown is equally good."""
+    found = [["best" if c in row.bold else "" for c in range(len(columns))] for row in section.rows]
+    for c, column in enumerate(columns):
+        if not column.ranked:
+            continue
+        shown: list[float | None] = []
+        for row in section.rows:
+            value = number(row.cells[c]) if row.ranked else None
+            shown.append(None if value is None else round(value, column.digits))
+        order = sorted({value for value in shown if value is not None}, reverse=True)
+        if sum(value is not None for value in shown) < 2:
+            continue
+        for r, value in enumerate(shown):
+            if value is not None and value in order[:2]:
+                found[r][c] = "best" if value == order[0] else "second"
+    return found
+
+
+def number(value: Value) -> float | None:
+    """The number to show, where the cell holds one."""
+    if isinstance(value, Average):
+        return value.value
+    return None if value is None or isinstance(value, str) else float(value)
+
+
+def shown(value: Value, column: Column) -> str:
+    """The cell as text; an empty one is an em dash."""
+    if isinstance(value, str):
+        return value
+    found = number(value)
+    return "—" if found is None else f"{round(found, column.digits) + 0.0:.{column.digits}f}"  # no -0.0000

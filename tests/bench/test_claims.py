@@ -1,0 +1,113 @@
+"""What docs/benchmark.md says of the simulated PixelProse, on a few hundred queries of each seed.
+
+The tolerances are those of the full run, widened where fewer queries make the numbers rougher.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from mascot import metrics
+from mascot.bench.choosing import choose
+from mascot.bench.datasets.pixelprose_sim import PixelProseSim
+from mascot.bench.grid import GUARDED, INFERRED, Setting, dpp, published
+from mascot.bench.material import Material
+from mascot.bench.measure import per_query, summary
+from mascot.bench.points import Point
+from mascot.bench.published import Published
+from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, Direction, Task
+from mascot.methods import Relevance
+
+_SEEDS = (0, 1, 2)
+_QUERIES = 250
+_ASKED = [(task, direction) for task in (GEO_HOUR, HOUR, GEO) for direction in (FOCUS, SPREAD)]
+_NAMES = [f"{task.name}-{direction.name}" for task, direction in _ASKED]
+_EVERYONE = (
+    "base", "clustering", "mmr", "k-dpp", "ms-dpp", "ms-dpp+tn", "ms-dpp+tn+tvms", "prob-coverage",
+    "no-normalization", "uniform-binning", "mascot",
+)  # fmt: skip
+# R@10 of MASCOT falls by 0.6 within one step of strength here, and the simulation falls a little earlier.
+_EARLIER = {("mascot", "hour", "focus"): 0.10, ("mascot", "geo", "focus"): 0.15}
+
+
+@cache
+def _material(seed: int) -> Material:
+    return Material(PixelProseSim(seed=seed).load(), limit=_QUERIES)
+
+
+@cache
+def _found(task: Task, direction: Direction, setting: Setting, seeds: tuple[int, ...] = _SEEDS) -> dict[str, float]:
+    point = Point("claims", task, direction, "", setting.method, setting.widths)
+    rows = []
+    for seed in seeds:
+        (choice,) = choose([point], _material(seed))
+        rows.append(summary(point, per_query(point, choice.positions, _material(seed))))
+    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+
+
+@pytest.mark.parametrize(("task", "direction"), _ASKED, ids=_NAMES)
+@pytest.mark.parametrize("label", ["mascot", "uniform-binning", "prob-coverage"])
+def test_published_points_land_near_the_published_rows(label: str, task: Task, direction: Direction) -> None:
+    key = (label, task.name, direction.name)
+    ours = _found(task, direction, published(*key) or INFERRED[key])
+    theirs = Published("pixelprose").row(task.name, direction.name, label)
+    assert theirs is not None
+    assert abs(ours["r@10"] - theirs["r@10"]) <= _EARLIER.get(key, 0.07 + 0.03)
+    assert abs(ours["dm"] - theirs["dm"]) <= 0.04 + 0.01
+
+
+@pytest.mark.parametrize(("task", "direction"), _ASKED, ids=_NAMES)
+def test_the_guarded_default_beats_every_published_hm(task: Task, direction: Direction) -> None:
+    base = _found(task, direction, Setting(Relevance()))
+    ours = _found(task, direction, Setting(GUARDED["guarded"]))
+    rows = [Published("pixelprose").row(task.name, direction.name, label) for label in _EVERYONE]
+    best = max(row["hm"] for row in rows if row is not None)
+    assert ours["r@1"] >= base["r@1"] - 0.005
+    # Spread leaves 0.01 between the base and a perfect result: there, level with the best is what can be shown.
+    assert ours["hm"] > best - (0.006 if direction is SPREAD else 0.0)
+    assert ours["hm"] > base["hm"]
+
+
+@pytest.mark.parametrize(("task", "direction"), _ASKED, ids=_NAMES)
+def test_ten_protected_lose_no_recall(task: Task, direction: Direction) -> None:
+    base = _found(task, direction, Setting(Relevance()))
+    ours = _found(task, direction, Setting(GUARDED["guarded-10"]))
+    assert ours["r@10"] >= base["r@10"]
+    assert ours["dm"] > base["dm"] * (1.4 if (task, direction) == (GEO_HOUR, FOCUS) else 1.0)
+
+
+@pytest.mark.parametrize(("task", "direction"), _ASKED, ids=_NAMES)
+def test_no_strength_collapses_and_more_strength_is_more(task: Task, direction: Direction) -> None:
+    strengths = np.arange(6) / 5
+    rows = [
+        _found(task, direction, Setting(replace(GUARDED["guarded"], strength=float(strength))), (0,))
+        for strength in strengths
+    ]
+    assert rows[0]["r@10"] - min(row["r@10"] for row in rows) <= 0.06 + 0.02
+    assert metrics.kendall_tau(strengths, [row["dm"] for row in rows]) >= 0.6  # of six steps, one may be the other way
+
+
+def test_the_published_method_collapses_where_it_did() -> None:
+    for task, before, after in ((GEO_HOUR, 0.1, 0.2), (HOUR, 0.4, 0.6), (GEO, 0.3, 0.4)):
+        setting = published("mascot", task.name, "focus")
+        assert setting is not None
+        high, low = (
+            _found(task, FOCUS, replace(setting, method=replace(setting.method, strength=strength)), (0,))["r@10"]
+            for strength in (before, after)
+        )
+        assert high > 0.6
+        assert low < 0.2
+
+
+def test_ms_dpp_loses_recall_on_focus() -> None:
+    few = Material(PixelProseSim().load(), limit=24)
+    point = Point("claims", GEO_HOUR, FOCUS, "ms-dpp", dpp("ms-dpp", 0.4, 0.8))
+    ours = published("mascot", "geo_hour", "focus")
+    assert ours is not None
+    points = [point, replace(point, label="mascot", method=ours.method, widths=ours.widths)]
+    recall = {c.point.label: per_query(c.point, c.positions, few)["r@10"].mean() for c in choose(points, few)}
+    assert recall["ms-dpp"] <= recall["mascot"] - 0.15

@@ -1,0 +1,61 @@
+"""Real judged data: what spreading photographer, look, time and place does on 57 landmarks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mascot import metrics
+from mascot.bench.choosing import choose
+from mascot.bench.datasets.div400 import Div400
+from mascot.bench.grid import GUARDED
+from mascot.bench.material import Material
+from mascot.bench.measure import per_query
+from mascot.bench.points import Point
+from mascot.bench.suites import DIV400_TASK
+from mascot.bench.tasks import SPREAD
+from mascot.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def material(data: Path) -> Material:
+    return Material(Div400(data / "div400").load(), "test", 150, judged="cluster")
+
+
+def test_every_topic_is_there(material: Material) -> None:
+    data = material.dataset
+    assert (data.queries, data.images) == (57, 6112)
+    assert {name: len(split.queries) for name, split in data.splits.items()} == {
+        "validation": 9,
+        "test": 57,
+        "unseen": 48,
+    }
+    assert data.vectors is not None
+    assert np.isfinite(data.vectors).all()
+    assert all((scores > 0).all() for scores in material.scores)
+
+
+def test_spreading_finds_more_clusters_than_the_input_order(material: Material) -> None:
+    point = Point("main", DIV400_TASK, SPREAD, "guarded", GUARDED["guarded"], n=150)
+    (choice,) = choose([point], material)
+    ours = per_query(point, choice.positions, material)
+    assert material.clusters is not None
+    of, total = material.clusters
+    rank = material.dataset.columns["rank"]
+    first = np.stack([rows[np.argsort(rank[rows], kind="stable")][:20] for rows in material.rows])
+    positives = [material.dataset.positives[query] for query in material.queries.tolist()]
+    hits = np.stack([np.isin(rows, right) for rows, right in zip(first, positives, strict=True)])
+    labels = np.where(hits, of[first], -1)
+    before_clusters = metrics.cluster_recall_at_k(labels, total, 20).mean()
+    before_precision = metrics.precision_at_k(hits, 20).mean()
+    assert before_clusters == pytest.approx(0.5963, abs=1e-3)
+    assert before_precision == pytest.approx(0.6535, abs=1e-3)
+    assert ours["cr@20"].mean() >= before_clusters + 0.08
+    assert ours["p@20"].mean() >= before_precision
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"div400 needs the file topics.json.gz"):
+        Div400(tmp_path).load()
