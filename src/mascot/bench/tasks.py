@@ -16,7 +16,7 @@ from mascot.wishes import Wish
 
 # The guarded method's own bins. Results that are to be alike must be close, results that are to differ must be far
 # apart: narrow bins focus better, wide ones spread better. Picked for their HM at the default strength among over
-# a hundred combinations, on the test queries of the simulated PixelProse of the seeds 0 to 2: judge them on other seeds.
+# a hundred combinations, on the test queries of the simulated PixelProse of the seeds 0 to 2: judge them on others.
 _FOCUS_KM = 300.0
 _FOCUS_HOURS = (96, 0.15)  # bins, and their width in hours
 _SPREAD_HOURS = (24, 0.75)
