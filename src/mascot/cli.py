@@ -326,9 +326,7 @@ def _bar(items: Iterator[Any], count: int) -> Iterable[Any]:
     return track(items, "queries", total=count, console=Console(stderr=True), transient=True)
 
 
-@app.command(
-    add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
-)
+@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def bench(context: typer.Context) -> None:
     """Compare the methods on a dataset: run, then tables, figures, compare."""
     # A program of its own, loaded only when asked for: nobody else waits for it to start.
