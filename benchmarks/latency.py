@@ -25,7 +25,7 @@ import numpy as np
 import mascot as mc
 from benchmarks import dense
 
-N, K, QUERIES = 200, 20, 1024
+N, K, QUERIES = 200, 20, 2048
 GRID, HOUR, GLOBE = mc.Place.grid(), mc.HourOfDay("hour"), mc.Place()
 
 
@@ -70,7 +70,7 @@ def speed(rounds: int) -> None:
         queries = corpus_._queries(list(rows), list(scores), None, None)
         signs = [wish.sign for wish in asked]
         near_globe = asked[0].attribute == GLOBE
-        some = range(0, QUERIES, 128)
+        some = range(0, QUERIES, 256)
         centres = {q: mesh(columns, rows[q]) for q in some} if near_globe else {}
 
         def numpy_loop(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Columns, missing_rule
-from mascot.errors import InputError
+from mascot.errors import InputError, OptionError
 from mascot.memberships import Floats, Ints, Membership, join
 from mascot.packing import Packed, pack
 from mascot.problem import Method, Problem, Queries, Selection, Selections
@@ -88,6 +88,13 @@ class Corpus:
                 self._members = tuple(wish.membership(self.columns, self.vectors, self.count) for wish in self.wishes)
                 self._near = [np.array([self.count]) if m.rows > self.count else None for m in self._members]
         return self._members
+
+    @property
+    def packed(self) -> Packed:
+        """The bins as arrays, laid out once."""
+        if self._packed is None:
+            self._packed = pack(self.members)
+        return self._packed
 
     def _by_group(self) -> tuple[tuple[Membership, ...], list[Ints | None]]:
         """Bins of a batch. Attributes that look for their bins (`local`) do so query by query."""
@@ -198,8 +205,12 @@ class Corpus:
             return self._problem(rows[q], scores[q], shown, None if kept is None else kept[q], q, backend)
 
         many = getattr(method, "select_many", None)
-        if many is not None and backend != "numpy":
-            selections: Selections = many(self._queries(rows, scores, seen, kept), k, threads)
+        if backend == "gpu" and many is None:
+            raise OptionError(f"backend 'gpu' must have a method that selects there, such as Mascot, got {method!r}")
+        if many is not None and backend == "gpu":
+            selections: Selections = many(self._queries(rows, scores, seen, kept), k, threads, backend)
+        elif many is not None and backend != "numpy":
+            selections = many(self._queries(rows, scores, seen, kept), k, threads)
         else:
             selections = _stacked([method.select(problem(q), k) for q in range(len(rows))], k, len(self.wishes))
 
@@ -220,8 +231,6 @@ class Corpus:
                 seen = [np.flatnonzero(np.isin(of, shown)) for of, shown in zip(kept, seen, strict=True)]
             rows = [r[of] for r, of in zip(rows, kept, strict=True)]
             scores = [s[of] for s, of in zip(scores, kept, strict=True)]
-        if self._packed is None:
-            self._packed = pack(members)
         near = np.full((len(rows), len(members)), -1, np.int64)
         for a, at in enumerate(self._near):
             if at is not None:
@@ -238,7 +247,7 @@ class Corpus:
             near=near,
             seen_ptr=np.cumsum([0] + [len(s) for s in shown]),
             seen=np.concatenate(shown),
-            packed=self._packed,
+            packed=self.packed,
         )
 
 

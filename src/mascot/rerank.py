@@ -18,7 +18,7 @@ from mascot.ranking import Ranking
 from mascot.wishes import Wish
 
 Already = Ranking | Iterable[Hashable] | None
-_BACKENDS = ("auto", "numpy", "numba")
+_BACKENDS = ("auto", "numpy", "numba", "gpu")
 
 
 def rerank(
@@ -74,6 +74,7 @@ def rerank_many(
 ) -> Rankings:
     """Choose for many queries at once, on all cores: a `Batch` of Q x N arrays, or a list of `Candidates`.
 
+    ``backend="gpu"`` takes the same, and a `mascot.gpu.DeviceBatch` of tensors that are on the device already.
     Every query is ranked as `rerank` ranks it alone. `already` has one entry a query.
 
     >>> import mascot as mc
@@ -83,6 +84,9 @@ def rerank_many(
     """
     _check(k, backend)
     asked = _wishes(wishes)
+    if backend == "gpu" and not isinstance(candidates, (Batch, list, tuple)) and hasattr(candidates, "rank"):
+        ranked: Rankings = candidates.rank(asked, k, method or Mascot(), already)  # tensors on the device
+        return ranked
     if isinstance(candidates, Batch):
         queries, size = candidates.scores.shape
         corpus = Corpus(asked, candidates.columns, candidates.vectors, queries * size, groups=queries)
@@ -168,6 +172,11 @@ class Reranker:
         """Choose for many queries: Q x N arrays of rows and scores, or lists of arrays of several lengths."""
         _check(k, backend)
         corpus = self._fitted()
+        if backend == "gpu" and hasattr(scores, "__dlpack_device__") and not isinstance(scores, np.ndarray):
+            from mascot.gpu import rank_rows
+
+            ranked: Rankings = rank_rows(corpus, rows, scores, k, self.method, already)
+            return ranked
         taken = [_corpus_rows(r, corpus.count) for r in rows]  # type: ignore[union-attr]
         given = list(scores)  # type: ignore[arg-type]
         if len(given) != len(taken):

@@ -18,9 +18,9 @@ def in_chunks(work: Callable[[int, int], None], count: int, threads: int | None 
     if threads == 1:
         work(0, count)
         return
-    # Eight chunks a thread, so that a slow core or a long query holds nobody up for long; but not too small,
+    # Sixteen chunks a thread, so that a slow core or a long query holds nobody up for long; but not too small,
     # because every chunk sets up its own workspace.
-    size = max(count // (8 * threads), min(64, -(-count // threads)))
+    size = max(count // (16 * threads), min(64, -(-count // threads)))
     starts = range(0, count, size)
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(work, start, min(start + size, count)) for start in starts]:

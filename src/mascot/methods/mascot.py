@@ -108,8 +108,8 @@ class Mascot(Value):
             bins = sum(min(member.bins, 32 * member.rows) for member in members)
             fast = "mascot.kernels.cpu" in sys.modules or len(problem.scores) * bins > _SMALL
             backend = "numba" if fast else "numpy"
-        if backend == "numba":
-            return self.select_many(Queries.of(problem), k, threads=1)[0]
+        if backend in ("numba", "gpu"):
+            return self.select_many(Queries.of(problem), k, threads=1, backend=backend)[0]
         return self._select_numpy(problem, k)
 
     def _select_numpy(self, problem: Problem, k: int) -> Selection:
@@ -159,11 +159,19 @@ class Mascot(Value):
         )
         return Selection(picked, self._shown(picked, scores), strength, multipliers, tops, self.protect)
 
-    def select_many(self, queries: Queries, k: int, threads: int | None = None) -> Selections:
-        """Choose for many queries at once, compiled, on all cores."""
+    def select_many(self, queries: Queries, k: int, threads: int | None = None, backend: str = "auto") -> Selections:
+        """Choose for many queries at once, compiled, on all cores or on a GPU."""
+        packed = queries.packed or pack(queries.memberships)
+        if backend == "gpu":
+            from mascot.kernels import gpu
+
+            out, shown, strengths, multipliers, tops = gpu.select_host(
+                queries.ptr, queries.rows, queries.scores, queries.seen_ptr, queries.seen, queries.near, packed,
+                queries.signs, queries.weights, queries.rules, gpu.options(self), k,
+            )  # fmt: skip
+            return Selections(out, shown, strengths, multipliers, tops, self.protect)
         from mascot.kernels import cpu, parallel
 
-        packed = queries.packed or pack(queries.memberships)
         count, kinds = len(queries), len(queries.signs)
         most = int(np.diff(queries.ptr).max(initial=0))
         out = np.empty((count, k), np.int64)

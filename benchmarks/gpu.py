@@ -1,0 +1,325 @@
+"""Microseconds per query on a GPU, in one run: `python -m benchmarks.gpu [--quick]`.
+
+Medians of timed runs after a warm-up, the device synchronised around each. In every row some queries are selected by
+the numpy reference too, and the selections that differ are counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import mascot as mc
+from mascot.gpu import DeviceBatch
+from mascot.kernels import gpu, gpu_linalg
+from mascot.packing import pack
+
+N, K, QUERIES, RUNS = 200, 20, 65_536, 21
+GRID, HOUR, GLOBE = mc.Place.grid(), mc.HourOfDay("hour"), mc.Place()
+DIRECTIONS: dict[str, tuple[Any, Any]] = {
+    "spread": (mc.spread, mc.spread),
+    "focus": (mc.focus, mc.focus),
+    "mixed": (mc.spread, mc.focus),
+}
+
+
+class Pairs:
+    """The grid's bins given as explicit pairs, some 36 a row: any sparse matrix."""
+
+    name, missing = "pairs", "last"
+
+    def membership(self, columns: Any, vectors: Any) -> Any:
+        return GRID.membership(columns, vectors).sparse()
+
+    def features(self, columns: Any, vectors: Any) -> Any:
+        return GRID.features(columns, vectors)
+
+
+class Codes:
+    """`Category` without its dictionary of labels: whole numbers below 40."""
+
+    name, missing = "who", "last"
+
+    def membership(self, columns: Any, vectors: Any) -> Any:
+        from mascot.memberships import one_hot
+
+        return one_hot(np.asarray(columns["who"]), 40)
+
+    def features(self, columns: Any, vectors: Any) -> Any:
+        return np.asarray(columns["who"])[:, None].astype(float)
+
+
+def world(queries: int, n: int, seed: int = 0) -> tuple[dict[str, Any], Any]:
+    rng = np.random.default_rng(seed)
+    rows = queries * n
+    columns = {
+        "lat": np.degrees(np.arcsin(rng.uniform(-1, 1, rows))),
+        "lon": rng.uniform(-180, 180, rows),
+        "hour": rng.uniform(0, 24, rows),
+        "who": rng.integers(0, 40, rows),
+    }
+    return columns, np.ascontiguousarray(np.sort(rng.uniform(0.28, 0.45, (queries, n)), axis=1)[:, ::-1])
+
+
+def median(work: Callable[[], Any], runs: int = RUNS) -> float:
+    """Median seconds of a run, the device idle before and after."""
+    cp = gpu.cupy()
+    for _ in range(3):
+        work()
+    times = []
+    for _ in range(runs):
+        cp.cuda.Device().synchronize()
+        start = time.perf_counter()
+        work()
+        cp.cuda.Device().synchronize()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+class Case:
+    """Wishes and a method over queries that lie on the device."""
+
+    def __init__(
+        self, asked: Sequence[mc.Wish], method: mc.Mascot, columns: dict[str, Any], scores: Any, k: int = K,
+        queries: int | None = None,
+    ) -> None:  # fmt: skip
+        cp = gpu.cupy()
+        self.asked, self.method, self.columns, self.scores, self.k = list(asked), method, columns, scores, k
+        self.n = scores.shape[1]
+        self.packed = pack([wish.membership(columns, None, scores.size) for wish in asked])
+        self.device = gpu.Device(gpu.Corpus.of(self.packed, cp))
+        self.queries = queries or len(scores)
+        rows = None
+        if self.queries > len(scores):  # the same rows several times over, where more would not fit the host
+            turns = self.queries // len(scores)
+            rows = cp.tile(cp.arange(scores.size), turns)
+            scores = np.tile(scores, (turns, 1))
+        self.batch = gpu.Batch(self.queries, self.n, cp.asarray(scores), rows=rows)
+        self.signs, self.weights = [float(w.sign) for w in asked], [float(w.weight) for w in asked]
+        self.rules = ["last"] * len(self.asked)
+
+    def run(self) -> gpu.Selected:
+        options = gpu.options(self.method)
+        return self.device.select(self.batch, self.signs, self.weights, self.rules, options, self.k)
+
+    def differ(self, some: int) -> str:
+        """How many of the first queries the reference selects differently."""
+        positions, wrong = self.run().positions[:some].get(), 0
+        for q in range(some):
+            here = slice(q * self.n, (q + 1) * self.n)
+            one = mc.Candidates(self.scores[q], columns={key: part[here] for key, part in self.columns.items()})
+            law = mc.rerank(one, self.asked, self.k, self.method, backend="numpy")._selection.positions
+            wrong += not np.array_equal(law, positions[q][positions[q] >= 0])
+        return f"{wrong}/{some}"
+
+
+def resident(columns: dict[str, Any], scores: Any, runs: int, check: int) -> dict[str, float]:
+    print(f"\n{QUERIES:,} queries on the device, N={N}, K={K}, 424 bins (15 degrees, 1.5 h), float64")
+    print(f"{'':<34}{'us/query':>10}{'bar':>7}{'million/s':>11}{'differ':>10}")
+    took = {}
+    for title, method in (("guarded default", mc.Mascot()), ("paper, strength 0.5", mc.Mascot.paper(0.5))):
+        for name, (where, when) in DIRECTIONS.items():
+            case = Case([where(GRID), when(HOUR)], method, columns, scores)
+            each = median(case.run, runs) / QUERIES * 1e6
+            took[f"{title}, {name}"] = each
+            print(
+                f"{title + ', ' + name:<34}{each:>10.4f}{0.45:>7}{1 / each:>11.2f}{case.differ(check):>10}", flush=True
+            )
+    return took
+
+
+def bandwidth() -> float:
+    """Bytes read and written per second by a large copy."""
+    cp = gpu.cupy()
+    a = cp.ones(1 << 28)
+    b = cp.empty_like(a)
+
+    def copy() -> None:
+        b[...] = a
+
+    return 2 * a.nbytes / median(copy, 9)
+
+
+def host(columns: dict[str, Any], scores: Any, runs: int) -> None:
+    cp = gpu.cupy()
+    asked, method = [mc.spread(GRID), mc.focus(HOUR)], mc.Mascot()
+    packed = pack([wish.membership(columns, None, scores.size) for wish in asked])
+    ptr, rows = np.arange(0, scores.size + 1, N), np.arange(scores.size)
+    nothing, near = np.zeros(0, np.int64), np.full((len(scores), 2), -1, np.int64)
+    starts = np.zeros(len(scores) + 1, np.int64)
+
+    def arrays() -> Any:
+        return gpu.select_host(
+            ptr, rows, scores, starts, nothing, near, packed, [1.0, -1.0], [1.0, 1.0], ["last"] * 2,
+            gpu.options(method), K,
+        )  # fmt: skip
+
+    sources = [scores.reshape(-1), columns["lat"], columns["lon"], columns["hour"]]
+    pinned = np.frombuffer(cp.cuda.alloc_pinned_memory(scores.nbytes), np.float64, scores.size)
+    pinned[:] = sources[0]
+    target = cp.empty(scores.size)
+    bus = median(lambda: target.data.copy_from_host_async(pinned.ctypes.data, pinned.nbytes), 9) * len(sources)
+    batch = mc.Batch(scores, {key: columns[key].reshape(scores.shape) for key in ("lat", "lon", "hour")})
+    print(f"\nNumpy arrays in and out, {len(scores):,} queries, mixed, guarded; us/query")
+    print(f"  the bus alone: 4 columns of float64 from pinned memory  {bus / len(scores) * 1e6:>9.3f}")
+    print(f"  arrays in, arrays out, transfers overlapped (bar 1.5)   {median(arrays, runs) / len(scores) * 1e6:>9.3f}")
+    whole = median(lambda: mc.rerank_many(batch, asked, K, backend="gpu"), max(3, runs // 5))
+    print(f"  rerank_many(Batch(...)), values checked and parsed      {whole / len(scores) * 1e6:>9.3f}", flush=True)
+
+
+def torch_loop(torch: Any, lat: Any, lon: Any, hour: Any, scores: Any, sign: float = 1.0) -> Any:
+    """The usual vectorised loop for one query, all bins dense."""
+    device = scores.device
+    grid_lat = torch.linspace(-90, 90, 20, device=device, dtype=torch.float64)
+    grid_lon = torch.linspace(-180, 180, 20, device=device, dtype=torch.float64)
+    squared = (lat[:, None] - grid_lat)[:, :, None] ** 2 + (lon[:, None] - grid_lon)[:, None, :] ** 2
+    place = torch.exp(-squared.reshape(len(lat), -1) / (2 * 15.0**2))
+    apart = (hour[:, None] - torch.arange(24, device=device, dtype=torch.float64)).abs()
+    clock = torch.exp(-(torch.minimum(apart, 24 - apart) ** 2) / (2 * 1.5**2))
+    p = torch.cat([place, clock], dim=1)
+    p = torch.where(p >= 0.01, p, 0.0)
+    r = (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)
+    state = (p * r[:, None]).amax(dim=0)
+    gone = torch.zeros(len(r), dtype=torch.bool, device=device)
+    picked = []
+    for _ in range(K):
+        gains = 0.5 * r + sign * 0.5 * (p * state).sum(dim=1)
+        best = torch.where(gone, -torch.inf, gains).argmax()
+        picked.append(best)
+        gone[best] = True
+        state = state * (1 - p[best])
+    return torch.stack(picked)
+
+
+def _one(batch: Any, asked: Any, method: mc.Mascot) -> Any:
+    return mc.rerank_many(batch, asked, K, method, backend="gpu")
+
+
+def single(columns: dict[str, Any], scores: Any) -> None:
+    cp = gpu.cupy()
+    one = {key: cp.asarray(columns[key][:N].reshape(1, N)) for key in ("lat", "lon", "hour")}
+    given = cp.asarray(scores[:1])
+    print(f"\nOne query from device arrays to device results, N={N}, K={K}, end to end; us (bar 80)")
+    for name, (where, when) in DIRECTIONS.items():
+        asked = (where(GRID), when(HOUR))
+        for title, method in (("guarded", mc.Mascot()), ("paper", mc.Mascot.paper(0.5))):
+            each = median(functools.partial(_one, DeviceBatch(given, one), asked, method), 101)
+            print(f"  {title + ', ' + name:<30}{each * 1e6:>9.1f}")
+    try:
+        import torch
+    except ImportError:
+        print("  torch is not installed: no yardstick")
+        return
+    lat, lon, hour, r = (torch.from_dlpack(x).reshape(-1) for x in (one["lat"], one["lon"], one["hour"], given))
+    for name, sign in (("spread", 1.0), ("focus", -1.0)):
+        each = median(functools.partial(torch_loop, torch, lat, lon, hour, r, sign), 21)
+        print(f"  {'a torch loop on the GPU, ' + name:<30}{each * 1e6:>9.1f}", flush=True)
+
+
+def shapes(columns: dict[str, Any], scores: Any, runs: int, check: int) -> None:
+    print(f"\nOther attributes beside the hour, {QUERIES:,} queries, guarded (bar: 4 times the grid)")
+    print(f"{'':<34}{'us/query':>10}{'times':>8}{'differ':>10}")
+    few = 8192
+    some = {key: part[: few * N] for key, part in columns.items()}
+    for name, direction in (("spread", mc.spread), ("focus", mc.focus)):
+        base = 0.0
+        kinds: dict[str, Any] = {
+            "Place.grid": GRID, "Place, self-scaling": GLOBE, "Category": Codes(), "sparse matrix, 36 a row": Pairs(),
+        }  # fmt: skip
+        for title, attribute in kinds.items():
+            asked = [direction(attribute), direction(HOUR)]
+            if isinstance(attribute, Pairs):
+                case = Case(asked, mc.Mascot(), some, scores[:few], queries=QUERIES)
+            else:
+                case = Case(asked, mc.Mascot(), columns, scores)
+            each = median(case.run, runs) / QUERIES * 1e6
+            base = base or each
+            print(f"{title + ', ' + name:<34}{each:>10.4f}{each / base:>7.2f}x{case.differ(check):>10}", flush=True)
+
+
+def scaling(runs: int, check: int) -> None:
+    print("\nScaling: spread place, focus hour, guarded; us/query (queries x N = 1.6 million)")
+    print(f"{'N':>6}{'K':>6}{'bins':>7}{'us/query':>11}{'arena KiB':>11}{'threads':>9}{'differ':>9}")
+    cases = [(n, 20, 20) for n in (50, 100, 200, 500, 1000, 2048)] + [(200, k, 20) for k in (5, 10, 50, 100)]
+    cases += [(200, 20, cells) for cells in (10, 40, 60, 126)] + [(2048, 256, 20)]
+    for n, k, cells in cases:
+        queries = max(264, 1_638_400 // n)
+        columns, scores = world(queries, n, seed=n)
+        case = Case([mc.spread(mc.Place.grid(cells=cells)), mc.focus(HOUR)], mc.Mascot(), columns, scores, k)
+        each = median(case.run, runs) / queries * 1e6
+        ready = next(iter(case.device._ready.values()))[0]
+        where = f"{ready.size / 1024:.1f}" + ("*" if ready.slab else "")
+        bins = cells * cells + 24
+        print(f"{n:>6}{k:>6}{bins:>7}{each:>11.4f}{where:>11}{ready.threads:>9}{case.differ(check):>9}", flush=True)
+    print("* the arena is in global memory")
+
+
+def linear_algebra(runs: int) -> None:
+    try:
+        import torch
+    except ImportError:
+        return
+    from mascot.kernels import tangents
+    from mascot.kernels.dpp import ensemble, greedy_map
+    from mascot.metrics import vendi
+
+    rng = np.random.default_rng(0)
+    queries = 128
+    features = rng.normal(size=(queries, N, 3))
+    vectors = rng.normal(size=(queries, N, 256))
+    vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
+    scores = rng.uniform(0.28, 0.45, (queries, N))
+    given = [torch.from_numpy(part).cuda() for part in (features, vectors, scores)]
+
+    def msdpp() -> Any:
+        kernels = gpu_linalg.msdpp_kernels([given[0]], given[1], given[2], [1.0], 0.5, 0.9)
+        return gpu_linalg.greedy_map(kernels, given[2], K)
+
+    picked = msdpp().cpu().numpy()
+    logs = tangents.tangents([features[:8], vectors[:8]])
+    similarity = tangents.combine(logs[:, :1], logs[:, 1], scores[:8], np.ones(1), np.ones(1), 0.5)
+    law = greedy_map(ensemble(similarity, scores[:8], 0.9), scores[:8], K, np.empty((8, 0), np.int64))
+    wrong = int((law != picked[:8]).any(axis=1).sum())
+    lists = torch.from_numpy(rng.normal(size=(8192, K, 5))).cuda()
+    kernel = gpu_linalg.similarities(lists)
+    mine = gpu_linalg.vendi(kernel)[:64].cpu().numpy()
+    apart = float(np.abs(mine - vendi(kernel[:64].cpu().numpy())).max())
+    print("\nThrough torch, batched, float64; us/query")
+    print(f"  MS-DPP, N={N}, {queries} queries at once: {median(msdpp, runs) / queries * 1e6:,.0f}; {wrong}/8 differ")
+    each = median(lambda: gpu_linalg.vendi(gpu_linalg.similarities(lists)), runs) / len(lists) * 1e6
+    print(f"  Vendi score, K={K}, {len(lists):,} lists at once: {each:.2f}; largest difference {apart:.1e}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer runs, no scaling table")
+    options = parser.parse_args()
+    cp = gpu.cupy()
+    properties = cp.cuda.runtime.getDeviceProperties(0)
+    runs, check = (5, 20) if options.quick else (RUNS, 200)
+    driver, runtime = cp.cuda.runtime.driverGetVersion(), cp.cuda.runtime.runtimeGetVersion()
+    versions = f"CuPy {cp.__version__}, CUDA {runtime} on driver API {driver}, numpy {np.__version__}"
+    print(f"{properties['name'].decode()}, {versions}")
+    columns, scores = world(QUERIES, N)
+    took = resident(columns, scores, runs, check)
+    moved = 4 * 8 * N + 2 * 4 * K + 8 * 5  # scores and three columns in, positions twice and five numbers out
+    copy, rate = bandwidth(), moved / took["guarded default, spread"] * 1e6
+    print(
+        f"device memory moved: {moved:,} bytes a query, {rate / 1e9:,.0f} GB/s of {copy / 1e9:,.0f} that a copy reaches"
+    )
+    single(columns, scores)
+    host(columns, scores, runs)
+    shapes(columns, scores, runs, check // 2)
+    linear_algebra(runs)
+    if not options.quick:
+        scaling(runs, 5)
+
+
+if __name__ == "__main__":
+    main()

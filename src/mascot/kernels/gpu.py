@@ -1,0 +1,475 @@
+"""The law on a GPU: whole batches in one launch of `gpu.cu`, from arrays on the device to arrays on the device.
+
+`prepare` lays a batch's problem out as one record; it knows no GPU, so that the same record drives the emulation in the
+tests. `Device` compiles the source for the attributes at hand (CuPy and NVRTC, cached on disk) and launches it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.errors import InputError, MissingExtra, OptionError, require
+from mascot.memberships import REACH, SCALE, SPACING
+from mascot.packing import LINE, PLANE, SPARSE, SPHERE, Packed
+
+MOST_CANDIDATES, MOST_RESULTS, MOST_KINDS = 2048, 256, 8
+MOST_BINS = 4_000_000  # of one query, where they do not fit into shared memory
+
+_SHARED = 200 * 1024  # bytes of shared memory a block may ask for
+DIRECT = 1024  # explicit bins that need no look-up
+_TIGHT_BITS = 9  # look-up tables start with this many places; a query that needs more is done again
+CELLS, _TIGHT_CELLS = 32, 15  # cells of the globe's mesh within reach of one point: poles included, and on average
+_POOL = 112 * 1024  # bytes that a query's explicit bins may take of shared memory; else they are read where they are
+_FIT = 9  # numbers kept per attribute
+_FEW, _FEW_THREADS = 132, 256  # queries that leave most of the device idle get more threads each
+_POOL_THREADS = 128  # large arenas, few blocks: more threads each
+_SLABS = 264  # blocks at a time where arenas are in global memory
+
+_KIND_INTEGERS = (
+    "shape", "neutral", "bits", "origin", "room", "keys", "data", "mean", "fit", "whole", "stride", "pool",
+    "pool_slots", "pool_size", "pairs",
+)  # fmt: skip
+_KIND = np.dtype(
+    [(name, "i8") for name in _KIND_INTEGERS]
+    + [("table", "i8", 2), ("table_from", "i8", 2), ("table_size", "i8", 2), ("row0", "i8")]
+    + [(name, "u8") for name in ("xs", "ys", "indptr", "indices", "values")]
+    + [("sign", "f8"), ("weight", "f8"), ("axes", "f8", (2, 6))]
+)
+_PLAN_INTEGERS = (
+    "kinds", "k", "protect", "query_weight", "normalize", "scale", "by_relevance", "most", "slots", "at_base", "at_cap",
+    "at_low", "at_earn", "at_pay", "at_state", "at_start", "at_order", "at_picked", "at_closed", "arena",
+)  # fmt: skip
+_PLAN = np.dtype(
+    [(name, "i8") for name in _PLAN_INTEGERS]
+    + [("strength", "f8"), ("keep", "f8"), ("share", "f8")]
+    + [("sine", "f8", 12), ("angle", "f8", 11), ("tables", "u8"), ("kind", _KIND, MOST_KINDS)]
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `Mascot` was asked for, as numbers."""
+
+    strength: float
+    keep: float
+    query_weight: bool
+    normalize: bool
+    scale: bool
+    protect: int
+    by_relevance: bool
+
+
+def options(method: Any) -> Options:
+    """Of a `Mascot`."""
+    return Options(
+        float(method.strength or 0.0),
+        float(method.keep or 0.0),
+        method.bin_weight == "query",
+        method.normalize,
+        method.scale,
+        method.protect,
+        method.order == "relevance",
+    )
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Memberships as flat arrays of one library (numpy, or CuPy on the device), and what must be known of them."""
+
+    shapes: tuple[int, ...]
+    axes: NDArray[np.float64]  # [A, 2, 6], as in `Packed`
+    xs: tuple[Any, ...]  # per attribute [rows], or None
+    ys: tuple[Any, ...]
+    row0: tuple[int, ...]  # where an attribute's rows start in indptr
+    indptr: Any
+    indices: Any
+    values: Any
+    bins: tuple[int, ...]  # most bins one query can have: exact, or 0 where they are looked up
+    each: tuple[int, ...]  # most bins a row has, for look-up tables
+
+    @classmethod
+    def of(cls, packed: Packed, xp: Any = np) -> Corpus:
+        bins, each = corpus_bins(packed)
+        return cls(
+            tuple(int(shape) for shape in packed.shapes),
+            packed.axes,
+            tuple(xp.asarray(x) for x in packed.xs),
+            tuple(xp.asarray(y) for y in packed.ys),
+            tuple(int(at) for at in packed.sparse_at),
+            xp.asarray(packed.indptr),
+            xp.asarray(packed.indices),
+            xp.asarray(packed.values),
+            bins,
+            each,
+        )
+
+
+def corpus_bins(packed: Packed) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Per attribute: most bins one query can have, 0 where they are looked up; and most bins a row has."""
+    bins, each = [], []
+    for a, shape in enumerate(packed.shapes):
+        count, pairs = 0, CELLS
+        if shape == LINE:
+            count = axis_bins(packed.axes[a, 0], packed.xs[a])
+        elif shape == PLANE:
+            count = int(packed.axes[a, 0, 2] * packed.axes[a, 1, 2])
+        elif shape == SPARSE:
+            ends = packed.indptr[packed.sparse_at[a] : packed.sparse_at[a] + packed.xs.shape[1] + 1]
+            pairs = int(np.diff(ends).max(initial=1))
+            highest = int(packed.indices[ends[0] : ends[-1]].max(initial=0))
+            count = highest + 1 if highest < DIRECT else 0
+        bins.append(count)
+        each.append(pairs)
+    return tuple(bins), tuple(each)
+
+
+def axis_bins(axis: NDArray[np.float64], values: Any) -> int:
+    """Bins of an axis: exact, a bound where only the width is given, or -1 where bins follow each query's rows."""
+    if axis[1] > 0:
+        return int(axis[2])
+    if axis[3] == 0:
+        return -1
+    known = values[values == values]  # of numpy or on the device
+    return int(float(known.max() - known.min()) / (SPACING * float(axis[3]))) + 10 if len(known) else 10
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A problem laid out: the record, what it points to, and the names the source is compiled with."""
+
+    record: NDArray[Any]
+    tables: Any
+    names: tuple[str, ...]
+    threads: int
+    size: int  # of an arena, in bytes
+    slab: bool
+    exact: bool  # look-up tables are as large as they need ever be
+
+
+def prepare(
+    corpus: Corpus, signs: Any, weights: Any, rules: Sequence[str], options: Options, k: int, most: int,
+    near: bool, tight: bool = True, threads: int | None = None, xp: Any = np,
+) -> Prepared:  # fmt: skip
+    """Lay out queries of at most `most` candidates; `tight` bets on small look-up tables."""
+    _check(len(corpus.shapes), k, most)
+    record = np.zeros((), _PLAN)
+    tables: list[NDArray[np.float64]] = []
+    free = 0
+    exact = True
+
+    def take(size: int) -> int:
+        nonlocal free
+        free += size
+        return free - size
+
+    rows = most + (1 if near else 0)
+    kinds = len(corpus.shapes)
+    record["kinds"], record["k"], record["protect"], record["most"] = kinds, k, options.protect, rows
+    for name in ("query_weight", "normalize", "scale", "by_relevance", "strength", "keep"):
+        record[name] = getattr(options, name)
+    record["share"] = float(np.sum(weights)) if options.scale else 1.0
+    record["sine"], record["angle"] = _polynomials()
+    record["at_base"], record["at_cap"], record["at_low"] = take(most), take(most), take(most)
+    record["at_earn"], record["at_pay"] = (
+        record["at_cap"],
+        record["at_low"],
+    )  # sums at the start, until bounds are known
+    if options.keep:
+        record["at_earn"], record["at_pay"] = take(most), take(most)
+    slots, length = 0, 0
+    for a, shape in enumerate(corpus.shapes):
+        kind = record["kind"][a]
+        axes = corpus.axes[a]
+        kind["shape"], kind["sign"], kind["weight"], kind["axes"] = shape, signs[a], weights[a], axes
+        kind["neutral"], kind["bits"], kind["fit"] = rules[a] == "neutral", -1, take(_FIT)
+        kind["row0"] = corpus.row0[a]
+        kind["xs"], kind["ys"] = address(corpus.xs[a]), address(corpus.ys[a])
+        kind["indptr"], kind["indices"] = address(corpus.indptr), address(corpus.indices)
+        kind["values"] = address(corpus.values)
+        room = corpus.bins[a]
+        if room < 0:  # the range of n rows is at most sqrt(2 n) standard deviations
+            room = math.ceil(SCALE / (SPACING * math.sqrt(2.0)) * math.sqrt(2.0 * most)) + 9
+        if shape in (SPHERE, SPARSE) and not room:
+            needed = max(4, math.ceil(math.log2(2 * corpus.each[a] * rows + 1)))
+            kind["bits"] = min(needed, _TIGHT_BITS + (2 if shape == SPARSE else 0)) if tight else needed
+            exact &= int(kind["bits"]) == needed
+            room = 1 << int(kind["bits"])
+            kind["keys"] = take(room)
+        if room > MOST_BINS:
+            raise OptionError(f"backend 'gpu' takes at most {MOST_BINS:,} bins a query, got {room:,}")
+        kind["room"] = room
+        kind["origin"] = slots
+        slots += room
+        pooled = rows * corpus.each[a]
+        if shape == SPHERE:
+            pooled = rows * (_TIGHT_CELLS if tight else CELLS)
+            exact &= not tight
+        if shape == SPHERE or (shape == SPARSE and corpus.each[a] > 1 and 10 * pooled <= _POOL):
+            kind["pairs"], kind["shape"] = shape == SPARSE, SPHERE
+            kind["pool_size"], kind["pool"] = pooled, take(pooled)
+            kind["pool_slots"] = take(math.ceil(pooled / (4 if tight else 2)))
+        shape = int(kind["shape"])
+        kind["data"] = take(rows * {LINE: 3, PLANE: 5, SPHERE: 1, SPARSE: 2}[shape])
+        if shape in (LINE, PLANE):
+            for j in range(2 if shape == PLANE else 1):
+                _, step, count, sigma, period, _ = (float(part) for part in axes[j])
+                ratio = step / sigma if step else SPACING
+                span = math.floor(2 * (REACH / ratio + 1e-9)) + 1
+                if step and period and span >= count:
+                    kind["whole"] = 1
+                span = min(span, int(count)) if step else span
+                table = np.exp(-0.5 * (np.arange(span) * ratio) ** 2)
+                kind["table"][j], kind["table_from"][j], kind["table_size"][j] = take(span), length, span
+                tables.append(table)
+                length += span
+            kind["stride"] = int(axes[1, 2])
+        if kind["neutral"]:
+            kind["mean"] = take(room)
+    record["slots"] = slots
+    record["at_state"] = take(slots)
+    record["at_start"] = take(slots) if options.keep else 0
+    record["at_order"] = take(math.ceil(min(options.protect, most) / 2) + 1)
+    record["at_picked"] = take(math.ceil(k / 2) + 1)
+    record["at_closed"] = take(math.ceil(most / 8) + 1)
+    record["arena"] = free
+    held = xp.asarray(np.concatenate([*tables, np.zeros(1)]))
+    record["tables"] = address(held)
+    slab = not tight or free * 8 > _SHARED
+    pools = any(int(kind["pool_size"]) for kind in record["kind"])
+    threads = threads or (_POOL_THREADS if pools else 64 if most <= 512 else 128)
+    threads = max(threads, 256 if most > 1024 else 128 if most > 512 else 32)
+    widest = max([int(kind["table_size"][1]) for kind in record["kind"]] + [1])
+    names: tuple[str, ...] = (
+        f"THREADS={threads}",
+        f"COLUMNS={min(widest, 8)}",
+        f"PER={math.ceil(most / threads)}",
+        f"BLOCKS={_blocks(free * 8, threads, slab)}",
+        f"SLAB={int(slab)}",
+        f"WIDE={int(not tight)}",
+        f"KEEP={int(options.keep > 0)}",
+        f"NEUTRAL={int('neutral' in rules)}",
+    )
+    if kinds:
+        shapes = sum(int(record["kind"][a]["shape"]) << 2 * a for a in range(kinds))
+        names += (f"KINDS={kinds}", f"SHAPES={shapes}")
+    return Prepared(record, held, names, threads, free * 8, slab, exact)
+
+
+def _blocks(size: int, threads: int, slab: bool) -> int:
+    """Blocks of a multiprocessor that shared memory allows, at no fewer than 80 registers a thread."""
+    fit = 4 if slab else 227 * 1024 // (size + 1024)
+    return max(1, min(fit, 65536 // (80 * threads), 32))
+
+
+def _check(kinds: int, k: int, most: int) -> None:
+    require(most <= MOST_CANDIDATES, "backend 'gpu'", f"takes at most {MOST_CANDIDATES:,} candidates a query", most)
+    require(k <= MOST_RESULTS, "backend 'gpu'", f"takes k up to {MOST_RESULTS}", k)
+    require(kinds <= MOST_KINDS, "backend 'gpu'", f"takes at most {MOST_KINDS} wishes", kinds)
+
+
+def address(array: Any) -> int:
+    """Where an array's data is, on the host or on the device; 0 for none."""
+    if array is None:
+        return 0
+    return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)
+
+
+@functools.lru_cache(maxsize=1)
+def _polynomials() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """sin(x)^2 / x^2 of x^2, and squared angle over its haversine: coefficients, highest first."""
+
+    def fit(function: Any, most: float, degree: int) -> NDArray[np.float64]:
+        found = np.polynomial.Chebyshev.interpolate(function, degree, domain=(0.0, most))
+        return np.asarray(found.convert(kind=np.polynomial.Polynomial, domain=(-1, 1)).coef[::-1])
+
+    def angle(hav: Any) -> Any:
+        hav = np.maximum(hav, 1e-18)
+        return (2 * np.arcsin(np.sqrt(hav))) ** 2 / hav
+
+    sine = fit(lambda square: np.sinc(np.sqrt(square) / np.pi) ** 2, (np.pi / 2) ** 2, 11)
+    return sine, fit(angle, 0.0704, 10)
+
+
+def source() -> str:
+    return Path(__file__).with_name("gpu.cu").read_text(encoding="utf-8")
+
+
+@functools.lru_cache(maxsize=1)
+def cupy() -> Any:
+    """CuPy with a device, or an error that says what to install."""
+    try:
+        import cupy as cp
+
+        if cp.cuda.runtime.getDeviceCount() < 1:
+            raise RuntimeError("no device")
+    except Exception as error:
+        raise MissingExtra(
+            f"backend 'gpu' needs an NVIDIA GPU and: pip install 'mascot[gpu]' ({type(error).__name__}: {error})"
+        ) from error
+    return cp
+
+
+def _kernel(cp: Any, prepared: Prepared) -> Any:
+    """The source compiled for this problem, its record in the module's constant memory."""
+    options = ("-std=c++17", *(f"-D{name}" for name in prepared.names))
+    module = cp.RawModule(code=source(), options=options)
+    plan = module.get_global("the_plan")
+    plan.copy_from_host(prepared.record.ctypes.data, prepared.record.nbytes)
+    kernel = module.get_function("select_all")
+    if not prepared.slab and prepared.size > 48 * 1024:
+        kernel.max_dynamic_shared_size_bytes = prepared.size
+    return kernel
+
+
+@dataclass
+class Batch:
+    """Queries as arrays on the device; None where there is nothing to say."""
+
+    count: int
+    width: int  # candidates of every query, or the most of any
+    scores: Any
+    ptr: Any = None
+    rows: Any = None
+    seen_ptr: Any = None
+    seen: Any = None
+    near: Any = None
+
+
+class Selected:
+    """Results on the device: [Q, k] int32, and what they were found with."""
+
+    def __init__(self, xp: Any, count: int, k: int, kinds: int) -> None:
+        self._picks = xp.empty((2, count, k), np.int32)
+        self._reals = xp.empty(count * (1 + 2 * kinds))
+        self._count, self._kinds = count, kinds
+
+    @property
+    def positions(self) -> Any:
+        """In the order of choice."""
+        return self._picks[0]
+
+    @property
+    def shown(self) -> Any:
+        """Best first."""
+        return self._picks[1]
+
+    @property
+    def strengths(self) -> Any:
+        return self._reals[: self._count]
+
+    @property
+    def multipliers(self) -> Any:
+        return self._reals[self._count :][: self._count * self._kinds].reshape(self._count, self._kinds)
+
+    @property
+    def tops(self) -> Any:
+        return self._reals[self._count * (1 + self._kinds) :].reshape(self._count, self._kinds)
+
+    def addresses(self) -> tuple[int, ...]:
+        """Of the five, in this order."""
+        picks, reals, count = address(self._picks), address(self._reals), self._count
+        return (
+            picks, picks + self._picks.nbytes // 2, reals, reals + 8 * count, reals + 8 * count * (1 + self._kinds),
+        )  # fmt: skip
+
+
+class Device:
+    """A corpus on the device, and the launches over it. Problems laid out before are kept."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+        self._ready: dict[Any, tuple[Prepared, Any]] = {}
+
+    def select(
+        self, batch: Batch, signs: Any, weights: Any, rules: Sequence[str], options: Options, k: int,
+        threads: int | None = None,
+    ) -> Selected:  # fmt: skip
+        """Choose for all queries; nothing waits, unless bins are looked up and a table was too small."""
+        cp = cupy()
+        out = Selected(cp, batch.count, k, len(self.corpus.shapes))
+        threads = threads or (_FEW_THREADS if batch.count <= _FEW else None)
+        near = batch.near is not None
+        key = (tuple(signs), tuple(weights), tuple(rules), options, k, batch.width, near, threads)
+        left: Any = None
+        for tight in (True, False):
+            ready = self._ready.get((key, tight))
+            if ready is None:
+                prepared = prepare(
+                    self.corpus, signs, weights, rules, options, k, batch.width, near, tight, threads, cp
+                )
+                ready = self._ready[key, tight] = (prepared, _kernel(cp, prepared))
+            overflow: Any = (
+                None if ready[0].exact else cp.zeros(1 + (batch.count if left is None else len(left)), np.int64)
+            )
+            _launch(cp, ready, batch, out, overflow, left)
+            found = 0 if overflow is None else int(overflow[0])
+            if not found:
+                return out
+            left = overflow[1 : 1 + found]
+        raise InputError(f"backend 'gpu' has no room for the bins of query {int(left[0])}")
+
+
+def _launch(cp: Any, ready: tuple[Prepared, Any], batch: Batch, out: Selected, overflow: Any, some: Any) -> None:
+    prepared, kernel = ready
+    count = batch.count if some is None else len(some)
+    blocks = min(count, _SLABS) if prepared.slab else count
+    slabs = cp.empty(blocks * prepared.size // 8) if prepared.slab else None
+    given = (
+        count, batch.width, address(batch.ptr), address(batch.rows), address(batch.scores), address(batch.seen_ptr),
+        address(batch.seen), address(batch.near), address(some), *out.addresses(), address(overflow), address(slabs),
+    )  # fmt: skip
+    kernel((blocks,), (prepared.threads,), given, shared_mem=0 if prepared.slab else prepared.size)
+
+
+_devices: dict[int, tuple[Any, Device]] = {}  # the last corpora, by the packed memberships they were made of
+
+
+def device_of(packed: Packed) -> Device:
+    """The memberships on the device; the last few stay there."""
+    found = _devices.get(id(packed))
+    if found is None or found[0] is not packed:
+        while len(_devices) >= 4:
+            del _devices[next(iter(_devices))]
+        found = _devices[id(packed)] = (packed, Device(Corpus.of(packed, cupy())))
+    return found[1]
+
+
+def select_host(
+    ptr: Any, rows: Any, scores: Any, seen_ptr: Any, seen: Any, near: Any, packed: Packed, signs: Any, weights: Any,
+    rules: Sequence[str], options: Options, k: int,
+) -> tuple[Any, ...]:  # fmt: skip
+    """As `Device.select` for numpy arrays: positions, shown, strengths, multipliers and tops come back as such."""
+    cp = cupy()
+    widths = np.diff(ptr)
+    count, width = len(widths), int(widths.max(initial=0))
+    _check(len(signs), k, width)
+    even = bool((widths == width).all())
+    follow = even and len(rows) == packed.xs.shape[1] and SPARSE not in packed.shapes and not len(seen)
+    if follow and (near < 0).all():
+        from mascot.kernels.gpu_stream import follow_on, select_stream
+
+        follow = follow_on(rows)
+    if follow and (near < 0).all():
+        return select_stream(count, width, scores, packed, signs, weights, rules, options, k)
+    batch = Batch(
+        count, width, cp.asarray(scores), None if even else cp.asarray(ptr), cp.asarray(rows),
+        cp.asarray(seen_ptr) if len(seen) else None, cp.asarray(seen) if len(seen) else None,
+        cp.asarray(near) if (near >= 0).any() else None,
+    )  # fmt: skip
+    found = device_of(packed).select(batch, signs, weights, rules, options, k)
+    picks, reals = found._picks.get(), found._reals.get()
+    return _parts(picks, reals, count, len(signs))
+
+
+def _parts(picks: Any, reals: Any, count: int, kinds: int) -> tuple[Any, ...]:
+    wide = picks.astype(np.int64)
+    multipliers, tops = np.split(reals[count:].reshape(2 * count, kinds), 2)
+    return wide[0], wide[1], reals[:count], multipliers, tops
