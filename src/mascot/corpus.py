@@ -207,10 +207,8 @@ class Corpus:
         many = getattr(method, "select_many", None)
         if backend == "gpu" and many is None:
             raise OptionError(f"backend 'gpu' must have a method that selects there, such as Mascot, got {method!r}")
-        if many is not None and backend == "gpu":
+        if many is not None and backend != "numpy":
             selections: Selections = many(self._queries(rows, scores, seen, kept), k, threads, backend)
-        elif many is not None and backend != "numpy":
-            selections = many(self._queries(rows, scores, seen, kept), k, threads)
         else:
             selections = _stacked([method.select(problem(q), k) for q in range(len(rows))], k, len(self.wishes))
 
