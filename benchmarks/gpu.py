@@ -198,19 +198,40 @@ def torch_loop(torch: Any, lat: Any, lon: Any, hour: Any, scores: Any, sign: flo
 
 
 def _one(batch: Any, asked: Any, method: mc.Mascot) -> Any:
-    return mc.rerank_many(batch, asked, K, method, backend="gpu")
+    return mc.rerank_many(batch, asked, K, method, backend="gpu").positions
+
+
+def on_device(work: Callable[[], Any], times: int = 50) -> float:
+    """Seconds of a launch on the device, by events around many of them, one after the other."""
+    cp = gpu.cupy()
+    found = []
+    for _ in range(RUNS):
+        first, last = cp.cuda.Event(), cp.cuda.Event()
+        first.record()
+        for _ in range(times):
+            work()
+        last.record()
+        last.synchronize()
+        found.append(cp.cuda.get_elapsed_time(first, last) / times / 1e3)
+    return statistics.median(found)
 
 
 def single(columns: dict[str, Any], scores: Any) -> None:
     cp = gpu.cupy()
     one = {key: cp.asarray(columns[key][:N].reshape(1, N)) for key in ("lat", "lon", "hour")}
     given = cp.asarray(scores[:1])
-    print(f"\nOne query from device arrays to device results, N={N}, K={K}, end to end; us (bar 80)")
+    print(f"\nOne query from device arrays to device results, N={N}, K={K}; us (bar 80)")
+    print(f"  {'':<30}{'end to end':>12}{'kernel':>9}{'differ':>9}")
     for name, (where, when) in DIRECTIONS.items():
         asked = (where(GRID), when(HOUR))
         for title, method in (("guarded", mc.Mascot()), ("paper", mc.Mascot.paper(0.5))):
-            each = median(functools.partial(_one, DeviceBatch(given, one), asked, method), 101)
-            print(f"  {title + ', ' + name:<30}{each * 1e6:>9.1f}")
+            batch = DeviceBatch(given, one)
+            each = median(functools.partial(_one, batch, asked, method), 101)
+            kernel = on_device(batch._last[-1])
+            first = mc.Candidates(scores[0], columns={key: columns[key][:N] for key in one})
+            law = mc.rerank(first, asked, K, method, backend="numpy").ids
+            wrong = int(_one(batch, asked, method)[0].tolist() != law)
+            print(f"  {title + ', ' + name:<30}{each * 1e6:>12.1f}{kernel * 1e6:>9.1f}{wrong:>7}/1", flush=True)
     try:
         import torch
     except ImportError:
@@ -219,7 +240,7 @@ def single(columns: dict[str, Any], scores: Any) -> None:
     lat, lon, hour, r = (torch.from_dlpack(x).reshape(-1) for x in (one["lat"], one["lon"], one["hour"], given))
     for name, sign in (("spread", 1.0), ("focus", -1.0)):
         each = median(functools.partial(torch_loop, torch, lat, lon, hour, r, sign), 21)
-        print(f"  {'a torch loop on the GPU, ' + name:<30}{each * 1e6:>9.1f}", flush=True)
+        print(f"  {'a torch loop on the GPU, ' + name:<30}{each * 1e6:>12.1f}", flush=True)
 
 
 def shapes(columns: dict[str, Any], scores: Any, runs: int, check: int) -> None:

@@ -8,153 +8,359 @@ Values are trusted: checking them would mean waiting for the device.
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from mascot.attributes import Category, Cycle, Date, DayOfYear, HourOfDay, Number, Place, Weekday
+from mascot.attributes.attribute import missing_rule
+from mascot.attributes.columns import as_array
+from mascot.attributes.place import Grid
+from mascot.candidates import Batch
 from mascot.corpus import Corpus as Fitted
 from mascot.errors import InputError, OptionError
-from mascot.kernels import gpu
+from mascot.kernels import gpu, gpu_stream
 from mascot.memberships import Sphere, Windows
 from mascot.methods.mascot import Mascot
-from mascot.packing import LINE, PLANE, SPARSE, SPHERE
+from mascot.packing import LINE, PLANE, SPARSE, pack
+from mascot.problem import Selections
 from mascot.wishes import Wish
+
+_READ_THERE = (Place, Grid, HourOfDay, Cycle, Number, Category)  # from float64 columns, or codes
+
+
+class Csr(NamedTuple):
+    """Memberships of the Q * N candidates as tensors: row i has bins indices[indptr[i]:indptr[i+1]] with values.
+
+    As a column of a `DeviceBatch`, read by `Category`: the labels of a candidate, each to its degree in 0..1.
+    """
+
+    indptr: Any
+    indices: Any
+    values: Any
 
 
 class DeviceRankings:
     """Results on the device: `positions` [Q, k] best first, -1 where a query has fewer; and the `strengths` used."""
 
-    def __init__(self, found: gpu.Selected, like: Any) -> None:
-        self._found, self._like = found, like
+    __slots__ = ("_back", "_found", "_like")
+
+    def __init__(self, found: gpu.Selected, like: Any, back: Callable[[Any], Any] | None = None) -> None:
+        self._found, self._like, self._back = found, like, back
 
     def __len__(self) -> int:
-        return len(self.positions)
+        return len(self._found.strengths)
 
     @property
     def positions(self) -> Any:
-        return _as(self._found.shown, self._like)
+        return _as(self._home(self._found.shown), self._like)
 
     @property
     def chosen(self) -> Any:
         """The same positions in the order of choice."""
-        return _as(self._found.positions, self._like)
+        return _as(self._home(self._found.positions), self._like)
 
     @property
     def strengths(self) -> Any:
         return _as(self._found.strengths, self._like)
+
+    def _home(self, positions: Any) -> Any:
+        return positions if self._back is None else self._back(positions)
 
 
 class DeviceBatch:
     """The candidates of Q queries as Q x N tensors on the device; NaN is a missing value.
 
     `Place.grid`, `Place`, `HourOfDay` (plain hours), `Cycle` and `Number` read float64 columns as they are, `Category`
-    codes 0, 1, 2 and so on. A batch ranked again keeps what was made of it.
+    codes 0, 1, 2 and so on (-1 is a missing value) or a `Csr`. Any other attribute reads its columns, and `vectors`
+    [Q, N, D], on the host. A batch ranked again keeps what was made of it: new values need a new batch.
     """
 
-    def __init__(self, scores: Any, columns: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, scores: Any, columns: Mapping[str, Any] | None = None, vectors: Any = None) -> None:
         self._given = scores
         self.scores = _array(scores, "DeviceBatch.scores", np.float64)
-        self.columns = {name: _array(column, name) for name, column in (columns or {}).items()}
         if self.scores.ndim != 2 or not self.scores.size:
             raise InputError(f"DeviceBatch.scores must be Q x N with at least one candidate, got {self.scores.shape}")
-        for name, column in self.columns.items():
-            if column.shape != self.scores.shape:
-                raise InputError(
-                    f"DeviceBatch.columns[{name!r}] must be {self.scores.shape} like scores, got {column.shape}"
-                )
-        self._ready: dict[Any, Callable[..., gpu.Selected]] = {}
+        self.columns: dict[str, Any] = {}
+        for name, column in (columns or {}).items():
+            self.columns[name] = _csr(column, name) if isinstance(column, Csr) else _array(column, name)
+            shape = (len(self.columns[name].indptr) - 1,) if isinstance(column, Csr) else self.columns[name].shape
+            wanted = (self.scores.size,) if isinstance(column, Csr) else self.scores.shape
+            if shape != wanted:
+                raise InputError(f"DeviceBatch.columns[{name!r}] must be {wanted} like scores, got {shape}")
+        self.vectors = None if vectors is None else _array(vectors, "DeviceBatch.vectors", np.float64)
+        if self.vectors is not None and self.vectors.shape[:2] != self.scores.shape:
+            raise InputError(
+                f"DeviceBatch.vectors must be {self.scores.shape} x D like scores, got {self.vectors.shape}"
+            )
+        self._made: list[tuple[tuple[Wish, ...], tuple[gpu.Device, Any, Any]]] = []
+        self._last: tuple[Any, ...] = (None, None, None, None)  # the call that is most likely to come again
 
     def __len__(self) -> int:
         return len(self.scores)
 
     def rank(self, wishes: tuple[Wish, ...], k: int, method: Any, already: Any = None) -> DeviceRankings:
-        """What `rerank_many(batch, wishes, k, method, backend="gpu")` calls."""
-        key = (wishes, method)
-        ready = self._ready.get(key)
-        if ready is None:
-            signs, weights = tuple(float(w.sign) for w in wishes), tuple(float(w.weight) for w in wishes)
-            batch = gpu.Batch(self.scores.shape[0], self.scores.shape[1], self.scores)
-            select = gpu.Device(self._corpus(wishes)).select
-            asked = (batch, signs, weights, _rules(wishes), _options(method, already))
-            ready = self._ready[key] = functools.partial(select, *asked)
-        if already is not None:
-            _options(method, already)
-        return DeviceRankings(ready(k=k), self._given)
+        """What `rerank_many(batch, wishes, k, method, backend="gpu")` calls.
 
-    def _corpus(self, wishes: Sequence[Wish]) -> gpu.Corpus:
+        `already` is the `DeviceRankings` of an earlier page, a Q x S tensor of positions (-1 is none), or a list of
+        positions per query.
+        """
+        asked, before, number, ready = self._last
+        if already is None and k == number and method == before and wishes == asked:
+            return DeviceRankings(ready(), self._given)
+        if not isinstance(method, Mascot):
+            raise OptionError(f"backend 'gpu' must have method Mascot, got {method!r}")
+        made = next((made for known, made in self._made if known == wishes), None)
+        if made is None:
+            made = self._corpus(wishes)
+            self._made = [*self._made[-3:], (wishes, made)]
+        device, near, missing = made
+        seen = None if already is None else _seen(already, self.scores.shape)
+        ready, back = _launcher(device, wishes, self.scores, None, near, missing, seen, method, k)
+        if already is None and back is None:
+            self._last = (wishes, method, k, ready)
+        return DeviceRankings(ready(), self._given, back)
+
+    def _corpus(self, wishes: Sequence[Wish]) -> tuple[gpu.Device, Any, Any]:
+        """The bins; which row each focus starts from; and the candidates that are dropped."""
         cp = gpu.cupy()
-        kinds = len(wishes)
-        shapes, axes = [0] * kinds, np.zeros((kinds, 2, 6))
-        xs, ys = [None] * kinds, [None] * kinds
-        bins, each = [0] * kinds, [gpu.CELLS] * kinds
-        indptr = indices = values = None
-        for a, wish in enumerate(wishes):
-            attribute: Any = wish.attribute
-            if wish.near is not None:
-                raise OptionError("near needs columns on the host: a Batch, or a Reranker; a DeviceBatch has none")
-            names = [getattr(attribute, key) for key in ("lat", "lon", "column") if hasattr(attribute, key)]
-            unknown = [name for name in names if name not in self.columns]
-            if unknown or not names:
-                known = ", ".join(self.columns) or "none"
-                raise InputError(f"{type(attribute).__name__} needs column {unknown or names}, got columns: {known}")
-            member = attribute.membership({name: np.zeros(1) for name in names}, None)
-            columns = [self.columns[name].reshape(-1) for name in names]
-            if isinstance(member, Sphere):
-                shapes[a], axes[a, 0, 3] = SPHERE, member.sigma_km
-                xs[a], ys[a] = cp.radians(columns[0]), cp.radians((columns[1] + 180) % 360 - 180)
-            elif isinstance(member, Windows):
-                for j, axis in enumerate(member.axes):
-                    axes[a, j] = (axis.start, axis.step, axis.count, axis.sigma, axis.period, axis.smallest)
-                shapes[a], xs[a] = (PLANE if len(names) == 2 else LINE), columns[0].astype(np.float64, copy=False)
-                ys[a] = columns[1].astype(np.float64, copy=False) if len(names) == 2 else None
-                bins[a] = (
-                    gpu.axis_bins(axes[a, 0], xs[a]) if len(names) == 1 else math.prod(x.count for x in member.axes)
-                )
-            elif indices is None:
-                shapes[a], each[a], indices = SPARSE, 1, columns[0].astype(np.int64, copy=False)
-                indptr, values = cp.arange(indices.size + 1), cp.ones(indices.size)
-                highest = int(indices.max())
-                bins[a] = highest + 1 if highest < gpu.DIRECT else 0
-            else:
-                raise OptionError("DeviceBatch takes one attribute of labels, got more")
-        return gpu.Corpus(
-            tuple(shapes), axes, tuple(xs), tuple(ys), (0,) * kinds, indptr, indices, values, tuple(bins), tuple(each)
-        )
+        count = self.scores.size
+        parts = [self._bins(wish, cp) for wish in wishes]
+        near = [count if wish.near is not None else -1 for wish in wishes]
+        dropped = None
+        for wish, part in zip(wishes, parts, strict=True):
+            if missing_rule(wish.attribute) == "drop":
+                gone = part.missing(count, cp)
+                dropped = gone if dropped is None else dropped | gone
+        named: dict[str, Any] = {key: tuple(getattr(part, key) for part in parts) for key in _Bins._fields}
+        named["indices"] = _alike(named["indices"])
+        named["axes"] = np.array(named["axes"]).reshape(len(wishes), 2, 6)
+        corpus = gpu.Corpus(row0=(0,) * len(wishes), **named)
+        points = cp.asarray(np.tile(near, (len(self), 1))) if max(near, default=-1) >= 0 else None
+        return gpu.Device(corpus), points, None if dropped is None else dropped.reshape(self.scores.shape)
+
+    def _bins(self, wish: Wish, cp: Any) -> _Bins:
+        attribute: Any = wish.attribute
+        if not isinstance(attribute, _READ_THERE):
+            return self._from_host(wish, cp)
+        names = [getattr(attribute, key) for key in ("lat", "lon", "column") if hasattr(attribute, key)]
+        unknown = [name for name in names if name not in self.columns]
+        if unknown:
+            known = ", ".join(self.columns) or "none"
+            raise InputError(f"{type(attribute).__name__} needs column {unknown}, got columns: {known}")
+        point = {} if wish.near is None else attribute.point(wish.near)
+        if isinstance(attribute, Category):
+            return _labels(self.columns[attribute.column], point.get(attribute.column), cp)
+        columns = [self.columns[name].reshape(-1).astype(np.float64, copy=False) for name in names]
+        packed = pack([attribute.membership({name: as_array([point.get(name, 0.0)]) for name in names}, None)])
+        if isinstance(attribute, Place):
+            columns = [cp.radians(columns[0]), cp.radians((columns[1] + 180) % 360 - 180)]
+        if point:  # one row more, to start from
+            ends = (packed.xs[0], packed.ys[0])
+            columns = [cp.concatenate([column, cp.asarray(end)]) for column, end in zip(columns, ends, strict=False)]
+        shape, axes = int(packed.shapes[0]), packed.axes[0]
+        bins = 0
+        if shape == LINE:
+            bins = gpu.axis_bins(axes[0], columns[0])
+        elif shape == PLANE:
+            bins = int(axes[0, 2] * axes[1, 2])
+        return _Bins(shape, axes, columns[0], columns[1] if len(columns) > 1 else None, bins, gpu.CELLS)
+
+    def _from_host(self, wish: Wish, cp: Any) -> _Bins:
+        columns = {name: cp.asnumpy(part).reshape(-1) for name, part in self.columns.items() if not _is_csr(part)}
+        vectors = None if self.vectors is None else cp.asnumpy(self.vectors).reshape(self.scores.size, -1)
+        fitted = Fitted((wish,), columns, vectors, self.scores.size, groups=len(self))
+        if wish.near is not None and getattr(wish.attribute, "local", False):
+            raise OptionError(f"near of {type(wish.attribute).__name__} needs a Batch, got a DeviceBatch")
+        made = gpu.Corpus.of(fitted.packed, cp)
+        return _Bins(
+            made.shapes[0], made.axes[0], made.xs[0], made.ys[0], made.bins[0], made.each[0],
+            made.indptr[0][made.row0[0] :], made.indices[0], made.values[0],
+        )  # fmt: skip
+
+
+class _Bins(NamedTuple):
+    """One attribute of a `gpu.Corpus`."""
+
+    shapes: int
+    axes: Any
+    xs: Any
+    ys: Any
+    bins: int
+    each: int
+    indptr: Any = None
+    indices: Any = None
+    values: Any = None
+
+    def missing(self, count: int, cp: Any) -> Any:
+        if self.shapes == SPARSE:
+            return cp.diff(self.indptr)[:count] == 0
+        return cp.isnan(self.xs if self.shapes == LINE else self.xs + self.ys)[:count]
+
+
+def _labels(column: Any, point: Any, cp: Any) -> _Bins:
+    """Codes, one per candidate, or explicit pairs; and a label to start from."""
+    if _is_csr(column):
+        indptr, indices, values = column
+    else:
+        codes = column.reshape(-1)
+        known = codes >= 0  # NaN is not
+        indptr = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(known)])
+        indices = codes[known].astype(np.int64)
+        values = cp.ones(indices.size)
+    if point is not None:
+        indptr = cp.append(indptr, indptr[-1] + 1)
+        indices, values = cp.append(indices, int(point)), cp.append(values, 1.0)
+    highest = int(indices.max()) if indices.size else 0
+    each = int(cp.diff(indptr).max())
+    return _Bins(
+        SPARSE, np.zeros((2, 6)), None, None, highest + 1 if highest < gpu.DIRECT else 0, max(each, 1), indptr,
+        _shortest(indices, highest), values,
+    )  # fmt: skip
+
+
+def select_batch(batch: Batch, wishes: Sequence[Wish], k: int, method: Any) -> Selections | None:
+    """A batch of numpy arrays, its columns read by several threads while the device chooses.
+
+    None where bins must be known of all rows at once, or rows are dropped: `rerank_many` then reads them first.
+    """
+    queries, width = batch.scores.shape
+    rules = tuple(missing_rule(wish.attribute) for wish in wishes)
+    if not isinstance(method, Mascot) or "drop" in rules:
+        return None
+    for wish in wishes:
+        if wish.near is not None or not isinstance(wish.attribute, (*_READ_THERE[:-1], Date, DayOfYear, Weekday)):
+            return None
+    gpu.cupy()
+
+    def members(first: int, last: int) -> list[Any]:
+        columns = {name: column[first:last] for name, column in batch.columns.items()}
+        return [wish.membership(columns, None, last - first) for wish in wishes]
+
+    def bring(first: int, last: int) -> list[Any]:
+        columns = [batch.scores.reshape(-1)[first:last]]
+        for member in members(first, last):
+            columns += [member.lat, member.lon] if isinstance(member, Sphere) else member.values
+        return columns
+
+    first = members(0, width)
+    if any(isinstance(m, Windows) and m.axes[0].step == 0 and m.axes[0].sigma > 0 for m in first):
+        return None
+    packed = pack(first)
+    layout = gpu_stream.Layout(tuple(int(s) for s in packed.shapes), packed.axes, *gpu.corpus_bins(packed))
+    gpu.check(len(wishes), k, width)
+    signs, weights = tuple(float(w.sign) for w in wishes), tuple(float(w.weight) for w in wishes)
+    positions, shown, strengths, multipliers, tops = gpu_stream.select_stream(
+        queries, width, bring, layout, signs, weights, rules, gpu.options(method), k
+    )
+    return Selections(positions, shown, strengths, multipliers, tops, method.protect)
 
 
 def rank_rows(corpus: Fitted, rows: Any, scores: Any, k: int, method: Any, already: Any = None) -> Any:
-    """What `Reranker.rerank_many` calls where scores are tensors on the device: Q x N rows of the corpus."""
+    """What `Reranker.rerank_many` calls where scores are tensors on the device: Q x N rows of the corpus.
+
+    `already` is the `DeviceRankings` of an earlier page, or a Q x S tensor of rows of the corpus (-1 is none).
+    """
     cp = gpu.cupy()
-    options = _options(method, already)
-    rules = _rules(corpus.wishes)
+    if not isinstance(method, Mascot):
+        raise OptionError(f"backend 'gpu' must have method Mascot, got {method!r}")
     values, taken = _array(scores, "scores", np.float64), _array(rows, "rows", np.int64)
     if values.ndim != 2 or taken.shape != values.shape:
         raise InputError(f"rows and scores must be Q x N tensors alike, got {taken.shape} and {values.shape}")
     packed = corpus.packed
-    near = None
+    near = missing = seen = None
     if any(at is not None for at in corpus._near):
         near = cp.asarray(np.tile([-1 if at is None else int(at[0]) for at in corpus._near], (len(values), 1)))
-    batch = gpu.Batch(values.shape[0], values.shape[1], values, rows=taken, near=near)
-    found = gpu.device_of(packed).select(batch, tuple(corpus.signs), tuple(corpus.weights), rules, options, k)
-    return DeviceRankings(found, scores)
+    if "drop" in corpus.rules:
+        gone = [m.missing for m, rule in zip(corpus.members, corpus.rules, strict=True) if rule == "drop"]
+        missing = cp.asarray(np.logical_or.reduce([part[: corpus.count] for part in gone]))[taken]
+    if isinstance(already, DeviceRankings):
+        seen = _seen(already, values.shape)
+    elif already is not None:
+        shown = _array(already, "already", np.int64)
+        seen = cp.zeros(values.shape, bool)
+        for column in shown.T:
+            seen |= taken == column[:, None]
+    device = gpu.device_of(packed)
+    ready, back = _launcher(device, corpus.wishes, values, taken, near, missing, seen, method, k)
+    return DeviceRankings(ready(), scores, back)
 
 
-def _options(method: Any, already: Any) -> gpu.Options:
-    if not isinstance(method, Mascot):
-        raise OptionError(f"backend 'gpu' must have method Mascot, got {method!r}")
-    if already is not None:
-        raise OptionError("already needs arrays on the host, got tensors on the device")
-    return gpu.options(method)
+def _launcher(
+    device: gpu.Device, wishes: Sequence[Wish], scores: Any, rows: Any, near: Any, dropped: Any, seen: Any,
+    method: Mascot, k: int,
+) -> tuple[Callable[[], gpu.Selected], Callable[[Any], Any] | None]:  # fmt: skip
+    """What chooses, and what brings its positions back where candidates are dropped."""
+    cp = gpu.cupy()
+    queries, size = scores.shape
+    batch = gpu.Batch(queries, size, scores, rows=rows, near=near)
+    back = None
+    if dropped is not None:
+        kept = ~dropped
+        flat = cp.flatnonzero(kept)
+        batch.ptr = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(kept.sum(axis=1))])
+        batch.scores = scores.reshape(-1)[flat]
+        batch.rows = flat if rows is None else rows.reshape(-1)[flat]
+        batch.width = max(int(kept.sum(axis=1).max()), 1)
+        starts, within = batch.ptr[:-1, None], cp.append(flat % size, 0)
+        seen = None if seen is None else seen & kept
+
+        def back(positions: Any) -> Any:
+            return cp.where(positions < 0, -1, within[starts + cp.maximum(positions, 0)]).astype(np.int32)
+
+        if seen is not None:
+            batch.seen = (cp.cumsum(kept, axis=1) - 1)[seen]
+    elif seen is not None:
+        batch.seen = cp.flatnonzero(seen) % size
+    if seen is not None:
+        batch.seen_ptr = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(seen.sum(axis=1))])
+        if not batch.seen.size:
+            batch.seen = batch.seen_ptr = None
+    signs, weights = tuple(float(w.sign) for w in wishes), tuple(float(w.weight) for w in wishes)
+    rules = tuple(missing_rule(wish.attribute) for wish in wishes)
+    return device.launcher(batch, signs, weights, rules, gpu.options(method), k), back
 
 
-def _rules(wishes: Sequence[Wish]) -> tuple[str, ...]:
-    rules = tuple(getattr(wish.attribute, "missing", "last") for wish in wishes)
-    if "drop" in rules:
-        raise OptionError("missing='drop' needs arrays on the host; tensors on the device take 'last' or 'neutral'")
-    return rules
+def _seen(already: Any, shape: tuple[int, int]) -> Any:
+    """Q x N: which candidates were shown before."""
+    cp = gpu.cupy()
+    queries, size = shape
+    if isinstance(already, DeviceRankings):
+        shown = already._home(already._found.shown)
+    elif hasattr(already, "__dlpack__") and not isinstance(already, np.ndarray):
+        shown = _array(already, "already", np.int64)
+    else:
+        lists = [np.asarray(list(of if of is not None else ()), np.int64) for of in already]
+        padded = np.full((len(lists), max((len(of) for of in lists), default=0)), -1)
+        for row, of in zip(padded, lists, strict=True):
+            row[: len(of)] = of
+        shown = cp.asarray(padded)
+    if shown.ndim != 2 or len(shown) != queries:
+        raise InputError(f"already must have {queries} queries like scores, got {shown.shape}")
+    mask = cp.zeros((queries, size + 1), bool)
+    mask[cp.arange(queries)[:, None], cp.where(shown < 0, size, shown)] = True
+    return mask[:, :size]
+
+
+def _is_csr(column: Any) -> bool:
+    return isinstance(column, Csr)
+
+
+def _csr(column: Csr, name: str) -> Csr:
+    indptr, indices = _array(column.indptr, name, np.int64), _array(column.indices, name, np.int64)
+    return Csr(indptr, indices, _array(column.values, name, np.float64))
+
+
+def _shortest(indices: Any, highest: int) -> Any:
+    return indices.astype(np.uint16 if highest < 2**16 else np.uint32 if highest < 2**32 else np.int64)
+
+
+def _alike(indices: Sequence[Any]) -> tuple[Any, ...]:
+    """Explicit bins of several attributes, all of the widest type among them."""
+    widest = max((part.dtype.itemsize for part in indices if part is not None), default=2)
+    wanted = {2: np.uint16, 4: np.uint32, 8: np.int64}[widest]
+    return tuple(None if part is None else part.astype(wanted, copy=False) for part in indices)
 
 
 def _array(given: Any, owner: str, dtype: Any = None) -> Any:

@@ -13,12 +13,13 @@ from mascot.corpus import Corpus, Rankings
 from mascot.errors import InputError, OptionError, require
 from mascot.memberships import Floats, Ints
 from mascot.methods.mascot import Mascot
-from mascot.problem import Method
+from mascot.problem import Method, Selections
 from mascot.ranking import Ranking
 from mascot.wishes import Wish
 
 Already = Ranking | Iterable[Hashable] | None
 _BACKENDS = ("auto", "numpy", "numba", "gpu")
+_GUARDED = Mascot()
 
 
 def rerank(
@@ -85,10 +86,16 @@ def rerank_many(
     _check(k, backend)
     asked = _wishes(wishes)
     if backend == "gpu" and not isinstance(candidates, (Batch, list, tuple)) and hasattr(candidates, "rank"):
-        ranked: Rankings = candidates.rank(asked, k, method or Mascot(), already)  # tensors on the device
+        ranked: Rankings = candidates.rank(asked, k, method or _GUARDED, already)  # tensors on the device
         return ranked
     if isinstance(candidates, Batch):
         queries, size = candidates.scores.shape
+        if backend == "gpu" and already is None:
+            from mascot.gpu import select_batch
+
+            selected = select_batch(candidates, asked, k, method or _GUARDED)
+            if selected is not None:
+                return _batch_rankings(candidates, asked, selected, method or _GUARDED)
         corpus = Corpus(asked, candidates.columns, candidates.vectors, queries * size, groups=queries)
         rows = np.arange(queries * size).reshape(queries, size)
         seen = [_positions(shown, size) for shown in already] if already is not None else None
@@ -105,6 +112,20 @@ def rerank_many(
     seen = [_seen(shown, c.ids) for shown, c in zip(already, found, strict=True)] if already is not None else None
     ids = [c.ids for c in found]
     return corpus.rank_many(rows_of, [c.scores for c in found], seen, ids, k, method or Mascot(), backend, threads)
+
+
+def _batch_rankings(batch: Batch, wishes: tuple[Wish, ...], found: Selections, method: Method) -> Rankings:
+    """Rankings of what was selected on a GPU; the bins are read on the host where an item is asked for."""
+    queries, size = batch.scores.shape
+    corpus = Corpus(wishes, batch.columns, batch.vectors, queries * size, groups=queries)
+
+    def make(q: int) -> Ranking:
+        problem = corpus._problem(
+            np.arange(q * size, (q + 1) * size), batch.scores[q], np.empty(0, np.int64), None, q, "gpu"
+        )
+        return Ranking(range(size), problem, found[q], method, wishes, None)
+
+    return Rankings(found, None, make)
 
 
 class Reranker:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from emulation import queries_of, select_many
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from worlds import CASES, world
 
 import mascot as mc
 from mascot.kernels import gpu
@@ -16,9 +15,16 @@ from mascot.packing import pack
 from test_exactness import candidates, methods, wishes
 
 COMMON = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-BUILDS = st.sampled_from([(), ("THREADS=64", "COLUMNS=3"), ("THREADS=8", "COLUMNS=5")])
+BUILDS = st.sampled_from(
+    [
+        (),
+        ("THREADS=8", "COLUMNS=3"),
+        ("THREADS=32", "LANES=4", "COLUMNS=5"),
+        ("THREADS=96", "LANES=2", "EAGER=1", "TALL=16", "LONG=10"),
+    ]
+)
 
 
 def agree(
@@ -54,27 +60,6 @@ def test_the_kernel_selects_what_the_reference_selects(
     agree(found, asked, method, k, already, names, tight)
 
 
-def world(n: int, seed: int) -> mc.Candidates:
-    rng = np.random.default_rng(seed)
-    columns: dict[str, Any] = {
-        "lat": np.degrees(np.arcsin(rng.uniform(-1, 1, n))),
-        "lon": rng.uniform(-180, 180, n),
-        "hour": rng.uniform(0, 24, n),
-        "who": rng.integers(0, 40, n),
-    }
-    return mc.Candidates(scores=np.sort(rng.uniform(0.28, 0.45, n))[::-1], columns=columns)
-
-
-CASES = {
-    "grid, spread": [mc.spread(mc.Place.grid()), mc.spread(mc.HourOfDay("hour"))],
-    "grid, focus": [mc.focus(mc.Place.grid()), mc.focus(mc.HourOfDay("hour"))],
-    "grid, mixed": [mc.spread(mc.Place.grid()), mc.focus(mc.HourOfDay("hour"))],
-    "globe": [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour"))],
-    "towns": [mc.focus(mc.Place(sigma_km=40)), mc.spread(mc.Category("who"))],
-    "fine grid": [mc.focus(mc.Place.grid(cells=60)), mc.spread(mc.Number("lat"))],
-}
-
-
 @pytest.mark.parametrize("asked", CASES.values(), ids=CASES)
 @pytest.mark.parametrize(
     "method", [mc.Mascot(), mc.Mascot.paper(0.4), mc.Mascot(keep=0.9)], ids=["guarded", "paper", "keep"]
@@ -82,6 +67,8 @@ CASES = {
 def test_full_size_queries_are_selected_alike(asked: list[mc.Wish], method: mc.Mascot) -> None:
     found = [world(200, seed) for seed in range(3)]
     agree(found, asked, method, 20, [[], [3, 7], []])
+    few = ("THREADS=416", "LANES=2", "EAGER=1", "TALL=10", "LONG=10", "COLUMNS=5")
+    agree(found[:1], asked, method, 20, [[5]], few)
 
 
 def test_the_largest_problems_fit() -> None:

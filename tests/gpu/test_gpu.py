@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_emulation import CASES, world
+from worlds import CASES, world
 
 import mascot as mc
 from mascot.errors import MissingExtra
@@ -114,3 +114,142 @@ def test_tensors_stay_where_they_are(library: str) -> None:
     ranked = ranker.rerank_many(on(rows), scores, 20, backend="gpu")
     law = ranker.rerank_many(rows, np.stack([p.scores for p in pools]), 20, backend="numpy")
     assert np.array_equal(np.array(ranked.positions.tolist()), law.positions)
+
+
+class Tags:
+    """Rows of a table, by number: what a `Csr` holds."""
+
+    name, missing = "tags", "last"
+
+    def membership(self, columns: Any, vectors: Any) -> Any:
+        rng = np.random.default_rng(3)
+        table = rng.random((64, 23)) * (rng.random((64, 23)) < 0.3)
+        return table[np.asarray(columns["row"], np.int64)]
+
+    def features(self, columns: Any, vectors: Any) -> Any:
+        return self.membership(columns, vectors)
+
+
+def gappy(seed: int, n: int = 60) -> mc.Candidates:
+    rng = np.random.default_rng(seed)
+    columns: dict[str, Any] = {
+        "lat": rng.choice([-90.0, -47.3, 0.0, 10.0, 35.7, 35.70001, np.nan], n),
+        "lon": rng.choice([-180.0, -20.0, 0.0, 20.0, 139.7, 179.9, 360.0], n),
+        "hour": rng.choice([0.0, 1.5, 12.0, 12.25, 23.75, np.nan], n),
+        "number": rng.choice([-9.0, -1.0, 0.0, 1.0, 7.0, np.nan], n),
+        "who": rng.integers(-1, 9, n),
+        "model": rng.integers(0, 2000, n),
+        "row": rng.integers(0, 64, n),
+    }
+    vectors = rng.normal(size=(n, 4))
+    return mc.Candidates(scores=rng.choice([0.1, 0.2, 0.3, 0.30000001, 0.9], n), columns=columns, vectors=vectors)
+
+
+def labelled(one: mc.Candidates) -> mc.Candidates:
+    """As the host has it: a missing label is None."""
+    who = np.array([None if code < 0 else int(code) for code in one.columns["who"]], object)
+    return mc.Candidates(one.scores, columns={**one.columns, "who": who}, vectors=one.vectors)
+
+
+WHO, TAKEN, WHERE = mc.Category("who"), mc.HourOfDay("hour"), mc.Place()
+ON_THE_DEVICE: dict[str, tuple[list[mc.Wish], list[mc.Wish]]] = {
+    "near": ([mc.focus(WHERE, near=(35.7, 139.7)), mc.focus(TAKEN, near="18:00")],) * 2,
+    "near a label": ([mc.focus(WHO, 2.0, near=3), mc.spread(mc.Place.grid())],) * 2,
+    "near a number": ([mc.focus(mc.Number("number"), near=1.0), mc.spread(mc.Number("number", sigma=2.0))],) * 2,
+    "dropped": ([mc.focus(mc.Place.grid(missing="drop")), mc.spread(mc.Category("who", missing="drop"))],) * 2,
+    "dropped and near": ([mc.focus(mc.Place(missing="drop"), near=(0.0, 0.0)), mc.focus(TAKEN)],) * 2,
+    "neutral": ([mc.focus(mc.Place(missing="neutral")), mc.spread(mc.HourOfDay("hour", missing="neutral"), 3.0)],) * 2,
+    "several labels": ([mc.spread(WHO), mc.focus(mc.Category("model"), 0.5), mc.focus(mc.Category("row"))],) * 2,
+    "pairs": ([mc.spread(mc.Category("tags")), mc.focus(TAKEN)], [mc.spread(Tags()), mc.focus(TAKEN)]),
+    "read on the host": ([mc.focus(Tags()), mc.spread(mc.Clusters(3)), mc.spread(WHERE)],) * 2,
+    "a cycle": ([mc.spread(mc.Cycle("number", 8.0)), mc.focus(mc.Cycle("hour", 24.0, bins=4, sigma=9.0))],) * 2,
+}
+
+
+@pytest.mark.parametrize(("asked", "law_asked"), ON_THE_DEVICE.values(), ids=ON_THE_DEVICE)
+@pytest.mark.parametrize(
+    "method",
+    [mc.Mascot(), mc.Mascot.paper(0.4), mc.Mascot(keep=0.9, bin_weight="query"), mc.Mascot(1.0, protect=50)],
+    ids=["guarded", "paper", "keep", "wishes only"],
+)
+def test_tensors_take_every_option(asked: list[mc.Wish], law_asked: list[mc.Wish], method: mc.Mascot) -> None:
+    from mascot.gpu import Csr, DeviceBatch
+
+    pools = [gappy(seed) for seed in range(6)]
+    columns: dict[str, Any] = {
+        name: cp.asarray(np.stack([p.columns[name] for p in pools])) for name in pools[0].columns
+    }
+    table = Tags().membership({"row": np.concatenate([p.columns["row"] for p in pools])}, None)
+    rows, bins = np.nonzero(table)
+    indptr = np.concatenate([[0], np.cumsum((table > 0).sum(axis=1))])
+    columns["tags"] = Csr(cp.asarray(indptr), cp.asarray(bins), cp.asarray(table[rows, bins]))
+    vectors = cp.asarray(np.stack([p.vectors for p in pools]))
+    batch = DeviceBatch(cp.asarray(np.stack([p.scores for p in pools])), columns, vectors)
+    already = [list(range(2 * q)) for q in range(len(pools))]
+    first = mc.rerank_many(batch, asked, 7, method, backend="gpu")
+    told = mc.rerank_many(batch, asked, 7, method, already=already, backend="gpu")
+    second = mc.rerank_many(batch, asked, 7, method, already=first, backend="gpu")
+    again = mc.rerank_many(batch, asked, 7, method, already=first.positions, backend="gpu")
+    once_more = mc.rerank_many(batch, asked, 7, method, backend="gpu")
+    for q, pool in enumerate(pools):
+        one = labelled(pool)
+        law = mc.rerank(one, law_asked, 7, method, backend="numpy")
+        assert _list(first, q) == _list(once_more, q) == law.ids
+        page = mc.rerank(one, law_asked, 7, method, already=law, backend="numpy")
+        assert _list(second, q) == _list(again, q) == page.ids
+        assert _list(told, q) == mc.rerank(one, law_asked, 7, method, already=already[q], backend="numpy").ids
+        assert float(first.strengths[q]) == law.strength
+
+
+def _list(found: Any, q: int) -> list[int]:
+    return [position for position in found.positions[q].tolist() if position >= 0]
+
+
+@pytest.mark.parametrize("missing", ["last", "neutral", "drop"])
+def test_rows_of_a_corpus_take_pages_and_drop(missing: Any) -> None:
+    pools = [gappy(seed) for seed in range(4)]
+    table = {name: np.concatenate([p.columns[name] for p in pools]) for name in pools[0].columns}
+    wishes = [mc.focus(mc.Place(missing=missing), near=(35.7, 139.7)), mc.spread(mc.HourOfDay("hour", missing=missing))]
+    ranker = mc.Reranker(wishes).fit(table)
+    rng = np.random.default_rng(0)
+    rows, scores = np.stack([rng.permutation(240)[:50] for _ in range(5)]), rng.random((5, 50))
+    first = ranker.rerank_many(cp.asarray(rows), cp.asarray(scores), 9, backend="gpu")
+    law = ranker.rerank_many(rows, scores, 9, backend="numpy")
+    assert np.array_equal(first.positions.get(), law.positions)
+    shown = np.take_along_axis(rows, law.positions, axis=1)
+    page = ranker.rerank_many(rows, scores, 9, already=shown.tolist(), backend="numpy").positions
+    for already in (first, cp.asarray(shown)):
+        second = ranker.rerank_many(cp.asarray(rows), cp.asarray(scores), 9, already=already, backend="gpu")
+        assert np.array_equal(second.positions.get(), page)
+
+
+def test_two_batches_of_one_kind_keep_apart() -> None:
+    from mascot.gpu import DeviceBatch
+
+    pools, asked = [world(200, seed) for seed in range(2)], CASES["grid, mixed"]
+    batches = [
+        DeviceBatch(cp.asarray(p.scores[None]), {k: cp.asarray(v[None]) for k, v in p.columns.items()}) for p in pools
+    ]
+    laws = [mc.rerank(p, asked, 20, backend="numpy").ids for p in pools]
+    for _ in range(2):
+        for batch, law in zip(batches, laws, strict=True):
+            assert _list(mc.rerank_many(batch, asked, 20, backend="gpu"), 0) == law
+
+
+def test_a_batch_of_arrays_gives_whole_rankings() -> None:
+    pools = [gappy(seed) for seed in range(9)]
+    columns = {name: np.stack([p.columns[name] for p in pools]) for name in ("lat", "lon", "hour", "number")}
+    batch = mc.Batch(scores=np.stack([p.scores for p in pools]), columns=columns)
+    asked = [mc.spread(mc.Place(missing="neutral")), mc.focus(TAKEN), mc.spread(mc.Number("number"))]
+    many = mc.rerank_many(batch, asked, 8, backend="gpu")
+    law = mc.rerank_many(batch, asked, 8, backend="numpy")
+    assert np.array_equal(many.positions, law.positions)
+    for mine, theirs in zip(many, law, strict=True):
+        assert mine.ids == theirs.ids
+        assert mine.gains.keys() == theirs.gains.keys()
+        for name, gains in theirs.gains.items():
+            np.testing.assert_allclose(mine.gains[name], gains, rtol=1e-9, atol=1e-12)
+    with pytest.raises(mc.InputError, match="latitude"):
+        mc.rerank_many(
+            mc.Batch([[1.0, 2.0]], {"lat": [[91.0, 0.0]], "lon": [[0.0, 0.0]]}), [mc.spread(WHERE)], 1, backend="gpu"
+        )

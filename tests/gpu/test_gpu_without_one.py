@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -44,22 +46,57 @@ def test_limits_are_named(n: int, k: int, wishes: int, text: str) -> None:
         )
 
 
-def test_linear_algebra_on_tensors_is_numpys() -> None:
+@pytest.mark.parametrize("normalize", [None, "tn", "tn+tvms"])
+@pytest.mark.parametrize("released", [False, True], ids=["exact", "released"])
+@pytest.mark.parametrize(("kinds", "beta"), [(0, 0.5), (1, 0.0), (2, 0.5)])
+def test_msdpp_on_tensors_is_the_method(normalize: Any, released: bool, kinds: int, beta: float) -> None:
+    torch = pytest.importorskip("torch", reason="MS-DPP and Vendi on a GPU need torch")
+    from mascot.kernels import gpu_linalg
+
+    rng = np.random.default_rng(kinds)
+    found = [
+        mc.Candidates(
+            scores=rng.uniform(0.28, 0.45, 30),
+            columns={name: rng.uniform(0, 24, 30) for name in ("lat", "lon", "hour")},
+            vectors=rng.normal(size=(30, 8)),
+        )
+        for _ in range(3)
+    ]
+    wishes = [mc.spread(mc.Place(), 2.0), mc.focus(mc.HourOfDay("hour"), 0.5)][:kinds]
+    method = mc.MsDpp(0.1, beta, normalize, released)
+    features = [
+        torch.tensor(np.stack([wish.attribute.features(one.columns, None) for one in found])) for wish in wishes
+    ]
+    vectors = torch.tensor(np.stack([one.vectors / np.linalg.norm(one.vectors, axis=1)[:, None] for one in found]))
+    scores = torch.tensor(np.stack([one.scores for one in found]))
+    signs, weights = [float(wish.sign) for wish in wishes], [wish.weight for wish in wishes]
+    kernels = gpu_linalg.msdpp_kernels(features, vectors, scores, signs, beta, 0.9, weights or None, normalize)
+    first = gpu_linalg.greedy_map(kernels, scores, 8, released=released)
+    second = gpu_linalg.greedy_map(kernels, scores, 30, first.sort(dim=1).values, released)
+    for q, one in enumerate(found):
+        law = mc.rerank(one, wishes, 8, method)
+        assert first[q].tolist() == law.ids
+        page = mc.rerank(one, wishes, 30, method, already=law)
+        assert [position for position in second[q].tolist() if position >= 0] == page.ids
+
+
+def test_kernels_and_vendi_on_tensors_are_numpys() -> None:
     torch = pytest.importorskip("torch", reason="MS-DPP and Vendi on a GPU need torch")
     from mascot.kernels import gpu_linalg, tangents
-    from mascot.kernels.dpp import ensemble, greedy_map
+    from mascot.kernels.dpp import ensemble
     from mascot.metrics import vendi
 
     rng = np.random.default_rng(0)
     features, vectors = rng.normal(size=(3, 30, 3)), rng.normal(size=(3, 30, 8))
     scores = rng.uniform(0.28, 0.45, (3, 30))
     given = [torch.from_numpy(part) for part in (features, vectors, scores)]
-    ours = gpu_linalg.msdpp_kernels([given[0]], given[1], given[2], [1.0], 0.5, 0.9)
     logs = tangents.tangents([features, vectors])
-    similarity = tangents.combine(logs[:, :1], logs[:, 1], scores, np.ones(1), np.ones(1), 0.5)
-    law = ensemble(similarity, scores, 0.9)
-    np.testing.assert_allclose(ours.numpy(), law, rtol=1e-8, atol=1e-10)
-    picked = greedy_map(law, scores, 10, np.empty((3, 0), np.int64))
-    assert np.array_equal(gpu_linalg.greedy_map(ours, given[2], 10).numpy(), picked)
+    for image in (True, False):
+        ours = gpu_linalg.msdpp_kernels([given[0]], given[1] if image else None, given[2], [1.0], 0.5, 0.9)
+        blocks = (logs[:, :1], logs[:, 1] if image else None)
+        similarity = tangents.combine(*blocks, scores, np.ones(1), np.ones(1), 0.5)
+        np.testing.assert_allclose(ours.numpy(), ensemble(similarity, scores, 0.9), rtol=1e-8, atol=1e-10)
     kernel = gpu_linalg.similarities(given[0])
-    np.testing.assert_allclose(gpu_linalg.vendi(kernel).numpy(), vendi(kernel.numpy()), rtol=1e-9)
+    for order in (0.1, 1.0, 2.0, np.inf):
+        ours = gpu_linalg.vendi(kernel, order)
+        np.testing.assert_allclose(ours.numpy(), vendi(kernel.numpy(), order=order), rtol=1e-9)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -27,15 +28,16 @@ _SHARED = 200 * 1024  # bytes of shared memory a block may ask for
 DIRECT = 1024  # explicit bins that need no look-up
 _TIGHT_BITS = 9  # look-up tables start with this many places; a query that needs more is done again
 CELLS, _TIGHT_CELLS = 32, 15  # cells of the globe's mesh within reach of one point: poles included, and on average
-_POOL = 112 * 1024  # bytes that a query's explicit bins may take of shared memory; else they are read where they are
 _FIT = 9  # numbers kept per attribute
-_FEW, _FEW_THREADS = 132, 256  # queries that leave most of the device idle get more threads each
-_POOL_THREADS = 128  # large arenas, few blocks: more threads each
+_FEW, _FEW_THREADS, _FEW_LANES = 132, 512, 2  # queries that leave most of the device idle get more threads each
+_POOL_THREADS = 256  # large arenas, few blocks: more threads each
+_PAIR_LANES = 4  # threads that read a row of explicit bins side by side
 _SLABS = 264  # blocks at a time where arenas are in global memory
+CIRCLE, TILE = 4, 5  # a line whose bumps meet themselves; a plane whose bumps have up to 64 bins
 
 _KIND_INTEGERS = (
-    "shape", "neutral", "bits", "origin", "room", "keys", "data", "mean", "fit", "whole", "stride", "pool",
-    "pool_slots", "pool_size", "pairs",
+    "shape", "neutral", "bits", "origin", "room", "twin", "keys", "data", "mean", "fit", "stride", "pool", "pool_slots",
+    "pool_size",
 )  # fmt: skip
 _KIND = np.dtype(
     [(name, "i8") for name in _KIND_INTEGERS]
@@ -44,14 +46,20 @@ _KIND = np.dtype(
     + [("sign", "f8"), ("weight", "f8"), ("axes", "f8", (2, 6))]
 )
 _PLAN_INTEGERS = (
-    "kinds", "k", "protect", "query_weight", "normalize", "scale", "by_relevance", "most", "slots", "at_base", "at_cap",
-    "at_low", "at_earn", "at_pay", "at_state", "at_start", "at_order", "at_picked", "at_closed", "arena",
+    "kinds", "k", "protect", "query_weight", "normalize", "scale", "by_relevance", "earns", "pays", "most", "slots",
+    "at_base", "at_cap", "at_low", "at_earn", "at_pay", "at_state", "at_start", "at_order", "at_picked", "at_closed",
+    "arena",
 )  # fmt: skip
 _PLAN = np.dtype(
     [(name, "i8") for name in _PLAN_INTEGERS]
     + [("strength", "f8"), ("keep", "f8"), ("share", "f8")]
     + [("sine", "f8", 12), ("angle", "f8", 11), ("tables", "u8"), ("kind", _KIND, MOST_KINDS)]
 )
+INPUT = np.dtype(
+    [("count", "i8"), ("width", "i8")]
+    + [(name, "u8") for name in ("ptr", "rows", "scores", "seen_ptr", "seen", "near", "list")]
+)
+OUTPUT = np.dtype([("total", "i8"), ("found", "u8"), ("overflow", "u8")])
 
 
 @dataclass(frozen=True)
@@ -89,27 +97,38 @@ class Corpus:
     xs: tuple[Any, ...]  # per attribute [rows], or None
     ys: tuple[Any, ...]
     row0: tuple[int, ...]  # where an attribute's rows start in indptr
-    indptr: Any
-    indices: Any
-    values: Any
+    indptr: tuple[Any, ...]  # per attribute, or None
+    indices: tuple[Any, ...]  # all of one type
+    values: tuple[Any, ...]
     bins: tuple[int, ...]  # most bins one query can have: exact, or 0 where they are looked up
     each: tuple[int, ...]  # most bins a row has, for look-up tables
 
     @classmethod
     def of(cls, packed: Packed, xp: Any = np) -> Corpus:
         bins, each = corpus_bins(packed)
+        kinds = len(packed.shapes)
+        indptr, indices, values = xp.asarray(packed.indptr), short(packed.indices, xp), xp.asarray(packed.values)
         return cls(
             tuple(int(shape) for shape in packed.shapes),
             packed.axes,
             tuple(xp.asarray(x) for x in packed.xs),
             tuple(xp.asarray(y) for y in packed.ys),
             tuple(int(at) for at in packed.sparse_at),
-            xp.asarray(packed.indptr),
-            xp.asarray(packed.indices),
-            xp.asarray(packed.values),
+            (indptr,) * kinds,
+            (indices,) * kinds,
+            (values,) * kinds,
             bins,
             each,
         )
+
+
+def short(indices: NDArray[np.int64], xp: Any = np) -> Any:
+    """Explicit bins in as few bytes as they take: rows are read again and again."""
+    highest = int(indices.max(initial=0))
+    for smaller in (np.uint16, np.uint32):
+        if highest <= np.iinfo(smaller).max:
+            return xp.asarray(indices.astype(smaller))
+    return xp.asarray(indices)
 
 
 def corpus_bins(packed: Packed) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -156,10 +175,10 @@ class Prepared:
 
 def prepare(
     corpus: Corpus, signs: Any, weights: Any, rules: Sequence[str], options: Options, k: int, most: int,
-    near: bool, tight: bool = True, threads: int | None = None, xp: Any = np,
+    near: bool, tight: bool = True, few: bool = False, xp: Any = np,
 ) -> Prepared:  # fmt: skip
-    """Lay out queries of at most `most` candidates; `tight` bets on small look-up tables."""
-    _check(len(corpus.shapes), k, most)
+    """Lay out queries of at most `most` candidates; `tight` bets on small look-up tables, `few` on idle processors."""
+    check(len(corpus.shapes), k, most)
     record = np.zeros((), _PLAN)
     tables: list[NDArray[np.float64]] = []
     free = 0
@@ -177,11 +196,14 @@ def prepare(
         record[name] = getattr(options, name)
     record["share"] = float(np.sum(weights)) if options.scale else 1.0
     record["sine"], record["angle"] = _polynomials()
-    record["at_base"], record["at_cap"], record["at_low"] = take(most), take(most), take(most)
-    record["at_earn"], record["at_pay"] = (
-        record["at_cap"],
-        record["at_low"],
-    )  # sums at the start, until bounds are known
+    pays = any(sign < 0 for sign in signs)
+    earns = not pays or any(sign > 0 for sign in signs)
+    record["earns"], record["pays"] = earns, pays
+    record["at_base"] = take(most)
+    record["at_cap"] = take(most) if earns else record["at_base"]
+    record["at_low"] = take(most) if pays or options.keep else record["at_cap"]
+    # Sums at the start share the room of the bounds, which come after them; `keep` needs them again and again.
+    record["at_earn"], record["at_pay"] = record["at_cap"], record["at_low"]
     if options.keep:
         record["at_earn"], record["at_pay"] = take(most), take(most)
     slots, length = 0, 0
@@ -192,8 +214,8 @@ def prepare(
         kind["neutral"], kind["bits"], kind["fit"] = rules[a] == "neutral", -1, take(_FIT)
         kind["row0"] = corpus.row0[a]
         kind["xs"], kind["ys"] = address(corpus.xs[a]), address(corpus.ys[a])
-        kind["indptr"], kind["indices"] = address(corpus.indptr), address(corpus.indices)
-        kind["values"] = address(corpus.values)
+        kind["indptr"], kind["indices"] = address(corpus.indptr[a]), address(corpus.indices[a])
+        kind["values"] = address(corpus.values[a])
         room = corpus.bins[a]
         if room < 0:  # the range of n rows is at most sqrt(2 n) standard deviations
             room = math.ceil(SCALE / (SPACING * math.sqrt(2.0)) * math.sqrt(2.0 * most)) + 9
@@ -205,32 +227,32 @@ def prepare(
             kind["keys"] = take(room)
         if room > MOST_BINS:
             raise OptionError(f"backend 'gpu' takes at most {MOST_BINS:,} bins a query, got {room:,}")
+        spans = []
+        for j in range({LINE: 1, PLANE: 2}.get(shape, 0)):
+            _, step, count, sigma, period, _ = (float(part) for part in axes[j])
+            ratio = step / sigma if step else SPACING
+            span = math.floor(2 * (REACH / ratio + 1e-9)) + 1
+            if step and period and span >= count:
+                kind["shape"] = CIRCLE
+            span = min(span, int(count)) if step else span
+            spans.append(span)
+            kind["table"][j], kind["table_from"][j], kind["table_size"][j] = take(span), length, span
+            if shape == LINE and step and period and kind["shape"] == LINE:
+                kind["twin"], room = room, room + span - 1
+            tables.append(np.exp(-0.5 * (np.arange(span) * ratio) ** 2))
+            length += span
+            kind["stride"] = int(axes[1, 2])
+        if shape == PLANE and math.prod(spans) <= 64:
+            kind["shape"] = TILE
         kind["room"] = room
         kind["origin"] = slots
         slots += room
-        pooled = rows * corpus.each[a]
         if shape == SPHERE:
             pooled = rows * (_TIGHT_CELLS if tight else CELLS)
             exact &= not tight
-        if shape == SPHERE or (shape == SPARSE and corpus.each[a] > 1 and 10 * pooled <= _POOL):
-            kind["pairs"], kind["shape"] = shape == SPARSE, SPHERE
             kind["pool_size"], kind["pool"] = pooled, take(pooled)
             kind["pool_slots"] = take(math.ceil(pooled / (4 if tight else 2)))
-        shape = int(kind["shape"])
         kind["data"] = take(rows * {LINE: 3, PLANE: 5, SPHERE: 1, SPARSE: 2}[shape])
-        if shape in (LINE, PLANE):
-            for j in range(2 if shape == PLANE else 1):
-                _, step, count, sigma, period, _ = (float(part) for part in axes[j])
-                ratio = step / sigma if step else SPACING
-                span = math.floor(2 * (REACH / ratio + 1e-9)) + 1
-                if step and period and span >= count:
-                    kind["whole"] = 1
-                span = min(span, int(count)) if step else span
-                table = np.exp(-0.5 * (np.arange(span) * ratio) ** 2)
-                kind["table"][j], kind["table_from"][j], kind["table_size"][j] = take(span), length, span
-                tables.append(table)
-                length += span
-            kind["stride"] = int(axes[1, 2])
         if kind["neutral"]:
             kind["mean"] = take(room)
     record["slots"] = slots
@@ -243,24 +265,58 @@ def prepare(
     held = xp.asarray(np.concatenate([*tables, np.zeros(1)]))
     record["tables"] = address(held)
     slab = not tight or free * 8 > _SHARED
-    pools = any(int(kind["pool_size"]) for kind in record["kind"])
-    threads = threads or (_POOL_THREADS if pools else 64 if most <= 512 else 128)
-    threads = max(threads, 256 if most > 1024 else 128 if most > 512 else 32)
+    threads, lanes = _team(corpus, most, few)
     widest = max([int(kind["table_size"][1]) for kind in record["kind"]] + [1])
+    tall, long = _held(record["kind"][:kinds], threads, lanes, min(widest, 8)) if lanes * most <= threads else (0, 0)
     names: tuple[str, ...] = (
+        f"TALL={tall}",
+        f"LONG={long}",
         f"THREADS={threads}",
+        f"LANES={lanes}",
+        f"EAGER={int(lanes * most <= threads)}",
         f"COLUMNS={min(widest, 8)}",
         f"PER={math.ceil(most / threads)}",
-        f"BLOCKS={_blocks(free * 8, threads, slab)}",
+        f"BLOCKS={1 if few else _blocks(free * 8, threads, slab)}",
         f"SLAB={int(slab)}",
         f"WIDE={int(not tight)}",
+        index_name(corpus),
         f"KEEP={int(options.keep > 0)}",
         f"NEUTRAL={int('neutral' in rules)}",
+        f"QUERY={int(options.query_weight)}",
+        f"EARNS={int(earns)}",
+        f"PAYS={int(pays)}",
     )
     if kinds:
-        shapes = sum(int(record["kind"][a]["shape"]) << 2 * a for a in range(kinds))
+        shapes = sum(int(record["kind"][a]["shape"]) << 3 * a for a in range(kinds))
         names += (f"KINDS={kinds}", f"SHAPES={shapes}")
     return Prepared(record, held, names, threads, free * 8, slab, exact)
+
+
+def _team(corpus: Corpus, most: int, few: bool) -> tuple[int, int]:
+    """Threads of a query, and how many of them evaluate a candidate together."""
+    if few:
+        lanes = _FEW_LANES if _FEW_LANES * most <= _FEW_THREADS else 1
+        return min(32 * math.ceil(lanes * most / 32), _FEW_THREADS), lanes
+    least = 256 if most > 1024 else 128 if most > 512 else 64
+    if any(shape == SPARSE and each > 1 for shape, each in zip(corpus.shapes, corpus.each, strict=True)):
+        return least, _PAIR_LANES
+    return max(least, _POOL_THREADS if SPHERE in corpus.shapes else 0), 1
+
+
+def _held(kinds: Any, threads: int, lanes: int, columns: int) -> tuple[int, int]:
+    """Most rows of a tile and bins of a line, where threads have registers to hold them."""
+    tall = max((int(kind["table_size"][0]) for kind in kinds if kind["shape"] == TILE), default=0)
+    long = max((int(kind["table_size"][0]) for kind in kinds if kind["shape"] == LINE), default=0)
+    each = {TILE: 3 * math.ceil(tall / lanes) + 2 * columns, LINE: 2 * math.ceil(long / lanes)}
+    needed = sum(each.get(int(kind["shape"]), 0) for kind in kinds)
+    return (tall, long) if needed + 64 <= 65536 // threads else (0, 0)
+
+
+def index_name(corpus: Corpus) -> str:
+    """What the source is told of the type of explicit bins."""
+    types = {np.dtype(part.dtype) for part in corpus.indices if part is not None}
+    size = max((kind.itemsize for kind in types), default=8)
+    return "INDEX=" + {2: "unsigned short", 4: "u32", 8: "i64"}[size]
 
 
 def _blocks(size: int, threads: int, slab: bool) -> int:
@@ -269,7 +325,8 @@ def _blocks(size: int, threads: int, slab: bool) -> int:
     return max(1, min(fit, 65536 // (80 * threads), 32))
 
 
-def _check(kinds: int, k: int, most: int) -> None:
+def check(kinds: int, k: int, most: int) -> None:
+    """That a problem is one the kernel takes."""
     require(most <= MOST_CANDIDATES, "backend 'gpu'", f"takes at most {MOST_CANDIDATES:,} candidates a query", most)
     require(k <= MOST_RESULTS, "backend 'gpu'", f"takes k up to {MOST_RESULTS}", k)
     require(kinds <= MOST_KINDS, "backend 'gpu'", f"takes at most {MOST_KINDS} wishes", kinds)
@@ -318,14 +375,11 @@ def cupy() -> Any:
 
 
 def _kernel(cp: Any, prepared: Prepared) -> Any:
-    """The source compiled for this problem, its record in the module's constant memory."""
+    """The source compiled for this kind of problem."""
     options = ("-std=c++17", *(f"-D{name}" for name in prepared.names))
-    module = cp.RawModule(code=source(), options=options)
-    plan = module.get_global("the_plan")
-    plan.copy_from_host(prepared.record.ctypes.data, prepared.record.nbytes)
-    kernel = module.get_function("select_all")
-    if not prepared.slab and prepared.size > 48 * 1024:
-        kernel.max_dynamic_shared_size_bytes = prepared.size
+    kernel = cp.RawModule(code=source(), options=options).get_function("select_all")
+    if not prepared.slab and prepared.size + 1024 > 48 * 1024:  # the source takes a few bytes of its own
+        kernel.max_dynamic_shared_size_bytes = _SHARED
     return kernel
 
 
@@ -346,39 +400,75 @@ class Batch:
 class Selected:
     """Results on the device: [Q, k] int32, and what they were found with."""
 
+    __slots__ = ("_count", "_k", "_kinds", "held")
+
     def __init__(self, xp: Any, count: int, k: int, kinds: int) -> None:
-        self._picks = xp.empty((2, count, k), np.int32)
-        self._reals = xp.empty(count * (1 + 2 * kinds))
-        self._count, self._kinds = count, kinds
+        self.held = xp.empty(count * (1 + 2 * kinds + k), np.float64)
+        self._count, self._k, self._kinds = count, k, kinds
+
+    @property
+    def picks(self) -> Any:
+        """`positions` and `shown`: [2, Q, k]."""
+        return self.held[self._count * (1 + 2 * self._kinds) :].view(np.int32).reshape(2, self._count, self._k)
 
     @property
     def positions(self) -> Any:
         """In the order of choice."""
-        return self._picks[0]
+        return self.picks[0]
 
     @property
     def shown(self) -> Any:
         """Best first."""
-        return self._picks[1]
+        return self.picks[1]
 
     @property
     def strengths(self) -> Any:
-        return self._reals[: self._count]
+        return self.held[: self._count]
 
     @property
     def multipliers(self) -> Any:
-        return self._reals[self._count :][: self._count * self._kinds].reshape(self._count, self._kinds)
+        return self.held[self._count :][: self._count * self._kinds].reshape(self._count, self._kinds)
 
     @property
     def tops(self) -> Any:
-        return self._reals[self._count * (1 + self._kinds) :].reshape(self._count, self._kinds)
+        return self.held[self._count * (1 + self._kinds) :][: self._count * self._kinds].reshape(
+            self._count, self._kinds
+        )
 
-    def addresses(self) -> tuple[int, ...]:
-        """Of the five, in this order."""
-        picks, reals, count = address(self._picks), address(self._reals), self._count
-        return (
-            picks, picks + self._picks.nbytes // 2, reals, reals + 8 * count, reals + 8 * count * (1 + self._kinds),
+    def get(self) -> Selected:
+        """The same on the host."""
+        found = object.__new__(Selected)
+        found.held = self.held.get()
+        found._count, found._k, found._kinds = self._count, self._k, self._kinds
+        return found
+
+
+class Launch:
+    """One launch, laid out: all that the driver is handed but where results go."""
+
+    def __init__(self, prepared: Prepared, kernel: Any, batch: Batch, some: Any) -> None:
+        cp = cupy()
+        count = batch.count if some is None else len(some)
+        blocks = min(count, _SLABS) if prepared.slab else count
+        slabs = cp.empty(blocks * prepared.size // 8) if prepared.slab else None
+        given, self._out, scratch = np.zeros((), INPUT), np.zeros(3, np.int64), np.zeros((), np.uint64)
+        given["count"], given["width"], given["list"] = count, batch.width, address(some)
+        for name in ("ptr", "rows", "scores", "seen_ptr", "seen", "near"):
+            given[name] = address(getattr(batch, name))
+        self._out[0], scratch[...] = batch.count, address(slabs)
+        parts = (prepared.record, given, self._out, scratch)
+        arguments = np.array([address(part) for part in parts], np.uint64)
+        self._shape = (
+            kernel.kernel.ptr, blocks, 1, 1, prepared.threads, 1, 1, 0 if prepared.slab else prepared.size,
         )  # fmt: skip
+        self._arguments = address(arguments)
+        self._held = (prepared, kernel, batch, some, slabs, parts, arguments)
+        self._launch, self._stream, self._lock = cp.cuda.driver.launchKernel, cp.cuda.get_current_stream, Lock()
+
+    def __call__(self, out: Selected, overflow: Any = None) -> None:
+        with self._lock:  # the driver reads the arguments while it is called, and not after
+            self._out[1], self._out[2] = out.held.data.ptr, address(overflow)
+            self._launch(*self._shape, self._stream().ptr, self._arguments, 0)
 
 
 class Device:
@@ -389,44 +479,48 @@ class Device:
         self._ready: dict[Any, tuple[Prepared, Any]] = {}
 
     def select(
-        self, batch: Batch, signs: Any, weights: Any, rules: Sequence[str], options: Options, k: int,
-        threads: int | None = None,
-    ) -> Selected:  # fmt: skip
+        self, batch: Batch, signs: Any, weights: Any, rules: Sequence[str], options: Options, k: int
+    ) -> Selected:
         """Choose for all queries; nothing waits, unless bins are looked up and a table was too small."""
+        return self.launcher(batch, signs, weights, rules, options, k)()
+
+    def launcher(
+        self, batch: Batch, signs: Any, weights: Any, rules: Sequence[str], options: Options, k: int
+    ) -> Callable[[], Selected]:
+        """A function that chooses for these queries, as often as it is called, each time into new memory."""
         cp = cupy()
-        out = Selected(cp, batch.count, k, len(self.corpus.shapes))
-        threads = threads or (_FEW_THREADS if batch.count <= _FEW else None)
-        near = batch.near is not None
-        key = (tuple(signs), tuple(weights), tuple(rules), options, k, batch.width, near, threads)
-        left: Any = None
-        for tight in (True, False):
-            ready = self._ready.get((key, tight))
-            if ready is None:
-                prepared = prepare(
-                    self.corpus, signs, weights, rules, options, k, batch.width, near, tight, threads, cp
-                )
-                ready = self._ready[key, tight] = (prepared, _kernel(cp, prepared))
-            overflow: Any = (
-                None if ready[0].exact else cp.zeros(1 + (batch.count if left is None else len(left)), np.int64)
-            )
-            _launch(cp, ready, batch, out, overflow, left)
-            found = 0 if overflow is None else int(overflow[0])
-            if not found:
-                return out
-            left = overflow[1 : 1 + found]
-        raise InputError(f"backend 'gpu' has no room for the bins of query {int(left[0])}")
+        few, near = batch.count <= _FEW, batch.near is not None
+        key = (tuple(signs), tuple(weights), tuple(rules), options, k, batch.width, near, few)
+        count, kinds = batch.count, len(self.corpus.shapes)
 
+        def ready(tight: bool) -> tuple[Prepared, Any]:
+            found = self._ready.get((key, tight))
+            if found is None:
+                prepared = prepare(self.corpus, signs, weights, rules, options, k, batch.width, near, tight, few, cp)
+                found = self._ready[key, tight] = (prepared, _kernel(cp, prepared))
+            return found
 
-def _launch(cp: Any, ready: tuple[Prepared, Any], batch: Batch, out: Selected, overflow: Any, some: Any) -> None:
-    prepared, kernel = ready
-    count = batch.count if some is None else len(some)
-    blocks = min(count, _SLABS) if prepared.slab else count
-    slabs = cp.empty(blocks * prepared.size // 8) if prepared.slab else None
-    given = (
-        count, batch.width, address(batch.ptr), address(batch.rows), address(batch.scores), address(batch.seen_ptr),
-        address(batch.seen), address(batch.near), address(some), *out.addresses(), address(overflow), address(slabs),
-    )  # fmt: skip
-    kernel((blocks,), (prepared.threads,), given, shared_mem=0 if prepared.slab else prepared.size)
+        first = ready(True)
+        launch = Launch(*first, batch, None)
+
+        def exact() -> Selected:
+            out = Selected(cp, count, k, kinds)
+            launch(out)
+            return out
+
+        def bet() -> Selected:
+            out = Selected(cp, count, k, kinds)
+            overflow = cp.zeros(1 + count, np.int64)
+            launch(out, overflow)
+            found = int(overflow[0])
+            if found:
+                left, again = overflow[1 : 1 + found], cp.zeros(1 + found, np.int64)
+                Launch(*ready(False), batch, left)(out, again)
+                if int(again[0]):
+                    raise InputError(f"backend 'gpu' has no room for the bins of query {int(again[1])}")
+            return out
+
+        return exact if first[0].exact else bet
 
 
 _devices: dict[int, tuple[Any, Device]] = {}  # the last corpora, by the packed memberships they were made of
@@ -450,26 +544,26 @@ def select_host(
     cp = cupy()
     widths = np.diff(ptr)
     count, width = len(widths), int(widths.max(initial=0))
-    _check(len(signs), k, width)
+    check(len(signs), k, width)
     even = bool((widths == width).all())
     follow = even and len(rows) == packed.xs.shape[1] and SPARSE not in packed.shapes and not len(seen)
     if follow and (near < 0).all():
-        from mascot.kernels.gpu_stream import follow_on, select_stream
+        from mascot.kernels import gpu_stream
 
-        follow = follow_on(rows)
-    if follow and (near < 0).all():
-        return select_stream(count, width, scores, packed, signs, weights, rules, options, k)
+        if gpu_stream.follow_on(rows):
+            layout = gpu_stream.Layout(tuple(int(s) for s in packed.shapes), packed.axes, *corpus_bins(packed))
+            bring = gpu_stream.slices(scores, packed)
+            return gpu_stream.select_stream(count, width, bring, layout, signs, weights, rules, options, k)
     batch = Batch(
         count, width, cp.asarray(scores), None if even else cp.asarray(ptr), cp.asarray(rows),
         cp.asarray(seen_ptr) if len(seen) else None, cp.asarray(seen) if len(seen) else None,
         cp.asarray(near) if (near >= 0).any() else None,
     )  # fmt: skip
     found = device_of(packed).select(batch, signs, weights, rules, options, k)
-    picks, reals = found._picks.get(), found._reals.get()
-    return _parts(picks, reals, count, len(signs))
+    return parts(found.get())
 
 
-def _parts(picks: Any, reals: Any, count: int, kinds: int) -> tuple[Any, ...]:
-    wide = picks.astype(np.int64)
-    multipliers, tops = np.split(reals[count:].reshape(2 * count, kinds), 2)
-    return wide[0], wide[1], reals[:count], multipliers, tops
+def parts(found: Selected) -> tuple[Any, ...]:
+    """On the host, as `Selections` holds them."""
+    picks = found.picks.astype(np.int64)
+    return picks[0], picks[1], found.strengths, found.multipliers, found.tops

@@ -1,21 +1,23 @@
-"""Numpy arrays through the GPU in chunks: while one chunk is chosen from, the next is on its way."""
+"""Numpy arrays through the GPU in chunks: while one chunk is chosen from, others are read, copied or on their way."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from mascot.kernels.gpu import Batch, Corpus, Device, Options, Selected, corpus_bins, cupy
+from mascot.kernels.gpu import Batch, Corpus, Device, Options, cupy, parts
+from mascot.kernels.parallel import cores
 from mascot.packing import LINE, Packed
 
-_CHUNK = 4096  # queries in one transfer
-_LANES = 3  # chunks under way
-_COPIERS = 6  # threads that bring pages to pinned memory: one alone is slower than the bus
-_PIECE = 1 << 17  # numbers that one of them takes at a time
+_CHUNK = 1 << 19  # numbers of a column in one transfer, about
+_LANES = 8  # chunks under way, each in the care of one thread: one alone is slower than the bus
+_PIECE = 1 << 17  # numbers looked at at a time
 
 
 @dataclass
@@ -26,32 +28,49 @@ class _Lane:
     pinned: Any  # [columns, chunk * width]
     device: Any
     select: Device
-    pending: tuple[int, int, Selected] | None = None
 
 
 _lanes: dict[Any, list[_Lane]] = {}  # those of the last problem
+_using = Lock()  # them: one stream at a time
 
 
-def _open(cp: Any, packed: Packed, columns: int, size: int) -> list[_Lane]:
-    bins = corpus_bins(packed)
-    key = (packed.shapes.tobytes(), packed.axes.tobytes(), bins, columns, size)
+@dataclass(frozen=True)
+class Layout:
+    """What must be known of the attributes before their rows are: as in `Corpus`."""
+
+    shapes: tuple[int, ...]
+    axes: Any
+    bins: tuple[int, ...]
+    each: tuple[int, ...]
+
+    @property
+    def columns(self) -> int:
+        """The scores, one column a line, two of everything else."""
+        return 1 + sum(1 if shape == LINE else 2 for shape in self.shapes)
+
+
+def _open(cp: Any, layout: Layout, size: int) -> list[_Lane]:
+    key = (layout.shapes, layout.axes.tobytes(), layout.bins, layout.each, size)
     if key not in _lanes:
         _lanes.clear()
-        _lanes[key] = [_lane(cp, packed, bins, columns, size) for _ in range(_LANES)]
+        _lanes[key] = [_lane(cp, layout, size) for _ in range(min(_LANES, max(2, cores())))]
     return _lanes[key]
 
 
-def _lane(cp: Any, packed: Packed, bins: tuple[tuple[int, ...], tuple[int, ...]], columns: int, size: int) -> _Lane:
+def _lane(cp: Any, layout: Layout, size: int) -> _Lane:
+    columns, kinds = layout.columns, len(layout.shapes)
     memory = cp.cuda.alloc_pinned_memory(columns * size * 8)
     pinned = np.frombuffer(memory, np.float64, columns * size).reshape(columns, size)
     device = cp.empty((columns, size))
-    shapes = tuple(int(shape) for shape in packed.shapes)
-    xs = tuple(device[1 + a] for a in range(len(shapes)))
-    ys, at = [], 1 + len(shapes)
-    for shape in shapes:
-        ys.append(None if shape == LINE else device[at])
-        at += shape != LINE
-    corpus = Corpus(shapes, packed.axes, xs, tuple(ys), (0,) * len(shapes), None, None, None, *bins)
+    xs, ys, at = [], [], 1
+    for shape in layout.shapes:
+        xs.append(device[at])
+        ys.append(None if shape == LINE else device[at + 1])
+        at += 1 if shape == LINE else 2
+    none = (None,) * kinds
+    corpus = Corpus(
+        layout.shapes, layout.axes, tuple(xs), tuple(ys), (0,) * kinds, none, none, none, layout.bins, layout.each
+    )
     return _Lane(cp.cuda.Stream(non_blocking=True), pinned, device, Device(corpus))
 
 
@@ -62,51 +81,57 @@ def follow_on(rows: Any) -> bool:
         here = rows[at : at + _PIECE]
         return bool((here == np.arange(at, at + len(here))).all())
 
-    with ThreadPoolExecutor(_COPIERS) as pool:
+    with ThreadPoolExecutor(_LANES) as pool:
         return all(pool.map(some, range(0, len(rows), _PIECE)))
 
 
+def slices(scores: Any, packed: Packed) -> Callable[[int, int], list[Any]]:
+    """`bring` of `select_stream` for memberships that are laid out."""
+    columns = [scores.reshape(-1)]
+    for shape, xs, ys in zip(packed.shapes, packed.xs, packed.ys, strict=True):
+        columns += [xs] if shape == LINE else [xs, ys]
+    return lambda first, last: [column[first:last] for column in columns]
+
+
 def select_stream(
-    count: int, width: int, scores: Any, packed: Packed, signs: Any, weights: Any, rules: Sequence[str],
-    options: Options, k: int,
+    count: int, width: int, bring: Callable[[int, int], Sequence[Any]], layout: Layout, signs: Any, weights: Any,
+    rules: Sequence[str], options: Options, k: int,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Queries of `width` candidates whose rows follow on: positions, shown, strengths, multipliers and tops."""
+    """Queries of `width` candidates: positions, shown, strengths, multipliers and tops.
+
+    `bring(first, last)` gives the columns of those rows: scores, then per attribute one column or two. Several
+    threads call it at once.
+    """
     cp = cupy()
-    kinds, chunk = len(signs), min(_CHUNK, count)
-    sources = [scores.reshape(-1), *packed.xs, *(packed.ys[a] for a in range(kinds) if packed.shapes[a] != LINE)]
-    lanes = _open(cp, packed, len(sources), chunk * width)
+    kinds, chunk = len(signs), max(1, min(_CHUNK // width, count))
+    chunk = -(-count // -(-count // chunk))  # as large, and all alike
+    asked = (signs, weights, rules, options, k)
     picks = np.empty((2, count, k), np.int64)
     strengths, multipliers, tops = np.empty(count), np.empty((count, kinds)), np.empty((count, kinds))
+    idle: SimpleQueue[_Lane] = SimpleQueue()
 
-    def collect(lane: _Lane) -> None:
-        if lane.pending is None:
-            return
-        first, last, found = lane.pending
-        lane.pending = None
-        with lane.stream:
-            picks[:, first:last] = found._picks.get()
-            strengths[first:last] = found.strengths.get()
-            multipliers[first:last], tops[first:last] = found.multipliers.get(), found.tops.get()
-
-    with ThreadPoolExecutor(_COPIERS) as pool:
-        for turn, first in enumerate(range(0, count, chunk)):
-            last, lane = min(first + chunk, count), lanes[turn % _LANES]
-            collect(lane)
-            start, size = first * width, (last - first) * width
-
-            def bring(piece: tuple[int, int], lane: _Lane = lane, start: int = start, size: int = size) -> None:
-                column, at = piece
-                end = min(at + _PIECE, size)
-                lane.pinned[column, at:end] = sources[column][start + at : start + end]
-
-            list(pool.map(bring, [(c, at) for c in range(len(sources)) for at in range(0, size, _PIECE)]))
+    def work(first: int) -> None:
+        last = min(first + chunk, count)
+        size = (last - first) * width
+        lane = idle.get()
+        try:
+            for column, values in enumerate(bring(first * width, last * width)):
+                lane.pinned[column, :size] = values
             with lane.stream:
-                for column in range(len(sources)):
+                for column in range(layout.columns):
                     lane.device[column].data.copy_from_host_async(
                         lane.pinned[column].ctypes.data, size * 8, lane.stream
                     )
-                batch = Batch(last - first, width, lane.device[0])
-                lane.pending = (first, last, lane.select.select(batch, signs, weights, rules, options, k))
-        for lane in lanes:
-            collect(lane)
+                found = lane.select.select(Batch(last - first, width, lane.device[0]), *asked).get()
+        finally:
+            idle.put(lane)
+        here = slice(first, last)
+        picks[0, here], picks[1, here], strengths[here], multipliers[here], tops[here] = parts(found)
+
+    with _using, ThreadPoolExecutor(_LANES) as pool:
+        for lane in _open(cp, layout, chunk * width):
+            lane.select.launcher(Batch(chunk, width, lane.device[0]), *asked)  # compiled before threads ask for it
+            idle.put(lane)
+        for done in [pool.submit(work, first) for first in range(0, count, chunk)]:
+            done.result()
     return picks[0], picks[1], strengths, multipliers, tops
