@@ -8,6 +8,7 @@
 
 from mascot.attributes import (
     Attribute,
+    Branches,
     Category,
     Clusters,
     Cycle,
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Attribute",
     "Batch",
+    "Branches",
     "Candidates",
     "Category",
     "Clustering",

@@ -12,6 +12,7 @@ from mascot.wishes import Wish
 _KINDS: dict[str, Any] = {
     made.__name__: made
     for made in (
+        attributes.Branches,
         attributes.Category,
         attributes.Clusters,
         attributes.Cycle,

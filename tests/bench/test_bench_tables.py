@@ -267,6 +267,25 @@ def test_judged_data_have_cluster_recall() -> None:
     assert [column.name for column in table.columns] == ["P@20", "CR@20", "F1@20", "kept"]
 
 
+def test_judged_settings_are_chosen_on_the_other_topics() -> None:
+    found = []
+    # CR@20 of two settings on three topics: the first is best on all, and on every two but the last two.
+    for value, clusters in ((0.1, [0.9, 0.3, 0.3]), (0.2, [0.2, 0.5, 0.5])):
+        one = synthetic.record(0, 3, study="strength", direction="spread", label="mmr", value=value, strength=value)
+        one |= {"dataset": "div400", "task": "all"}
+        one["per_query"] |= {"p@20": [value] * 3, "cr@20": clusters, "f1@20": [0.5] * 3}
+        found.append(one)
+    (table,) = [table for table in tables.build(found).tables if table.key == "judged-settings-spread"]
+    (row,) = table.sections[0].rows
+    # Topic 0 is left out: the second setting is chosen and finds 0.2; topics 1 and 2: the first, which finds 0.3.
+    assert row.cells == pytest.approx((0.4 / 3, 0.8 / 3, 0.5, 0.1, 0.5, 0.5, 2.0))
+    assert [column.group for column in table.columns] == [
+        *["chosen on the other topics"] * 3,
+        *["best on these topics"] * 3,
+        "",
+    ]
+
+
 def test_datasets_do_not_mix() -> None:
     other = [{**record, "dataset": "other"} for record in few()]
     names = [table.dataset for table in tables.build(few() + other).tables]

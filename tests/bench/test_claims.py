@@ -1,6 +1,6 @@
 """What docs/benchmark.md says of the simulated PixelProse, on a few hundred queries of each seed.
 
-The tolerances are those of the full run, widened where fewer queries make the numbers rougher.
+The limits are those of the full run. Rows that miss one are named, with the limit they do keep.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ _EVERYONE = (
     "base", "clustering", "mmr", "k-dpp", "ms-dpp", "ms-dpp+tn", "ms-dpp+tn+tvms", "prob-coverage",
     "no-normalization", "uniform-binning", "mascot",
 )  # fmt: skip
-# R@10 of MASCOT falls by 0.6 within one step of strength here, and the simulation falls a little earlier.
-_EARLIER = {("mascot", "hour", "focus"): 0.10, ("mascot", "geo", "focus"): 0.15}
+_R10, _DM = 0.07, 0.04
+# R@10 of MASCOT falls by 0.4 to 0.6 within one step of strength here, and the simulation falls a little earlier.
+_FURTHER = {("mascot", "hour", "focus"): 0.09, ("mascot", "geo", "focus"): 0.14}
 
 
 @cache
@@ -56,8 +57,8 @@ def test_published_points_land_near_the_published_rows(label: str, task: Task, d
     ours = _found(task, direction, published(*key) or INFERRED[key])
     theirs = Published("pixelprose").row(task.name, direction.name, label)
     assert theirs is not None
-    assert abs(ours["r@10"] - theirs["r@10"]) <= _EARLIER.get(key, 0.07 + 0.03)
-    assert abs(ours["dm"] - theirs["dm"]) <= 0.04 + 0.01
+    assert abs(ours["r@10"] - theirs["r@10"]) <= _FURTHER.get(key, _R10)
+    assert abs(ours["dm"] - theirs["dm"]) <= _DM
 
 
 @pytest.mark.parametrize(("task", "direction"), _ASKED, ids=_NAMES)
@@ -67,8 +68,8 @@ def test_the_guarded_default_beats_every_published_hm(task: Task, direction: Dir
     rows = [Published("pixelprose").row(task.name, direction.name, label) for label in _EVERYONE]
     best = max(row["hm"] for row in rows if row is not None)
     assert ours["r@1"] >= base["r@1"] - 0.005
-    # Spread leaves 0.01 between the base and a perfect result: there, level with the best is what can be shown.
-    assert ours["hm"] > best - (0.006 if direction is SPREAD else 0.0)
+    # On geo + hour spread and hour spread by a hair: on fresh seeds it is level there (docs/benchmark.md).
+    assert ours["hm"] > best
     assert ours["hm"] > base["hm"]
 
 
@@ -87,8 +88,8 @@ def test_no_strength_collapses_and_more_strength_is_more(task: Task, direction: 
         _found(task, direction, Setting(replace(GUARDED["guarded"], strength=float(strength))), (0,))
         for strength in strengths
     ]
-    assert rows[0]["r@10"] - min(row["r@10"] for row in rows) <= 0.06 + 0.02
-    assert metrics.kendall_tau(strengths, [row["dm"] for row in rows]) >= 0.6  # of six steps, one may be the other way
+    assert rows[0]["r@10"] - min(row["r@10"] for row in rows) <= 0.06
+    assert metrics.kendall_tau(strengths, [row["dm"] for row in rows]) >= 0.85  # of six steps, one may be the other way
 
 
 def test_the_published_method_collapses_where_it_did() -> None:
@@ -104,6 +105,7 @@ def test_the_published_method_collapses_where_it_did() -> None:
 
 
 def test_ms_dpp_loses_recall_on_focus() -> None:
+    # At a setting of the published grid. Where the setting is chosen on validation it is 0.145 in the full run.
     few = Material(PixelProseSim().load(), limit=24)
     point = Point("claims", GEO_HOUR, FOCUS, "ms-dpp", dpp("ms-dpp", 0.4, 0.8))
     ours = published("mascot", "geo_hour", "focus")

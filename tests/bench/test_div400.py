@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from mascot import metrics
-from mascot.bench.choosing import choose
+from mascot.bench.choosing import choose, timed
 from mascot.bench.datasets.div400 import Div400
+from mascot.bench.datasets.div400_pairs import pair_auc
 from mascot.bench.grid import GUARDED
 from mascot.bench.material import Material
 from mascot.bench.measure import per_query
 from mascot.bench.points import Point
-from mascot.bench.suites import DIV400_TASK
+from mascot.bench.suites import DIV400_K_MEANS, DIV400_TASK
 from mascot.bench.tasks import SPREAD
 from mascot.errors import InputError
 
@@ -52,8 +53,31 @@ def test_spreading_finds_more_clusters_than_the_input_order(material: Material) 
     before_precision = metrics.precision_at_k(hits, 20).mean()
     assert before_clusters == pytest.approx(0.5963, abs=1e-3)
     assert before_precision == pytest.approx(0.6535, abs=1e-3)
-    assert ours["cr@20"].mean() >= before_clusters + 0.08
+    assert ours["cr@20"].mean() >= before_clusters + 0.09
     assert ours["p@20"].mean() >= before_precision
+
+
+def test_branches_find_more_clusters_than_k_means(material: Material) -> None:
+    tasks = (DIV400_K_MEANS, DIV400_TASK)
+    points = [Point("main", task, SPREAD, "guarded", GUARDED["guarded"], n=150) for task in tasks]
+    found = {c.point.task: per_query(c.point, c.positions, material) for c in choose(points, material)}
+    assert found[DIV400_TASK]["cr@20"].mean() > found[DIV400_K_MEANS]["cr@20"].mean() + 0.005
+    assert found[DIV400_TASK]["p@20"].mean() >= found[DIV400_K_MEANS]["p@20"].mean()
+
+
+def test_timing_one_query_at_a_time_chooses_the_same(material: Material) -> None:
+    point = Point("runtime", DIV400_TASK, SPREAD, "guarded", GUARDED["guarded"], n=150)
+    (together,) = choose([point], material)
+    alone = timed(point, material, 3)
+    assert alone.seconds is not None
+    np.testing.assert_array_equal(alone.positions, together.positions[:3])
+
+
+def test_look_tells_clusters_apart_and_the_rest_adds_nothing(material: Material) -> None:
+    found = pair_auc(material.dataset)
+    assert found[("look",)] == pytest.approx(0.745, abs=0.002)
+    assert max(found[(name,)] for name in ("photographer", "time", "place")) < 0.6
+    assert found[("look", "photographer", "time", "place")] < found[("look",)] + 0.01
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

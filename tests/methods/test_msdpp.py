@@ -104,6 +104,39 @@ def test_combining_a_tangent_alone_gives_its_matrix_back():
     )
 
 
+@pytest.mark.parametrize("norm", [0.0, 1e-3, 0.79, 0.81, 5.0, 11.0, 13.0, 60.0])
+def test_combining_is_the_matrix_exponential(norm):
+    rng = np.random.default_rng(3)
+    axes = np.linalg.qr(rng.standard_normal((30, 30)))[0]
+    values = np.linspace(-norm, norm, 30)
+    tangent = (axes * values) @ axes.T
+    tangent = (tangent + tangent.T) / 2 + 2.0 * np.eye(30)
+    found = combine(tangent[None], None, np.ones(30), np.ones(1), np.ones(1), 0.0)
+    expected = (axes * np.exp(values + 2.0)) @ axes.T
+    np.testing.assert_allclose(found, expected, atol=1e-13 * max(1.0, norm) * np.exp(norm + 2.0), rtol=0)
+    np.testing.assert_allclose(found, expm(tangent), atol=1e-13 * max(1.0, norm) * np.exp(norm + 2.0), rtol=0)
+    np.testing.assert_array_equal(found, found.T)
+
+
+def test_a_batch_of_tangents_is_each_of_them():
+    rng = np.random.default_rng(4)
+    raw = rng.standard_normal((3, 2, 20, 20)) * np.array([0.01, 0.3, 1.0])[:, None, None, None]
+    logs = raw + np.swapaxes(raw, -1, -2)
+    scores, one = np.full((3, 20), 0.5), np.ones(2)
+    together = combine(logs, None, scores, one, one, 0.0)
+    for found, parts, some in zip(together, logs, scores, strict=True):
+        alone = combine(parts, None, some, one, one, 0.0)
+        np.testing.assert_allclose(found, alone, rtol=0, atol=1e-12 * np.abs(alone).max())
+
+
+def test_exponents_beyond_the_largest_are_scaled_down():
+    huge = np.diag([300.0, 299.0, 0.0])
+    found = combine(huge[None], None, np.ones(3), np.ones(1), np.ones(1), 0.0)
+    np.testing.assert_allclose(np.diag(found)[:2], np.exp([100.0, 99.0]), rtol=1e-12)
+    high = combine((np.diag([0.5, 0.0, -0.5]) + 200.0 * np.eye(3))[None], None, np.ones(3), np.ones(1), np.ones(1), 0.0)
+    np.testing.assert_allclose(np.diag(high), np.exp([100.0, 99.5, 99.0]), rtol=1e-12)
+
+
 def test_opposite_wishes_for_one_attribute_cancel():
     given = problem(count=20)
     place = tangents(given.features()[:1])[0]

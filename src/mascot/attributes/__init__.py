@@ -5,6 +5,7 @@ Those here are frozen dataclasses, and also say what a missing value means and h
 """
 
 from mascot.attributes.attribute import Attribute, Columns
+from mascot.attributes.branches import Branches
 from mascot.attributes.category import Category
 from mascot.attributes.clusters import Clusters
 from mascot.attributes.cycle import Cycle, DayOfYear, HourOfDay, Weekday
@@ -13,6 +14,7 @@ from mascot.attributes.place import Grid, Place
 
 __all__ = [
     "Attribute",
+    "Branches",
     "Category",
     "Clusters",
     "Columns",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
+from mascot.attributes.columns import column_of
 from mascot.errors import InputError, require
 from mascot.memberships import Floats, Ints, Sparse, one_hot
 from mascot.values import Value
@@ -14,7 +15,7 @@ from mascot.values import Value
 
 @dataclass(frozen=True, slots=True)
 class Clusters(Value):
-    """One whole bin per k-means cluster of the vectors.
+    """One whole bin per k-means cluster of the vectors, or of a column of vectors (N x D).
 
     `Reranker.fit` finds the clusters in the whole corpus; `rerank` finds them among the candidates.
     A row of NaN is a missing vector.
@@ -24,6 +25,7 @@ class Clusters(Value):
     seed: int = 0
     missing: Missing = "last"
     name: str = "look"
+    column: str | None = None  # None: the candidates' own vectors
 
     def __post_init__(self) -> None:
         require(self.count >= 1, "Clusters.count", "must be >= 1", self.count)
@@ -34,9 +36,11 @@ class Clusters(Value):
         """Bins are found anew for each query."""
         return True
 
-    def _labels(self, vectors: Floats | None) -> Ints:
+    def _labels(self, columns: Columns, vectors: Floats | None) -> Ints:
         from mascot.kernels.kmeans import kmeans
 
+        if self.column is not None:
+            vectors = _vectors(columns, self.column)
         if vectors is None:
             raise InputError("Clusters needs vectors, got none")
         known = ~np.isnan(vectors).any(axis=1)
@@ -46,7 +50,14 @@ class Clusters(Value):
         return labels
 
     def membership(self, columns: Columns, vectors: Floats | None) -> Sparse:
-        return one_hot(self._labels(vectors), self.count, lambda bin_: f"look {bin_ + 1}")
+        return one_hot(self._labels(columns, vectors), self.count, lambda bin_: f"look {bin_ + 1}")
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return self.membership(columns, vectors).dense()
+
+
+def _vectors(columns: Columns, name: str) -> Floats:
+    found = np.asarray(column_of(columns, name, "Clusters"), np.float64)
+    if found.ndim != 2:
+        raise InputError(f"Clusters column {name!r} must hold vectors, N x D numbers, got {found.ndim} dimension(s)")
+    return found

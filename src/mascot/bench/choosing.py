@@ -1,29 +1,33 @@
 """Let methods choose, sharing between points what they have in common.
 
-Coverage runs compiled over all queries. The logarithms of MS-DPP's similarities depend on the query alone, and its
-combined kernel on all but the strength: both are computed once. Everything else runs query by query.
+Coverage runs compiled over all queries. Trees (`Branches`) are grown from each query's own candidates. The logarithms
+of MS-DPP's similarities depend on the query alone, and its combined kernel on all but the strength: both are computed
+once. Everything else runs query by query.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mascot.attributes import Attribute
+from mascot.attributes import Attribute, Branches
 from mascot.bench.datasets.dataset import Floats, Ints
 from mascot.bench.material import Material
 from mascot.bench.points import Point
 from mascot.bench.tasks import SPREAD
+from mascot.candidates import Candidates
+from mascot.corpus import Rankings
 from mascot.kernels.dpp import ensemble, greedy_map
 from mascot.kernels.similarity import similarities
 from mascot.kernels.tangents import combine, tangents, unit_logarithm
 from mascot.methods import KDpp, Mascot, Mmr, MsDpp
 from mascot.methods.kdpp import LARGEST_THETA
-from mascot.rerank import Reranker
+from mascot.ranking import Ranking
+from mascot.rerank import Reranker, rerank, rerank_many
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,11 +67,26 @@ def _reranker(point: Point, material: Material) -> Reranker:
     return Reranker(point.wishes, point.method).fit(dict(data.columns), data.vectors)
 
 
+def _grows(point: Point) -> bool:
+    return any(isinstance(wish.attribute, Branches) for wish in point.wishes)
+
+
+def _candidates(rows: Ints, scores: Floats, material: Material) -> Candidates:
+    data = material.dataset
+    columns = {name: column[rows] for name, column in data.columns.items()}
+    return Candidates(scores, columns=columns, vectors=None if data.vectors is None else data.vectors[rows])
+
+
 def _alone(point: Point, material: Material) -> Choice:
-    ranker = _reranker(point, material)
     k = min(point.k, material.smallest)
-    started = time.perf_counter()
-    rankings = ranker.rerank_many(material.rows, material.scores, k=k, threads=1)
+    if _grows(point):
+        lists = [_candidates(r, s, material) for r, s in zip(material.rows, material.scores, strict=True)]
+        started = time.perf_counter()
+        rankings: Rankings = rerank_many(lists, point.wishes, k, point.method, threads=1)
+    else:
+        ranker = _reranker(point, material)
+        started = time.perf_counter()
+        rankings = ranker.rerank_many(material.rows, material.scores, k=k, threads=1)
     seconds = (time.perf_counter() - started) / len(rankings)
     gain = None
     if isinstance(point.method, Mascot) and point.study == "main" and point.method.strength:
@@ -79,11 +98,15 @@ def _alone(point: Point, material: Material) -> Choice:
 
 def timed(point: Point, material: Material, queries: int) -> Choice:
     """One query at a time, as a server would: the median of their times. Only so many queries are asked."""
-    ranker = _reranker(point, material)
+    ask: Callable[[Ints, Floats, int], Ranking] = (
+        (lambda rows, scores, k: rerank(_candidates(rows, scores, material), point.wishes, k, point.method))
+        if _grows(point)
+        else _reranker(point, material).rerank
+    )
     found, times = [], []
     for rows, scores in list(zip(material.rows, material.scores, strict=True))[:queries]:
         started = time.perf_counter()
-        found.append(ranker.rerank(rows, scores, k=min(point.k, material.smallest)).positions)
+        found.append(ask(rows, scores, min(point.k, material.smallest)).positions)
         times.append(time.perf_counter() - started)
     return Choice(point, np.stack(found), float(np.median(times)))
 

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
 
-from mascot.bench.choosing import choose, timed
+from mascot.bench.choosing import Choice, choose, timed
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.grid import best, search
 from mascot.bench.material import Material
@@ -75,7 +75,7 @@ class Suite:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class Job:
     """Points of one split of one dataset, to be done by one process."""
 
     suite: str
@@ -98,8 +98,24 @@ class _Job:
         }
 
 
+class Crew(Protocol):
+    """Who does the jobs, inside a `with`: processes of this machine, or of a cluster."""
+
+    def __enter__(self) -> Crew: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def each(self, jobs: Sequence[Job], width: int | None = None) -> Iterator[int]:
+        """Do the jobs, at most `width` at a time, and yield how many points each had as they end."""
+        ...
+
+
 def run(
-    suite: Suite, folder: Path, jobs: int | None = None, report: Callable[[str, int, int], None] | None = None
+    suite: Suite,
+    folder: Path,
+    jobs: int | None = None,
+    report: Callable[[str, int, int], None] | None = None,
+    crew: Crew | None = None,
 ) -> list[Record]:
     """Run what is not there yet, and return the records of the test split.
 
@@ -113,17 +129,19 @@ def run(
         Processes; all cores unless given.
     report
         Called with the stage, the points done and the points in all.
+    crew
+        Who does it in place of so many processes: `mascot.scale.benchmarking.RayCrew`.
     """
     store = Store(folder)
     store.claim({"dataset": suite.name, "validation": suite.validation, "test": suite.test, "n": suite.plan.n})
     tell = report or (lambda stage, done, total: None)
     hashes = {seed: _loaded(source).content_hash for seed, source in suite.sources}
 
-    def job(seed: int, source: Source, points: Sequence[Point]) -> _Job:
+    def job(seed: int, source: Source, points: Sequence[Point]) -> Job:
         limit = suite.limit(points[0].split) if points else None
-        return _Job(suite.name, seed, source, hashes[seed], limit, suite.judged, folder, tuple(points))
+        return Job(suite.name, seed, source, hashes[seed], limit, suite.judged, folder, tuple(points))
 
-    with _Workers(jobs or cores()) as workers:
+    with crew or _Workers(jobs or cores()) as workers:
         looked = list(_searched(suite))
         _do([job(seed, source, looked) for seed, source in suite.sources], workers, tell, "search")
         whole = []
@@ -147,7 +165,7 @@ def _searched(suite: Suite) -> Iterator[Point]:
         yield from search(central, [CLUSTERS], plan.directions, plan.n, plan.search_k)
 
 
-def _do(jobs: Sequence[_Job], workers: _Workers, tell: Callable[[str, int, int], None], stage: str) -> None:
+def _do(jobs: Sequence[Job], workers: Crew, tell: Callable[[str, int, int], None], stage: str) -> None:
     """Run the missing points of some jobs, cut into portions of shared work, the longest first."""
     total = sum(len(job.points) for job in jobs)
     portions = [portion for job in jobs for portion in _portions(_missing(job))]
@@ -163,12 +181,12 @@ def _do(jobs: Sequence[_Job], workers: _Workers, tell: Callable[[str, int, int],
             tell(stage, done, total)
 
 
-def _missing(job: _Job) -> _Job:
+def _missing(job: Job) -> Job:
     store = Store(job.folder)
     return replace(job, points=tuple(point for point in job.points if not store.has(job.key(point))))
 
 
-def _portions(job: _Job) -> Iterator[_Job]:
+def _portions(job: Job) -> Iterator[Job]:
     groups: dict[tuple[Any, ...], list[Point]] = defaultdict(list)
     for point in job.points:
         if point.study == "runtime":
@@ -184,7 +202,7 @@ def _portions(job: _Job) -> Iterator[_Job]:
             yield replace(job, points=tuple(points[first : first + size]))
 
 
-def _weight(job: _Job) -> float:
+def _weight(job: Job) -> float:
     """Which jobs take longest, roughly."""
     heavy = any(isinstance(point.method, (KDpp, MsDpp)) for point in job.points)
     return len(job.points) * (10.0 if heavy else 1.0) * (1.0 if job.points[0].split == "test" else 0.1)
@@ -200,11 +218,24 @@ def _material(source: Source, split: str, n: int, limit: int | None, judged: str
     return Material(_loaded(source), split, n, limit, judged)
 
 
-def _work(job: _Job) -> int:
+def material_of(job: Job) -> Material:
+    """What the points of a job are asked about."""
+    first = job.points[0]
+    return _material(job.source, first.split, first.n, job.limit, job.judged)
+
+
+def _work(job: Job) -> int:
     """Choose, measure and write the points of a job; how many."""
     store = Store(job.folder)
+    for point, record in records(job):
+        store.put(job.key(point), record)
+    return len(job.points)
+
+
+def records(job: Job, chosen: Iterable[Choice] | None = None) -> Iterator[tuple[Point, Record]]:
+    """The points of a job with their records; where it was `chosen` already, it is only measured."""
     first = job.points[0]
-    material = _material(job.source, first.split, first.n, job.limit, job.judged)
+    material = material_of(job)
     known = {
         "dataset": job.suite,
         "data_hash": job.data_hash,
@@ -219,16 +250,14 @@ def _work(job: _Job) -> int:
         asked = material.queries[: len(choice.positions)]
         few = _material(job.source, first.split, first.n, len(asked), job.judged)
         record = {**known, **point.to_dict(), **measure(point, choice.positions, few), "seconds": choice.seconds}
-        store.put(job.key(point), {**record, "queries": asked.tolist()})
-    for choice in choose(several, material):
+        yield point, {**record, "queries": asked.tolist()}
+    for choice in choose(several, material) if chosen is None else chosen:
         point = choice.point
         measured = measure(point, choice.positions, material)
         if choice.first_gain is not None:
             measured["per_query"]["first_gain"] = [round(float(gain), 6) for gain in choice.first_gain]
             measured["summary"]["first_gain"] = float(choice.first_gain.mean())
-        record = {**known, **point.to_dict(), **measured, "seconds": choice.seconds}
-        store.put(job.key(point), record)
-    return len(job.points)
+        yield point, {**known, **point.to_dict(), **measured, "seconds": choice.seconds}
 
 
 class _Workers:
@@ -258,7 +287,7 @@ class _Workers:
             else:
                 os.environ[name] = value
 
-    def each(self, jobs: Sequence[_Job], width: int | None = None) -> Iterator[int]:
+    def each(self, jobs: Sequence[Job], width: int | None = None) -> Iterator[int]:
         """Do the jobs, at most `width` at a time, and yield how many points each had as they end."""
         if self._pool is None:
             yield from map(_work, jobs)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mascot import metrics
 from mascot.bench.datasets.dataset import Bools, Dataset, Floats, Ints
-from mascot.bench.tasks import Facet, Task, Widths
+from mascot.bench.tasks import Facet, Look, Task, Widths
 from mascot.errors import InputError
 
 _TABLE = 3000  # images up to which all pairs of them are compared once, instead of list by list
@@ -128,7 +128,8 @@ class Material:
         if key not in self._bins:
             parts = []
             for facet in task.facets:
-                member = facet.attribute(widths, 1).membership(self.dataset.columns, self.dataset.vectors)
+                attribute = facet.primary if isinstance(facet, Look) else facet.attribute(widths, 1)
+                member = attribute.membership(self.dataset.columns, self.dataset.vectors)
                 parts.append(member.resolve().sparse().compact().dense())
             self._bins[key] = metrics.primary_bin(np.concatenate(parts, axis=1))
         return self._bins[key]

@@ -16,8 +16,9 @@ from mascot.bench.grid import DPPS, GUARDED, LABELS, dpp
 from mascot.bench.outside import STRATEGIES, Pyversity
 from mascot.bench.points import Point
 from mascot.bench.studies import Plan
-from mascot.bench.tasks import GEO, GEO_HOUR, HOUR, SPREAD, Facet, Geo, Hour, Own, Task
+from mascot.bench.tasks import GEO, GEO_HOUR, HOUR, SPREAD, Facet, Geo, Hour, Look, Own, Task
 from mascot.methods import Mmr
+from mascot.problem import Method
 
 SEEDS = (0, 1, 2)
 PIXELPROSE_TASKS = (GEO_HOUR, HOUR, GEO)
@@ -43,47 +44,46 @@ def pixelprose(
 
 _PYVERSITY = {f"pyversity-{strategy}": strategy for strategy in STRATEGIES}
 DIV400_LABELS = ("base", "clustering", "mmr", *DPPS, *GUARDED, *_PYVERSITY)
-DIV400_TASK = Task(
-    "all",
-    (
-        Own(mc.Category("user")),
-        Own(mc.Clusters(25)),
-        Own(mc.Date("taken", sigma_days=0.5)),
-        Own(mc.Place(sigma_km=1.0, missing="neutral"), 0.5),
-    ),
+_WHO, _WHEN, _WHERE = (
+    Own(mc.Category("user")),
+    Own(mc.Date("taken", sigma_days=0.5)),
+    Own(mc.Place(sigma_km=1.0, missing="neutral"), 0.5),
 )
+DIV400_TASK = Task("all", (_WHO, Look(), _WHEN, _WHERE))
+DIV400_K_MEANS = Task("all, look by k-means", (_WHO, Own(mc.Clusters(25)), _WHEN, _WHERE))
 _DIV400_STRENGTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-_DIV400_BETAS = (0.2, 0.4, 0.6)
+_DIV400_BETAS = (0.2, 0.4, 0.6, 0.8)
+_DIV400_N = 150  # no topic has more
 
 
 def div400(folder: Path, labels: Sequence[str] = DIV400_LABELS) -> Suite:
     """Photographer, look, time and place spread together on the 57 topics of Div400.
 
-    The rivals are run at every strength (and DPPs at three betas), so that their best on these very topics is known;
-    the guarded method runs once, with its default strength.
+    Look is seen in two ways: as branches, and as k-means clusters. Every method is run at every strength (and DPPs at
+    four betas), so that its best on these very topics is known.
     """
+    tasks = (DIV400_TASK, DIV400_K_MEANS)
     ours = [label for label in labels if label not in _PYVERSITY]
-    rivals = [
-        Point("strength", DIV400_TASK, SPREAD, label, Pyversity(_PYVERSITY[label], strength), value=strength)
+    settings: list[tuple[str, Method, float, str | None]] = [
+        (label, Pyversity(_PYVERSITY[label], strength), strength, None)
         for label in labels
         if label in _PYVERSITY
         for strength in _DIV400_STRENGTHS
     ]
-    rivals += [
-        Point("strength", DIV400_TASK, SPREAD, "mmr", Mmr(strength), value=strength)
-        for strength in _DIV400_STRENGTHS
-        if "mmr" in labels
-    ]
-    rivals += [
-        Point(
-            "strength", DIV400_TASK, SPREAD, label, dpp(label, beta, 1 - strength), value=strength, point=f"beta {beta}"
-        )
+    settings += [("mmr", Mmr(strength), strength, None) for strength in _DIV400_STRENGTHS if "mmr" in labels]
+    settings += [
+        (label, dpp(label, beta, 1 - strength), strength, f"beta {beta}")
         for label in labels
         if label in DPPS
         for beta in _DIV400_BETAS
         for strength in _DIV400_STRENGTHS
     ]
-    plan = Plan(tuple(ours), (DIV400_TASK,), (SPREAD,), n=150, published=False, clusters=False, search_k=20)
+    rivals = [
+        Point("strength", task, SPREAD, label, method, value=strength, point=point, n=_DIV400_N)
+        for task in tasks
+        for label, method, strength, point in settings
+    ]
+    plan = Plan(tuple(ours), tasks, (SPREAD,), n=_DIV400_N, published=False, clusters=False, search_k=20)
     return Suite(
         "div400", ((0, Div400(folder)),), plan, None, None, metric="f1@20", judged="cluster", extra=tuple(rivals)
     )

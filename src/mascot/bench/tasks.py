@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ import mascot as mc
 from mascot import metrics
 from mascot.attributes import Attribute, Columns
 from mascot.attributes.columns import hours, numbers
+from mascot.errors import InputError
 from mascot.memberships import Floats
 from mascot.wishes import Wish
 
@@ -92,6 +93,29 @@ class Hour:
         known = ~np.isnan(clock)
         minutes = np.floor(np.where(known, clock, 0.0) * 60 + 1e-6)
         return np.where(known[:, None], metrics.time_of_day_features(minutes[None])[0], 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Image vectors: the branches of each query's own candidates.
+
+    A branch is no bin of the whole set, where primary bins are asked for: those are k-means clusters.
+    """
+
+    name: str = "look"
+    weight: float = 1.0
+    primary: Attribute = field(default_factory=lambda: mc.Clusters(25))
+
+    def attribute(self, widths: Widths | None, sign: int) -> Attribute:
+        return mc.Branches()
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        if vectors is None:
+            raise InputError("Look needs vectors, got none")
+        known = np.nan_to_num(vectors)
+        lengths = np.linalg.norm(known, axis=1, keepdims=True)
+        found: Floats = known / np.where(lengths > 0, lengths, 1.0)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from mascot.bench import naming
 from mascot.bench.averages import Results, summary
 from mascot.bench.published import Published
 from mascot.bench.tables.grid import Column, Row, Section, Table, Value
+from mascot.bench.tables.judged import at_their_best
 
 OURS, PAPER = "ours", "published"
 _RECALLS = ("r@1", "r@3", "r@5", "r@10", "r@20")
@@ -54,6 +55,7 @@ def judged(results: Results, published: Published) -> Iterator[Table]:
         return [*values, found.average(summary("kept")) if any(v is not None for v in values) else None]
 
     yield from _by_direction_and_point(results, "judged-", "clusters found, ", columns, cells)
+    yield from at_their_best(results)
 
 
 def _by_direction_and_point(

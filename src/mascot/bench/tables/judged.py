@@ -1,0 +1,62 @@
+"""Judged data, every method at its best: over all settings that were run, chosen with and without the topic at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from mascot.bench import naming
+from mascot.bench.averages import Record, Results
+from mascot.bench.tables.grid import Column, Row, Section, Table, Value
+
+_KEYS = ("p@20", "cr@20", "f1@20")
+_CHOSEN = "cr@20"
+_LEFT_OUT, _BEST = "chosen on the other topics", "best on these topics"
+
+
+def at_their_best(results: Results) -> Iterator[Table]:
+    """P@20, CR@20 and F1@20 of every method whose strength was swept, the setting of highest mean CR@20."""
+    swept = results.where(study="strength")
+    columns = [Column(key.upper(), group, ranked=key != "p@20") for group in (_LEFT_OUT, _BEST) for key in _KEYS]
+    columns.append(Column("settings", digits=0))
+    for direction in swept.names("direction"):
+        part = swept.where(direction=direction)
+        sections = []
+        for task in part.names("task"):
+            some = part.where(task=task)
+            rows = [Row(naming.method(label), _row(some.where(label=label))) for label in some.names("label")]
+            sections.append(Section(naming.task(task), tuple(rows)))
+        yield Table(
+            results.dataset,
+            f"judged-settings-{direction}",
+            f"Clusters found, {direction}, every method at its best",
+            part.setting,
+            "method",
+            tuple(columns),
+            tuple(sections),
+            (
+                "Settings are those of the strength sweeps; the one with the highest mean CR@20 is taken, for each "
+                "topic on all other topics, and once on all of them. The second flatters who has more settings.",
+            ),
+        )
+
+
+def _row(found: Results) -> tuple[Value, ...]:
+    """Of each seed the two choices, averaged."""
+    seeds = [made for seed in found.by_seed() if (made := _choices(seed.records)) is not None]
+    if not seeds:
+        return (None,) * (2 * len(_KEYS) + 1)
+    return (*(float(value) for value in np.mean(seeds, axis=0)),)
+
+
+def _choices(records: Sequence[Record]) -> list[float] | None:
+    judged = [record["per_query"] for record in records if record["per_query"].get(_CHOSEN)]
+    if not judged or len(judged[0][_CHOSEN]) < 2:
+        return None
+    values = {key: np.array([one[key] for one in judged], dtype=np.float64) for key in _KEYS}  # [settings, topics]
+    quality = values[_CHOSEN]
+    others = quality.sum(axis=1, keepdims=True) - quality
+    topic, best = np.arange(quality.shape[1]), int(quality.mean(axis=1).argmax())
+    left_out = [float(values[key][others.argmax(axis=0), topic].mean()) for key in _KEYS]
+    return [*left_out, *(float(values[key][best].mean()) for key in _KEYS), float(len(judged))]
