@@ -1,18 +1,32 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
+DEMO := .demo/trips
 PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all lint bench clean
+.PHONY: demo test test-all browser lint bench clean
 
+# Makes a sample library, indexes it, and searches it three times: plain, spread by place, focused on one evening.
 demo: .venv/.demo
-	$(BIN)/mascot demo
+	$(BIN)/mascot sample $(DEMO)
+	$(BIN)/mascot index $(DEMO)
+	$(BIN)/mascot search "sunset over water" -k 10 --format table
+	$(BIN)/mascot search "sunset over water" -k 10 --format table --spread place
+	$(BIN)/mascot search "sunset over water" -k 10 --format table --focus date=2019-07-19 --focus hour=20
+	@echo 'Next: $(BIN)/mascot search "boats in the harbour" --library $(DEMO) --spread country --explain'
 
-test: .venv/.dev lint
+test: .venv/.dev lint browser
 	$(BIN)/pytest -n auto -m "not slow"
 
-test-all: .venv/.dev lint
+test-all: .venv/.dev lint browser
 	$(BIN)/pytest -n auto
+
+# The page is tested in a real browser: installed where it is missing and may be, else those tests skip and say so.
+browser:
+	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null \
+	&& apt-get update -qq > /dev/null && apt-get install -y -qq chromium > /dev/null; } \
+	|| echo "no Chromium: the tests of the page will skip"
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
@@ -23,13 +37,13 @@ bench: .venv/.dev
 	$(BIN)/python -m benchmarks.latency
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
 .venv/.demo: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install $(PIP_FLAGS) -e '.[cli]'
+	$(BIN)/pip install $(PIP_FLAGS) -e '.[photos]'
 	@touch $@
 
 .venv/.dev: .venv/bin/python pyproject.toml constraints.txt

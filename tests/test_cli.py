@@ -22,6 +22,7 @@ import pytest
 
 import mascot as mc
 from mascot import example
+from retelling import environment, retold
 
 DOCS = Path(__file__).parents[1] / "docs" / "cli.md"
 COMMAND = [sys.executable, "-m", "mascot.cli"]
@@ -32,17 +33,9 @@ def run(*words: str, given: str | bytes | None = None, folder: Path | None = Non
     """`mascot ...` in a process of its own, `given` on its standard input."""
     text = given.encode() if isinstance(given, str) else given
     done = subprocess.run(
-        [*COMMAND, *words], input=text or b"", capture_output=True, cwd=folder, timeout=60, env=_environment()
+        [*COMMAND, *words], input=text or b"", capture_output=True, cwd=folder, timeout=60, env=environment()
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-def _environment(**more: str) -> dict[str, str]:
-    """This process's, with a terminal's wishes for colour and width left out."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
-    # The tests may run in another folder than the checkout that a relative PYTHONPATH speaks of.
-    path = os.pathsep.join(str(Path(part).resolve()) for part in kept.get("PYTHONPATH", "").split(os.pathsep) if part)
-    return {**kept, **({"PYTHONPATH": path} if path else {}), **more}
 
 
 def good(*words: str, given: str | bytes | None = None, folder: Path | None = None) -> str:
@@ -203,8 +196,8 @@ def test_what_json_cannot_say_is_null_or_text(tmp_path: Path) -> None:
 
 def test_output_is_utf8_in_every_locale() -> None:
     given = json.dumps({"id": "São Paulo", "score": 1}, ensure_ascii=False)
-    environment = _environment(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
-    done = subprocess.run([*COMMAND, "rerank"], input=given.encode(), capture_output=True, env=environment, timeout=60)
+    env = environment(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    done = subprocess.run([*COMMAND, "rerank"], input=given.encode(), capture_output=True, env=env, timeout=60)
     assert json.loads(done.stdout.decode("utf-8"))["id"] == "São Paulo"
 
 
@@ -241,7 +234,7 @@ def test_a_typed_label_finds_the_number() -> None:
         (["--spread", "place:lat"], HITS, "'place:lat': write place[:LAT,LON]"),
         (["--strength", "7"], HITS, "Mascot.strength must be in 0..1, got 7.0"),
         (["--strength", "0.5", "--keep", "0.9"], HITS, "give keep or strength"),
-        (["--paper", "--protect", "3"], HITS, "--paper is the method as published"),
+        (["--paper", "--protect", "3"], HITS, "protect, keep and order are options of the guarded method"),
         (["-k", "0"], HITS, "k must be a whole number >= 1, got 0"),
         ([], HITS + "{oops}\n", "standard input line 61: not JSON"),
         ([], '{"score": 1}\n{"score": null}\n', "standard input line 2: score must be a finite number, got None"),
@@ -278,14 +271,14 @@ def test_a_bad_line_is_named_with_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("package", ["typer", "rich"])
 def test_a_missing_extra_names_the_cure(package: str) -> None:
     code = f"import sys; sys.modules[{package!r}] = None; from mascot.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=_environment(), timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), timeout=60)
     assert done.returncode == 2
     assert done.stderr == "mascot: the mascot command needs: pip install 'mascot[cli]'\n"
 
 
 def test_a_reader_that_leaves_is_no_error(hits: str) -> None:
     process = subprocess.Popen(
-        [*COMMAND, "rerank", hits, "-k", "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
+        [*COMMAND, "rerank", hits, "-k", "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
     )
     assert process.stdout is not None
     process.stdout.close()
@@ -325,7 +318,7 @@ def test_a_one_off_never_waits_for_the_compiler(words: list[str]) -> None:
         "try:\n    main()\nfinally:\n    assert 'numba' not in sys.modules"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], input=HITS, capture_output=True, text=True, env=_environment(), timeout=60
+        [sys.executable, "-c", code], input=HITS, capture_output=True, text=True, env=environment(), timeout=60
     )
     assert done.returncode == 0, done.stderr
 
@@ -376,10 +369,10 @@ def on_a_terminal(*words: str, given: str | None = None, columns: int = 100) -> 
     """What a terminal shows: standard output, error and, unless `given`, input are one."""
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
-    environment = _environment(TERM="xterm-256color", COLUMNS=str(columns))
+    env = environment(TERM="xterm-256color", COLUMNS=str(columns))
     process = subprocess.Popen(
         [*COMMAND, *words], stdin=theirs if given is None else subprocess.PIPE, stdout=theirs, stderr=theirs,
-        env=environment,
+        env=env,
     )  # fmt: skip
     os.close(theirs)
     if process.stdin is not None and given is not None:
@@ -452,26 +445,9 @@ def test_every_option_has_help() -> None:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the examples are shell lines, and there is no bash")
 def test_the_documentation_shows_what_the_program_prints(tmp_path: Path) -> None:
-    assert retold(tmp_path) == DOCS.read_text(encoding="utf-8")
-
-
-def retold(folder: Path) -> str:
-    """docs/cli.md with every example run again, in `folder`."""
-    mascot = f'mascot() {{ "{sys.executable}" -m mascot.cli "$@"; }}\n'
-
-    def ran(block: re.Match[str]) -> str:
-        told = []
-        for line in re.findall(r"^\$ .*$", block.group(1), re.M):
-            done = subprocess.run(
-                ["bash", "-c", mascot + line[2:]], cwd=folder, env=_environment(), timeout=60,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            )  # fmt: skip
-            told.append(line + "\n" + done.stdout.decode().strip("\n") + "\n" * bool(done.stdout.strip()))
-        return "```console\n" + "".join(told) + "```"
-
-    return re.sub(r"```console\n(.*?)```", ran, DOCS.read_text(encoding="utf-8"), flags=re.S)
+    assert retold(DOCS, tmp_path) == DOCS.read_text(encoding="utf-8")
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
-        DOCS.write_text(retold(Path(scratch)), encoding="utf-8")
+        DOCS.write_text(retold(DOCS, Path(scratch)), encoding="utf-8")

@@ -24,7 +24,9 @@ try:
     from rich.console import Console
     from rich.progress import track
 
-    from mascot import printing
+    from mascot import options, printing
+    from mascot.photos import commands as photos
+    from mascot.server import commands as server
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("typer", "rich"):
         raise
@@ -45,17 +47,6 @@ app = typer.Typer(
 )
 
 
-class Order(str, Enum):
-    relevance = "relevance"
-    selection = "selection"
-
-
-class Missing(str, Enum):
-    last = "last"
-    neutral = "neutral"
-    drop = "drop"
-
-
 class InputFormat(str, Enum):
     jsonl = "jsonl"
     csv = "csv"
@@ -72,31 +63,7 @@ _Path = Annotated[
     str | None,
     typer.Argument(metavar="FILE", help="JSON lines, CSV or Parquet; - or nothing reads standard input."),
 ]
-_Spread = Annotated[
-    list[str] | None,
-    typer.Option("--spread", metavar="WISH", help="Results from many of these: place, hour, camera, ... Repeatable."),
-]
-_Focus = Annotated[
-    list[str] | None,
-    typer.Option("--focus", metavar="WISH", help="Results from few of these, or near one: hour=18. Repeatable."),
-]
-_Strength = Annotated[
-    float | None, typer.Option(help="0 is relevance only, 1 is the wishes only; 0.5 unless given.", show_default=False)
-]
-_Protect = Annotated[
-    int | None,
-    typer.Option(help="The first so many by relevance are always kept; 3 unless given.", show_default=False),
-]
-_Keep = Annotated[
-    float | None,
-    typer.Option(help="Find the strength that keeps this share of the best possible relevance, such as 0.95."),
-]
-_Order = Annotated[
-    Order | None,
-    typer.Option(help="Show the chosen by relevance (unless given) or as selected.", show_default=False),
-]
 _Paper = Annotated[bool, typer.Option("--paper", help="Use the published method instead of the guarded one.")]
-_Missing = Annotated[Missing, typer.Option(help="A record without the value comes last, is neutral, or is dropped.")]
 _Score = Annotated[str, typer.Option(metavar="COLUMN", help="Column of scores, higher is better.")]
 _Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of ids; 'id' if there is one.")]
 _Query = Annotated[
@@ -129,14 +96,14 @@ def _mascot(
 def rerank(
     path: _Path = None,
     k: Annotated[int, typer.Option("-k", help="How many results a query.")] = 20,
-    spread: _Spread = None,
-    focus: _Focus = None,
-    strength: _Strength = None,
-    protect: _Protect = None,
-    keep: _Keep = None,
-    order: _Order = None,
+    spread: options.Spread = None,
+    focus: options.Focus = None,
+    strength: options.Strength = None,
+    protect: options.Protect = None,
+    keep: options.Keep = None,
+    order: options.Ordered = None,
     paper: _Paper = False,
-    missing: _Missing = Missing.last,
+    missing: options.MissingRule = options.Missing.last,
     score: _Score = "score",
     id: _Id = None,
     query: _Query = None,
@@ -169,7 +136,7 @@ def rerank(
     (the rank by relevance alone), relevance (0 to 1) and, with --explain, reason.
     """
     found, wishes = _read(path, input_format, spread, focus, missing, score, id, query, vector)
-    method = _method(strength, protect, keep, order, paper)
+    method = options.method(strength, protect, keep, order, _name(paper))
     rankings = list(_bar(_ranked(found, wishes, k, method), len(found)))
     results = list(zip(found, rankings, strict=True))
     shape = format or (OutputFormat.table if sys.stdout.isatty() else OutputFormat.jsonl)
@@ -188,14 +155,14 @@ def rerank(
 def probe(
     path: _Path = None,
     k: Annotated[int, typer.Option("-k", help="How many results to look at.")] = 10,
-    spread: _Spread = None,
-    focus: _Focus = None,
-    strength: _Strength = None,
-    protect: _Protect = None,
-    keep: _Keep = None,
-    order: _Order = None,
+    spread: options.Spread = None,
+    focus: options.Focus = None,
+    strength: options.Strength = None,
+    protect: options.Protect = None,
+    keep: options.Keep = None,
+    order: options.Ordered = None,
     paper: _Paper = False,
-    missing: _Missing = Missing.last,
+    missing: options.MissingRule = options.Missing.last,
     score: _Score = "score",
     id: _Id = None,
     query: _Query = None,
@@ -211,7 +178,7 @@ def probe(
     Wishes and options are those of rerank.
     """
     found, wishes = _read(path, input_format, spread, focus, missing, score, id, query, vector)
-    method = _method(strength, protect, keep, order, paper)
+    method = options.method(strength, protect, keep, order, _name(paper))
     probes = list(_bar((run_probe(q.candidates, wishes, method, k) for q in found), len(found)))
     if format is OutputFormat.table:
         grouped = len(found) > 1
@@ -273,7 +240,7 @@ def _read(
     input_format: InputFormat | None,
     spread: list[str] | None,
     focus: list[str] | None,
-    missing: Missing,
+    missing: options.Missing,
     score: str,
     id: str | None,
     query: str | None,
@@ -296,16 +263,8 @@ def _read(
     return found, anchored
 
 
-def _method(
-    strength: float | None, protect: int | None, keep: float | None, order: Order | None, paper: bool
-) -> mc.Mascot:
-    if paper:
-        if protect is not None or keep is not None or order is not None:
-            raise mc.OptionError("--paper is the method as published: --protect, --keep and --order do not apply")
-        return mc.Mascot.paper(0.5 if strength is None else strength)
-    given: dict[str, Any] = {"strength": strength, "protect": protect, "keep": keep}
-    given["order"] = order.value if order else None
-    return mc.Mascot(**{name: value for name, value in given.items() if value is not None})
+def _name(paper: bool) -> options.MethodName:
+    return options.MethodName.paper if paper else options.MethodName.mascot
 
 
 def _ranked(
@@ -324,6 +283,10 @@ def _bar(items: Iterator[Any], count: int) -> Iterable[Any]:
     if count < _BAR or not sys.stderr.isatty():
         return items
     return track(items, "queries", total=count, console=Console(stderr=True), transient=True)
+
+
+for _command in (photos.index, photos.search, photos.library, photos.sample, server.serve):
+    app.command()(_command)
 
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

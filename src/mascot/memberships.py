@@ -32,6 +32,7 @@ SPACING = 1.5  # self-scaling bins: distance between centres, in widths; bumps t
 MARGIN = 3  # bins beyond the outermost rows, so that every row keeps its whole bump
 EARTH_KM = 6371.0088
 SMALLEST_KM = 0.05  # consumer GPS cannot tell points that are closer
+_FAR = 2.0**60  # bins; a whole number can say no more
 
 
 class Membership(Protocol):
@@ -167,8 +168,8 @@ class Axis:
     def window(self, values: Floats) -> tuple[Ints, Ints]:
         """First bin (may be negative or beyond the last) and number of bins within reach of each value."""
         reach = REACH * self.sigma
-        first = np.ceil((values - reach - self.start) / self.step - 1e-9).astype(np.int64)
-        last = np.floor((values + reach - self.start) / self.step + 1e-9).astype(np.int64)
+        first = np.clip(np.ceil((values - reach - self.start) / self.step - 1e-9), -_FAR, _FAR).astype(np.int64)
+        last = np.clip(np.floor((values + reach - self.start) / self.step + 1e-9), -_FAR, _FAR).astype(np.int64)
         if self.period > 0:
             last = np.minimum(last, first + self.count - 1)
         else:

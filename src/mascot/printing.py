@@ -99,15 +99,16 @@ def ranking_table(query: Query, ranking: Ranking, explain: bool) -> Grid:
     told = ranking.explain()
     reasons = told.results + (told.left_out if explain else [])
     columns = list(dict.fromkeys(column for wish in ranking.wishes for column in columns_of(wish)))
-    grid = _grid(None if query.name is None else str(query.name))
-    _add(grid, ["rank", "was"], justify="right")
-    _add(grid, ["id"], overflow="fold", min_width=min(_ID, max((len(str(reason.id)) for reason in reasons), default=0)))
+    grid = new_grid(None if query.name is None else str(query.name))
+    add_columns(grid, ["rank", "was"], justify="right")
+    widest = max((len(str(reason.id)) for reason in reasons), default=0)
+    add_columns(grid, ["id"], overflow="fold", min_width=min(_ID, widest))
     if explain:
-        _add(grid, [f"+{name}" for name in ranking.gains], justify="right")
-        _add(grid, ["opened"], overflow="fold")
+        add_columns(grid, [f"+{name}" for name in ranking.gains], justify="right")
+        add_columns(grid, ["opened"], overflow="fold")
     else:
-        _add(grid, ["relevance"], justify="right")
-        _add(grid, columns, overflow="fold", style="cyan")
+        add_columns(grid, ["relevance"], justify="right")
+        add_columns(grid, columns, overflow="fold", style="cyan")
     for place, reason in enumerate(reasons, 1):
         if reason.step is None and place == len(told.results) + 1:
             grid.add_section()
@@ -126,12 +127,12 @@ def _opened(reason: Reason) -> str:
 
 def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
     """Probes of many queries, a line each: what the worst step left."""
-    grid = _grid()
-    _add(grid, ["query"], overflow="fold")
-    _add(grid, ["kept"], justify="right")
-    _add(grid, ["worst step"])
-    _add(grid, ["survives"], justify="right")
-    _add(grid, ["verdict"])
+    grid = new_grid()
+    add_columns(grid, ["query"], overflow="fold")
+    add_columns(grid, ["kept"], justify="right")
+    add_columns(grid, ["worst step"])
+    add_columns(grid, ["survives"], justify="right")
+    add_columns(grid, ["verdict"])
     for name, probe in zip(names, probes, strict=True):
         worst = probe.worst
         step = f"{worst.knob} {worst.value:.4g} to {worst.stepped:.4g}" if worst else ""
@@ -144,13 +145,13 @@ def side_by_side(plain_records: Sequence[Record], query: Query, ranking: Ranking
     """The demo's table: what relevance alone shows, and beside it what the wishes show and why."""
     told = ranking.explain()
     parts = list(ranking.gains)
-    grid = _grid()
-    _add(grid, ["#"], justify="right", style="dim")
-    _add(grid, ["before"], style="dim")
-    _add(grid, ["after"], style="cyan")
-    _add(grid, ["photo"])
-    _add(grid, ["was"], justify="right")
-    _add(grid, [f"+{name}" for name in parts], justify="right")
+    grid = new_grid()
+    add_columns(grid, ["#"], justify="right", style="dim")
+    add_columns(grid, ["before"], style="dim")
+    add_columns(grid, ["after"], style="cyan")
+    add_columns(grid, ["photo"])
+    add_columns(grid, ["was"], justify="right")
+    add_columns(grid, [f"+{name}" for name in parts], justify="right")
     for place, (before, reason) in enumerate(zip(plain_records, told.results, strict=True), 1):
         after = query.records[reason.position]
         moved = "" if reason.rank == place else "bold"
@@ -174,11 +175,13 @@ def _cell(value: Any) -> str:
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(plain(value))
 
 
-def _grid(title: str | None = None) -> Grid:
+def new_grid(title: str | None = None) -> Grid:
+    """A plain table with a line under its head."""
     look: dict[str, Any] = {"box": box.SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
     return Grid(title=title, title_justify="left", title_style="bold", **look)
 
 
-def _add(grid: Grid, names: Iterable[str], **how: Any) -> None:
+def add_columns(grid: Grid, names: Iterable[str], **how: Any) -> None:
+    """Add columns of one kind."""
     for name in names:
         grid.add_column(name, **how)

@@ -1,4 +1,4 @@
-"""Strings to wishes: what a person types becomes objects here.
+"""Strings to wishes and methods: what a person types becomes objects here.
 
 KIND[:COLUMNS][=NEAR][*WEIGHT]        place:lat,lon   hour=18:30   camera=X100*2
 """
@@ -26,8 +26,18 @@ from mascot.attributes import (
 from mascot.attributes.attribute import Missing
 from mascot.attributes.category import labels_of
 from mascot.errors import OptionError
+from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
 from mascot.wishes import Wish
 
+_METHODS: dict[str, Any] = {
+    "mascot": Mascot,
+    "mmr": Mmr,
+    "kdpp": KDpp,
+    "msdpp": MsDpp,
+    "clustering": Clustering,
+    "relevance": Relevance,
+}
+METHODS = (*_METHODS, "paper")
 _WEIGHT = re.compile(r"\*\s*(-?(?:\d+\.?\d*|\.\d+))$")
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTHS = (
@@ -70,10 +80,36 @@ def focus(text: str, missing: Missing = "last") -> Wish:
     return Wish(attribute, -1, weight, near)
 
 
+def method(
+    name: str = "mascot",
+    strength: float | None = None,
+    protect: int | None = None,
+    keep: float | None = None,
+    order: str | None = None,
+) -> Any:
+    """The method of that name with the options that are given; the others stay at its defaults.
+
+    >>> method("mascot", strength=0.7).strength
+    0.7
+    """
+    guarded = {"protect": protect, "keep": keep, "order": order}
+    given: dict[str, Any] = {option: value for option, value in guarded.items() if value is not None}
+    if given and name != "mascot":
+        raise OptionError(f"protect, keep and order are options of the guarded method, not of {name}")
+    if strength is not None and name != "relevance":
+        given["strength"] = strength
+    if name == "paper":
+        return Mascot.paper(**{"strength": 0.5, **given})
+    if name not in _METHODS:
+        raise OptionError(f"no method is called {name!r}; there are {', '.join(METHODS)}")
+    return _METHODS[name](**given)
+
+
 def columns_of(wish: Wish) -> list[str]:
     """The columns a typed wish reads."""
     attribute: Any = wish.attribute
-    return [getattr(attribute, f.name) for f in fields(attribute) if f.name in ("lat", "lon", "column")]
+    named = [getattr(attribute, f.name) for f in fields(attribute) if f.name in ("lat", "lon", "column")]
+    return [name for name in named if name is not None]
 
 
 def anchored(wish: Wish, labels: Iterable[Any]) -> Wish:
@@ -91,12 +127,22 @@ def anchored(wish: Wish, labels: Iterable[Any]) -> Wish:
     return replace(wish, near=known.get(wish.near, folded.get(wish.near.casefold())))
 
 
-def _parse(text: str, missing: Missing) -> tuple[Attribute, Any, float]:
+def split(text: str) -> tuple[str, str | None, float]:
+    """What a typed wish is about, the value it is near, and its weight.
+
+    >>> split("place=Lisbon*2")
+    ('place', 'Lisbon', 2.0)
+    """
     rest, weight = text.strip(), 1.0
     found = _WEIGHT.search(rest)
     if found:
         rest, weight = rest[: found.start()], float(found.group(1))
-    rest, equals, near = (part.strip() for part in rest.partition("="))
+    name, equals, near = (part.strip() for part in rest.partition("="))
+    return name, near if equals else None, weight
+
+
+def _parse(text: str, missing: Missing) -> tuple[Attribute, Any, float]:
+    rest, near, weight = split(text)
     name, colon, behind = (part.strip() for part in rest.partition(":"))
     if name not in _KINDS:
         if colon or not name:
@@ -107,10 +153,10 @@ def _parse(text: str, missing: Missing) -> tuple[Attribute, Any, float]:
     words = [word.strip() for word in behind.split(",")] if colon else list(kind.default)
     if len(words) != kind.count or not all(words):
         raise OptionError(f"{text!r}: write {kind.usage}")
-    if equals and (kind.near is None or not near):
+    if near is not None and (kind.near is None or not near):
         raise OptionError(f"{text!r}: {'nothing' if kind.near else f'{name} has no values'} to be near")
     try:
-        return kind.make(words, missing), kind.near(near) if equals and kind.near else None, weight
+        return kind.make(words, missing), None if near is None or kind.near is None else kind.near(near), weight
     except ValueError as error:
         raise OptionError(f"{text!r}: {error}") from None
 

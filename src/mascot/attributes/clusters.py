@@ -29,6 +29,7 @@ class Clusters(Value):
 
     def __post_init__(self) -> None:
         require(self.count >= 1, "Clusters.count", "must be >= 1", self.count)
+        require(self.seed >= 0, "Clusters.seed", "must be >= 0", self.seed)
         check_missing("Clusters", self.missing)
 
     @property

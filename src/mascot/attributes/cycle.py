@@ -12,7 +12,7 @@ import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
 from mascot.attributes.columns import hours, numbers, times
-from mascot.errors import require
+from mascot.errors import OptionError, require
 from mascot.memberships import Axis, Floats, Windows
 from mascot.values import Value
 
@@ -60,7 +60,10 @@ class HourOfDay(Value):
 
     def point(self, value: Any) -> dict[str, Any]:
         if isinstance(value, str) and ":" in value and len(value) <= 8:
-            value = time.fromisoformat(value.zfill(5))
+            try:
+                value = time.fromisoformat(value.zfill(5))
+            except ValueError:
+                raise OptionError(f"HourOfDay near must be an hour like 18 or 18:30, got {value!r}") from None
         return {self.column: value}
 
 

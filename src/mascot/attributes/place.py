@@ -15,6 +15,8 @@ from mascot.errors import InputError, require
 from mascot.memberships import Axis, Floats, Sphere, Windows, place_name
 from mascot.values import Value
 
+_NARROWEST_KM = 0.001
+
 
 @dataclass(frozen=True, slots=True)
 class Place(Value):
@@ -46,6 +48,8 @@ class Place(Value):
 
     def __post_init__(self) -> None:
         check_sigma("Place.sigma_km", self.sigma_km)
+        thin = self.sigma_km is not None and self.sigma_km < _NARROWEST_KM
+        require(not thin, "Place.sigma_km", f"must be >= {_NARROWEST_KM:g}, a metre", self.sigma_km)
         check_missing("Place", self.missing)
 
     @staticmethod

@@ -1,0 +1,125 @@
+"""How fast the page follows a slider, in a real browser: `python -m benchmarks.page [--library FOLDER]`.
+
+From the slider's input event to the grid, the map, the clock and the counts being updated, over the sample library
+(made and indexed first unless a folder is given, which takes a minute or two) at 200 candidates and 24 results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_QUERY = "sunset over water"
+_BAR_MS = 150
+_MASCOT = [sys.executable, "-m", "mascot.cli"]
+_ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+_MOVES = """async ({ name, moves }) => {
+  const slider = document.querySelector(`#lean-${name}`);
+  const times = [];
+  for (let i = 0; i < moves; i++) {
+    const value = 1 + (i * 7) % 10;
+    const shown = new Promise((done) => document.addEventListener("mascot:shown", done, { once: true }));
+    const started = performance.now();
+    slider.value = i % 2 ? value : -value;
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+    await shown;
+    times.push(performance.now() - started);
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  }
+  return times;
+}"""
+
+
+@contextmanager
+def sample(folder: Path | None = None) -> Iterator[Path]:
+    """An indexed library: the one given, or the sample, made for the purpose."""
+    if folder is not None:
+        yield folder
+        return
+    from mascot.photos.sample import write_sample
+
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch) / "sample"
+        write_sample(root)
+        subprocess.run([*_MASCOT, "index", str(root)], check=True)
+        yield root
+
+
+@contextmanager
+def serving(library: Path) -> Iterator[str]:
+    """`mascot serve` on a free port; gives its address."""
+    command = [*_MASCOT, "serve", "--library", str(library), "--port", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        said = ""
+        while (found := re.search(r"http://[^\s/]+", said)) is None:
+            line = process.stderr.readline()
+            if not line:
+                raise RuntimeError(f"mascot serve did not start: {said}")
+            said += line
+        yield found.group()
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """The browser, without a window."""
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        sys.exit("needs a Chromium on the PATH: apt install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def measured(page: Any, others: str, name: str, moves: int) -> np.ndarray:
+    """Milliseconds from each move of one slider to its results, with other wishes standing."""
+    page.goto(f"/?q={_QUERY}{others}")
+    page.wait_for_selector("#results[data-state=shown]")
+    page.evaluate(_MOVES, {"name": name, "moves": 5})
+    return np.array(page.evaluate(_MOVES, {"name": name, "moves": moves}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", type=Path, help="an indexed folder; the sample is made unless given")
+    parser.add_argument("--moves", type=int, default=60, help="of each slider")
+    asked = parser.parse_args()
+    with sample(asked.library) as library, serving(library) as address, chromium() as browser:
+        page = browser.new_page(base_url=address, viewport={"width": 1280, "height": 800})
+        print(f"{'moved':<8} {'beside':<28} {'median ms':>9} {'p95 ms':>7}   under {_BAR_MS} ms")
+        for name, others in (
+            ("place", ""),
+            ("hour", "&spread=place"),
+            ("look", "&spread=place&focus=hour=18:00"),
+            ("camera", "&spread=place&focus=hour=18:00&spread=look"),
+        ):
+            times = measured(page, others, name, asked.moves)
+            beside = ", ".join(re.findall(r"=([a-z]+)", others)) or "nothing"
+            median, late = np.percentile(times, [50, 95])
+            print(f"{name:<8} {beside:<28} {median:9.1f} {late:7.1f}   {np.mean(times < _BAR_MS):.0%}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""The pictures of the page in the documentation: `python -m docs.screenshots [--library FOLDER] [--into FOLDER]`.
+
+Writes page.png, page-dark.png, page-compare.png, page-photo.png and page-phone.png over the sample library, which is
+made and indexed first unless a folder is given. Needs Chromium and Playwright.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from benchmarks.page import chromium, sample, serving
+from PIL import Image
+
+_FIGURES = Path(__file__).parent / "figures"
+_QUERY = "/?q=boats+in+the+harbour"
+_STEERED = f"{_QUERY}&spread=place&focus=hour=18:00*0.5"
+
+
+@dataclass(frozen=True, slots=True)
+class _Shot:
+    """One picture: where it is, how large, and which photograph is opened (from 0)."""
+
+    name: str
+    address: str = _STEERED
+    width: int = 1280
+    height: int = 800
+    theme: str = "light"
+    dense: int = 1
+    opened: int | None = None
+    panel: bool = False
+
+
+_SHOTS = (
+    _Shot("page"),
+    _Shot("page-dark", theme="dark"),
+    _Shot("page-compare", f"{_QUERY}&spread=place&order=selection&compare=1"),
+    _Shot("page-photo", opened=10),
+    _Shot("page-phone", width=390, height=844, dense=2, panel=True),
+)
+
+
+def take(browser: Any, address: str, shot: _Shot) -> bytes:
+    """The page as it looks once everything has come to rest, as PNG."""
+    context = browser.new_context(
+        base_url=address,
+        viewport={"width": shot.width, "height": shot.height},
+        color_scheme=shot.theme,
+        device_scale_factor=shot.dense,
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    page.goto(shot.address)
+    page.wait_for_selector("#results[data-state=shown]")
+    if shot.opened is not None:
+        page.locator("#grid button.tile").nth(shot.opened).click()
+        page.locator(".stage img").evaluate("picture => picture.decode()")
+    if shot.panel:
+        page.click("#bar-steer")
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(600)  # the map waits a moment before it follows
+    picture: bytes = page.screenshot()
+    context.close()
+    return picture
+
+
+def save(picture: bytes, path: Path) -> None:
+    """Keep the middle tones in steps of four: half the size, and hardly to be told apart."""
+    image = Image.open(BytesIO(picture)).convert("RGB")
+    image.point(lambda value: value if value < 48 or value >= 240 else (value + 2) // 4 * 4).save(path, optimize=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", type=Path, help="an indexed folder; the sample is made unless given")
+    parser.add_argument("--into", type=Path, default=_FIGURES)
+    asked = parser.parse_args()
+    asked.into.mkdir(parents=True, exist_ok=True)
+    with sample(asked.library) as library, serving(library) as address, chromium() as browser:
+        for shot in _SHOTS:
+            path = asked.into / f"{shot.name}.png"
+            save(take(browser, address, shot), path)
+            print(f"{path} {path.stat().st_size // 1024} kB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,324 @@
+"""`mascot index`, `search`, `library` and `sample`: words in, tables and JSON out."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+import mascot as mc
+from mascot import options, printing
+
+if TYPE_CHECKING:
+    from mascot.photos.indexer import Report, Summary
+
+_SKIPPED_SHOWN = 10
+_CANDIDATES = 200
+
+
+class Format(str, Enum):
+    table = "table"
+    json = "json"
+    jsonl = "jsonl"
+    paths = "paths"
+
+
+_Library = Annotated[
+    Path | None,
+    typer.Option(
+        "--library", metavar="PATH", help="The folder that was indexed; else MASCOT_LIBRARY, else the one indexed last."
+    ),
+]
+_Encoder = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder", metavar="NAME", help="lite, clip[:MODEL] or blip2[:MODEL]; the library's own unless given."
+    ),
+]
+_Device = Annotated[
+    options.Device, typer.Option("--device", help="Where CLIP and BLIP-2 run; auto takes a GPU if there is one.")
+]
+
+
+def index(
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="FOLDER", help="Photographs; the library indexed last unless given.")
+    ] = None,
+    encoder: _Encoder = None,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove photographs whose files are gone.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Read and encode every photograph again.")] = False,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Also look into hidden files and folders.")] = False,
+    max_megapixels: Annotated[
+        float, typer.Option(help="Refuse larger images: a small file can hold one that fills the memory.")
+    ] = 150,
+    device: _Device = options.Device.auto,
+) -> None:
+    """Index a folder of photographs, or bring its index up to date.
+
+    \b
+    mascot index ~/Pictures
+    mascot index --prune
+
+    The index lies in FOLDER/.mascot. What is new or changed is read and encoded; what was moved or
+    renamed is recognised. It may be stopped at any moment: the next run goes on where this one was.
+    """
+    from mascot.photos.library import Library
+
+    with Library.open(folder, device.value) as library, _bar() as report:
+        with _stopping():
+            summary = library.index(
+                encoder, prune=prune, again=again, hidden=hidden, max_megapixels=max_megapixels, report=report
+            )
+        notice = library.notice
+    printing.show(*_told(summary))
+    if notice:
+        print(f"mascot: {notice}", file=sys.stderr)
+
+
+@contextmanager
+def _stopping() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise mc.MascotError("stopped; what was indexed so far is kept, and the next run goes on there") from None
+
+
+@contextmanager
+def _bar() -> Iterator[Report]:
+    """A progress bar on standard error where somebody sees it."""
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None, rate="")
+        begun = time.monotonic()
+
+        def report(what: str, done: int, total: int) -> None:
+            nonlocal begun
+            if progress.tasks[0].description != what:
+                progress.reset(task, description=what, total=total or None, rate="")
+                begun = time.monotonic()
+            passed = time.monotonic() - begun
+            rate = f"{done / passed:.3g}/s" if done and passed > 0 else ""
+            progress.update(task, completed=done, total=total or None, rate=rate)
+
+        yield report
+
+
+def _told(done: Summary) -> list[str]:
+    parts = [
+        f"{count} {word}"
+        for word, count in (
+            ("new", done.new),
+            ("changed", done.changed),
+            ("moved", done.moved),
+            ("copies", done.copied),
+            ("unchanged", done.unchanged),
+            ("removed", done.pruned),
+        )
+        if count
+    ]
+    read = done.new + done.changed
+    rate = f" ({read / done.seconds:.0f} a second)" if read and done.seconds > 0 else ""
+    lines = [f"{done.photos} photographs: {', '.join(parts) or 'none found'}, in {done.seconds:.1f} s{rate}"]
+    if done.gone:
+        lines.append(f"{done.gone} are no longer in the folder; `mascot index --prune` removes them")
+    if done.skipped:
+        lines.append(f"{len(done.skipped)} skipped:")
+        lines += [f"  {_one_line(str(item.path))}: {item.reason}" for item in done.skipped[:_SKIPPED_SHOWN]]
+        if len(done.skipped) > _SKIPPED_SHOWN:
+            lines.append(f"  and {len(done.skipped) - _SKIPPED_SHOWN} more: `mascot library --format json` lists all")
+    return lines
+
+
+def _one_line(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def search(
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="What to look for, in plain words.")] = None,
+    k: Annotated[int, typer.Option("-k", help="How many results.")] = 20,
+    spread: options.Spread = None,
+    focus: options.Focus = None,
+    strength: options.Strength = None,
+    protect: options.Protect = None,
+    keep: options.Keep = None,
+    order: options.Ordered = None,
+    method: Annotated[
+        options.MethodName, typer.Option(help="How to choose; mascot is the guarded method.")
+    ] = options.MethodName.mascot,
+    missing: options.MissingRule = options.Missing.last,
+    like: Annotated[
+        Path | None, typer.Option(metavar="PHOTO", help="Search for what looks like this photograph instead.")
+    ] = None,
+    candidates: Annotated[int, typer.Option(help="Best matches that are steered.")] = _CANDIDATES,
+    where: Annotated[
+        str | None, typer.Option(metavar="SQL", help="Only photographs for which this holds: \"country = 'PT'\".")
+    ] = None,
+    since: Annotated[str | None, typer.Option(metavar="DATE", help="Taken on this day or later.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="DATE", help="Taken on this day or earlier.")] = None,
+    folder: Annotated[str | None, typer.Option(metavar="FOLDER", help="Only in this folder of the library.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why each result is there.")] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Plain relevance beside the steered list.")] = False,
+    format: Annotated[Format | None, typer.Option(help="Table on a terminal, JSON lines in a pipe.")] = None,
+    pictures: Annotated[
+        bool | None, typer.Option("--pictures/--no-pictures", help="Small pictures in the table, where colours allow.")
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Show the results in the browser.")] = False,
+    library: _Library = None,
+    encoder: _Encoder = None,
+    device: _Device = options.Device.auto,
+) -> None:
+    """Search the photographs, and steer what the result is made of.
+
+    \b
+    mascot search "sunset over water" --spread place --focus hour
+    mascot search "old harbour" --focus place=Lisbon --spread moment
+    mascot search boats --where "country = 'PT' and taken >= '2019-01-01'" --format paths
+
+    \b
+    A WISH is NAME[=VALUE][*WEIGHT], VALUE for --focus only. Names:
+      place         place=Lisbon, place="Cambridge, US", place=38.7,-9.1
+      city country  country=Portugal
+      hour          hour=18, hour=18:30
+      date          date=2019-07, date=2019-07-14
+      season        season=summer, season=july
+      weekday       weekday=saturday
+      moment        one stretch of time and place: --spread moment avoids bursts
+      camera lens folder keywords rating part_of_day altitude
+      look          groups of similar pictures
+    """
+    from mascot.photos.library import Library
+
+    with Library.open(library, device.value) as found:
+        wishes = [found.spread(word, missing.value) for word in spread or []]
+        wishes += [found.focus(word, missing.value) for word in focus or []]
+        chosen = options.method(strength, protect, keep, order, method)
+        condition, values = _condition(where, since, until, folder)
+        results = found.search(
+            text, wishes, k, chosen,
+            like=like, candidates=candidates, where=condition, values=values, encoder=encoder,
+        )  # fmt: skip
+        if not len(results):
+            print("mascot: no photograph matches these conditions", file=sys.stderr)
+        shape = format or (Format.table if sys.stdout.isatty() or compare or explain else Format.jsonl)
+        _print(found, results, shape, explain, compare, pictures)
+        if open_:
+            _open(found, results)
+
+
+def _condition(
+    where: str | None, since: str | None, until: str | None, folder: str | None
+) -> tuple[str | None, list[Any]]:
+    """The conditions as one SQL expression; what the flags say goes in as values, never as SQL."""
+    parts: list[str] = [] if where is None else [f"({where}\n)"]
+    values: list[Any] = []
+    for flag, operator, value in (("since", ">=", since), ("until", "<=", until)):
+        if value is not None:
+            # The last moment of a day or month: any later text of that prefix compares below it.
+            parts.append(f"taken {operator} ?")
+            values.append(_day(flag, value) + ("\uffff" if flag == "until" else ""))
+    if folder is not None:
+        parts.append("(folder = ? OR substr(folder, 1, ?) = ?)")
+        under = folder.strip("/")
+        values += [under, len(under) + 1, under + "/"]
+    return " AND ".join(parts) or None, values
+
+
+def _day(flag: str, value: str) -> str:
+    for shape in ("%Y-%m-%d", "%Y-%m", "%Y"):
+        try:
+            return datetime.strptime(value, shape).strftime(shape)
+        except ValueError:
+            continue
+    raise mc.OptionError(f"--{flag} must be a date like 2019-07-14, 2019-07 or 2019, got {value!r}")
+
+
+def _print(library: Any, results: Any, shape: Format, explain: bool, compare: bool, pictures: bool | None) -> None:
+    if shape is Format.table:
+        from mascot.photos import shown
+
+        if compare:
+            printing.show(shown.comparison_table(results))
+            return
+        with_pictures = shown.can_show_pictures() if pictures is None else pictures
+        printing.show(shown.results_table(library, results, explain, with_pictures))
+    elif shape is Format.paths:
+        for path in results.paths:
+            sys.stdout.write(f"{path}\n")
+    else:
+        records = results.records(explain)
+        if compare:
+            before, after = {photo.id for photo in results.plain}, {photo.id for photo in results.photos}
+            gone = [photo.to_dict() for photo in results.plain if photo.id not in after]
+            records = [record | {"came": record["id"] not in before} for record in records]
+            records += [record | {"went": True} for record in gone]
+        for part in [records] if shape is Format.json else records:
+            printing.show_json(part)
+
+
+def _open(library: Any, results: Any) -> None:
+    from mascot.photos.shown import contact_sheet
+
+    with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="mascot-", delete=False, encoding="utf-8") as file:
+        file.write(contact_sheet(library, results))
+    if not webbrowser.open(Path(file.name).as_uri()):
+        print(f"mascot: no browser could be started; the page is {file.name}", file=sys.stderr)
+
+
+def library(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="FOLDER", help="The library indexed last unless given.")
+    ] = None,
+    library: _Library = None,
+    format: Annotated[
+        options.OverviewFormat, typer.Option(help="Text for people, or everything as JSON.")
+    ] = options.OverviewFormat.text,
+) -> None:
+    """Say what is in a library: counts, what is missing, a map and a clock."""
+    from mascot.photos.library import Library
+    from mascot.photos.overview import overview, points
+
+    with Library.open(path or library) as found:
+        told = overview(found.root, found.folder, found.store)
+        if format is options.OverviewFormat.json:
+            printing.show_json(told.to_dict())
+            return
+        from mascot.photos.shown import overview_text
+
+        printing.show(overview_text(told, points(found.store)))
+
+
+def sample(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder, or part of the same sample.")],
+    count: Annotated[int, typer.Option(help="How many postcards.")] = 600,
+    seed: Annotated[int, typer.Option(help="Another number gives another library.")] = 0,
+) -> None:
+    """Write a sample library of rendered postcards, to try everything without a network."""
+    from mascot.photos.sample import write_sample
+
+    with _bar() as report:
+        written = write_sample(folder, count, seed, lambda done, total: report("painting", done, total))
+    countries = {card.country for card in written if card.country}
+    printing.show(
+        f"{len(written)} postcards from {len(countries)} countries in {folder}",
+        f"Next: mascot index {folder}",
+        '      mascot search "sunset over water" --spread place',
+    )

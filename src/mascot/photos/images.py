@@ -1,0 +1,211 @@
+"""Opening, decoding and shrinking picture files, whatever is wrong with them."""
+
+from __future__ import annotations
+
+import io
+import logging
+import math
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from mascot.errors import InputError, MissingExtra, require
+
+try:
+    import pillow_heif
+    from PIL import Image, UnidentifiedImageError
+except ModuleNotFoundError:
+    raise MissingExtra("reading photographs needs: pip install 'mascot[photos]'") from None
+
+from mascot.photos.png import take_late_blocks
+
+SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".png", ".webp", ".heic", ".heif", ".tif", ".tiff"})
+
+_FORMATS = ("JPEG", "PNG", "WEBP", "HEIF", "TIFF")
+_TURNED_ON_LOADING = ("TIFF", "HEIF")
+_TURN = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_LOCK = threading.RLock()
+
+pillow_heif.register_heif_opener()
+# Pillow also logs what is wrong with a file; unheard, it would go to standard error.
+logging.getLogger("PIL").addHandler(logging.NullHandler())
+
+
+class Unreadable(InputError):
+    """A file that gives no picture; the message says what is wrong with it."""
+
+
+@contextmanager
+def quietly() -> Iterator[list[warnings.WarningMessage]]:
+    """Catch what Pillow warns of in damaged files. One thread at a time: warning filters belong to the process."""
+    with _LOCK, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
+
+
+def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> Image.Image:
+    """Open a picture and read its header; nothing is decoded yet. Close it, or use it in a `with`.
+
+    Raises `Unreadable` for what is no JPEG, PNG, WebP, HEIC or TIFF, and for a picture of more than
+    `max_megapixels`. Of several frames the first (in HEIC the primary one) is the picture.
+    """
+    require(max_megapixels > 0, "open_image.max_megapixels", "must be > 0", max_megapixels)
+    try:
+        with quietly():
+            image = _open(io.BytesIO(source) if isinstance(source, bytes) else source)
+            if image.format == "PNG":
+                take_late_blocks(image)
+    except UnidentifiedImageError:
+        raise Unreadable(
+            "empty file" if _is_empty(source) else "not an image (JPEG, PNG, WebP, HEIC or TIFF)"
+        ) from None
+    except MemoryError:
+        raise
+    except Exception as error:  # decoders raise whatever they like on damaged headers
+        raise Unreadable(_reason(error)) from error
+    width, height = image.size
+    if width < 1 or height < 1:
+        _let_go(image)
+        raise Unreadable(f"no pixels ({width} x {height})")
+    megapixels = width * height / 1e6
+    if megapixels > max_megapixels:
+        _let_go(image)
+        raise Unreadable(
+            f"{math.ceil(megapixels)} megapixels, more than the {max_megapixels:g} allowed (max_megapixels)"
+        )
+    return image
+
+
+def orientation(image: Image.Image) -> int:
+    """How the stored pixels must still be turned: the EXIF code 1..8, where 1 is upright."""
+    if image.format in _TURNED_ON_LOADING:
+        return 1
+    try:
+        with quietly():
+            # Not the method of PNG, which decodes the picture first.
+            code = Image.Image.getexif(image).get(0x0112, 1)
+    except Exception:  # a damaged block says nothing about turning
+        return 1
+    return code if isinstance(code, int) and code in _TURN else 1
+
+
+def shown_size(image: Image.Image) -> tuple[int, int]:
+    """Width and height as people see the picture, before `upright` has decoded it."""
+    width, height = image.size
+    return (height, width) if orientation(image) >= 5 else (width, height)
+
+
+def upright(image: Image.Image, side: int) -> Image.Image:
+    """Decode to RGB, turned as it was held, the longest side at most `side` pixels; never enlarged.
+
+    Transparent parts become white. Read the metadata first: a JPEG decoded at a smaller scale keeps that
+    smaller size. Raises `Unreadable` where the data end too early or are damaged.
+    """
+    require(side >= 1, "upright.side", "must be >= 1", side)
+    turn = _TURN.get(orientation(image))
+    shrink = min(1.0, side / max(image.size))
+    size = (max(1, round(image.width * shrink)), max(1, round(image.height * shrink)))
+    try:
+        if shrink < 1:
+            # The decoder itself halves, quarters or eighths a JPEG; half as much again is left for a good filter.
+            image.draft(None, (size[0] * 3 // 2, size[1] * 3 // 2))
+        if image.format == "TIFF":
+            with quietly():
+                image.load()
+        else:
+            image.load()
+        plain = _resizable(image)
+        if plain.size != size:
+            plain = plain.resize(size, Image.Resampling.BICUBIC, reducing_gap=3.0)
+        plain = _on_white(plain)
+    except MemoryError:
+        raise
+    except Exception as error:  # decoders raise whatever they like on damaged data
+        raise Unreadable(_reason(error)) from error
+    return plain.transpose(turn) if turn is not None else plain
+
+
+def thumbnail(image: Image.Image, side: int = 256) -> bytes:
+    """A small JPEG of an upright RGB image, with none of the original's metadata in it."""
+    require(side >= 1, "thumbnail.side", "must be >= 1", side)
+    small = image.copy()
+    small.thumbnail((side, side), Image.Resampling.BICUBIC, reducing_gap=3.0)
+    small.info = {}  # or the encoder would carry comments and XMP over
+    out = io.BytesIO()
+    small.save(out, "JPEG", quality=80)
+    return out.getvalue()
+
+
+def _open(source: Path | BinaryIO) -> Image.Image:
+    # Pillow's own limit is one for the process and knows no way round it; ours is checked from the same header.
+    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    try:
+        return Image.open(source, formats=_FORMATS)
+    finally:
+        Image.MAX_IMAGE_PIXELS = limit
+
+
+def _let_go(image: Image.Image) -> None:
+    """Close the file, but not a stream that the caller opened."""
+    with image:
+        pass
+
+
+def _is_empty(source: Path | bytes | BinaryIO) -> bool:
+    if isinstance(source, bytes):
+        return not source
+    try:
+        return (source.stat().st_size if isinstance(source, Path) else source.seek(0, io.SEEK_END)) == 0
+    except OSError:
+        return False
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be read: {error.strerror}"
+    words = str(error).strip() or type(error).__name__
+    return "truncated" if isinstance(error, EOFError) or "truncated" in words.lower() else f"damaged: {words}"
+
+
+def _resizable(image: Image.Image) -> Image.Image:
+    """The same picture in a mode whose neighbouring pixels can be averaged."""
+    if image.mode.startswith(("I", "F")):
+        return _eight_bits(image)
+    if image.has_transparency_data:
+        straight = image.convert("LA") if image.mode == "La" else image
+        return straight.convert("RGBA")
+    if image.mode in ("1", "L"):
+        return image.convert("L")
+    return image if image.mode in ("RGB", "CMYK") else image.convert("RGB")
+
+
+def _eight_bits(image: Image.Image) -> Image.Image:
+    """Deeper greys brought to 0..255, from the smallest usual white that holds them."""
+    grey = np.nan_to_num(np.asarray(image, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
+    top = float(grey.max(initial=0))
+    whites = {"F": (1, 255, 65535), "I": (255, 65535)}.get(image.mode, (65535,))
+    white = next((value for value in whites if top <= value), top)
+    return Image.fromarray(np.clip(grey * (255 / white), 0, 255).round().astype(np.uint8))
+
+
+def _on_white(image: Image.Image) -> Image.Image:
+    if image.mode == "RGBA":
+        page = Image.new("RGB", image.size, "white")
+        page.paste(image, mask=image.getchannel("A"))
+        return page
+    flat = image.convert("RGB") if image.mode != "RGB" else image.copy()
+    flat.info = {}
+    return flat

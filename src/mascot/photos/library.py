@@ -1,0 +1,329 @@
+"""A library: a folder of photographs with an index in `.mascot` inside it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mascot as mc
+from mascot.errors import InputError, OptionError, require
+from mascot.photos import steering
+from mascot.photos.filters import matching
+from mascot.photos.nearest import EXACT, Nearest, Space, open_nearest
+from mascot.photos.results import Hits, Results
+from mascot.photos.store import Store
+
+if TYPE_CHECKING:
+    from mascot.photos.encoders.encoder import Encoder
+    from mascot.photos.indexer import Report, Summary
+    from mascot.problem import Method
+
+FOLDER = ".mascot"
+_DATABASE, _LOCK = "library.sqlite", "indexing.lock"
+_VARIABLE = "MASCOT_LIBRARY"
+
+
+class Library:
+    """Photographs of one folder, ready to be searched.
+
+    >>> with Library.open("Pictures") as library:  # doctest: +SKIP
+    ...     library.index()
+    ...     found = library.search("sunset over water", [library.spread("place"), library.focus("hour=18")])
+    ...     print(found.paths)
+    """
+
+    def __init__(self, root: Path, device: str = "auto", exact: int = EXACT) -> None:
+        if not root.is_dir():
+            raise InputError(f"a library is a folder of photographs, and there is no folder {root}")
+        self.root = root.resolve()
+        self.folder = self.root / FOLDER
+        self._device = device  # where encoders run
+        self._exact = exact  # photographs up to which every vector is compared
+        self._nearest: tuple[int, Nearest] | None = None
+        self._encoders: dict[str, Encoder] = {}
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str] | None = None, device: str = "auto") -> Library:
+        """The library of a folder; without one that of `MASCOT_LIBRARY`, else the one indexed last.
+
+        Encoders run on `device`: `auto`, `cpu` or `cuda`.
+        """
+        if folder is None:
+            folder = os.environ.get(_VARIABLE) or _remembered()
+        if folder is None:
+            raise InputError(
+                f"no library: name one with --library, set {_VARIABLE}, or make one with `mascot index FOLDER`"
+            )
+        return cls(Path(folder), device)
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if "store" in self.__dict__:
+            self.store.close()
+            del self.__dict__["store"]
+        self._nearest = None
+
+    @cached_property
+    def store(self) -> Store:
+        """The rows. There are some once the folder has been indexed."""
+        return Store(self.folder / _DATABASE)
+
+    # Indexing
+
+    def index(
+        self,
+        encoder: str | Encoder | None = None,
+        *,
+        prune: bool = False,
+        again: bool = False,
+        hidden: bool = False,
+        max_megapixels: float = 150,
+        report: Report | None = None,
+    ) -> Summary:
+        """Bring the library up to date with its folder.
+
+        Parameters
+        ----------
+        encoder
+            How to encode; the library's own unless given, `lite` for a new one. Another than the library's
+            own is refused without `again`.
+        prune
+            Remove photographs whose files are gone.
+        again
+            Read and encode everything again.
+        hidden
+            Also look into hidden files and folders.
+        max_megapixels
+            Larger images are refused: a small file can hold one that fills the memory.
+        report
+            Called with what is being done, how much of it is done, and how much there is (0: not known).
+        """
+        from mascot.photos.indexer import Indexer
+
+        require(max_megapixels > 0, "max_megapixels", "must be > 0", max_megapixels)
+        self._make_folder()
+        with self._indexing(report):
+            if "store" not in self.__dict__:
+                self.__dict__["store"] = Store(self.folder / _DATABASE, create=True)
+            chosen = self._encoder_for_index(encoder, again)
+            options: dict[str, Any] = {"prune": prune, "hidden": hidden, "max_megapixels": max_megapixels}
+            summary = Indexer(self.root, self.store, chosen, self._space.stamp, report=report, **options).run()
+            self._open_nearest(report)
+        _remember(self.root)
+        return summary
+
+    def _make_folder(self) -> None:
+        try:
+            self.folder.mkdir(exist_ok=True)
+            # Backups and version control need not keep what can be made again.
+            (self.folder / ".gitignore").write_text("*\n", "utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write the index to {self.folder}: {error.strerror}") from None
+
+    @contextmanager
+    def _indexing(self, report: Report | None) -> Iterator[None]:
+        """One process at a time; the next waits. SQLite's lock is gone with its process, however that ended."""
+        connection = sqlite3.connect(self.folder / _LOCK, timeout=0.5, isolation_level=None)
+        try:
+            while True:
+                try:
+                    connection.execute("BEGIN EXCLUSIVE")
+                    break
+                except sqlite3.OperationalError as error:
+                    if "locked" not in str(error):
+                        raise InputError(f"cannot write the index to {self.folder}: {error}") from None
+                    if report is not None:
+                        report("waiting for another process to finish indexing", 0, 0)
+            yield
+        finally:
+            connection.close()
+
+    def _encoder_for_index(self, wanted: str | Encoder | None, again: bool) -> Encoder:
+        own = self.store.fact("encoder")
+        encoder = self._opened(wanted if wanted is not None else own or "lite")
+        known = self.store.fact("fingerprint")
+        if known is not None and known != encoder.fingerprint and not again:
+            raise OptionError(
+                f"this library was encoded with {own}, and {encoder.name} is not the same: "
+                f"keep that one with --encoder {own}, or encode everything anew with --encoder {encoder.name} --again"
+            )
+        if known is None or again:
+            epoch = int(self.store.fact("epoch") or 0) + 1
+            facts = {"encoder": encoder.name, "fingerprint": encoder.fingerprint, "epoch": str(epoch)}
+            self.store.set_facts(facts | {"dim": str(encoder.dim), "tokens": str(encoder.tokens)})
+        return encoder
+
+    # Searching
+
+    @property
+    def encoder(self) -> str:
+        """The encoder this library was made with."""
+        return self.store.fact("encoder") or "lite"
+
+    @property
+    def notice(self) -> str | None:
+        """What a user of this library's encoder should know."""
+        return self._opened(self.encoder).notice
+
+    def _opened(self, encoder: str | Encoder) -> Encoder:
+        if not isinstance(encoder, str):
+            self._encoders[encoder.name] = encoder  # one of the user's own: it cannot be opened by its name
+            return encoder
+        if encoder not in self._encoders:
+            from mascot.photos.encoders import open_encoder
+
+            self._encoders[encoder] = open_encoder(encoder, device=self._device)
+        return self._encoders[encoder]
+
+    @property
+    def _space(self) -> Space:
+        fact = self.store.fact
+        stamp = f"{fact('fingerprint')}-{fact('epoch')}"
+        return Space(stamp, int(fact("dim") or 1), int(fact("tokens") or 1))
+
+    def _open_nearest(self, report: Report | None = None) -> Nearest:
+        changes = self.store.changes
+        if self._nearest is None or self._nearest[0] != changes:
+            progress: Callable[[int, int], None] | None = None
+            if report is not None:
+                progress = lambda done, total: report("arranging vectors", done, total)  # noqa: E731
+            self._nearest = (changes, open_nearest(self.folder, self.store, self._space, self._exact, progress))
+        return self._nearest[1]
+
+    def vector_of(
+        self,
+        text: str | None = None,
+        like: str | os.PathLike[str] | None = None,
+        encoder: str | Encoder | None = None,
+    ) -> NDArray[np.float32]:
+        """The vector a search compares with: of a text, or of a photograph."""
+        if (text is None) == (like is None):
+            raise OptionError("a search needs a text or a photograph to be like, and not both")
+        if text is not None and not text.strip():
+            raise OptionError(f"the text to search for must not be empty, got {text!r}")
+        own = self._id_of(like)
+        if own is not None:
+            return self._open_nearest().vectors(np.array([own]))[0]
+        chosen = self._opened(encoder if encoder is not None else self.encoder)
+        known = self.store.fact("fingerprint")
+        if chosen.fingerprint != known:
+            raise OptionError(
+                f"this library was encoded with {self.encoder} (fingerprint {known}), and {chosen.name} has "
+                f"{chosen.fingerprint}: search with --encoder {self.encoder}, or encode the library anew with "
+                f"`mascot index --encoder {chosen.name} --again`"
+            )
+        if text is not None:
+            return chosen.texts([text])[0]
+        from mascot.photos.reading import picture_of_file
+
+        vectors = chosen.pictures([picture_of_file(Path(like or ""))])[0]
+        mean = vectors.mean(axis=0)
+        return mean / max(float(np.linalg.norm(mean)), 1e-12)
+
+    def hits(
+        self,
+        text: str | None = None,
+        *,
+        like: str | os.PathLike[str] | None = None,
+        vector: NDArray[np.float32] | None = None,
+        candidates: int = 200,
+        where: str | None = None,
+        values: Sequence[Any] = (),
+        encoder: str | Encoder | None = None,
+    ) -> Hits:
+        """The best matches of a text, a photograph or a vector of the library's space, by relevance alone.
+
+        `where` is an SQL expression over the columns of the library, `values` stand for its question marks.
+        """
+        require(candidates >= 1, "candidates", "must be >= 1", candidates)
+        nearest = self._open_nearest()
+        if not len(nearest):
+            raise InputError(f"the library {self.root} holds no photographs: add some and run `mascot index` again")
+        among = None if where is None else matching(self.store.path, where, values)
+        own = self._id_of(like)
+        query = self.vector_of(text, like, encoder) if vector is None else vector
+        ids, scores = nearest.search(query, candidates + (own is not None), among)
+        photos = self.store.photos_there_are(ids.tolist())
+        # Nobody looks for the photograph in hand; and another process may have removed one just now.
+        stay = np.array([i != own and i in photos for i in ids.tolist()], bool)
+        ids, scores = ids[stay][:candidates], scores[stay][:candidates]
+        asked = text if text is not None else "" if like is None else f"like {like}"
+        if not len(ids):
+            empty = np.zeros((0, 1), np.float32)
+            return Hits(self.root, asked, [], scores, empty, empty)
+        listed = ids.tolist()
+        found = [photos[i] for i in listed]
+        return Hits(self.root, asked, found, scores, nearest.vectors(ids), self.store.looks(listed))
+
+    def _id_of(self, like: str | os.PathLike[str] | None) -> int | None:
+        if like is None:
+            return None
+        path = Path(like).resolve()
+        if not path.is_relative_to(self.root):
+            return None
+        query = "SELECT id FROM photos WHERE path = ?"
+        row = self.store.connection.execute(query, (path.relative_to(self.root).as_posix(),)).fetchone()
+        return None if row is None else int(row[0])
+
+    def search(
+        self,
+        text: str | None = None,
+        wishes: mc.Wish | Sequence[mc.Wish] = (),
+        k: int = 20,
+        method: Method | None = None,
+        *,
+        like: str | os.PathLike[str] | None = None,
+        candidates: int = 200,
+        where: str | None = None,
+        values: Sequence[Any] = (),
+        encoder: str | Encoder | None = None,
+    ) -> Results:
+        """Search and steer at once: the `hits`, then `rerank` of them."""
+        listed = [wishes] if isinstance(wishes, mc.Wish) else list(wishes)
+        hits = self.hits(text, like=like, candidates=candidates, where=where, values=values, encoder=encoder)
+        return hits.rerank(listed, k, method)
+
+    def spread(self, text: str, missing: str = "last") -> mc.Wish:
+        """A wish for more of an attribute, in plain words: `place`, `hour`, `camera*2`."""
+        return steering.wish(text, 1, self.store, missing)
+
+    def focus(self, text: str, missing: str = "last") -> mc.Wish:
+        """A wish for less of it, or for what is near a value: `moment`, `hour=18`, `place=Lisbon`."""
+        return steering.wish(text, -1, self.store, missing)
+
+
+def _memory() -> Path:
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "mascot" / "library"
+
+
+def _remember(root: Path) -> None:
+    """Keep the library indexed last in mind; a home that cannot be written to is no reason to fail."""
+    try:
+        _memory().parent.mkdir(parents=True, exist_ok=True)
+        _memory().write_text(str(root), "utf-8")
+    except OSError:
+        return
+
+
+def _remembered() -> str | None:
+    try:
+        return _memory().read_text("utf-8") or None
+    except OSError:
+        return None

@@ -1,0 +1,157 @@
+"""What a photograph's file says about it: where, when, with what, and in whose words.
+
+Three blocks may say the same thing. The camera is trusted for what it measured, programs for what people typed:
+
+=================  ==========================================================================================
+place, altitude    EXIF, then XMP
+taken              EXIF DateTimeOriginal, then DateTimeDigitized; XMP exif:DateTimeOriginal,
+                   photoshop:DateCreated, xmp:CreateDate; IPTC date and time created
+offset             from where `taken` is
+camera, lens       EXIF, then XMP
+title              XMP, IPTC, EXIF XPTitle
+caption            XMP, IPTC, EXIF ImageDescription, XPComment, UserComment
+keywords           all of XMP, IPTC and XPKeywords
+rating             XMP, then EXIF
+=================  ==========================================================================================
+
+A wrong value is passed over for the next in line. If nothing is left, the field is missing and `problems`
+says why. A time in Greenwich (GPS, or marked Z) and a date without a time of day never become `taken`: neither
+says what the clock on the spot showed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+from PIL import Image
+
+from mascot.photos import exif, iptc, plausible, xmp
+from mascot.photos.images import open_image, shown_size
+from mascot.photos.plausible import Wrong
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What a file says about its photograph; None, or (), where it says nothing that can be meant."""
+
+    width: int  # pixels as shown, after orientation
+    height: int
+    lat: float | None  # degrees; both or neither
+    lon: float | None
+    altitude: float | None  # metres above the sea
+    taken: datetime | None  # the clock on the spot, without a time zone
+    offset: int | None  # minutes east of Greenwich, where the file says
+    camera: str | None
+    lens: str | None
+    title: str | None
+    caption: str | None
+    keywords: tuple[str, ...]
+    rating: int | None  # 0..5
+    problems: tuple[str, ...]  # why something is missing
+
+
+def read_metadata(source: Path | BinaryIO) -> Metadata:
+    """The metadata of a picture file. Raises `Unreadable` if it is none; wrong values never raise."""
+    with open_image(source) as image:
+        return metadata_of(image)
+
+
+def metadata_of(image: Image.Image) -> Metadata:
+    """The same of an image opened by `open_image` and not yet decoded by `upright`."""
+    width, height = shown_size(image)
+    reading = _Reading()
+    camera_says = exif.read(image)
+    programs_say = reading.of("xmp", lambda: xmp.parse(image.info.get("xmp"))) or {}
+    agencies_say = iptc.read(image)
+
+    place = reading.of("place", lambda: exif.place(camera_says), lambda: xmp.place(programs_say))
+    altitude = reading.of("altitude", lambda: exif.altitude(camera_says), lambda: xmp.altitude(programs_say))
+    moment = reading.of(
+        "taken",
+        lambda: exif.original(camera_says),
+        lambda: exif.digitized(camera_says),
+        lambda: xmp.moment(programs_say, "exif:DateTimeOriginal"),
+        lambda: xmp.moment(programs_say, "photoshop:DateCreated"),
+        lambda: xmp.moment(programs_say, "xmp:CreateDate"),
+        lambda: iptc.moment(agencies_say),
+    )
+    offset = reading.of("offset", lambda: plausible.minutes_east(moment.offset if moment else None))
+    maker = reading.of("camera", lambda: exif.maker(camera_says), lambda: xmp.text(programs_say, "tiff:Make"))
+    model = reading.of("camera", lambda: exif.model(camera_says), lambda: xmp.text(programs_say, "tiff:Model"))
+    lens = reading.of(
+        "lens",
+        lambda: exif.lens(camera_says),
+        lambda: exif.lens_name(xmp.text(programs_say, "exifEX:LensModel")),
+        lambda: exif.lens_name(xmp.text(programs_say, "aux:Lens")),
+    )
+    title = reading.of(
+        "title",
+        lambda: plausible.told(xmp.text(programs_say, "dc:title"), maker, model),
+        lambda: plausible.told(iptc.title(agencies_say), maker, model),
+        lambda: plausible.told(exif.title(camera_says), maker, model),
+    )
+    caption = reading.of(
+        "caption",
+        lambda: plausible.told(xmp.text(programs_say, "dc:description"), maker, model),
+        lambda: plausible.told(iptc.caption(agencies_say), maker, model),
+        lambda: plausible.told(exif.description(camera_says), maker, model),
+        lambda: plausible.told(exif.comment(camera_says), maker, model),
+        lambda: plausible.told(exif.user_comment(camera_says), maker, model),
+    )
+    rating = reading.of("rating", lambda: xmp.rating(programs_say), lambda: exif.rating(camera_says))
+    words = [
+        *programs_say.get("dc:subject", ()),
+        *iptc.keywords(agencies_say),
+        *(reading.of("keywords", lambda: exif.keywords(camera_says)) or ()),
+    ]
+    keywords = [reading.of("keywords", partial(_keyword, word)) for word in words]
+    if camera_says.damage and (place is None or moment is None):
+        reading.problems.append(f"exif: damaged: {camera_says.damage}")
+    lat, lon = place or (None, None)
+    return Metadata(
+        width=width,
+        height=height,
+        lat=lat,
+        lon=lon,
+        altitude=altitude,
+        taken=moment.clock if moment else None,
+        offset=offset,
+        camera=plausible.line(exif.camera_name(maker, model)),
+        lens=lens,
+        title=plausible.line(title),
+        caption=caption,
+        keywords=tuple(dict.fromkeys(word for word in keywords if word)),
+        rating=rating,
+        problems=tuple(dict.fromkeys(reading.problems)),
+    )
+
+
+class _Reading:
+    """Takes the first value that means something, and notes why there is none."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def of(self, name: str, *sources: Callable[[], T | None]) -> T | None:
+        wrong: list[str] = []
+        for source in sources:
+            try:
+                value = source()
+            except Wrong as reason:
+                wrong.append(f"{name}: {reason}")
+                continue
+            if value is not None:
+                return value
+        self.problems += wrong
+        return None
+
+
+def _keyword(word: str | bytes) -> str | None:
+    return plausible.line(plausible.clean(word) if isinstance(word, str) else plausible.decoded(word))

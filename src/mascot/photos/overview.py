@@ -1,0 +1,92 @@
+"""What is in a library, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mascot.photos.store import Store
+
+_COUNTED = ("country", "city", "camera", "season", "part_of_day", "folder")
+_MOST = 12  # labels of each column that are told
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Counts of one library."""
+
+    root: str
+    photos: int
+    encoder: str
+    fingerprint: str
+    bytes: int  # of the index on disk
+    without_place: int
+    without_time: int
+    without_words: int  # no title, caption or keyword
+    first: str | None  # when the earliest was taken
+    last: str | None
+    moments: int
+    hours: tuple[int, ...]  # photographs in each of the 24
+    years: dict[str, int]
+    labels: dict[str, dict[str, int]]  # the most frequent of each column
+    distinct: dict[str, int]  # how many there are of each column
+    skipped: tuple[tuple[str, str], ...]  # files left out, and why
+    problems: dict[str, int]  # values taken as missing, and why
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
+        return asdict(self)
+
+
+def overview(root: Path, folder: Path, store: Store) -> Overview:
+    """Count what the library in `folder` holds of the photographs under `root`."""
+    counts = _one(
+        store,
+        "SELECT count(*), count(*) - count(lat), count(*) - count(taken), min(taken), max(taken), "
+        "count(DISTINCT moment), "
+        "coalesce(sum(title IS NULL AND caption IS NULL AND keywords = '[]'), 0) FROM photos",
+    )
+    by_hour = dict(_pairs(store, "SELECT CAST(substr(taken, 12, 2) AS INTEGER), count(*) FROM photos "
+                                 "WHERE taken IS NOT NULL GROUP BY 1"))  # fmt: skip
+    years = "SELECT substr(taken, 1, 4), count(*) FROM photos WHERE taken IS NOT NULL GROUP BY 1 ORDER BY 1"
+    problems = "SELECT value, count(*) FROM photos, json_each(problems) GROUP BY 1 ORDER BY 2 DESC, 1"
+    return Overview(
+        root=str(root),
+        photos=counts[0],
+        encoder=store.fact("encoder") or "",
+        fingerprint=store.fact("fingerprint") or "",
+        bytes=sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
+        without_place=counts[1],
+        without_time=counts[2],
+        without_words=counts[6],
+        first=counts[3],
+        last=counts[4],
+        moments=counts[5],
+        hours=tuple(by_hour.get(hour, 0) for hour in range(24)),
+        years=dict(_pairs(store, years)),
+        labels={name: _labels(store, name) for name in _COUNTED},
+        distinct={name: _one(store, f"SELECT count(DISTINCT {name}) FROM photos")[0] for name in _COUNTED},
+        skipped=tuple(_pairs(store, "SELECT path, reason FROM skipped ORDER BY path")),
+        problems=dict(_pairs(store, problems)),
+    )
+
+
+def points(store: Store) -> list[tuple[float, float]]:
+    """Latitude and longitude of every photograph that has a place."""
+    return _pairs(store, "SELECT lat, lon FROM photos WHERE lat IS NOT NULL")
+
+
+def _labels(store: Store, name: str) -> dict[str, int]:
+    query = f"SELECT {name}, count(*) FROM photos WHERE {name} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {_MOST}"
+    return dict(_pairs(store, query))
+
+
+def _one(store: Store, query: str) -> Sequence[Any]:
+    row: Sequence[Any] = store.connection.execute(query).fetchone()
+    return row
+
+
+def _pairs(store: Store, query: str) -> list[tuple[Any, Any]]:
+    return [(row[0], row[1]) for row in store.connection.execute(query)]

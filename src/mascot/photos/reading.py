@@ -1,0 +1,127 @@
+"""From a file's bytes to a row: pixels, metadata, names of place and time, and the words an encoder may use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.photos.encoders.describe import describe
+from mascot.photos.encoders.encoder import Picture
+from mascot.photos.gazetteer import gazetteer
+from mascot.photos.images import Unreadable, open_image, thumbnail, upright
+from mascot.photos.look import look
+from mascot.photos.metadata import Metadata, metadata_of
+from mascot.photos.photo import Photo
+from mascot.photos.seasons import part_of_day, season
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MEGAPIXELS = 150.0  # a larger image is refused: a small file can hold one that fills the memory
+_SIDE = 512  # longest side, in pixels, that encoders see
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one file holds."""
+
+    metadata: Metadata
+    image: Image  # upright, longest side at most 512
+    thumbnail: bytes
+    look: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """Which file it is, and in which state."""
+
+    path: str  # relative to the library
+    size: int
+    mtime_ns: int
+    hash: str
+
+
+def read(content: bytes, max_megapixels: float = MEGAPIXELS) -> Reading:
+    """Decode a photograph once and take from it all that is kept. Raises `Unreadable`."""
+    image = open_image(BytesIO(content), max_megapixels)
+    metadata = metadata_of(image)
+    image = upright(image, _SIDE)
+    return Reading(metadata, image, thumbnail(image), look(image))
+
+
+def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]:
+    """Rows for photographs just read, with the names of their places. Ids are 0 until they are stored."""
+    placed = [i for i, reading in enumerate(readings) if reading.metadata.lat is not None]
+    points = np.array([(readings[i].metadata.lat, readings[i].metadata.lon) for i in placed], np.float64)
+    cities = dict(zip(placed, gazetteer().nearest(*points.T), strict=True)) if placed else {}
+    photos = []
+    for i, (file, reading) in enumerate(zip(files, readings, strict=True)):
+        known, city = reading.metadata, cities.get(i)
+        photos.append(
+            Photo(
+                id=0,
+                path=file.path,
+                folder=folder_of(file.path),
+                size=file.size,
+                mtime_ns=file.mtime_ns,
+                hash=file.hash,
+                width=known.width,
+                height=known.height,
+                lat=known.lat,
+                lon=known.lon,
+                altitude=known.altitude,
+                taken=known.taken,
+                offset=known.offset,
+                camera=known.camera,
+                lens=known.lens,
+                title=known.title,
+                caption=known.caption,
+                keywords=known.keywords,
+                rating=known.rating,
+                city=city.name if city else None,
+                country=city.country if city else None,
+                season=season(known.taken, known.lat),
+                part_of_day=part_of_day(known.taken),
+                moment=None,
+                problems=known.problems,
+            )
+        )
+    return photos
+
+
+def picture(photo: Photo, reading: Reading) -> Picture:
+    """A photograph as an encoder sees it: its pixels, and what is known of it without looking."""
+    words = describe(
+        title=photo.title,
+        caption=photo.caption,
+        keywords=photo.keywords,
+        path=photo.path,
+        city=photo.city,
+        country=gazetteer().country_name(photo.country) if photo.country else None,
+        season=photo.season,
+        part_of_day=photo.part_of_day,
+    )
+    return Picture(reading.image, words)
+
+
+def picture_of_file(path: Path) -> Picture:
+    """A photograph outside the library, as an encoder sees it."""
+    try:
+        reading = read(path.read_bytes())
+    except Unreadable as error:
+        raise Unreadable(f"{path}: {error}") from None
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read: {error.strerror}") from None
+    photo = photos_of([File(path.name, 0, 0, "")], [reading])[0]
+    return picture(photo, reading)
+
+
+def folder_of(path: str) -> str:
+    """`2019/Lisbon` of `2019/Lisbon/a.jpg`; `.` at the top."""
+    return str(PurePosixPath(path).parent)

@@ -1,0 +1,1 @@
+"""How postcards are painted: light, surface, things and scenes."""

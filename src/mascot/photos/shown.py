@@ -1,0 +1,203 @@
+"""Search results for people: tables with small pictures, a comparison, and a contact sheet for the browser."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Sequence
+from io import BytesIO
+from typing import Any
+
+from rich.console import Console, Group
+from rich.text import Text
+
+from mascot.photos.library import Library
+from mascot.photos.overview import Overview
+from mascot.photos.photo import Photo
+from mascot.photos.results import Result, Results
+from mascot.photos.textmap import clock, world
+from mascot.printing import add_columns, new_grid
+
+_THUMB = (12, 8)  # letters wide, pixels high: two pixels a letter
+_COLOURS = ("256", "truecolor")
+
+
+def results_table(library: Library, results: Results, explain: bool, pictures: bool) -> Group:
+    """Rank, picture, file, relevance, place, time, and why."""
+    reasons = results.explain() if explain else None
+    grid = new_grid()
+    add_columns(grid, ["#"], justify="right")
+    if pictures:
+        add_columns(grid, [""])
+    add_columns(grid, ["photograph"], overflow="fold", ratio=3)
+    add_columns(grid, ["rel."], justify="right")
+    add_columns(grid, ["place"], overflow="fold", style="cyan", ratio=2)
+    add_columns(grid, ["taken"], style="cyan")
+    add_columns(grid, ["why"], overflow="fold", ratio=2)
+    for place, result in enumerate(results):
+        photo = result.photo
+        picture = [half_blocks(library.store.thumbnail(photo.id))] if pictures else []
+        why = _why(result)
+        if reasons is not None:
+            opened = "; ".join(f"{name} {', '.join(b)}" for name, b in reasons.results[place].opened.items() if b)
+            why = f"{why}\nopened {opened}" if opened else why
+        grid.add_row(
+            str(result.rank), *picture, _file(photo), f"{result.relevance:.2f}", _place(photo), _time(photo), why
+        )
+    parts: list[Any] = [grid]
+    if reasons is not None and reasons.left_out:
+        names = {photo.id: photo for photo in results.hits.photos}
+        parts.append(Text("left out"))
+        parts += [Text(f"  {names[left.id].path} (was {left.rank}): {left.because}") for left in reasons.left_out]  # type: ignore[index]
+    return Group(*parts)
+
+
+def _file(photo: Photo) -> Text:
+    folder, _, name = photo.path.rpartition("/")
+    text = Text(_visible(name), "bold")
+    said = photo.caption or photo.title
+    if said:
+        text.append(f"\n{_visible(said)}", "not bold")
+    return text.append(f"\n{_visible(folder)}", "not bold dim") if folder else text
+
+
+def _visible(text: str) -> str:
+    """A name may hold line breaks and worse; a terminal must not obey them."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def _place(photo: Photo) -> str:
+    if photo.city:
+        return f"{photo.city}, {photo.country}"
+    return "" if photo.lat is None else f"{photo.lat:.2f}, {photo.lon:.2f}"
+
+
+def _time(photo: Photo) -> str:
+    return "" if photo.taken is None else f"{photo.taken:%Y-%m-%d %H:%M}"
+
+
+def _why(result: Result) -> str:
+    earned = [f"{name} {gain:+.2f}" for name, gain in result.gains.items() if name != "relevance" and abs(gain) > 5e-3]
+    moved = "" if result.was == result.rank else f"was {result.was}"
+    return ", ".join(filter(None, [moved, *earned]))
+
+
+def comparison_table(results: Results) -> Group:
+    """Plain relevance beside the steered list: what came is marked +, what went -."""
+    plain, steered = results.plain, results.photos
+    before, after = {photo.id for photo in plain}, {photo.id for photo in steered}
+    grid = new_grid()
+    add_columns(grid, ["#"], justify="right", style="dim")
+    add_columns(grid, ["by relevance", "place", "taken"], overflow="fold")
+    add_columns(grid, ["steered", "place", "taken"], overflow="fold")
+    for rank, (old, new) in enumerate(zip(plain, steered, strict=True), 1):
+        went, came = old.id not in after, new.id not in before
+        left = [Text(cell, "red" if went else "") for cell in _line(old, "- " if went else "  ")]
+        right = [Text(cell, "green" if came else "") for cell in _line(new, "+ " if came else "  ")]
+        grid.add_row(str(rank), *left, *right)
+    return Group(grid, Text(counted(plain, steered)))
+
+
+def _line(photo: Photo, mark: str) -> list[str]:
+    return [mark + _visible(photo.path.rpartition("/")[2]), _place(photo), _time(photo)]
+
+
+def counted(plain: Sequence[Photo], steered: Sequence[Photo]) -> str:
+    """How many places, hours and moments there were, and how many there are."""
+    told = []
+    for word, of in _COUNTED.items():
+        before, after = (len({of(photo) for photo in photos} - {None}) for photos in (plain, steered))
+        told.append(f"{word} {before} -> {after}")
+    return ", ".join(told)
+
+
+_COUNTED: dict[str, Any] = {
+    "cities": lambda photo: photo.city,
+    "countries": lambda photo: photo.country,
+    "hours": lambda photo: photo.taken and photo.taken.hour,
+    "days": lambda photo: photo.taken and photo.taken.date(),
+    "moments": lambda photo: photo.moment,
+    "cameras": lambda photo: photo.camera,
+}
+
+
+def can_show_pictures() -> bool:
+    """Whether standard output is a terminal with enough colours."""
+    console = Console()
+    return console.is_terminal and console.color_system in _COLOURS
+
+
+def half_blocks(thumbnail: bytes) -> Text:
+    """A picture of letters: the upper half of each in one colour, the lower in another."""
+    from PIL import Image
+
+    with Image.open(BytesIO(thumbnail)) as image:
+        small = image.convert("RGB")
+    small.thumbnail(_THUMB)
+    text = Text()
+    for top in range(0, small.height - small.height % 2, 2):
+        for left in range(small.width):
+            upper, lower = (small.getpixel((left, top + row)) for row in (0, 1))
+            text.append("▀", f"rgb({_rgb(upper)}) on rgb({_rgb(lower)})")
+        text.append("\n")
+    text.rstrip()
+    return text
+
+
+def _rgb(pixel: Any) -> str:
+    return ",".join(str(value) for value in pixel)
+
+
+def contact_sheet(library: Library, results: Results) -> str:
+    """A page with the results, whole in itself."""
+    cells = []
+    for result in results:
+        photo = result.photo
+        picture = base64.b64encode(library.store.thumbnail(photo.id)).decode("ascii")
+        link = html.escape((library.root / photo.path).as_uri(), quote=True)
+        said = " · ".join(filter(None, [photo.caption or photo.title, _place(photo), _time(photo), _why(result)]))
+        cells.append(
+            f'<figure><a href="{link}"><img src="data:image/jpeg;base64,{picture}" alt=""></a>'
+            f"<figcaption><b>{result.rank}</b> {html.escape(said)}</figcaption></figure>"
+        )
+    title = html.escape(results.hits.query)
+    style = (
+        "body{font:15px system-ui,sans-serif;margin:2rem;background:#111;color:#ddd}"
+        "main{display:grid;grid-template-columns:repeat(auto-fill,minmax(260px,1fr));gap:1rem}"
+        "figure{margin:0}img{width:100%;aspect-ratio:3/2;object-fit:cover;border-radius:6px}"
+        "figcaption{margin-top:.3rem}"
+    )
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{style}</style>'
+        f"<h1>{title}</h1><main>{''.join(cells)}</main></html>\n"
+    )
+
+
+def overview_text(told: Overview, points: Sequence[tuple[float, float]]) -> str:
+    """What a library holds: counts, a map and a clock."""
+    span = f"{told.first[:10]} to {told.last[:10]}" if told.first and told.last else "no times"
+    lines = [
+        told.root,
+        f"  {told.photos} photographs, {span}, {told.moments} moments",
+        f"  without a place {told.without_place}, without a time {told.without_time}, "
+        f"without title, caption or keywords {told.without_words}",
+        f"  encoder {told.encoder} ({told.fingerprint}); index {told.bytes / 1e6:.1f} MB",
+    ]
+    for name, title in (("country", "countries"), ("city", "cities"), ("camera", "cameras")):
+        some = ", ".join(f"{label} {count}" for label, count in list(told.labels[name].items())[:8])
+        more = f", and {told.distinct[name] - 8} more" if told.distinct[name] > 8 else ""
+        if some:
+            lines.append(f"  {title}: {some}{more}")
+    if points:
+        lines += ["", world(points)]
+    if any(told.hours):
+        lines += ["", clock(told.hours)]
+    if told.problems:
+        lines += ["", "taken as missing:"]
+        lines += [f"  {count:>5}  {_visible(reason)}" for reason, count in list(told.problems.items())[:8]]
+    if told.skipped:
+        lines += ["", "not in the library:"]
+        lines += [f"  {_visible(path)}: {reason}" for path, reason in told.skipped[:12]]
+        if len(told.skipped) > 12:
+            lines.append(f"  and {len(told.skipped) - 12} more")
+    return "\n".join(lines)

@@ -1,0 +1,131 @@
+"""Words about photographs to wishes: `place=Lisbon`, `hour=18`, `camera`, `look`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+import mascot as mc
+from mascot import words
+from mascot.photos.gazetteer import gazetteer
+from mascot.photos.seasons import PARTS_OF_DAY, SEASONS
+from mascot.photos.store import Store
+
+LOOKS = 12  # clusters of the visual descriptors
+_NUMBERS = ("altitude", "width", "height", "size")
+_LABELS = ("camera", "lens", "folder", "moment", "city", "country", "part_of_day", "rating", "keywords", "title")
+_TIMES = ("hour", "date", "weekday")
+NAMES = ("place", "city", "country", *_TIMES, "season", "part_of_day", "moment", "camera", "lens", "folder", "look",
+         "keywords", "title", "rating", *_NUMBERS)  # fmt: skip
+
+
+class Rows(Protocol):
+    """Photographs that a value in words is looked up in."""
+
+    def middle(self, column: str, value: str) -> tuple[float, float] | None:
+        """The mean latitude and longitude of those whose city or country is this."""
+
+    def labels(self, column: str) -> list[Any]:
+        """Every label of a column, once."""
+
+
+class _Stored:
+    """The rows of a library."""
+
+    def __init__(self, store: Store) -> None:
+        self._run = store.connection.execute
+
+    def middle(self, column: str, value: str) -> tuple[float, float] | None:
+        query = f"SELECT avg(lat), avg(lon), count(lat) FROM photos WHERE {column} = ? COLLATE NOCASE"
+        lat, lon, count = self._run(query, (value,)).fetchone()
+        return (lat, lon) if count else None
+
+    def labels(self, column: str) -> list[Any]:
+        if column == "keywords":
+            query = "SELECT DISTINCT value FROM photos, json_each(keywords) WHERE value IS NOT NULL"
+        else:
+            query = f"SELECT DISTINCT {column} FROM photos WHERE {column} IS NOT NULL"
+        return [row[0] for row in self._run(query)]
+
+
+def attribute(name: str, missing: str = "last") -> Any:
+    """The attribute a plain word means. Words: `NAMES`."""
+    rule: dict[str, Any] = {"missing": missing}
+    if name == "look":
+        return mc.Clusters(LOOKS, column="look", **rule)
+    if name in _NUMBERS:
+        return mc.Number(name, name=name, **rule)
+    if name == "season" or name in _LABELS:
+        return mc.Category(name, **rule)
+    if name == "place" or name in _TIMES:
+        return words.spread(name, missing).attribute  # type: ignore[arg-type]
+    raise mc.OptionError(f"no attribute of photographs is called {name!r}; there are {', '.join(NAMES)}")
+
+
+def wish(text: str, sign: int, store: Store | Rows, missing: str = "last") -> mc.Wish:
+    """A wish as typed: NAME[=VALUE][*WEIGHT], sign 1 to spread and -1 to focus."""
+    name, value, weight = words.split(text)
+    return made_wish(name, value, weight, sign, store, missing)
+
+
+def made_wish(
+    name: str, value: str | None, weight: float, sign: int, store: Store | Rows, missing: str = "last"
+) -> mc.Wish:
+    """The same from its parts; the value as people write it."""
+    rows = _Stored(store) if isinstance(store, Store) else store
+    if value is None:
+        return mc.Wish(attribute(name, missing), sign, weight)
+    if sign > 0:
+        raise mc.OptionError(f"{name}={value}: spread has no place to be near, only focus does")
+    if name == "place" and not _is_point(value):
+        return mc.Wish(attribute(name, missing), sign, weight, _point(value, rows))
+    if name == "season" and value.casefold() not in SEASONS:
+        return replace(words.focus(f"season={value}", missing), weight=weight)  # type: ignore[arg-type]
+    found = attribute(name, missing)
+    if isinstance(found, mc.Category):
+        return mc.Wish(found, sign, weight, _label(name, value, rows))
+    if isinstance(found, mc.Number):
+        return replace(words.focus(f"number:{name}={value}", missing), weight=weight)  # type: ignore[arg-type]
+    return replace(words.focus(f"{name}={value}", missing), weight=weight)  # type: ignore[arg-type]
+
+
+def _is_point(value: str) -> bool:
+    return all(part.strip().replace(".", "", 1).lstrip("-+").isdigit() for part in value.split(",")) and "," in value
+
+
+def _point(name: str, rows: Rows) -> tuple[float, float]:
+    """A city of the library, of the world, or a country of the library."""
+    # The library's own cities come first: who photographed Cambridge in Massachusetts means that one.
+    own = rows.middle("city", name)
+    if own is not None:
+        return own
+    city = gazetteer().find(name)
+    if city is not None:
+        return city.lat, city.lon
+    code = gazetteer().country(name)
+    own = None if code is None else rows.middle("country", code)
+    if own is not None:
+        return own
+    raise mc.OptionError(f"no place is called {name!r}: write a city, 'city, country', or latitude,longitude")
+
+
+def _label(name: str, value: str, rows: Rows) -> Any:
+    """The label in the library that a value spells."""
+    if name == "country":
+        value = gazetteer().country(value) or value
+    if name == "part_of_day" and value.casefold() not in PARTS_OF_DAY:
+        raise mc.OptionError(f"part_of_day must be one of {', '.join(PARTS_OF_DAY)}, got {value!r}")
+    labels = rows.labels(name)
+    for same in (lambda label: label == value, lambda label: str(label).casefold() == value.casefold()):
+        for label in labels:
+            if same(label):
+                return label
+    if name == "city":
+        city = gazetteer().find(value)
+        if city is not None and city.name in labels:
+            return city.name
+    near = [label for label in labels if value.casefold() in str(label).casefold()]
+    if len(near) == 1:
+        return near[0]
+    some = ", ".join(str(label) for label in (near or labels)[:8]) + (", ..." if len(near or labels) > 8 else "")
+    raise mc.OptionError(f"no photograph has {name} {value!r}; there are: {some}")

@@ -1,0 +1,194 @@
+"""The library's one file of truth: rows, thumbnails and vectors in SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.errors import InputError
+from mascot.photos.photo import COLUMNS, Photo
+from mascot.photos.schema import migrate
+
+_BUSY_S = 60.0  # waited for another process to finish writing
+_AT_ONCE = 500  # ids in one statement, below SQLite's limit on parameters
+_CACHE_KIB = 32 * 1024
+
+
+class _Handle:
+    """A connection that ends with the thread it belongs to."""
+
+    def __init__(self, path: Path, mode: str) -> None:
+        address = f"{path.absolute().as_uri()}?mode={mode}"  # rw: a file that was removed is not made anew, empty
+        self.connection = sqlite3.connect(
+            address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+        )
+        self.connection.row_factory = sqlite3.Row
+        cache = f"cache_size = {-_CACHE_KIB}"
+        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", cache):
+            self.connection.execute(f"PRAGMA {pragma}")
+
+    def __del__(self) -> None:
+        if hasattr(self, "connection"):
+            self.connection.close()
+
+
+class Store:
+    """Rows of one library. Each thread has a connection of its own; a batch is one transaction."""
+
+    def __init__(self, path: Path, create: bool = False) -> None:
+        if not create and not path.is_file():
+            raise InputError(f"there is no library at {path.parent.parent}: make one with `mascot index FOLDER`")
+        self.path = path
+        self._mode = "rwc" if create else "rw"
+        self._threads = threading.local()
+        self._opened: weakref.WeakSet[_Handle] = weakref.WeakSet()
+        with _told(path):
+            migrate(self.connection)
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """This thread's connection."""
+        handle: _Handle | None = getattr(self._threads, "handle", None)
+        if handle is None:
+            with _told(self.path):
+                handle = _Handle(self.path, self._mode)
+            self._threads.handle = handle
+            self._opened.add(handle)
+        return handle.connection
+
+    def close(self) -> None:
+        for handle in list(self._opened):
+            handle.connection.close()
+        self._opened.clear()
+        self._threads = threading.local()
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of what is written inside, or nothing. Counts as a change of the library."""
+        connection = self.connection
+        with _told(self.path):
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute(
+                    "INSERT INTO facts VALUES ('changes', '1') "
+                    "ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+                )
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    # Facts about the library itself
+
+    def fact(self, name: str) -> str | None:
+        row = self.connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def set_facts(self, facts: Mapping[str, str]) -> None:
+        with self.writing() as connection:
+            connection.executemany(
+                "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                list(facts.items()),
+            )
+
+    @property
+    def changes(self) -> int:
+        """How often the library was written to: what is derived from it is stale when this differs."""
+        return int(self.fact("changes") or 0)
+
+    # Photographs
+
+    def count(self) -> int:
+        return int(self.connection.execute("SELECT count(*) FROM photos").fetchone()[0])
+
+    def photos_there_are(self, ids: Sequence[int]) -> dict[int, Photo]:
+        """Those of these ids that are in the library."""
+        return {row["id"]: Photo.from_row(row) for row in self._rows("photos", COLUMNS, "id", ids)}
+
+    def photo(self, id_: int) -> Photo:
+        """One photograph."""
+        found = self.photos_there_are([id_])
+        if not found:
+            raise InputError(f"the library holds no photograph {id_}")
+        return found[id_]
+
+    def all_photos(self) -> Iterator[Photo]:
+        for row in self.connection.execute("SELECT * FROM photos ORDER BY id"):
+            yield Photo.from_row(row)
+
+    def looks(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        """Visual descriptors of these photographs, a row each."""
+        found = {row["photo"]: row["look"] for row in self._rows("pixels", ("photo", "look"), "photo", ids)}
+        return np.stack([np.frombuffer(found[i], np.float32) for i in ids])
+
+    def thumbnail(self, photo: int) -> bytes:
+        row = self.connection.execute("SELECT thumbnail FROM pixels WHERE photo = ?", (photo,)).fetchone()
+        if row is None:
+            raise InputError(f"the library holds no photograph {photo}")
+        return bytes(row[0])
+
+    def _rows(self, table: str, columns: Iterable[str], key: str, ids: Sequence[int]) -> Iterator[sqlite3.Row]:
+        for first in range(0, len(ids), _AT_ONCE):
+            part = [int(i) for i in ids[first : first + _AT_ONCE]]
+            marks = ",".join("?" * len(part))
+            yield from self.connection.execute(
+                f"SELECT {', '.join(columns)} FROM {table} WHERE {key} IN ({marks})", part
+            )
+
+    # Vectors
+
+    def vectors(self, stamp: str) -> Iterator[tuple[int, bytes]]:
+        """Id and vector of every photograph encoded under this stamp, by id."""
+        query = "SELECT photo, vector FROM vectors WHERE stamp = ? ORDER BY photo"
+        for row in self.connection.execute(query, (stamp,)):
+            yield row[0], row[1]
+
+    def count_vectors(self, stamp: str) -> int:
+        return int(self.connection.execute("SELECT count(*) FROM vectors WHERE stamp = ?", (stamp,)).fetchone()[0])
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """What SQLite says of a disk or a file, in words that name the remedy."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "full" in str(error) or "disk I/O" in str(error):
+            raise InputError(
+                f"cannot write to {path.parent}: {error}. Free some space and run the same command again: "
+                "what was indexed so far is kept"
+            ) from None
+        raise InputError(f"cannot use the library at {path}: {error}") from None
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.IntegrityError):
+            raise
+        raise InputError(f"{path} is damaged ({error}): remove its folder and index again") from None
+
+
+def put_photo(connection: sqlite3.Connection, photo: Photo) -> int:
+    """Write a row inside a transaction, over the old one of that path if there is one. Gives its id."""
+    row = photo.to_row()
+    del row["id"]  # the path decides: another process may have written this photograph since it was looked up
+    updates = ", ".join(f"{name} = excluded.{name}" for name in row if name != "path")
+    statement = (
+        f"INSERT INTO photos ({', '.join(row)}) VALUES ({', '.join(':' + name for name in row)}) "
+        f"ON CONFLICT (path) DO UPDATE SET {updates} RETURNING id"
+    )
+    return int(connection.execute(statement, row).fetchone()[0])
+
+
+def put_pixels(connection: sqlite3.Connection, photo: int, thumbnail: bytes, look: NDArray[np.float32]) -> None:
+    connection.execute("INSERT OR REPLACE INTO pixels VALUES (?, ?, ?)", (photo, thumbnail, look.tobytes()))
+
+
+def put_vector(connection: sqlite3.Connection, photo: int, stamp: str, vector: NDArray[np.float32]) -> None:
+    connection.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", (photo, stamp, vector.tobytes()))

@@ -1,0 +1,143 @@
+"""Finding the picture files in a folder, each real file once."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mascot.errors import InputError
+from mascot.photos.images import SUFFIXES
+
+OWN_FOLDER = ".mascot"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that its name says is a picture."""
+
+    path: Path  # absolute
+    size: int  # bytes
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something that could not be looked at, and why."""
+
+    path: Path
+    reason: str
+
+
+def walk(root: Path, *, hidden: bool = False) -> Iterator[Found | Skipped]:
+    """Picture files below `root`, sorted by name within each folder, folders in their place.
+
+    Links are followed after everything real, so that a file is known by its own path where it has one
+    below `root`; whatever was met before is passed over, so that links can neither loop nor double.
+    """
+    top = Path(os.path.abspath(root))
+    try:
+        there = top.stat()
+    except OSError as error:
+        raise InputError(f"{top} cannot be walked: {error.strerror}") from None
+    if not stat.S_ISDIR(there.st_mode):
+        raise InputError(f"{top} cannot be walked: not a folder")
+    return _Walk(hidden).below(top, there)
+
+
+class _Walk:
+    """One walk: what it has met so far, and the links still to follow."""
+
+    def __init__(self, hidden: bool) -> None:
+        self._hidden = hidden
+        self._met: set[int] = set()
+        self._links: deque[str] = deque()
+
+    def below(self, top: Path, there: os.stat_result) -> Iterator[Found | Skipped]:
+        self._is_new(there)
+        yield from self._folder(str(top))
+        while self._links:
+            yield from self._follow(self._links.popleft())
+
+    def _folder(self, path: str) -> Iterator[Found | Skipped]:
+        """Everything below a folder; a stack in place of recursion, for trees of any depth."""
+        waiting: list[str | os.DirEntry[str]] = [path]
+        while waiting:
+            item = waiting.pop()
+            reading = item if isinstance(item, str) else self._entry(item)
+            if isinstance(reading, str):
+                try:
+                    waiting += _last_first(reading)
+                except OSError as error:
+                    yield Skipped(Path(reading), f"folder cannot be read: {error.strerror}")
+            elif reading is not None:
+                yield reading
+
+    def _entry(self, entry: os.DirEntry[str]) -> Found | Skipped | str | None:
+        """A picture, a complaint, the path of a folder to enter, or nothing of ours."""
+        if entry.name == OWN_FOLDER or (entry.name.startswith(".") and not self._hidden):
+            return None
+        try:
+            if entry.is_symlink():
+                self._links.append(entry.path)
+                return None
+            is_folder = entry.is_dir(follow_symlinks=False)
+        except OSError as error:
+            return Skipped(Path(entry.path), f"cannot be read: {error.strerror}")
+        return self._target(entry.path, is_folder)
+
+    def _follow(self, path: str) -> Iterator[Found | Skipped]:
+        try:
+            is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+        except OSError as error:
+            reason = "loop of links" if error.errno == errno.ELOOP else f"broken link: {error.strerror}"
+            yield Skipped(Path(path), reason)
+            return
+        reading = self._target(path, is_folder)
+        if isinstance(reading, str):
+            yield from self._folder(reading)
+        elif reading is not None:
+            yield reading
+
+    def _target(self, path: str, is_folder: bool) -> Found | Skipped | str | None:
+        if not is_folder and os.path.splitext(path)[1].lower() not in SUFFIXES:
+            return None
+        if not _is_text(path):
+            return Skipped(Path(path), "its name is not valid text")
+        try:
+            # The entry's own stat would have no inode numbers on Windows.
+            there = os.stat(path)
+        except FileNotFoundError:
+            return Skipped(Path(path), "vanished during the walk")
+        except OSError as error:
+            return Skipped(Path(path), f"cannot be read: {error.strerror}")
+        if not is_folder and not stat.S_ISREG(there.st_mode):
+            return Skipped(Path(path), "not a regular file")
+        if not self._is_new(there):
+            return None
+        return path if is_folder else Found(Path(path), there.st_size, there.st_mtime_ns)
+
+    def _is_new(self, there: os.stat_result) -> bool:
+        """Whether this file or folder is met for the first time; it is met from now on."""
+        key = there.st_dev << 64 | there.st_ino
+        if there.st_ino and key in self._met:
+            return False
+        self._met.add(key)
+        return True
+
+
+def _last_first(folder: str) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        return sorted(entries, key=lambda entry: entry.name, reverse=True)
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

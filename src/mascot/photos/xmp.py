@@ -1,0 +1,121 @@
+"""What programs write: the XMP packet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from mascot.photos import plausible
+from mascot.photos.plausible import Moment, Wrong
+
+Xmp = Mapping[str, tuple[str, ...]]  # "dc:title" and the like, with the values of each
+
+_RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_PREFIXES = {
+    "{http://purl.org/dc/elements/1.1/}": "dc",
+    "{http://ns.adobe.com/xap/1.0/}": "xmp",
+    "{http://ns.adobe.com/exif/1.0/}": "exif",
+    "{http://ns.adobe.com/exif/1.0/aux/}": "aux",
+    "{http://cipa.jp/exif/1.0/}": "exifEX",
+    "{http://ns.adobe.com/tiff/1.0/}": "tiff",
+    "{http://ns.adobe.com/photoshop/1.0/}": "photoshop",
+}
+_COORDINATE = re.compile(r"(\d+(?:\.\d+)?)(?:,(\d+(?:\.\d+)?))?(?:,(\d+(?:\.\d+)?))?\s*([NSEW])", re.I)
+_SIGNED = re.compile(r"[+-]?\d+(?:\.\d+)?")
+
+
+def parse(packet: object) -> Xmp:
+    """The properties of a packet, by their usual prefixes; empty if there is no packet.
+
+    Raises `Wrong` for what is no XML, or holds a document type or entities.
+    """
+    if isinstance(packet, str):
+        packet = packet.encode()
+    if not isinstance(packet, bytes) or not packet.strip(b"\0 \t\r\n"):
+        return {}
+    if b"\0" not in packet[:4]:  # which UTF-16 has
+        packet = packet[max(packet.find(b"<"), 0) : packet.rfind(b">") + 1]
+    try:
+        root = fromstring(packet, forbid_dtd=True)
+    except DefusedXmlException:
+        raise Wrong("a document type or an entity stands in it") from None
+    except (ParseError, ValueError, LookupError) as error:
+        raise Wrong(f"is no XML ({error})") from None
+    properties: dict[str, tuple[str, ...]] = {}
+    for description in _descriptions(root):
+        for name, value in description.attrib.items():
+            _keep(properties, name, [value])
+        for child in description:
+            _keep(properties, child.tag, _values(child))
+    return properties
+
+
+def text(xmp: Xmp, name: str) -> str | None:
+    """The first value of a property, cleaned."""
+    return plausible.clean(xmp[name][0]) if name in xmp else None
+
+
+def moment(xmp: Xmp, name: str) -> Moment | None:
+    return plausible.moment(text(xmp, name))
+
+
+def place(xmp: Xmp) -> tuple[float, float] | None:
+    """exif:GPSLatitude and exif:GPSLongitude, in degrees."""
+    lat, lon = text(xmp, "exif:GPSLatitude"), text(xmp, "exif:GPSLongitude")
+    if lat is None or lon is None:
+        return None
+    return plausible.place(_coordinate(lat, "NS"), _coordinate(lon, "EW"))
+
+
+def altitude(xmp: Xmp) -> float | None:
+    """Metres above the sea."""
+    value = text(xmp, "exif:GPSAltitude")
+    if value is None:
+        return None
+    over, _, under = value.partition("/")
+    try:
+        metres = float(over) / float(under or 1)
+    except (ValueError, ArithmeticError):
+        raise Wrong(f"{plausible.shown(value)} is no height") from None
+    return plausible.height(0 - metres if text(xmp, "exif:GPSAltitudeRef") in ("1", "3") else metres)
+
+
+def rating(xmp: Xmp) -> int | None:
+    return plausible.stars(text(xmp, "xmp:Rating"))
+
+
+def _descriptions(root: Element) -> Iterable[Element]:
+    for rdf in root.iter(f"{_RDF}RDF"):
+        yield from rdf.findall(f"{_RDF}Description")
+
+
+def _keep(properties: dict[str, tuple[str, ...]], name: Any, values: list[str]) -> None:
+    space, brace, local = str(name).partition("}")
+    prefix = _PREFIXES.get(space + brace)
+    if prefix and values:
+        properties.setdefault(f"{prefix}:{local}", tuple(values))
+
+
+def _values(element: Element) -> list[str]:
+    """The text of a property, or of each of its items; of translations the default first."""
+    items = list(element.iter(f"{_RDF}li"))
+    if not items:
+        return [element.text] if element.text else []
+    items.sort(key=lambda item: item.get(_LANGUAGE) != "x-default")
+    return [item.text for item in items if item.text]
+
+
+def _coordinate(value: str, letters: str) -> float:
+    found = _COORDINATE.fullmatch(value)
+    if found and found[4].upper() in letters:
+        degrees = plausible.angle([float(part) for part in found.groups()[:3] if part])
+        return -degrees if found[4].upper() == letters[1] else degrees
+    if _SIGNED.fullmatch(value):
+        return float(value)
+    raise Wrong(f"{plausible.shown(value)} is no coordinate")

@@ -1,0 +1,1 @@
+"""The library over HTTP: an API, and a page that uses it."""

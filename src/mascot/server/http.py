@@ -1,0 +1,267 @@
+"""The HTTP API and the page, on FastAPI."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from pathlib import Path
+from typing import Annotated, Any
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import FastAPI, Request, Response
+from fastapi import Path as InPath
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import FileResponse, JSONResponse
+from fastapi.staticfiles import StaticFiles
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+import mascot as mc
+from mascot.photos.images import Unreadable
+from mascot.photos.library import Library
+from mascot.photos.photo import Photo
+from mascot.server import models, pictures
+from mascot.server.guard import Guard, Headed
+from mascot.server.metrics import CONTENT_TYPE, FAILED, Counted, Metrics, log
+from mascot.server.service import Service, photo_out, rerank
+from mascot.server.streaming import Duplex, answers
+from mascot.server.threads import Threads
+
+LARGEST_REQUEST = 16 * 1024 * 1024  # bytes of a request, and of a line of a stream
+_STATIC = Path(__file__).parent / "static"
+_STREAM = "/api/rerank/stream"
+_AT_ONCE = max(2, os.cpu_count() or 1)  # lists of the caller's own that are re-ranked; pictures never wait for them
+_KINDS = {404: "NotFound", 405: "MethodNotAllowed"}
+_TEXTS = {
+    400: "Something the library refuses, in its own words",
+    401: "The token is missing or wrong",
+    403: "A foreign host or origin",
+    404: "No such photograph",
+    413: "The request is too large",
+    422: "A field is missing, unknown or of the wrong type",
+    503: "The library cannot be read",
+}
+_Id = Annotated[int, InPath(ge=1, le=2**53, description="A photograph of the library.")]
+
+
+def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": models.Failure, "description": _TEXTS[status]} for status in statuses}
+
+
+def make_app(
+    library: Library,
+    token: str | None = None,
+    largest: int = LARGEST_REQUEST,
+    cors: list[str] | None = None,
+    hosts: list[str] | None = None,
+) -> FastAPI:
+    """The application over one library. Its `state.service` answers without HTTP.
+
+    Parameters
+    ----------
+    token
+        Wanted from every client but the health check; without one only local host names are answered.
+    largest
+        Bytes a request, or a line of a stream, may have.
+    cors
+        Origins whose pages may use the API; none unless asked.
+    hosts
+        Names this server answers to where there is no token.
+    """
+    app = FastAPI(
+        title="MASCOT",
+        version=mc.__version__,
+        description="Search photographs, and steer what the result is made of.",
+        responses=_failures(401, 403, 413, 503),
+        docs_url=None,  # its page loads scripts from elsewhere; /openapi.json is here
+        redoc_url=None,
+    )
+    app.state.service = service = Service(library)
+    metrics, apart = Metrics(library), Threads()
+    _explain_failures(app)
+    _add_photographs(app, service, apart)
+    _add_own(app, largest)
+    _add_running(app, service, metrics, apart)
+    app.mount("/static", _Static(directory=_STATIC), name="static")
+    # From the innermost: a browser asks about CORS without a token, and every answer has its headers.
+    app.add_middleware(Guard, token=token, largest=largest, hosts=hosts, origins=cors, unmeasured=[_STREAM])
+    if cors:
+        headers = ["authorization", "content-type"]
+        app.add_middleware(CORSMiddleware, allow_origins=cors, allow_methods=["GET", "POST"], allow_headers=headers)
+    app.add_middleware(Counted, metrics=metrics)
+    app.add_middleware(Headed)
+    return app
+
+
+class _Static(StaticFiles):
+    """The page's parts, asked for anew each time: after an update none of them may be an older one."""
+
+    def file_response(self, *arguments: Any, **options: Any) -> Response:
+        response = super().file_response(*arguments, **options)
+        response.headers["cache-control"] = "no-cache"
+        return response
+
+
+def _add_photographs(app: FastAPI, service: Service, apart: Threads) -> None:
+    @app.get("/", include_in_schema=False)
+    def page() -> FileResponse:
+        return FileResponse(_STATIC / "index.html", headers={"cache-control": "no-cache"})
+
+    @app.post("/api/search", tags=["photographs"], responses=_failures(400, 422))
+    async def search(asked: models.Search) -> models.SearchOut:
+        """Search the library and steer the result.
+
+        Asking again with other wishes re-ranks the same candidates: the text is not encoded again.
+        """
+        return await apart(service.search, asked)
+
+    @app.get("/api/photos/{id}", tags=["photographs"], responses=_failures(404, 422))
+    async def photo(id: _Id) -> models.PhotoOut:
+        """What the library knows of a photograph."""
+        return photo_out(await apart(_known, service, id))
+
+    @app.get(
+        "/api/photos/{id}/thumb",
+        tags=["photographs"],
+        response_class=Response,
+        responses=_pictures("image/jpeg") | _failures(404, 422),
+    )
+    async def thumb(id: _Id, request: Request) -> Response:
+        """A small picture, as JPEG."""
+        known = await apart(_known, service, id)
+        return pictures.thumbnail(request, await apart(service.library.store.thumbnail, id), known.hash)
+
+    @app.get(
+        "/api/photos/{id}/image",
+        tags=["photographs"],
+        response_class=Response,
+        responses=_pictures("image/*") | _failures(404, 422),
+    )
+    async def image(id: _Id, request: Request) -> Response:
+        """The photograph itself; as JPEG where browsers cannot show its format."""
+        known = await apart(_known, service, id)
+        try:
+            return await to_thread.run_sync(pictures.photograph, request, service.file(known))
+        except Unreadable as error:
+            raise HTTPException(404, f"{known.path!r}: {error}") from None
+        except (mc.InputError, OSError) as error:
+            raise HTTPException(404, str(error)) from None
+
+    @app.get("/api/library", tags=["photographs"])
+    async def overview() -> models.LibraryOut:
+        """What is in the library, and which attributes can be steered."""
+        return await apart(service.overview)
+
+
+def _add_own(app: FastAPI, largest: int) -> None:
+    limiter = CapacityLimiter(_AT_ONCE)
+
+    @app.post(
+        "/api/rerank",
+        tags=["your own candidates"],
+        responses=_failures(400, 422),
+        response_model_exclude_none=True,
+    )
+    async def own(asked: models.Rerank) -> models.RerankOut:
+        """Steer candidates you bring."""
+        return await to_thread.run_sync(rerank, asked, limiter=limiter)
+
+    lines = {"application/x-ndjson": {"schema": {"type": "string"}}}
+
+    @app.post(
+        _STREAM,
+        tags=["your own candidates"],
+        response_class=Duplex,
+        responses={200: {"content": lines}},
+        openapi_extra={"requestBody": {"content": lines}},
+    )
+    async def stream(request: Request) -> Duplex:
+        """Steer many lists: a request of `/api/rerank` a line in, an answer or an error a line out, as they come."""
+        too_long = _failure("TooLarge", f"a line must be at most {largest} bytes")
+        return Duplex(answers(request.stream(), _answered, too_long, limiter, largest))
+
+
+def _add_running(app: FastAPI, service: Service, metrics: Metrics, apart: Threads) -> None:
+    @app.get("/healthz", tags=["running it"])
+    async def health() -> models.Health:
+        """Whether the library can be read."""
+        await apart(service.library.store.count)
+        return models.Health(status="ok")
+
+    text = {"text/plain": {"schema": {"type": "string"}}}
+
+    @app.get("/metrics", tags=["running it"], response_class=Response, responses={200: {"content": text}})
+    async def counts() -> Response:
+        """Counts and times of requests, for Prometheus."""
+        return Response(await apart(metrics.text), media_type=CONTENT_TYPE)
+
+
+def _known(service: Service, id_: int) -> Photo:
+    try:
+        return service.photo(id_)
+    except mc.InputError as error:
+        raise HTTPException(404, str(error)) from None
+
+
+def _pictures(kind: str) -> dict[int | str, dict[str, Any]]:
+    return {
+        200: {"content": {kind: {"schema": {"type": "string", "format": "binary"}}}},
+        206: {"description": "The part that was asked for"},
+        304: {"description": "The client has it already"},
+    }
+
+
+def _answered(line: bytes) -> dict[str, Any]:
+    """The answer to one line of a stream."""
+    try:
+        return rerank(models.Rerank.model_validate_json(line)).model_dump(exclude_none=True)
+    except ValidationError as error:
+        return _failure("ValidationError", _first(list(error.errors(include_input=False, include_url=False))))
+    except mc.MascotError as error:
+        return _failure(type(error).__name__, str(error))
+    except Exception:
+        log.exception("a line of a stream failed")
+        return FAILED  # the lines after it go on
+
+
+def _failure(kind: str, message: str) -> dict[str, Any]:
+    return {"error": {"kind": kind, "message": message}}
+
+
+def _first(errors: list[Any]) -> str:
+    """The first of the mistakes in a request, with its place."""
+    where = ".".join(str(part) for part in errors[0].get("loc", ()) if part != "body")
+    said = errors[0].get("msg", "is wrong")
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return f"{where}: {said}{more}" if where else f"{said}{more}"
+
+
+class _Told(JSONResponse):
+    """A failure. Its text may repeat what was sent, letters that cannot be written as UTF-8 among it."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content).encode()
+
+
+def _explain_failures(app: FastAPI) -> None:
+    """Every failure has one shape, with the library's own words."""
+
+    @app.exception_handler(mc.MascotError)
+    async def refused(_: Request, error: mc.MascotError) -> JSONResponse:
+        return _Told(_failure(type(error).__name__, str(error)), 400)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        return _Told(_failure("ValidationError", _first(list(error.errors()))), 422)
+
+    @app.exception_handler(HTTPException)
+    async def missing(_: Request, error: HTTPException) -> JSONResponse:
+        kind = _KINDS.get(error.status_code, "HttpError")
+        return _Told(_failure(kind, str(error.detail)), error.status_code, headers=error.headers)
+
+    @app.exception_handler(sqlite3.Error)
+    async def unreadable(_: Request, error: sqlite3.Error) -> JSONResponse:
+        message = f"the library cannot be read ({error}): is its folder still there?"
+        return _Told(_failure("LibraryError", message), 503)

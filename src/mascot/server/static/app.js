@@ -1,0 +1,340 @@
+// The page: state in the address bar, one search at a time, and everything that shows its answer.
+
+import * as api from "./api.js";
+import { Clock } from "./clock.js";
+import { Controls } from "./controls.js";
+import { byId } from "./dom.js";
+import { Force } from "./force.js";
+import { Grid } from "./grid.js";
+import { WorldMap } from "./map.js";
+import { fresh, fromAddress, leaning, question, searching, toAddress } from "./state.js";
+import { failure, nothing, welcome } from "./states.js";
+import { spoken, summary } from "./summary.js";
+import { setUpTheme } from "./theming.js";
+import { Timeline } from "./timeline.js";
+import { Viewer } from "./viewer.js";
+
+const AGAIN_MS = 1500; // between looks for a server that is gone
+const LATER_MS = 5000;
+const SPEAK_MS = 700; // a moving slider does not speak
+
+let state = fromAddress(location.search);
+let known = null; // the library
+let last = null; // {found, asked}: what is shown
+let pushed = false; // the large view has its own entry in the history
+let waiting = 0;
+let writing = 0;
+let speaking = 0;
+
+const controls = new Controls((name, wish, since) => steer({ wishes: { ...state.wishes, [name]: wish } }, since));
+const force = new Force(byId("force"), (change, since) => steer(change, since));
+const map = new WorldMap(byId("map"), ({ lat, lon, city }) => aim("place", city ?? `${lat.toFixed(2)},${lon.toFixed(2)}`));
+const clock = new Clock(byId("clock"), (near) => aim("hour", near));
+const timeline = new Timeline(byId("timeline"), (near) => aim("date", near));
+const grid = new Grid(byId("grid"), openPhoto);
+const plainGrid = new Grid(byId("plain-grid"), openPhoto);
+const viewer = new Viewer(byId("viewer"), { more: likeThis, moved: (id) => go({ photo: id }), closed: photoClosed });
+const searches = new api.Searches({ shown, failed, slow });
+
+setUpTheme(byId("theme"), () => map.redraw());
+listen();
+begin();
+
+async function begin() {
+  dress();
+  try {
+    known = await api.library();
+  } catch (error) {
+    failed(error);
+    return;
+  }
+  controls.library(known);
+  map.library(known.points);
+  clock.library(known.hours);
+  timeline.library(known);
+  byId("footnote").textContent = known.notice ?? "";
+  byId("footnote").hidden = !known.notice;
+  byId("map-note").hidden = known.without_place < known.photos;
+  byId("map-note").textContent = known.photos ? "No photograph of this library says where it was taken." : "";
+  render();
+}
+
+/** Change the state and the address; `push` makes an entry that back returns from. */
+function go(change, push = false) {
+  state = { ...state, ...change };
+  clearTimeout(writing);
+  try {
+    history[push ? "pushState" : "replaceState"](null, "", toAddress(state));
+  } catch {
+    // Some browsers refuse an address that changes too often: what a moving slider ends on is written later.
+    writing = setTimeout(() => go({}), LATER_MS);
+  }
+}
+
+/** A slider moved. */
+function steer(change, since) {
+  go(change);
+  if (searching(state)) ask(since); // before anything is drawn: the server works meanwhile
+  dress();
+}
+
+/** Where the page is: asking, shown, failed or welcome. */
+function at(where) {
+  byId("results").dataset.state = where;
+  byId("waiting").hidden = where !== "asking" || last !== null;
+  if (where === "asking") byId("welcome").hidden = true;
+}
+
+function ask(since) {
+  at("asking");
+  searches.ask(question(state), since);
+}
+
+/** A picture was clicked: focus there. Null takes the target back. */
+function aim(name, near) {
+  const wish = state.wishes[name];
+  if (near === null && !wish?.near) return;
+  const lean = wish && wish.lean < 0 ? wish.lean : -1;
+  if (wish?.near === near && wish.lean === lean) return;
+  steer({ wishes: { ...state.wishes, [name]: { lean, near } } });
+}
+
+/** Everything that shows the state itself. */
+function dress() {
+  const text = byId("text");
+  if (document.activeElement !== text) text.value = state.text;
+  text.placeholder = state.like === null ? "Search your photographs" : "";
+  byId("like").hidden = state.like === null;
+  if (state.like !== null) byId("like-picture").src = api.thumb(state.like);
+  controls.show(state.wishes);
+  force.show(state);
+  byId("reset").hidden = leaning(state).length === 0;
+  for (const id of ["compare", "bar-compare"]) byId(id).setAttribute("aria-pressed", String(state.compare));
+  const near = (name) => (state.wishes[name]?.lean < 0 ? state.wishes[name].near : null);
+  clock.target(near("hour"));
+  timeline.target(near("date"));
+  map.target(spotOf(near("place")));
+}
+
+/** Where a place is: numbers, or where photographs of that city are. */
+function spotOf(near) {
+  if (!near) return null;
+  const [lat, lon] = near.split(",").map(Number);
+  if (!Number.isNaN(lat) && !Number.isNaN(lon)) return { lat, lon };
+  const there = last?.found.results.concat(last.found.plain.map((photo) => ({ photo })))
+    .find(({ photo }) => photo.lat !== null && photo.city?.toLowerCase() === near.toLowerCase());
+  return there ? { lat: there.photo.lat, lon: there.photo.lon } : null;
+}
+
+/** Show what the state asks for. */
+function render() {
+  dress();
+  if (searching(state)) {
+    ask();
+    return;
+  }
+  searches.stop();
+  last = null;
+  document.title = "MASCOT";
+  byId("heading").textContent = "Search";
+  for (const id of ["summary", "lists", "nothing"]) byId(id).hidden = true;
+  at("welcome");
+  byId("welcome").hidden = false;
+  byId("welcome").replaceChildren(...welcome(known, (text) => search(text)));
+  map.show([], [], true);
+  clock.show([], []);
+  clock.library(known.hours);
+  timeline.library(known);
+  if (viewer.open) viewer.close();
+}
+
+function search(text) {
+  go({ text: text.trim(), like: null, photo: null }, true);
+  byId("text").value = state.text;
+  render();
+}
+
+function startAgain() {
+  go(fresh(), true);
+  trouble(null);
+  byId("text").value = "";
+  render();
+}
+
+function shown(found, asked, since) {
+  const isNew = last === null || last.asked.text !== asked.text || last.asked.like !== asked.like;
+  last = { found, asked };
+  trouble(null);
+  const title = state.like === null ? state.text : "Like this photograph";
+  document.title = `${title} – MASCOT`;
+  byId("heading").textContent = `Photographs: ${title}`;
+  byId("welcome").hidden = true;
+  const empty = found.results.length === 0;
+  for (const id of ["summary", "lists"]) byId(id).hidden = empty;
+  byId("nothing").hidden = !empty;
+  if (empty) byId("nothing").replaceChildren(...nothing(asked.text, startAgain));
+  lists(!isNew);
+  const done = performance.now();
+  byId("summary").replaceChildren(...summary(found, leaning(state), title, (name) => {
+    steer({ wishes: { ...state.wishes, [name]: { lean: 0, near: null } } });
+    byId("results").focus({ preventScroll: true });
+  }));
+  map.show(found.results, found.plain, isNew);
+  map.target(spotOf(state.wishes.place?.lean < 0 ? state.wishes.place.near : null));
+  clock.show(found.results, found.plain);
+  timeline.show(found.results, found.plain);
+  if (isNew) scrollTo({ top: 0 });
+  if (state.photo !== null) viewer.show(state.photo, idsAround(state.photo), found);
+  speak(spoken(found, asked.wishes.length > 0));
+  // A slider that moved on meanwhile has asked again.
+  if (JSON.stringify(asked) === JSON.stringify(question(state))) at("shown");
+  document.dispatchEvent(new CustomEvent("mascot:shown", { detail: { ms: done - since, asked } }));
+}
+
+/** The grid, and beside it what relevance alone would have shown. */
+function lists(move) {
+  const { found, asked } = last;
+  const plain = new Set(found.plain.map((photo) => photo.id));
+  const now = new Set(found.results.map((result) => result.photo.id));
+  const steered = asked.wishes.length > 0;
+  grid.show(found.results.map(({ photo, rank, was }) => (
+    { photo, rank, was, mark: steered && !plain.has(photo.id) ? "came" : null })), move);
+  byId("plain").hidden = !state.compare;
+  byId("lists").classList.toggle("compared", state.compare);
+  byId("steered-heading").classList.toggle("unseen", !state.compare);
+  byId("steered-heading").textContent = state.compare ? "Steered" : "Photographs";
+  if (!state.compare) return;
+  plainGrid.show(found.plain.map((photo, i) => (
+    { photo, rank: i + 1, was: i + 1, mark: now.has(photo.id) ? null : "went" })), move);
+}
+
+function idsAround(id) {
+  return !grid.ids.includes(id) && state.compare && plainGrid.ids.includes(id) ? plainGrid.ids : grid.ids;
+}
+
+function openPhoto(id, from) {
+  go({ photo: id }, true);
+  pushed = true;
+  viewer.show(id, from.ids, last.found);
+}
+
+function photoClosed(id) {
+  const owner = grid.ids.includes(id) ? grid : plainGrid;
+  owner.focus(id);
+  if (state.photo === null) return;
+  if (pushed) history.back();
+  else go({ photo: null });
+  state.photo = null;
+  pushed = false;
+}
+
+function likeThis(id) {
+  pushed = false;
+  state.photo = null;
+  viewer.close();
+  go({ like: id, text: "", photo: null }, true);
+  render();
+}
+
+function failed(error) {
+  at("failed");
+  if (last === null && known !== null) {
+    byId("welcome").hidden = true;
+    byId("nothing").hidden = false;
+    byId("nothing").replaceChildren(...failure(startAgain));
+  }
+  if (error instanceof api.Unreachable) {
+    trouble("The server does not answer. Is it still running?", true);
+    clearTimeout(waiting);
+    waiting = setTimeout(recover, AGAIN_MS);
+  } else {
+    trouble(error.message, error.status >= 500);
+  }
+}
+
+async function recover() {
+  clearTimeout(waiting);
+  if (!(await api.alive())) {
+    waiting = setTimeout(recover, AGAIN_MS);
+    return;
+  }
+  trouble(null);
+  if (known === null) begin();
+  else render();
+}
+
+function trouble(text, again = false) {
+  byId("trouble").hidden = text === null;
+  byId("retry").hidden = !again;
+  if (text !== null) byId("trouble-text").textContent = text;
+}
+
+function slow(isSlow) {
+  byId("progress").hidden = !isSlow;
+  byId("results").setAttribute("aria-busy", String(isSlow));
+}
+
+function speak(text) {
+  clearTimeout(speaking);
+  speaking = setTimeout(() => { byId("live").textContent = text; }, SPEAK_MS);
+}
+
+function compare() {
+  go({ compare: !state.compare }, true);
+  dress();
+  if (last) lists(false);
+}
+
+function panel(open) {
+  document.body.classList.toggle("steering", open);
+  byId("bar-steer").setAttribute("aria-expanded", String(open));
+  (open ? byId("rail-close") : byId("bar-steer")).focus({ preventScroll: true });
+}
+
+function listen() {
+  byId("search").addEventListener("submit", (event) => {
+    event.preventDefault();
+    search(byId("text").value);
+    if (state.text && matchMedia("(pointer: coarse)").matches) byId("text").blur();
+  });
+  byId("like-clear").addEventListener("click", () => {
+    search("");
+    byId("text").focus();
+  });
+  document.querySelector(".brand").addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0 || known === null) return;
+    event.preventDefault();
+    startAgain();
+  });
+  for (const id of ["compare", "bar-compare"]) byId(id).addEventListener("click", compare);
+  byId("reset").addEventListener("click", () => {
+    steer({ wishes: {} });
+    byId("lean-place").focus({ preventScroll: true });
+  });
+  byId("retry").addEventListener("click", recover);
+  byId("bar-steer").addEventListener("click", () => panel(!document.body.classList.contains("steering")));
+  byId("rail-close").addEventListener("click", () => panel(false));
+  addEventListener("keydown", (event) => {
+    const typing = event.target.closest?.("input:not([type=range]), select, textarea, dialog");
+    if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      event.preventDefault();
+      byId("text").focus();
+      byId("text").select();
+    } else if (event.key === "Escape" && document.body.classList.contains("steering")) {
+      panel(false);
+    }
+  });
+  addEventListener("popstate", () => {
+    const before = toAddress({ ...state, photo: null, compare: false });
+    state = fromAddress(location.search);
+    byId("text").value = state.text;
+    pushed = false;
+    if (state.photo === null && viewer.open) viewer.close();
+    if (toAddress({ ...state, photo: null, compare: false }) !== before) render();
+    else {
+      dress();
+      if (last) lists(false);
+      if (last && state.photo !== null) viewer.show(state.photo, idsAround(state.photo), last.found);
+    }
+  });
+}

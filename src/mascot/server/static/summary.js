@@ -1,0 +1,45 @@
+// Above the photographs: what was searched, how many places and hours there are, before and after, and the wishes.
+
+import { h } from "./dom.js";
+import { wishText } from "./controls.js";
+import { counts, label, plural } from "./words.js";
+
+const ONE = { places: "place", countries: "country", hours: "hour", moments: "moment" };
+const MANY = { places: "places", countries: "countries", hours: "hours", moments: "moments" };
+
+export function summary(found, wishes, title, drop) {
+  const [before, after] = [counts(found.plain), counts(found.results.map((result) => result.photo))];
+  const stats = Object.keys(after).map((name) => stat(name, wishes.length ? before[name] : after[name], after[name]));
+  if (wishes.length) stats.push(kept(found.kept));
+  const chips = wishes.map(([name, wish]) => h("li", { class: `chip ${wish.lean > 0 ? "spread" : "focus"}` },
+    `${label(name)}: ${wishText(name, wish)}`,
+    h("button", { type: "button", "aria-label": `Remove ${label(name).toLowerCase()}: ${wishText(name, wish)}`, onclick: () => drop(name) }, "×")));
+  return [
+    h("p", { class: "title" }, title),
+    h("ul", { class: "stats" }, ...stats),
+    h("ul", { class: "wishes", "aria-label": "Wishes" }, ...chips),
+  ];
+}
+
+function stat(name, before, after) {
+  const word = after === 1 ? ONE[name] : MANY[name];
+  const changed = before !== after;
+  const told = changed ? `${after} ${word}, was ${before}` : `${after} ${word}`;
+  return h("li", { class: changed ? "stat changed" : "stat", "data-stat": name, "data-before": before, "data-after": after },
+    h("span", { class: "unseen" }, told),
+    h("span", { "aria-hidden": "true", class: "values" }, changed ? h("i", {}, `${before}`) : null, changed ? " → " : null, h("b", {}, `${after}`)),
+    h("span", { "aria-hidden": "true", class: "word" }, word));
+}
+
+function kept(share) {
+  const text = `${Math.round(share * 100)}%`;
+  return h("li", { class: "stat" }, h("span", { class: "values" }, h("b", {}, text)), h("span", { class: "word" }, "relevance kept"));
+}
+
+/** The same in one sentence, for who listens. */
+export function spoken(found, steered) {
+  const [before, after] = [counts(found.plain), counts(found.results.map((result) => result.photo))];
+  const was = (name) => (steered && before[name] !== after[name] ? `, was ${before[name]}` : "");
+  return `${plural(found.results.length, "photograph")}. ${plural(after.places, "place")}${was("places")}. `
+    + `${plural(after.hours, "hour")}${was("hours")}.`;
+}

@@ -1,0 +1,38 @@
+"""A small encoder of the user's own kind: a text is the set of its words. Fast and exact, for tests of the library."""
+
+from __future__ import annotations
+
+import re
+import time
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.photos.encoders.encoder import Picture
+
+
+class BagOfWords:
+    notice = None
+
+    def __init__(self, name: str = "bag", dim: int = 512, tokens: int = 1, pause_s: float = 0.0) -> None:
+        self.name, self.fingerprint, self.dim, self.tokens = name, f"{name}-{dim}-{tokens}", dim, tokens
+        self.encoded: list[str] = []
+        self._pause_s = pause_s
+
+    def texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        found = np.zeros((len(texts), self.dim), np.float32)
+        for row, text in zip(found, texts, strict=True):
+            for word in re.findall(r"\w+", text.casefold()):
+                row[zlib.crc32(word.encode()) % self.dim] += 1
+            if not row.any():
+                row[0] = 1
+            row /= np.linalg.norm(row)
+        return found
+
+    def pictures(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
+        self.encoded += [picture.words for picture in pictures]
+        time.sleep(self._pause_s * len(pictures))
+        vectors = self.texts([picture.words for picture in pictures])
+        return np.repeat(vectors[:, None], self.tokens, axis=1)

@@ -1,0 +1,182 @@
+"""Killed, doubled, out of space: the index is as if nothing had happened."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from bag_of_words import BagOfWords
+from jpegs import small_library, write_jpeg
+
+from mascot.photos import Library
+
+_HERE = Path(__file__).parent
+_SLOW = """
+import sys
+sys.path.insert(0, {here!r})
+from bag_of_words import BagOfWords
+from mascot.photos import Library
+with Library.open(sys.argv[1]) as library:
+    done = library.index(BagOfWords(pause_s=float(sys.argv[2])))
+    print(done.photos, done.new, flush=True)
+"""
+
+
+def _index(root: Path, pause_s: float = 0.0) -> subprocess.Popen[str]:
+    environment = os.environ | {"XDG_STATE_HOME": str(root.parent / "state")}
+    script = _SLOW.format(here=str(_HERE))
+    command = [sys.executable, "-c", script, str(root), str(pause_s)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def _content(root: Path) -> dict[str, tuple]:
+    with Library.open(root) as library:
+        assert library.store.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+        query = (
+            "SELECT path, hash, lat, lon, taken, city, moment, caption, thumbnail, look, stamp, vector FROM photos "
+            "LEFT JOIN pixels ON pixels.photo = id LEFT JOIN vectors ON vectors.photo = id"
+        )
+        return {row["path"]: tuple(row) for row in library.store.connection.execute(query)}
+
+
+def _folder(root: Path, count: int = 200) -> Path:
+    for i in range(count):
+        write_jpeg(
+            root / f"{i % 7}" / f"{i}.jpg", f"photograph number {i}", "Lisbon", f"2019-07-{i % 28 + 1:02d}T10:00:00"
+        )
+    return root
+
+
+def test_killed_in_the_middle_and_resumed(tmp_path: Path) -> None:
+    root = _folder(tmp_path / "killed")
+    shutil.copytree(root, tmp_path / "whole")
+    kills = 0
+    for wait_rows in (32, 96):
+        process = _index(root, pause_s=0.01)
+        database = root / ".mascot" / "library.sqlite"
+        for _ in range(600):
+            if database.is_file() and _count(database) >= wait_rows:
+                break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += process.returncode == -signal.SIGKILL
+    assert kills == 2
+    partly = len(_content(root))
+    assert 96 <= partly < 200
+    process = _index(root)
+    said, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert said.split() == ["200", str(200 - partly)]
+    _index(tmp_path / "whole").wait()
+    assert _content(root) == _content(tmp_path / "whole")
+
+
+def _count(database: Path) -> int:
+    import sqlite3
+
+    connection = sqlite3.connect(database, timeout=5)
+    try:
+        return int(connection.execute("SELECT count(*) FROM photos").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+    finally:
+        connection.close()
+
+
+def test_two_processes_at_once(tmp_path: Path) -> None:
+    root = _folder(tmp_path / "both", 120)
+    shutil.copytree(root, tmp_path / "one")
+    processes = [_index(root, pause_s=0.005) for _ in range(2)]
+    said = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], said
+    assert sorted(int(out.split()[1]) for out, _ in said) == [0, 120]  # the second waited, and had nothing to do
+    _index(tmp_path / "one").wait()
+    assert _content(root) == _content(tmp_path / "one")
+
+
+def test_searching_while_another_process_indexes(tmp_path: Path) -> None:
+    root = _folder(tmp_path / "photos", 150)
+    with Library.open(root) as library:
+        library.index(BagOfWords())
+        for i in range(80):
+            write_jpeg(root / "later" / f"{i}.jpg", f"later photograph {i}")
+        process = _index(root, pause_s=0.01)
+        sizes = set()
+        while process.poll() is None:
+            found = library.search("later photograph", k=5, encoder=BagOfWords())
+            assert len(found) == 5
+            sizes.add(library.store.count())
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
+        assert library.store.count() == 230
+        assert len(sizes) > 1
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """A file system of two megabytes, really full."""
+    root = tmp_path / "small"
+    root.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(root)], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"needs to mount a small file system: {mounted.stderr.strip()}")
+    try:
+        _folder(root, 60)
+        ballast = root / "ballast"
+        free = shutil.disk_usage(root).free
+        ballast.write_bytes(b"\0" * max(free - 60_000, 0))
+        process = _index(root)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode != 0
+        assert "InputError: cannot write" in errors
+        assert "Free some space" in errors or "No space left" in errors
+        ballast.unlink()
+        process = _index(root)
+        said, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        assert said.split()[0] == "60"
+        assert len(_content(root)) == 60
+    finally:
+        subprocess.run(["umount", "-l", str(root)], check=True)
+
+
+def test_a_file_that_vanishes_while_indexing(tmp_path: Path) -> None:
+    root = small_library(tmp_path / "photos")
+
+    class Vanishing(BagOfWords):
+        def pictures(self, pictures):
+            return super().pictures(pictures)
+
+    def report(what: str, done: int, total: int) -> None:
+        if what == "indexing" and done == 0:
+            (root / "Tokyo" / "t3.jpg").unlink(missing_ok=True)
+
+    with Library.open(root) as library:
+        done = library.index(Vanishing(), report=report)
+    assert done.photos == 29
+    assert [(item.path.name, item.reason) for item in done.skipped] == [
+        ("t3.jpg", "cannot be read: No such file or directory")
+    ]
+
+
+def test_bad_files_are_skipped_with_reasons(tmp_path: Path) -> None:
+    root = small_library(tmp_path / "photos")
+    (root / "zero.jpg").touch()
+    (root / "text.jpg").write_text("not an image")
+    whole = (root / "plain0.jpg").read_bytes()
+    (root / "cut.jpg").write_bytes(whole[: len(whole) // 2])
+    with Library.open(root) as library:
+        done = library.index(BagOfWords())
+        reasons = {item.path.name: item.reason for item in done.skipped}
+        assert set(reasons) == {"zero.jpg", "text.jpg", "cut.jpg"}
+        assert "empty" in reasons["zero.jpg"]
+        assert "not an image" in reasons["text.jpg"]
+        assert done.photos == 30

@@ -1,0 +1,385 @@
+"""Indexing a folder and searching it, through the Python door."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bag_of_words import BagOfWords
+from jpegs import small_library, write_jpeg
+
+import mascot as mc
+from mascot.photos import Library
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("MASCOT_LIBRARY", raising=False)
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    with Library.open(small_library(tmp_path / "photos")) as found:
+        found.index(BagOfWords())
+        yield found
+
+
+def _rows(library: Library) -> dict[str, tuple]:
+    """Everything that is in a library but ids, by path."""
+    query = (
+        "SELECT photos.*, thumbnail, look, stamp, vector FROM photos JOIN pixels ON pixels.photo = id "
+        "JOIN vectors ON vectors.photo = id"
+    )
+    return {row["path"]: tuple(row)[1:] for row in library.store.connection.execute(query)}
+
+
+def test_a_folder_becomes_rows(library: Library) -> None:
+    assert library.store.count() == len(_rows(library)) == 30
+    photo = next(p for p in library.store.all_photos() if p.path == "Lisbon/burst 3.jpg")
+    assert (photo.city, photo.country, photo.season, photo.part_of_day) == ("Lisbon", "PT", "summer", "evening")
+    assert (photo.caption, photo.camera, photo.folder) == ("Sunset over the water", "X100", "Lisbon")
+    assert photo.taken is not None
+    assert photo.taken.isoformat() == "2019-07-14T20:15:03"
+    assert photo.moment == "2019-07-14 20:15 Lisbon"
+    assert (photo.width, photo.height) == (48, 32)
+    south = next(p for p in library.store.all_photos() if p.city == "Sydney")
+    assert south.season == "summer"
+
+
+def test_nothing_new_is_nothing_done(library: Library) -> None:
+    encoder = BagOfWords()
+    changes = library.store.changes
+    done = library.index(encoder)
+    assert encoder.encoded == []
+    assert (done.new, done.changed, done.unchanged, done.photos) == (0, 0, 30, 30)
+    assert library.store.changes == changes
+
+
+def test_a_moved_file_is_not_encoded_again(library: Library) -> None:
+    ids = {photo.path: photo.id for photo in library.store.all_photos()}
+    (library.root / "elsewhere").mkdir()
+    shutil.move(library.root / "Tokyo" / "t0.jpg", library.root / "elsewhere" / "renamed.jpg")
+    encoder = BagOfWords()
+    done = library.index(encoder)
+    assert encoder.encoded == []
+    assert (done.moved, done.new, done.gone, done.photos) == (1, 0, 0, 30)
+    now = {photo.path: photo.id for photo in library.store.all_photos()}
+    assert now["elsewhere/renamed.jpg"] == ids["Tokyo/t0.jpg"]
+
+
+def test_a_copy_is_not_encoded_again(library: Library) -> None:
+    shutil.copy(library.root / "Tokyo" / "t0.jpg", library.root / "copy.jpg")
+    encoder = BagOfWords()
+    done = library.index(encoder)
+    assert encoder.encoded == []
+    assert (done.copied, done.photos) == (1, 31)
+    rows = _rows(library)
+    assert rows["copy.jpg"][-2:] == rows["Tokyo/t0.jpg"][-2:]
+
+
+def test_copies_in_the_first_run_are_encoded_once(tmp_path: Path) -> None:
+    original = write_jpeg(tmp_path / "lib" / "a.jpg", "boats", "Porto")
+    for i in range(50):
+        shutil.copy(original, tmp_path / "lib" / f"copy{i:02d}.jpg")
+    encoder = BagOfWords()
+    with Library.open(tmp_path / "lib") as library:
+        done = library.index(encoder)
+        assert len(encoder.encoded) == 1
+        assert (done.new, done.copied, library.store.count()) == (1, 50, 51)
+
+
+def test_a_touched_file_is_not_encoded_again(library: Library) -> None:
+    os.utime(library.root / "Tokyo" / "t1.jpg", (1, 1))
+    encoder = BagOfWords()
+    assert library.index(encoder).photos == 30
+    assert encoder.encoded == []
+    assert library.index(encoder).unchanged == 30
+
+
+def test_a_changed_file_is_encoded_again(library: Library) -> None:
+    write_jpeg(library.root / "Tokyo" / "t0.jpg", "a red boat in front of a red house", "Tokyo", "2022-01-01T10:00:00")
+    encoder = BagOfWords()
+    done = library.index(encoder)
+    assert len(encoder.encoded) == 1
+    assert (done.changed, done.new, done.photos) == (1, 0, 30)
+    assert library.search("red boat", k=1).photos[0].path == "Tokyo/t0.jpg"
+
+
+def test_a_deleted_file_leaves_with_prune(library: Library) -> None:
+    (library.root / "Tokyo" / "t0.jpg").unlink()
+    assert library.index(BagOfWords()).gone == 1
+    assert library.store.count() == 30
+    done = library.index(BagOfWords(), prune=True)
+    assert (done.pruned, done.gone, done.photos) == (1, 0, 29)
+    left = library.store.connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
+    assert left == 29
+
+
+def test_a_file_that_becomes_unreadable_keeps_its_row(library: Library) -> None:
+    (library.root / "Tokyo" / "t0.jpg").write_bytes(b"no longer a picture")
+    done = library.index(BagOfWords(), prune=True)
+    assert [item.path.name for item in done.skipped] == ["t0.jpg"]
+    assert done.photos == 30
+
+
+def test_another_encoder_is_refused_with_the_remedy(library: Library) -> None:
+    with pytest.raises(mc.OptionError, match=r"encoded with bag, and other is not the same: .*--again"):
+        library.index(BagOfWords("other"))
+    with pytest.raises(mc.OptionError, match=r"fingerprint bag-512-1\), and other has other-512-1: .*--encoder bag"):
+        library.search("sunset", encoder=BagOfWords("other"))
+    encoder = BagOfWords("other", dim=32, tokens=2)
+    assert library.index(encoder, again=True).changed == 30
+    assert len(encoder.encoded) == 30
+    assert len(library.search("sunset", encoder=encoder)) == 20
+
+
+def test_search_by_relevance_alone(library: Library) -> None:
+    found = library.search("harbour water", k=6, encoder=BagOfWords())
+    assert {photo.city for photo in found.photos} == {"Sydney"}
+    assert [result.rank for result in found] == [1, 2, 3, 4, 5, 6]
+    assert found.paths[0].is_file()
+    assert found.photos == found.plain
+
+
+def test_spread_and_focus_in_plain_words(library: Library) -> None:
+    bag = BagOfWords()
+    plain = library.search("sunset over the water lisbon", k=8, encoder=bag)
+    assert {photo.city for photo in plain.photos} == {"Lisbon"}
+    spread = library.search("sunset over the water lisbon", [library.spread("place")], k=8, encoder=bag)
+    assert len({photo.city for photo in spread.photos}) >= 3
+    moments = library.search("sunset over the water lisbon", [library.spread("moment")], k=8, encoder=bag)
+    assert len({photo.moment for photo in moments.photos}) >= 5
+    focused = library.search("sunset", [library.focus("place=Tokyo")], k=8, method=mc.Mascot(0.9), encoder=bag)
+    assert sum(photo.city == "Tokyo" for photo in focused.photos) >= 3
+    evening = library.search("sunset", [library.focus("hour=20")], k=12, method=mc.Mascot(0.9), encoder=bag)
+    assert all(photo.taken and 19 <= photo.taken.hour <= 21 for photo in evening.photos[3:])
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("place=Lisbon", (38.7223, -9.1393)),
+        ("place=35.0,139.5", (35.0, 139.5)),
+        ("place=Tóquio", (35.6895, 139.69171)),  # Portuguese for Tokyo
+        ("country=Portugal", "PT"),
+        ("city=tokyo", "Tokyo"),
+        ("city=Lisboa", "Lisbon"),
+        ("camera=pixel", "Pixel 5"),
+        ("season=summer", "summer"),
+        ("hour=18:30", 18.5),
+        ("folder=Tokyo", "Tokyo"),
+        ("weekday=sat", "saturday"),
+        ("altitude=1200", 1200.0),
+    ],
+)
+def test_values_as_people_write_them(library: Library, text: str, near: object) -> None:
+    found = library.focus(text).near
+    assert found == pytest.approx(near, abs=1e-3) if isinstance(near, (tuple, float)) else found == near
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("place=Nowhereville", "no place is called 'Nowhereville'"),
+        ("camera=Leica", r"no photograph has camera 'Leica'; there are: (X100, Pixel 5|Pixel 5, X100)"),
+        ("part_of_day=teatime", "must be one of dawn, morning"),
+        ("smell", "no attribute of photographs is called 'smell'; there are place, city"),
+        ("hour=25", "must be an hour"),
+    ],
+)
+def test_values_nobody_can_mean(library: Library, text: str, said: str) -> None:
+    with pytest.raises(mc.OptionError, match=said):
+        library.focus(text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["place", "city", "country", "hour", "date", "season", "weekday", "moment", "camera", "folder", "look", "keywords",
+     "rating", "altitude", "lens", "part_of_day", "title", "width"],
+)  # fmt: skip
+@pytest.mark.parametrize("direction", ["spread", "focus"])
+def test_every_name_steers(library: Library, name: str, direction: str) -> None:
+    wish = getattr(library, direction)(name)
+    assert len(library.search("sunset", [wish], k=10, encoder=BagOfWords())) == 10
+
+
+@pytest.mark.parametrize("method", [mc.Mmr(), mc.KDpp(), mc.MsDpp(), mc.Clustering(), mc.Relevance()])
+def test_every_method_steers_photographs(library: Library, method: object) -> None:
+    found = library.search(
+        "sunset", [library.spread("place"), library.spread("look")], 10, method, encoder=BagOfWords()
+    )
+    assert len(set(found.paths)) == 10
+
+
+def test_where_and_values(library: Library) -> None:
+    bag = BagOfWords()
+    found = library.search("sunset", k=30, where="city = ?", values=["Tokyo"], encoder=bag)
+    assert {photo.city for photo in found.photos} == {"Tokyo"}
+    empty = library.search("sunset", [library.spread("place")], where="city = 'Atlantis'", encoder=bag)
+    assert (len(empty), empty.records(), empty.paths, empty.plain) == (0, [], [], [])
+
+
+def test_like_a_photograph(library: Library) -> None:
+    bag = BagOfWords()
+    inside = library.root / "Sydney" / "s0.jpg"
+    found = library.search(like=inside, k=5, encoder=bag)
+    assert inside not in found.paths
+    assert {photo.city for photo in found.photos} == {"Sydney"}
+    outside = write_jpeg(library.root.parent / "outside.jpg", "Sunset and tower", "Tokyo", "2020-11-09T18:00:00")
+    assert library.search(like=outside, k=1, encoder=bag).photos[0].city == "Tokyo"
+    for texts in ((None, None), ("x", inside)):
+        with pytest.raises(mc.OptionError, match="a text or a photograph"):
+            library.search(texts[0], like=texts[1], encoder=bag)
+    with pytest.raises(mc.InputError, match="cannot be read: No such file"):
+        library.search(like=library.root / "none.jpg", encoder=bag)
+
+
+def test_records_carry_what_the_next_program_needs(library: Library) -> None:
+    record = library.search("sunset", [library.spread("place")], k=3, encoder=BagOfWords()).records(explain=True)[0]
+    assert {
+        "path",
+        "score",
+        "rank",
+        "lat",
+        "lon",
+        "taken",
+        "city",
+        "country",
+        "camera",
+        "gains",
+        "was",
+        "opened",
+    } <= set(record)
+    assert Path(record["path"]).is_file()
+    assert set(record["gains"]) == {"relevance", "place"}
+
+
+def test_which_library(library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Library.open().root == library.root  # the one indexed last
+    monkeypatch.setenv("MASCOT_LIBRARY", str(tmp_path))
+    assert Library.open().root == tmp_path
+    monkeypatch.delenv("MASCOT_LIBRARY")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "nothing"))
+    with pytest.raises(mc.InputError, match="no library: name one with --library"):
+        Library.open()
+    with pytest.raises(mc.InputError, match=r"there is no library at .*: make one with `mascot index FOLDER`"):
+        Library.open(tmp_path).search("x")
+    with pytest.raises(mc.InputError, match="there is no folder"):
+        Library.open(tmp_path / "none")
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    with Library.open(tmp_path) as library:
+        assert library.index(BagOfWords()).photos == 0
+        with pytest.raises(mc.InputError, match="holds no photographs: add some"):
+            library.search("x", encoder=BagOfWords())
+
+
+def test_a_newer_schema_is_refused(library: Library) -> None:
+    library.store.connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(mc.InputError, match="schema version 99, newer than the 2 this mascot knows: update"):
+        Library.open(library.root).search("x")
+
+
+def test_an_older_schema_is_brought_up_to_date(library: Library) -> None:
+    library.store.connection.execute("DROP INDEX photos_by_taken")
+    library.store.connection.execute("PRAGMA user_version = 1")
+    with Library.open(library.root) as newer:
+        assert newer.store.connection.execute("PRAGMA user_version").fetchone()[0] == 2
+        assert newer.store.count() == 30
+        newer.store.connection.execute("SELECT id FROM photos INDEXED BY photos_by_taken WHERE taken > '2'").fetchone()
+
+
+def test_a_damaged_file_is_told_as_such(library: Library) -> None:
+    library.close()
+    for file in library.folder.glob("library.sqlite*"):
+        file.unlink()
+    (library.folder / "library.sqlite").write_bytes(b"this is no database at all, just text " * 200)
+    with pytest.raises(mc.InputError, match=r"is damaged .*: remove its folder and index again"):
+        library.search("x")
+
+
+def test_awkward_names(tmp_path: Path) -> None:
+    names = ["a b.jpg", "übung 🌅.jpg", "new\nline.jpg", "quote'\".jpg", "--help.jpg", "%2e%2e.jpg"]
+    for name in names:
+        write_jpeg(tmp_path / "lib" / "dir with 'quotes' 🗺" / name, f"sunset {name}")
+    with Library.open(tmp_path / "lib") as library:
+        library.index(BagOfWords())
+        found = library.search("sunset", k=10, encoder=BagOfWords())
+        assert {path.name for path in found.paths} == set(names)
+        assert all(path.is_file() for path in found.paths)
+        assert library.focus("folder=dir with 'quotes' 🗺").near == "dir with 'quotes' 🗺"
+
+
+def test_hits_are_reranked_without_asking_again(library: Library) -> None:
+    bag = BagOfWords()
+    hits = library.hits("sunset", encoder=bag, candidates=25)
+    assert len(hits) == 25
+    first = hits.rerank([library.spread("place")], 8)
+    assert first.photos == library.search("sunset", [library.spread("place")], 8, candidates=25, encoder=bag).photos
+    assert hits.candidates.columns["look"].shape[0] == 25
+    assert np.isnan(hits.candidates.columns["lat"]).sum() == sum(photo.lat is None for photo in hits.photos)
+
+
+def test_threads_have_connections_of_their_own(library: Library) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: library.search("sunset", k=5, encoder=BagOfWords()).paths, range(12)))
+    assert all(paths == found[0] for paths in found)
+    assert isinstance(library.store.connection, sqlite3.Connection)
+
+
+def test_what_cannot_be_looked_into_is_not_pruned(library: Library, tmp_path: Path) -> None:
+    """A drive that is linked into the library and is not mounted today."""
+    drive = tmp_path / "drive"
+    for i in range(3):
+        write_jpeg(drive / f"d{i}.jpg", f"on the drive {i}", "Paris")
+    (library.root / "link").symlink_to(drive)
+    assert library.index(BagOfWords()).photos == 33
+    drive.rename(tmp_path / "away")
+    done = library.index(BagOfWords(), prune=True)
+    assert (done.pruned, done.gone, done.photos) == (0, 0, 33)
+    assert [item.path.name for item in done.skipped] == ["link"]
+    (tmp_path / "away").rename(drive)
+    assert library.index(BagOfWords(), prune=True).unchanged == 33
+
+
+def test_looks_group_pictures_by_colour(tmp_path: Path) -> None:
+    for i in range(6):
+        write_jpeg(tmp_path / "lib" / f"red{i}.jpg", "a wall", colour=(220, 30 + i, 30))
+        write_jpeg(tmp_path / "lib" / f"blue{i}.jpg", "a wall", colour=(30, 30 + i, 220))
+    with Library.open(tmp_path / "lib") as library:
+        library.index(BagOfWords())
+        hits = library.hits("a wall", encoder=BagOfWords())
+        looks = mc.Clusters(2, column="look").membership(hits.candidates.columns, None).dense()
+        groups = {photo.path[:3]: set() for photo in hits.photos}
+        for photo, row in zip(hits.photos, looks, strict=True):
+            groups[photo.path[:3]].add(int(row.argmax()))
+        assert all(len(group) == 1 for group in groups.values())
+        assert groups["red"] != groups["blu"]
+
+
+def test_a_library_in_letters(library: Library) -> None:
+    from mascot.photos.overview import overview, points
+    from mascot.photos.textmap import clock, world
+
+    told = overview(library.root, library.folder, library.store)
+    assert (told.photos, told.without_place, told.without_time, told.without_words) == (30, 6, 6, 6)
+    assert told.labels["country"] == {"PT": 12, "AU": 6, "JP": 6}
+    assert sum(told.hours) == 24
+    assert told.hours[20] == 13
+    drawn = world(points(library.store)).splitlines()
+    assert sum(letter in "○●" for line in drawn for letter in line) == 3  # three cities
+    lisbon = next((row, line.index(mark)) for row, line in enumerate(drawn) for mark in "●" if mark in line)
+    assert lisbon[0] < len(drawn) / 2
+    assert abs(lisbon[1] - 72 * (180 - 9) / 360) <= 1
+    bars, hours = clock(told.hours).splitlines()
+    assert bars[20 * 3] == "█"
+    assert hours.split()[20] == "20"

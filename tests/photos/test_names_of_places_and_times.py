@@ -1,0 +1,140 @@
+"""Cities, countries, seasons, parts of the day, moments."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mascot.photos.gazetteer import gazetteer
+from mascot.photos.moments import Shot, moments
+from mascot.photos.seasons import PARTS_OF_DAY, SEASONS, part_of_day, season
+
+
+@pytest.mark.parametrize(
+    ("place", "city", "country"),
+    [
+        ((38.6916, -9.2160), "Lisbon", "PT"),  # the tower of Belém, 7 km from the centre: not the quarter
+        ((38.6970, -9.4210), "Cascais", "PT"),  # 25 km from Lisbon, a town of its own
+        ((48.8584, 2.2945), "Paris", "FR"),
+        ((35.6590, 139.7006), "Tokyo", "JP"),
+        ((-33.79, 151.28), "Sydney", "AU"),
+    ],
+)
+def test_the_city_people_would_name(place: tuple[float, float], city: str, country: str) -> None:
+    found = gazetteer().nearest([place[0]], [place[1]])[0]
+    assert found is not None
+    assert (found.name, found.country) == (city, country)
+
+
+def test_far_from_everything_there_is_no_city() -> None:
+    assert gazetteer().nearest([30.0, 23.0], [-40.0, 10.0]) == [None, None]
+
+
+def test_nearest_takes_many_points_at_once() -> None:
+    some = gazetteer().points[::97][:700]
+    found = gazetteer().nearest(some[:, 0], some[:, 1])
+    assert len(found) == len(some)
+    assert all(city is not None and city.km <= 150 for city in found)
+    # One by one gives the same.
+    for i in (0, 256, 511, 699):
+        alone = gazetteer().nearest(some[i, :1], some[i, 1:])[0]
+        assert alone is not None
+        assert (alone.name, alone.country) == (found[i].name, found[i].country)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("name", "city", "country"),
+    [
+        ("Lisbon", "Lisbon", "PT"),
+        ("lisboa", "Lisbon", "PT"),
+        ("München", "Munich", "DE"),
+        ("Munchen", "Munich", "DE"),
+        ("東京", "Tokyo", "JP"),
+        ("York", "York", "GB"),
+        ("Cambridge, US", "Cambridge", "US"),
+        ("Cambridge, United Kingdom", "Cambridge", "GB"),
+    ],
+)
+def test_a_name_in_any_language_finds_its_city(name: str, city: str, country: str) -> None:
+    found = gazetteer().find(name)
+    assert found is not None
+    assert (found.name, found.country) == (city, country)
+
+
+def test_no_such_name() -> None:
+    assert gazetteer().find("Nowhereville upon Nothing") is None
+    assert gazetteer().find("Lisbon, Atlantis") is None
+    assert gazetteer().country("Atlantis") is None
+
+
+def test_countries() -> None:
+    assert gazetteer().country("portugal") == gazetteer().country("PRT") == gazetteer().country("pt") == "PT"
+    assert gazetteer().country_name("PT") == "Portugal"
+
+
+def test_seasons_by_hemisphere() -> None:
+    july = datetime(2019, 7, 14)
+    assert season(july, 38.7) == "summer"
+    assert season(july, -33.8) == "winter"
+    assert season(july, None) == "summer"
+    assert season(None, 38.7) is None
+    assert {season(datetime(2020, month, 1), 10.0) for month in range(1, 13)} == set(SEASONS)
+
+
+def test_parts_of_the_day() -> None:
+    told = [part_of_day(datetime(2020, 1, 1, hour)) for hour in range(24)]
+    assert set(told) == set(PARTS_OF_DAY)
+    assert (told[6], told[9], told[13], told[16], told[19], told[23], told[3]) == (
+        "dawn", "morning", "noon", "afternoon", "evening", "night", "night",
+    )  # fmt: skip
+    assert part_of_day(None) is None
+
+
+def _shot(id_: int, minutes: float, lat: float | None = 38.7, lon: float | None = -9.1, camera: str = "A") -> Shot:
+    return Shot(id_, datetime(2019, 7, 14, 18) + timedelta(minutes=minutes), lat, lon, "Lisbon", camera)
+
+
+def test_a_gap_of_an_hour_starts_a_new_moment() -> None:
+    named = moments([_shot(1, 0), _shot(2, 59), _shot(3, 118), _shot(4, 179)])
+    assert named[1] == named[2] == named[3] == "2019-07-14 18:00 Lisbon"
+    assert named[4] == "2019-07-14 20:59 Lisbon"
+
+
+def test_a_kilometre_starts_a_new_moment() -> None:
+    named = moments([_shot(1, 0), _shot(2, 1, lat=38.708), _shot(3, 2, lat=38.72)])
+    assert named[1] == named[2]
+    assert named[3] != named[1]
+
+
+def test_two_people_in_two_places_do_not_cut_each_others_moments() -> None:
+    shots = [_shot(i, i, lat=38.7 if i % 2 else 38.9, camera="A" if i % 2 else "B") for i in range(10)]
+    named = moments(shots)
+    assert len(set(named.values())) == 2
+    assert len({named[i] for i in range(0, 10, 2)}) == 1
+
+
+def test_without_a_place_a_shot_joins_its_own_camera() -> None:
+    shots = [_shot(1, 0, lat=38.7, camera="A"), _shot(2, 1, lat=38.9, camera="B"), _shot(3, 2, None, None, "A")]
+    named = moments(shots)
+    assert named[3] == named[1] != named[2]
+
+
+def test_moments_of_one_minute_are_told_apart() -> None:
+    named = moments([_shot(1, 0), _shot(2, 0.5, lat=39.7)])
+    assert sorted(named.values()) == ["2019-07-14 18:00 Lisbon", "2019-07-14 18:00 Lisbon (2)"]
+
+
+@given(st.lists(st.tuples(st.floats(0, 5000), st.floats(-90, 90), st.floats(-180, 180)), min_size=1, max_size=30))
+def test_moments_do_not_depend_on_the_order_of_the_rows(rows: list[tuple[float, float, float]]) -> None:
+    shots = [_shot(i, minutes, lat, lon) for i, (minutes, lat, lon) in enumerate(rows)]
+    assert moments(shots) == moments(shots[::-1])
+    assert set(moments(shots)) == set(range(len(rows)))
+
+
+def test_neighbours_across_the_antimeridian_are_one_moment() -> None:
+    assert len(set(moments([_shot(1, 0, 0.0, 179.999), _shot(2, 1, 0.0, -179.999)]).values())) == 1
+    assert np.isfinite(gazetteer().points).all()

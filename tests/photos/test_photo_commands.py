@@ -1,0 +1,286 @@
+"""`mascot index`, `search`, `library`, `sample` as they are used: real processes on real files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jpegs import small_library, write_jpeg
+
+from retelling import environment
+
+COMMAND = [sys.executable, "-m", "mascot.cli"]
+
+
+def run(state: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    env = environment(XDG_STATE_HOME=str(state), **more)
+    env.pop("MASCOT_LIBRARY", None)
+    env |= more
+    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=240, env=env, check=False)
+
+
+def good(state: Path, *words: str) -> str:
+    done = run(state, *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def rows(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample library, made and indexed by the command; the state that remembers it."""
+    folder = tmp_path_factory.mktemp("sample")
+    good(folder, "sample", str(folder / "trips"), "--count", "150")
+    good(folder, "index", str(folder / "trips"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
+    """The 95 real photographs, indexed by the command."""
+    folder = tmp_path_factory.mktemp("real")
+    shutil.copytree(data / "photos", folder / "photos")
+    good(folder, "index", str(folder / "photos"))
+    return folder
+
+
+def test_the_sample_is_steered(state: Path) -> None:
+    plain = rows(good(state, "search", "sunset over water", "-k", "12"))
+    spread = rows(good(state, "search", "sunset over water", "-k", "12", "--spread", "place"))
+    assert len(plain) == len(spread) == 12
+    countries = [len({row["country"] for row in found} - {None}) for found in (plain, spread)]
+    assert countries[1] > countries[0]
+    evening = rows(good(state, "search", "sunset over water", "-k", "12", "--focus", "hour=19", "--strength", "0.8"))
+    hours = [abs(int(row["taken"][11:13]) - 19) for row in evening if row["taken"]]
+    plain_hours = [abs(int(row["taken"][11:13]) - 19) for row in plain if row["taken"]]
+    assert sum(hours) / len(hours) <= sum(plain_hours) / len(plain_hours)
+    moments = rows(good(state, "search", "sunset over water", "-k", "12", "--spread", "moment"))
+    assert len({row["moment"] for row in moments}) > len({row["moment"] for row in plain})
+
+
+def test_rows_carry_what_was_promised(state: Path) -> None:
+    row = rows(good(state, "search", "boats in the harbour", "-k", "3", "--spread", "place"))[0]
+    assert {"path", "score", "rank", "lat", "lon", "taken", "city", "country", "camera", "gains"} <= set(row)
+    assert Path(row["path"]).is_file()
+    assert set(row["gains"]) == {"relevance", "place"}
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?", row["taken"])
+
+
+def test_formats(state: Path) -> None:
+    paths = good(state, "search", "boats", "-k", "5", "--format", "paths").splitlines()
+    assert len(paths) == 5
+    assert all(Path(path).is_file() for path in paths)
+    whole = json.loads(good(state, "search", "boats", "-k", "5", "--format", "json"))
+    assert [row["path"] for row in whole] == paths
+    table = good(state, "search", "boats", "-k", "5", "--format", "table", "--spread", "place", "--explain")
+    assert "opened place" in table
+    assert "left out" in table
+    compared = good(state, "search", "sunset over water", "-k", "8", "--spread", "place", "--compare")
+    assert "by relevance" in compared
+    assert re.search(r"^ *\d+ +- ", compared, re.M)
+    assert re.search(r"cities \d+ -> \d+", compared)
+
+
+def test_pictures_in_the_table(state: Path) -> None:
+    table = good(state, "search", "boats", "-k", "2", "--format", "table", "--pictures")
+    assert "▀" in table
+    assert "▀" not in good(state, "search", "boats", "-k", "2", "--format", "table")
+
+
+def test_a_terminal_sees_colours_and_pictures(state: Path) -> None:
+    leader, follower = pty.openpty()
+    env = environment(XDG_STATE_HOME=str(state), TERM="xterm-256color", COLORTERM="truecolor", COLUMNS="120")
+    words = ["search", "boats", "-k", "3", "--spread", "place"]
+    process = subprocess.Popen([*COMMAND, *words], stdout=follower, stderr=subprocess.PIPE, env=env)
+    os.close(follower)
+    seen = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    process.wait(timeout=60)
+    assert process.returncode == 0
+    assert "▀".encode() in seen
+    assert b"\x1b[" in seen
+
+
+def test_conditions(state: Path) -> None:
+    found = rows(good(state, "search", "the sea", "--where", "country = 'PT' and taken >= '2019-01-01'", "-k", "50"))
+    assert found
+    assert all(row["country"] == "PT" and row["taken"] >= "2019" for row in found)
+    year = rows(good(state, "search", "the sea", "--since", "2019", "--until", "2019-06", "-k", "50"))
+    assert year
+    assert all("2019-01" <= row["taken"][:7] <= "2019-06" for row in year)
+    folder = year[0]["folder"]
+    inside = rows(good(state, "search", "the sea", "--folder", folder, "-k", "50"))
+    assert inside
+    assert all(row["folder"] == folder or row["folder"].startswith(folder + "/") for row in inside)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--folder", "x' OR '1'='1"],
+        ["--folder", "'); DROP TABLE photos; --"],
+        ["--focus", "city=Lisbon'; DROP TABLE photos; --"],
+        ["--focus", "camera=x' UNION SELECT value FROM facts --"],
+        ["--since", "2019-01-01' OR '1'='1"],
+        ["--where", "1); DELETE FROM photos; --"],
+        ["--focus", "place=Lisbon' OR '1'='1"],
+    ],
+)
+def test_injections_find_nothing_and_change_nothing(state: Path, words: list[str]) -> None:
+    before = json.loads(good(state, "library", "--format", "json"))["photos"]
+    done = run(state, "search", "boats", *words)
+    assert done.returncode in (0, 2)
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert json.loads(good(state, "library", "--format", "json"))["photos"] == before == 150
+
+
+def test_like_a_photograph(state: Path) -> None:
+    first = rows(good(state, "search", "camel in the desert", "-k", "1"))[0]
+    found = rows(good(state, "search", "--like", first["path"], "-k", "5"))
+    assert len(found) == 5
+    assert first["path"] not in [row["path"] for row in found]
+
+
+def test_open_writes_a_page_for_the_browser(state: Path, tmp_path: Path) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\ncp "${{1#file://}}" "{tmp_path}/page.html"\n')
+    browser.chmod(0o755)
+    done = run(state, "search", "boats", "-k", "4", "--open", BROWSER=f"{browser} %s")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count("data:image/jpeg;base64,") == 4
+    assert "<script" not in page
+
+
+def test_the_library_in_words(state: Path) -> None:
+    told = good(state, "library")
+    assert "150 photographs" in told
+    assert "●" in told
+    assert "encoder lite" in told
+    assert "taken as missing:" in told
+    counted = json.loads(good(state, "library", "--format", "json"))
+    assert counted["photos"] == 150
+    assert 0 < counted["without_place"] < 60
+    assert sum(counted["hours"]) == 150 - counted["without_time"]
+
+
+def test_lite_says_what_it_is_weak_in(state: Path) -> None:
+    done = run(state, "index", str(state / "trips"))
+    assert "150 unchanged" in done.stdout
+    assert "weak" in done.stderr
+    assert "clip" in done.stderr
+
+
+def test_the_real_photographs_have_the_places_and_times_of_the_manifest(real: Path, data: Path) -> None:
+    found = rows(good(real, "search", "photograph", "-k", "200", "--candidates", "200"))
+    assert len(found) == 95
+    by_name = {Path(row["path"]).name: row for row in found}
+    with (data / "photos_manifest.csv").open(encoding="utf-8", newline="") as lines:
+        manifest = list(csv.DictReader(lines))
+    wrong = [
+        line["file"]
+        for line in manifest
+        if by_name[line["file"]]["lat"] is None
+        or abs(by_name[line["file"]]["lat"] - float(line["lat"])) > 1e-4
+        or abs(by_name[line["file"]]["lon"] - float(line["lon"])) > 1e-4
+        or (by_name[line["file"]]["taken"] or "")[:19].replace("-", ":").replace("T", " ") != line["DateTimeOriginal"]
+    ]
+    # The tag of its longitude's reference is damaged: east or west is not known.
+    assert wrong == ["pypi-geopic__int_long_tag.jpg"]
+
+
+def test_real_photographs_are_steered(real: Path) -> None:
+    plain = rows(good(real, "search", "an animal", "-k", "10"))
+    spread = rows(good(real, "search", "an animal", "-k", "10", "--spread", "country", "--strength", "0.8"))
+    assert len({row["country"] for row in spread}) > len({row["country"] for row in plain})
+    focused = rows(good(real, "search", "an animal", "-k", "10", "--focus", "camera", "--strength", "0.8"))
+    assert len({row["camera"] for row in focused}) < len({row["camera"] for row in plain})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["search", "boats", "--focus", "place=Nowhereville"], "no place is called 'Nowhereville'"),
+        (["search", "boats", "--spread", "smell"], "no attribute of photographs is called 'smell'"),
+        (["search", "boats", "--where", "contry = 'PT'"], "where: no such column: contry"),
+        (["search", "boats", "-k", "0"], "k must be a whole number >= 1"),
+        (["search", "boats", "--candidates", "0"], "candidates must be >= 1"),
+        (["search"], "a search needs a text or a photograph"),
+        (["search", " "], "must not be empty"),
+        (["search", "x", "--like", "none.jpg"], "a text or a photograph to be like, and not both"),
+        (["search", "--like", "none.jpg"], "none.jpg cannot be read: No such file"),
+        (["search", "x", "--since", "yesterday"], "--since must be a date like 2019-07-14"),
+        (["search", "x", "--library", "/nonexistent"], "there is no folder /nonexistent"),
+        (["search", "x", "--method", "mmr", "--protect", "3"], "protect, keep and order are options of the guarded"),
+        (["search", "x", "--encoder", "nonsense"], "nonsense"),
+        (["index", "--encoder", "clip:/nonexistent"], "/nonexistent"),
+        (["index", "/nonexistent"], "there is no folder /nonexistent"),
+        (["index", "--max-megapixels", "0"], "max_megapixels must be > 0"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_two(state: Path, words: list[str], said: str) -> None:
+    done = run(state, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_no_library_at_all(tmp_path: Path) -> None:
+    done = run(tmp_path, "search", "x")
+    assert done.returncode == 2
+    assert "make one with `mascot index FOLDER`" in done.stderr
+    (tmp_path / "empty").mkdir()
+    assert "0 photographs: none found" in good(tmp_path, "index", str(tmp_path / "empty"))
+    done = run(tmp_path, "search", "x")
+    assert done.returncode == 2
+    assert "holds no photographs" in done.stderr
+
+
+def test_bombs_are_refused_with_the_knob(tmp_path: Path) -> None:
+    from PIL import Image
+
+    root = small_library(tmp_path / "photos")
+    Image.new("1", (20_000, 10_000)).save(root / "bomb.png")
+    done = run(tmp_path, "index", str(root))
+    assert done.returncode == 0
+    assert "bomb.png: 200 megapixels, more than the 150 allowed (max_megapixels)" in done.stdout
+    assert "31 photographs: 1 new" in good(tmp_path, "index", str(root), "--max-megapixels", "250")
+
+
+def test_names_with_line_breaks_do_not_break_the_table(tmp_path: Path) -> None:
+    for name in ("a\nb.jpg", "tab\t.jpg", "esc\x1b[31m.jpg", "🌅 sun.jpg"):
+        write_jpeg(tmp_path / "photos" / name, f"sunset {name!r}")
+    good(tmp_path, "index", str(tmp_path / "photos"))
+    table = good(tmp_path, "search", "sunset", "--format", "table")
+    assert "\x1b" not in table
+    assert "🌅 sun.jpg" in table
+    assert len(rows(good(tmp_path, "search", "sunset"))) == 4
+
+
+def test_the_sample_refuses_a_folder_of_others(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "diary.txt").write_text("keep me")
+    done = run(tmp_path, "sample", str(tmp_path / "mine"), "--count", "5")
+    assert done.returncode == 2
+    assert (tmp_path / "mine" / "diary.txt").read_text() == "keep me"

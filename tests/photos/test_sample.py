@@ -1,0 +1,371 @@
+"""The sample library: its plan, its files, and that it can be made again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from datetime import date, datetime, timedelta
+from io import BytesIO
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+import pytest
+from PIL import Image, ImageOps
+
+from mascot.errors import InputError, OptionError
+from mascot.photos.sample import Postcard, jpeg, plan, write_sample
+from mascot.photos.sample.places import CITIES
+from mascot.photos.sample.scenery import PAINTERS
+from mascot.photos.sample.sun import altitude, time_of
+
+FEW = 40
+
+
+@pytest.fixture(scope="module")
+def library() -> list[Postcard]:
+    return plan()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Postcard]]:
+    folder = tmp_path_factory.mktemp("sample") / "travels"
+    return folder, write_sample(folder, count=FEW, seed=3)
+
+
+def _evening(card: Postcard) -> bool:
+    """Of the one evening at Guincho."""
+    return card.subject == "sunset" and card.place == "Guincho"
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, FEW, 600, 1234])
+def test_the_plan_has_as_many_cards_as_asked_each_with_its_own_path(count: int) -> None:
+    cards = plan(count, seed=1)
+    assert len(cards) == count
+    assert len({card.path.casefold() for card in cards}) == count
+    assert cards == sorted(cards, key=lambda card: card.path)
+
+
+def test_the_plan_is_the_same_for_a_seed_and_another_for_another(library: list[Postcard]) -> None:
+    assert plan() == library
+    assert plan(seed=1) != library
+
+
+def test_a_count_below_one_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"sample.count must be >= 1, got 0"):
+        plan(0)
+
+
+def test_the_travels_reach_every_continent(library: list[Postcard]) -> None:
+    countries = {card.country for card in library}
+    assert len(countries) >= 30
+    assert len({card.city for card in library}) >= 40
+    assert len({card.trip for card in library}) >= 25
+    assert countries >= {"PT", "ZA", "JP", "US", "BR", "AU", "AQ"}
+    assert {card.taken.year for card in library} == set(range(2016, 2025))
+    assert len({card.camera.model for card in library}) == 6
+
+
+def test_places_are_near_their_cities(library: list[Postcard]) -> None:
+    for card in library:
+        city = CITIES[card.city]
+        east = (card.lon - city.lon) * np.cos(np.radians(city.lat))
+        assert 111 * np.hypot(card.lat - city.lat, east) < 170
+    spots = defaultdict(set)
+    subjects = defaultdict(set)
+    for card in library:
+        spots[card.city].add(card.place)
+        subjects[card.city].add(card.subject)
+    assert sum(len(names) >= 2 for names in spots.values()) > 0.9 * len(spots)
+    assert sum(len(names) >= 3 for names in subjects.values()) > 0.9 * len(subjects)
+
+
+def test_one_evening_gave_many_sunsets_and_the_world_gave_others(library: list[Postcard]) -> None:
+    evening = [card for card in library if _evening(card)]
+    assert len(evening) >= 30
+    assert max(card.taken for card in evening) - min(card.taken for card in evening) < timedelta(hours=2)
+    assert len({(round(card.lat, 1), round(card.lon, 1)) for card in evening}) == 1
+    others = [card for card in library if card.subject == "sunset" and not _evening(card)]
+    assert len(others) >= 40
+    assert len({card.country for card in others}) >= 12
+
+
+def test_pictures_are_taken_in_their_light(library: list[Postcard]) -> None:
+    for card in library:
+        if card.subject in ("sunset", "sunrise"):
+            assert -3.0 < card.sun < 7.5, card
+        if card.subject in ("night", "aurora"):
+            assert card.sun < -8, card
+        if card.subject == "beach":
+            assert card.sun > 1, card
+    hours = Counter(card.taken.hour for card in library)
+    assert len(hours) >= 16
+    assert max(hours.values()) < 0.2 * len(library)
+
+
+def test_things_are_missing_as_in_real_libraries(library: list[Postcard]) -> None:
+    gps, clock = Counter(card.gps for card in library), Counter(card.clock for card in library)
+    assert gps["absent"] + gps["wrong"] == 36
+    assert clock["absent"] + clock["wrong"] == 24
+    assert gps["wrong"] >= 3
+    assert clock["wrong"] >= 3
+    assert sum(card.caption is None for card in library) == 72
+    assert all(card.known_place is None for card in library if card.gps != "right")
+    assert all(card.known_time is None for card in library if card.clock != "right")
+
+
+def test_bursts_are_short_and_share_their_composition(library: list[Postcard]) -> None:
+    groups = defaultdict(list)
+    for card in library:
+        if not _evening(card):
+            groups[card.composition].append(card)
+    bursts = [sorted(group, key=lambda card: card.frame) for group in groups.values() if len(group) > 1]
+    assert len(bursts) >= 8
+    for burst in bursts:
+        assert 2 <= len(burst) <= 8
+        assert [card.frame for card in burst] == list(range(len(burst)))
+        assert burst[-1].taken - burst[0].taken < timedelta(seconds=8)
+        assert len({(card.lat, card.lon, card.camera.model, card.subject) for card in burst}) == 1
+
+
+def test_captions_are_varied_and_not_all_english(library: list[Postcard]) -> None:
+    captions = [card.caption for card in library if card.caption]
+    assert not [words for words in captions if re.search(r"[{}]", words)]
+    assert len(set(captions)) > 300
+    assert any(re.search("[\u3040-\u30ff\u4e00-\u9fff]", words) for words in captions)
+    sunsets = [card.caption for card in library if card.subject == "sunset" and card.caption]
+    named = sum("unset" in words for words in sunsets)
+    assert len(sunsets) / 4 < named < 3 * len(sunsets) / 4  # words alone do not find them all
+
+
+def test_paths_hold_spaces_umlauts_and_emoji(library: list[Postcard]) -> None:
+    paths = [card.path for card in library]
+    for letter in (" ", "ß", "ä", "🌸", "🌅", "ø", "&", "#"):
+        assert any(letter in path for path in paths), letter
+    assert not [path for path in paths if path.startswith(("/", ".")) or ".." in path or "\\" in path]
+    assert any(re.fullmatch(r"2019/2019-07 Portugal/IMG_\d{4}\.jpg", path) for path in paths)
+
+
+def test_every_subject_has_a_painter_and_is_photographed(library: list[Postcard]) -> None:
+    assert {card.subject for card in library} == set(PAINTERS)
+
+
+ZONES = {
+    "Lisbon": "Europe/Lisbon", "Hamburg": "Europe/Berlin", "Sydney": "Australia/Sydney", "Mumbai": "Asia/Kolkata",
+    "New York": "America/New_York", "Istanbul": "Europe/Istanbul", "Queenstown": "Pacific/Auckland",
+    "Marrakesh": "Africa/Casablanca", "Rio de Janeiro": "America/Sao_Paulo", "Banff": "America/Edmonton",
+    "Honolulu": "Pacific/Honolulu", "Cairo": "Africa/Cairo", "Tokyo": "Asia/Tokyo", "Havana": "America/Havana",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("city", ZONES)
+def test_offsets_are_those_of_the_zone(library: list[Postcard], city: str) -> None:
+    try:
+        zone = ZoneInfo(ZONES[city])
+    except ZoneInfoNotFoundError:
+        pytest.skip("needs the time zone database")
+    cards = [card for card in library if card.city == city]
+    assert cards
+    for card in cards:
+        offset = card.taken.replace(tzinfo=zone).utcoffset()
+        assert offset is not None
+        assert offset.total_seconds() / 3600 == card.offset_h, card
+
+
+def test_the_sun_stands_where_almanacs_say() -> None:
+    assert altitude(0.0, 0.0, datetime(2019, 3, 20, 12, 7)) == pytest.approx(90, abs=1.5)
+    assert altitude(53.55, 10.0, datetime(2019, 6, 21, 11, 22)) == pytest.approx(59.9, abs=0.7)
+    lisbon = time_of(-0.83, 38.72, -9.14, 1, date(2019, 7, 19), evening=True)  # sunset was at 20:58
+    assert lisbon is not None
+    assert abs(lisbon - datetime(2019, 7, 19, 20, 58)) < timedelta(minutes=4)
+    assert time_of(-9.0, 69.65, 18.96, 2, date(2019, 6, 21), evening=True) is None  # no night in Tromsø's summer
+
+
+def test_every_file_opens_and_is_small(written: tuple[Path, list[Postcard]]) -> None:
+    folder, cards = written
+    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} == {
+        card.path for card in cards
+    }
+    seen = set()
+    for card in cards:
+        with Image.open(folder / card.path) as picture:
+            picture.load()
+            upright = ImageOps.exif_transpose(picture)
+        assert upright.size == ((320, 480) if card.portrait else (480, 320))
+        seen.add(hashlib.sha256(upright.tobytes()).hexdigest())
+    assert len(seen) == FEW
+    assert sum((folder / card.path).stat().st_size for card in cards) < FEW * 33_000  # 600 stay below 20 MB
+
+
+def _degrees(parts: tuple[float, float, float], reference: str) -> float:
+    value = float(parts[0]) + float(parts[1]) / 60 + float(parts[2]) / 3600
+    return -value if reference in ("S", "W") else value
+
+
+def _check_exif(card: Postcard, exif: Image.Exif) -> None:
+    details, place = exif.get_ifd(0x8769), exif.get_ifd(0x8825)
+    assert (exif[0x010F], exif[0x0110], details[0xA434]) == (card.camera.make, card.camera.model, card.camera.lens)
+    assert exif[0x0112] == card.orientation
+    assert exif.get(0x013B, "") == card.camera.artist
+    described = exif.get(0x010E)
+    # Pillow reads the bytes as Latin-1.
+    assert (None if described is None else described.encode("latin-1").decode()) == card.caption
+    if card.clock == "right":
+        assert details[0x9003] == card.taken.strftime("%Y:%m:%d %H:%M:%S")
+        assert int(details[0x9291]) == card.taken.microsecond // 1000
+        sign, hours, minutes = re.fullmatch(r"([+-])(\d\d):(\d\d)", details[0x9011]).groups()  # type: ignore[union-attr]
+        assert (int(hours) + int(minutes) / 60) * (-1 if sign == "-" else 1) == card.offset_h
+    else:
+        assert details.get(0x9003) == (None if card.clock == "absent" else "0000:00:00 00:00:00")
+        assert 0x9011 not in details
+    if card.gps == "absent":
+        assert not place
+    else:
+        lat, lon = (card.lat, card.lon) if card.gps == "right" else (0.0, 0.0)
+        assert _degrees(place[2], place[1]) == pytest.approx(lat, abs=1e-6)
+        assert _degrees(place[4], place[3]) == pytest.approx(lon, abs=1e-6)
+    if card.gps == "right":
+        assert float(place[6]) == pytest.approx(card.metres, abs=0.06)
+
+
+def test_the_tags_are_those_of_the_plan(written: tuple[Path, list[Postcard]]) -> None:
+    folder, cards = written
+    for card in cards:
+        with Image.open(folder / card.path) as picture:
+            _check_exif(card, picture.getexif())
+            packet = picture.info.get("xmp", b"").decode()
+        assert re.findall("<rdf:li>(.*?)</rdf:li>", packet) == list(card.keywords)
+        assert re.findall("<xmp:Rating>(.*?)</xmp:Rating>", packet) == ([str(card.rating)] if card.rating else [])
+
+
+def test_gaps_turned_pictures_and_foreign_captions_reach_the_files(library: list[Postcard]) -> None:
+    wanted = {
+        "no place": lambda card: card.gps == "absent",
+        "place 0, 0": lambda card: card.gps == "wrong",
+        "no time": lambda card: card.clock == "absent",
+        "time 0": lambda card: card.clock == "wrong",
+        "no caption": lambda card: card.caption is None,
+        "sideways": lambda card: card.orientation == 6,
+        "the other way": lambda card: card.orientation == 8,
+        "upside down": lambda card: card.orientation == 3,
+        "not ASCII": lambda card: card.caption is not None and not card.caption.isascii(),
+        "half an hour": lambda card: card.offset_h % 1,
+        "south west": lambda card: card.lat < 0 and card.lon < 0,
+    }
+    for name, rule in wanted.items():
+        card = next((card for card in library if rule(card)), None)
+        assert card is not None, name
+        with Image.open(BytesIO(jpeg(card))) as picture:
+            _check_exif(card, picture.getexif())
+            turned = picture.size[0] > picture.size[1]
+        assert turned == (not card.portrait or card.orientation in (6, 8))
+
+
+def test_turned_pictures_show_the_same_as_upright_ones(library: list[Postcard]) -> None:
+    from dataclasses import replace
+
+    card = next(card for card in library if card.orientation == 6)
+    shown = []
+    for orientation in (1, 6, 8):
+        with Image.open(BytesIO(jpeg(replace(card, orientation=orientation)))) as picture:
+            shown.append(np.asarray(ImageOps.exif_transpose(picture), dtype=float))
+    assert np.abs(shown[0] - shown[1]).mean() < 3
+    assert np.abs(shown[0] - shown[2]).mean() < 3
+
+
+def test_each_subject_can_be_painted_upright_and_wide(library: list[Postcard]) -> None:
+    from dataclasses import replace
+
+    done = {card.subject: card for card in library}
+    for card in done.values():
+        picture = Image.open(BytesIO(jpeg(replace(card, portrait=not card.portrait, orientation=1))))
+        levels = np.asarray(picture, dtype=float)
+        assert levels.std() > 8, card.subject  # there is something on it
+        assert not (levels.max(axis=2) < 2).mean() > 0.002, card.subject  # and no unpainted hole
+
+
+def test_frames_of_a_burst_look_alike_and_scenes_do_not(library: list[Postcard]) -> None:
+    groups = defaultdict(list)
+    for card in library:
+        if not _evening(card):
+            groups[card.composition].append(card)
+    burst = next(group for group in groups.values() if len(group) >= 3 and not group[0].portrait)
+    other = next(card for card in library if card.subject != burst[0].subject and not card.portrait)
+
+    def small(card: Postcard) -> np.ndarray:
+        picture = ImageOps.exif_transpose(Image.open(BytesIO(jpeg(card))))
+        return np.asarray(picture.resize((48, 32)), dtype=float)
+
+    one, two, three = small(burst[0]), small(burst[1]), small(other)
+    assert 0 < np.abs(one - two).mean() < 0.5 * np.abs(one - three).mean()
+
+
+def test_night_is_darker_than_day(library: list[Postcard]) -> None:
+    nights = [card for card in library if card.subject == "night"][:4]
+    days = [card for card in library if card.subject == "skyline" and card.sun > 15][:4]
+    brightness = [
+        [np.asarray(Image.open(BytesIO(jpeg(card))).convert("L")).mean() for card in group] for group in (nights, days)
+    ]
+    assert max(brightness[0]) < min(brightness[1])
+
+
+def test_the_same_bytes_in_another_process_zone_and_language(written: tuple[Path, list[Postcard]]) -> None:
+    folder, cards = written
+    code = (
+        "import hashlib\nfrom mascot.photos.sample import jpeg, plan\n"
+        f"for card in plan({FEW}, 3)[::7]: print(hashlib.sha256(jpeg(card)).hexdigest())"
+    )
+    strange = {**os.environ, "TZ": "Asia/Kathmandu", "LC_ALL": "C", "PYTHONHASHSEED": "77", "PYTHONUTF8": "0"}
+    told = subprocess.run([sys.executable, "-c", code], env=strange, capture_output=True, text=True, check=True)
+    assert told.stdout.split() == [hashlib.sha256((folder / card.path).read_bytes()).hexdigest() for card in cards[::7]]
+
+
+def test_a_second_run_fills_what_is_missing_and_leaves_the_rest(tmp_path: Path) -> None:
+    cards = write_sample(tmp_path, count=6)
+    before = {card.path: (tmp_path / card.path).read_bytes() for card in cards}
+    kept = {card.path: (tmp_path / card.path).stat().st_mtime_ns for card in cards[2:]}
+    for card in cards[:2]:
+        (tmp_path / card.path).unlink()
+    (tmp_path / ".index").mkdir()
+    (tmp_path / ".index" / "photos.db").write_bytes(b"hidden, so not looked at")
+    interrupted = (tmp_path / cards[0].path).with_name(f".{Path(cards[0].path).name}.part")
+    interrupted.write_bytes(b"half a picture")
+    steps: list[tuple[int, int]] = []
+    write_sample(tmp_path, count=6, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(i, 6) for i in range(1, 7)]
+    assert {path: (tmp_path / path).read_bytes() for path in before} == before
+    assert {path: (tmp_path / path).stat().st_mtime_ns for path in kept} == kept
+    assert not interrupted.exists()
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "2019/2019-07 Portugal/mine.jpg"])
+def test_a_folder_with_other_things_is_refused_and_untouched(tmp_path: Path, name: str) -> None:
+    other = tmp_path / name
+    other.parent.mkdir(parents=True, exist_ok=True)
+    other.write_text("mine")
+    with pytest.raises(InputError, match=re.escape(f"holds {name!r}; name a new folder")):
+        write_sample(tmp_path, count=4)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [other]
+
+
+def test_another_sample_or_a_foreign_picture_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    cards = write_sample(tmp_path / "one", count=4)
+    with pytest.raises(InputError, match="hold the same sample"):
+        write_sample(tmp_path / "one", count=4, seed=9)
+    mine = tmp_path / "two" / cards[0].path
+    mine.parent.mkdir(parents=True)
+    Image.new("RGB", (8, 8)).save(mine, "JPEG")
+    data = mine.read_bytes()
+    with pytest.raises(InputError, match="hold the same sample"):
+        write_sample(tmp_path / "two", count=4)
+    assert mine.read_bytes() == data
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="must be a folder, and is a file"):
+        write_sample(tmp_path / "file", count=2)

@@ -1,0 +1,181 @@
+"""Models of the real kinds with small random weights, saved as the model hub lays them out."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+WORDS = (
+    "a", "an", "the", "cat", "dog", "on", "sofa", "red", "boat", "sea", "at", "sunset", "photo", "of", "in", "snow",
+    "two", "children", "play", "beach", "old", "tower",
+)  # fmt: skip
+START, END = "<|startoftext|>", "<|endoftext|>"
+SIDE = 32  # pixels
+
+
+def pictures_of(count: int = 5) -> list[Image.Image]:
+    """Noise of several shapes and colours."""
+    random = np.random.default_rng(7)
+    sizes = [(48, 40), (40, 64), (33, 33), (200, 90), (31, 57)]
+    found = []
+    for index in range(count):
+        low = random.integers(0, 200, 3)
+        pixels = random.integers(low, low + 50, (*sizes[index % len(sizes)], 3))
+        found.append(Image.fromarray(pixels.astype(np.uint8)))
+    return found
+
+
+def save_clip(folder: Path, kind: str = "clip", seed: int = 0) -> Path:
+    """A CLIP (or SigLIP, or MetaCLIP 2) of a few thousand weights, with its tokenizer and preprocessor."""
+    import torch
+    import transformers
+
+    vocabulary = _save_byte_pairs(folder)
+    text = {
+        "vocab_size": len(vocabulary), "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "max_position_embeddings": 24, "projection_dim": 16, "projection_size": 16,
+        "bos_token_id": vocabulary[START], "eos_token_id": vocabulary[END], "pad_token_id": vocabulary[END],
+    }  # fmt: skip
+    vision = {
+        "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "image_size": SIDE, "patch_size": 8, "projection_dim": 16,
+    }  # fmt: skip
+    if kind == "siglip":
+        text["projection_size"] = 32
+    else:
+        del text["projection_size"]
+    name = {"clip": "CLIP", "metaclip_2": "MetaClip2", "siglip": "Siglip"}[kind]
+    config_of, model_of = (getattr(transformers, f"{name}{part}") for part in ("Config", "Model"))
+    torch.manual_seed(seed)
+    config = config_of(text_config=text, vision_config=vision, projection_dim=16)
+    model = model_of(config).eval()
+    _spread_weights(model)
+    model.save_pretrained(folder)
+    _save_preprocessor(folder, crop=kind != "siglip")
+    return folder
+
+
+def export_onnx(folder: Path) -> None:
+    """The usual export beside the weights: onnx/text_model.onnx and onnx/vision_model.onnx."""
+    import torch
+    import transformers
+
+    model = transformers.CLIPModel.from_pretrained(folder).eval()
+
+    class Text(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.tower, self.projection = model.text_model, model.text_projection
+
+        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+            return self.projection(self.tower(input_ids=input_ids, attention_mask=attention_mask).pooler_output)
+
+    class Vision(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.tower, self.projection = model.vision_model, model.visual_projection
+
+        def forward(self, pixel_values: Any) -> Any:
+            return self.projection(self.tower(pixel_values=pixel_values).pooler_output)
+
+    (folder / "onnx").mkdir()
+    ids = torch.tensor([[1, 5, 6, 7, 2], [1, 6, 5, 2, 2]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # The older of torch's two exporters: the newer takes ten times as long.
+        torch.onnx.export(
+            Text(), (ids, torch.ones_like(ids)), str(folder / "onnx" / "text_model.onnx"), dynamo=False,
+            input_names=["input_ids", "attention_mask"], output_names=["text_embeds"],
+            dynamic_axes={"input_ids": {0: "batch", 1: "length"}, "attention_mask": {0: "batch", 1: "length"}},
+        )  # fmt: skip
+        torch.onnx.export(
+            Vision(), (torch.zeros(2, 3, SIDE, SIDE),), str(folder / "onnx" / "vision_model.onnx"), dynamo=False,
+            input_names=["pixel_values"], output_names=["image_embeds"], dynamic_axes={"pixel_values": {0: "batch"}},
+        )  # fmt: skip
+
+
+def save_blip2(folder: Path, seed: int = 0) -> Path:
+    """A BLIP-2 for retrieval with 8 query tokens."""
+    import torch
+    import transformers
+
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), "utf-8")
+    (folder / "tokenizer_config.json").write_text(
+        '{"tokenizer_class": "BertTokenizer", "do_lower_case": true}', "utf-8"
+    )
+    config = transformers.Blip2Config(
+        vision_config={
+            "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+            "image_size": SIDE, "patch_size": 8,
+        },
+        qformer_config={
+            "hidden_size": 24, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+            "encoder_hidden_size": 32, "vocab_size": len(vocabulary), "max_position_embeddings": 160,
+            "use_qformer_text_input": True,
+        },
+        text_config={
+            "model_type": "opt", "hidden_size": 16, "num_hidden_layers": 1, "ffn_dim": 16, "vocab_size": 40,
+            "num_attention_heads": 2, "word_embed_proj_dim": 16, "max_position_embeddings": 32,
+        },
+        num_query_tokens=8,
+        image_text_hidden_size=16,
+    )  # fmt: skip
+    torch.manual_seed(seed)
+    model = transformers.Blip2ForImageTextRetrieval(config).eval()
+    _spread_weights(model)
+    model.save_pretrained(folder)
+    _save_preprocessor(folder, crop=False)
+    return folder
+
+
+def _spread_weights(model: Any) -> None:
+    """Fresh weights are so small that every input gives nearly the same vector."""
+    import torch
+
+    with torch.no_grad():
+        for name, weights in model.named_parameters():
+            if "norm" not in name and "logit" not in name:
+                weights.normal_(0, 1.0 if "crossattention" in name else 0.3)  # or the picture is hardly felt
+
+
+def _save_preprocessor(folder: Path, crop: bool) -> None:
+    settings: dict[str, Any] = {
+        "do_resize": True, "do_rescale": True, "do_normalize": True, "resample": 3, "rescale_factor": 1 / 255,
+        "image_mean": [0.48, 0.46, 0.41], "image_std": [0.27, 0.26, 0.28], "size": {"height": SIDE, "width": SIDE},
+    }  # fmt: skip
+    if crop:  # as the first CLIP models wrote it
+        settings.update(do_center_crop=True, crop_size=SIDE, size=SIDE)
+    (folder / "preprocessor_config.json").write_text(json.dumps(settings), "utf-8")
+
+
+def _save_byte_pairs(folder: Path) -> dict[str, int]:
+    """CLIP's kind of tokenizer over single letters and a few words."""
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    pieces = [*letters, *(f"{letter}</w>" for letter in letters), "ca", "cat</w>", START, END]
+    vocabulary = {piece: index + 3 for index, piece in enumerate(pieces)}
+    vocabulary.update({"!": 0, ".": 1, ",": 2})
+    tokenizer = Tokenizer(
+        models.BPE(vocabulary, [("c", "a"), ("ca", "t</w>")], end_of_word_suffix="</w>", unk_token=END)
+    )
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\p{L}]+|[^\s\p{L}]+"), "removed", invert=True)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{START} $0 {END}", special_tokens=[(START, vocabulary[START]), (END, vocabulary[END])]
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast", "bos_token": START, "eos_token": END, "pad_token": END,
+        "unk_token": END, "model_max_length": 24,
+    }  # fmt: skip
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), "utf-8")
+    return vocabulary
