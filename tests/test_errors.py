@@ -110,7 +110,7 @@ OPTIONS = {
     "Number.sigma must leave at most 4,000,000 bins over the candidates' range, got 1e-09": lambda: mc.rerank(
         hits(), mc.spread(mc.Number("lat", sigma=1e-9))
     ),
-    "kind must be one of Category, Clustering,": lambda: mc.from_dict({"kind": "Nope"}),
+    "kind must be one of Branches, Category,": lambda: mc.from_dict({"kind": "Nope"}),
     "Place cannot be made of {'latitude': 'x'}": lambda: mc.from_dict({"kind": "Place", "latitude": "x"}),
 }
 

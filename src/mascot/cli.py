@@ -26,6 +26,7 @@ try:
 
     from mascot import options, printing
     from mascot.photos import commands as photos
+    from mascot.scale.words import TakesRay
     from mascot.server import commands as server
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("typer", "rich"):
@@ -285,7 +286,8 @@ def _bar(items: Iterator[Any], count: int) -> Iterable[Any]:
     return track(items, "queries", total=count, console=Console(stderr=True), transient=True)
 
 
-for _command in (photos.index, photos.search, photos.library, photos.sample, server.serve):
+app.command(cls=TakesRay)(photos.index)
+for _command in (photos.search, photos.library, photos.sample, server.serve):
     app.command()(_command)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -252,3 +253,36 @@ def test_scipy_sparse_memberships_are_taken_as_they_are() -> None:
     tags = np.array([[1.0, 0, 0], [1, 0, 0], [0, 0.5, 0.5]])
     found = mc.Candidates(scores=[0.9, 0.8, 0.7], columns={"tags": tags})
     assert mc.rerank(found, mc.spread(Tags()), 2, mc.Mascot(0.8, protect=1)).ids == [0, 2]
+
+
+def test_clusters_of_a_column_of_vectors() -> None:
+    rng = np.random.default_rng(3)
+    label = np.repeat([0, 1, 2], 6)
+    shapes = np.eye(3)[label] + rng.normal(0, 0.01, (18, 3))
+    found = mc.Candidates(np.linspace(1, 0, 18), columns={"shape": shapes})
+    ranking = mc.rerank(found, mc.spread(mc.Clusters(3, column="shape")), 3, mc.Mascot(0.9, protect=1))
+    assert set(label[ranking.positions]) == {0, 1, 2}
+    with pytest.raises(mc.InputError, match=r"Clusters needs column 'none', got columns: shape"):
+        mc.rerank(found, mc.spread(mc.Clusters(3, column="none")), 3)
+    flat = mc.Candidates([2, 1], columns={"x": [1.0, 2.0]})
+    with pytest.raises(mc.InputError, match=r"column 'x' must hold vectors, N x D numbers, got 1 dimension"):
+        mc.rerank(flat, mc.spread(mc.Clusters(2, column="x")), 2)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: mc.Clusters(2, seed=-1), "Clusters.seed must be >= 0, got -1"),
+        (lambda: mc.Place(sigma_km=1e-300), "Place.sigma_km must be >= 0.001, a metre, got 1e-300"),
+        (lambda: mc.HourOfDay().point("25:99"), "HourOfDay near must be an hour like 18 or 18:30, got '25:99'"),
+    ],
+)
+def test_values_that_cannot_be_are_refused_in_our_words(made: Callable[[], object], said: str) -> None:
+    with pytest.raises(mc.OptionError) as caught:
+        made()
+    assert str(caught.value) == said
+
+
+def test_a_point_beyond_all_numbers_is_only_far_away() -> None:
+    found = mc.Candidates([3, 2, 1], columns={"x": [1.0, 2.0, 30.0]})
+    assert len(mc.rerank(found, mc.focus(mc.Number("x"), near=1e99), 3)) == 3

@@ -15,11 +15,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from mascot.bench import compare as comparing
 from mascot.bench import suites
-from mascot.bench.experiment import Suite
+from mascot.bench.experiment import Crew, Suite
 from mascot.bench.experiment import run as run_suite
 from mascot.bench.grid import LABELS
 from mascot.bench.results import read
 from mascot.errors import InputError, MascotError, OptionError
+from mascot.scale.words import Ray, TakesRay
 
 _REFUSED = 2
 _DIV400 = Path("..") / "shared" / "data" / "div400"
@@ -60,7 +61,7 @@ def _one_line_errors() -> Iterator[None]:
         raise typer.Exit(_REFUSED) from None
 
 
-@bench.command()
+@bench.command(cls=TakesRay)
 def run(
     dataset: Annotated[
         str, typer.Argument(metavar="DATASET", help="pixelprose-sim, div400, or an npz or Parquet file.")
@@ -76,13 +77,20 @@ def run(
     quick: Annotated[
         bool, typer.Option("--quick", help="Few queries and one seed: minutes, and rough numbers.")
     ] = False,
+    ray: Ray = None,
 ) -> None:
     """Search on the validation queries, measure on the test queries, and keep every number."""
     with _one_line_errors():
         suite = _suite(dataset, data, methods, tasks, seeds, quick)
         with _progress() as report:
-            records = run_suite(suite, out, jobs, report)
+            records = run_suite(suite, out, jobs, report, None if ray is None else _crew(ray, jobs))
     print(f"{len(records)} points in {out}; next: mascot bench tables {out}")
+
+
+def _crew(address: str, jobs: int | None) -> Crew:
+    from mascot.scale.benchmarking import RayCrew
+
+    return RayCrew(address, jobs)
 
 
 @bench.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+import warnings
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 import mascot as mc
 from mascot import options, printing
+from mascot.scale.words import Ray
+from mascot.tables import Query
 
 if TYPE_CHECKING:
     from mascot.photos.indexer import Report, Summary
@@ -63,18 +66,38 @@ def index(
         float, typer.Option(help="Refuse larger images: a small file can hold one that fills the memory.")
     ] = 150,
     device: _Device = options.Device.auto,
+    into: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URI", help="Write the rows to an engine instead: lance:///FOLDER/TABLE, postgresql://..."
+        ),
+    ] = None,
+    ray: Ray = None,
 ) -> None:
     """Index a folder of photographs, or bring its index up to date.
 
     \b
     mascot index ~/Pictures
     mascot index --prune
+    mascot index /archive --into lance:///indexes/archive --ray
 
     The index lies in FOLDER/.mascot. What is new or changed is read and encoded; what was moved or
     renamed is recognised. It may be stopped at any moment: the next run goes on where this one was.
     """
     from mascot.photos.library import Library
 
+    if ray is not None and into is None:
+        raise mc.OptionError("--ray needs --into URI: the machines of a cluster cannot share FOLDER/.mascot")
+    if into is not None:
+        from mascot.scale.indexing import index_into
+
+        with Library.open(folder) as library, _bar() as report, _stopping():
+            summary = index_into(
+                library.root, into, encoder, ray=ray, prune=prune, again=again, hidden=hidden,
+                max_megapixels=max_megapixels, device=device.value, report=report,
+            )  # fmt: skip
+        printing.show(*_told(summary))
+        return
     with Library.open(folder, device.value) as library, _bar() as report:
         with _stopping():
             summary = library.index(
@@ -182,6 +205,10 @@ def search(
         bool | None, typer.Option("--pictures/--no-pictures", help="Small pictures in the table, where colours allow.")
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Show the results in the browser.")] = False,
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="URI", help="Search an engine instead: lance://, qdrant://, milvus://, postgresql://."),
+    ] = None,
     library: _Library = None,
     encoder: _Encoder = None,
     device: _Device = options.Device.auto,
@@ -204,9 +231,27 @@ def search(
       moment        one stretch of time and place: --spread moment avoids bursts
       camera lens folder keywords rating part_of_day altitude
       look          groups of similar pictures
+
+    With --source, --where is in the engine's own language.
     """
     from mascot.photos.library import Library
 
+    if source is not None:
+        only = {"since": since, "until": until, "folder": folder, "compare": compare, "open": open_, "library": library}
+        given = [f"--{name}" for name, value in only.items() if value]
+        if given:
+            raise mc.OptionError(f"{', '.join(given)}: not with --source; conditions go to --where")
+        from mascot.connect.searching import Question, search_source
+
+        question = Question(text, like, encoder, device.value)
+        chosen = options.method(strength, protect, keep, order, method)
+        with _warned():
+            steered = search_source(
+                source, question, spread or (), focus or (), k, chosen,
+                candidates=candidates, where=where, missing=missing.value,
+            )  # fmt: skip
+        _print_source(steered, format, explain)
+        return
     with Library.open(library, device.value) as found:
         wishes = [found.spread(word, missing.value) for word in spread or []]
         wishes += [found.focus(word, missing.value) for word in focus or []]
@@ -222,6 +267,37 @@ def search(
         _print(found, results, shape, explain, compare, pictures)
         if open_:
             _open(found, results)
+
+
+@contextmanager
+def _warned() -> Iterator[None]:
+    """Warnings of our own as one line each on standard error."""
+    from mascot.connect.source import FewCandidates
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", FewCandidates)
+        yield
+    for warning in caught:
+        print(f"mascot: {warning.message}", file=sys.stderr)
+
+
+def _print_source(steered: Any, format: Format | None, explain: bool) -> None:
+    """What an engine gave has the engine's own columns: it is shown as `mascot rerank` shows it."""
+    if steered.ranking is None:
+        print("mascot: nothing matches these conditions", file=sys.stderr)
+        return
+    query = Query(None, steered.found.records(), steered.found.candidates())
+    shape = format or (Format.table if sys.stdout.isatty() or explain else Format.jsonl)
+    if shape is Format.table:
+        printing.show(printing.ranking_table(query, steered.ranking, explain))
+    elif shape is Format.paths:
+        for id_ in steered.ranking.ids:
+            sys.stdout.write(f"{id_}\n")
+    else:
+        records = printing.result_records(query, steered.ranking, explain)
+        for part in [records] if shape is Format.json else records:
+            printing.show_json(part)
 
 
 def _condition(

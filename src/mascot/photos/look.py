@@ -14,6 +14,8 @@ _CELLS = 4  # a side: the picture is described in 4 x 4 cells
 _SIDE = 64  # pixels a side that are looked at
 _DIRECTIONS = 8  # of edges, over half a turn
 _COLOUR, _EDGES = 1.0, 0.6  # how much each part counts
+_PLACE = np.arange(_SIDE) // (_SIDE // _CELLS)
+_CELL_OF = (_PLACE[:, None] * _CELLS + _PLACE).ravel()  # of each pixel
 DIM = _CELLS * _CELLS * (3 + _DIRECTIONS)
 
 
@@ -26,16 +28,15 @@ def look(image: Image) -> NDArray[np.float32]:
     red, blue = pixels[:, :, 0] - light, pixels[:, :, 2] - light
     colours = np.stack([_cells(light - 0.5), _cells(red), _cells(blue)])
     down, right = np.gradient(light)
-    size = np.hypot(down, right)
-    turn = np.arctan2(down, right) % np.pi / np.pi * _DIRECTIONS
-    lower = np.floor(turn).astype(np.int64) % _DIRECTIONS
-    upper = (lower + 1) % _DIRECTIONS
-    share = turn - np.floor(turn)
-    edges = np.stack([
-        _cells(size * ((1 - share) * (lower == direction) + share * (upper == direction)))
-        for direction in range(_DIRECTIONS)
-    ])  # fmt: skip
-    parts = [_COLOUR * _unit(colours.ravel()), _EDGES * _unit(np.sqrt(edges).ravel())]
+    size = np.hypot(down, right).ravel()
+    turn = np.arctan2(down, right).ravel() % np.pi / np.pi * _DIRECTIONS
+    lower = np.floor(turn).astype(np.int64)
+    share = turn - lower
+    edges = np.zeros(_CELLS * _CELLS * _DIRECTIONS)
+    for direction, part in ((lower, 1 - share), (lower + 1, share)):
+        bins = _CELL_OF * _DIRECTIONS + direction % _DIRECTIONS
+        edges += np.bincount(bins, weights=size * part, minlength=len(edges))
+    parts = [_COLOUR * _unit(colours.ravel()), _EDGES * _unit(np.sqrt(edges).astype(np.float32))]
     return _unit(np.concatenate(parts)).astype(np.float32)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mascot.photos.encoders.describe import describe
 from mascot.photos.encoders.encoder import Picture
 from mascot.photos.gazetteer import gazetteer
-from mascot.photos.images import Unreadable, open_image, thumbnail, upright
+from mascot.photos.images import Unreadable, open_image, shrunk, thumbnail, upright
 from mascot.photos.look import look
 from mascot.photos.metadata import Metadata, metadata_of
 from mascot.photos.photo import Photo
@@ -52,7 +52,8 @@ def read(content: bytes, max_megapixels: float = MEGAPIXELS) -> Reading:
     image = open_image(BytesIO(content), max_megapixels)
     metadata = metadata_of(image)
     image = upright(image, _SIDE)
-    return Reading(metadata, image, thumbnail(image), look(image))
+    small = shrunk(image)
+    return Reading(metadata, image, thumbnail(small), look(small))
 
 
 def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]:

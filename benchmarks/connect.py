@@ -1,0 +1,191 @@
+"""What a framework's connector adds to a query, beside the framework's own MMR.
+
+    python -m benchmarks.connect
+
+A query is 200 documents with place, time and score, of which 20 are chosen. Columns, in milliseconds, are medians over
+turns in which all are called once:
+
+    rerank     mascot.rerank on candidates that are ready
+    own        the framework's call around a step that does nothing
+    connector  the framework's call around ours
+    overhead   connector - rerank - own, turn by turn: what the connector adds (the bar is 1 ms)
+    cpu        the same in processor time, which a busy machine disturbs less
+    mmr        the framework's own MMR over the documents' vectors, to choose as many
+
+A second table has a wish for the vectors too, which frameworks keep as lists of numbers: reading those is the most of
+it, there as in a framework's own MMR. Haystack's component is run by itself: a pipeline around it copies every document
+on the way in, which takes far longer than all of this and has its own line.
+"""
+
+from __future__ import annotations
+
+import os
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mascot as mc
+
+Call = Callable[[], Any]
+Floats = NDArray[np.float64]
+_WISHES = (mc.spread(mc.Place()), mc.focus(mc.HourOfDay("taken")))
+_LOOK = (*_WISHES, mc.spread(mc.Clusters(10)))
+_WIDTHS = (10, 10, 11)
+
+
+class Query:
+    """The same random documents for every framework."""
+
+    def __init__(self, count: int, width: int) -> None:
+        rng = np.random.default_rng(0)
+        self.vectors = rng.normal(size=(count, width))
+        self.query = rng.normal(size=width)
+        self.scores = np.sort(rng.random(count))[::-1]
+        lat, lon = rng.uniform(35, 36, count), rng.uniform(139, 140, count)
+        days, minutes = rng.integers(1, 29, count), rng.integers(0, 1440, count)
+        taken = [f"2024-05-{day:02d}T{m // 60:02d}:{m % 60:02d}:00" for day, m in zip(days, minutes, strict=True)]
+        self.metadata: list[dict[str, Any]] = [
+            {"lat": float(lat[i]), "lon": float(lon[i]), "taken": taken[i], "source": f"album {i % 7}", "page": i}
+            for i in range(count)
+        ]
+        self.columns = {key: [one[key] for one in self.metadata] for key in ("lat", "lon", "taken")}
+
+
+def langchain(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call, Call, Call]:
+    from langchain_core.documents import Document
+    from langchain_core.runnables import RunnableLambda
+    from langchain_core.vectorstores.utils import maximal_marginal_relevance
+
+    from mascot.connect.langchain import steer
+
+    vectors = query.vectors.tolist()
+    found = [
+        Document(page_content="text", metadata={**one, "score": float(score), "vector": vector})
+        for one, score, vector in zip(query.metadata, query.scores, vectors, strict=True)
+    ]
+    nothing = RunnableLambda(lambda documents: documents[:k])
+    ours = steer(wishes, k=k, vector_key="vector")
+    return (
+        lambda: nothing.invoke(found),
+        lambda: ours.invoke(found),
+        lambda: maximal_marginal_relevance(query.query, vectors, k=k),
+    )
+
+
+def llamaindex(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call, Call, Call]:
+    from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
+    from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+    from mascot.connect.llamaindex import SteeredPostprocessor
+
+    class Nothing(BaseNodePostprocessor):
+        def _postprocess_nodes(
+            self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+        ) -> list[NodeWithScore]:
+            return nodes[:k]
+
+    vectors = query.vectors.tolist()
+    found = [
+        NodeWithScore(node=TextNode(text="text", metadata=one, embedding=vector), score=float(score))
+        for one, score, vector in zip(query.metadata, query.scores, vectors, strict=True)
+    ]
+    nothing, ours = Nothing(), SteeredPostprocessor(wishes=wishes, k=k)
+    asked = query.query.tolist()
+    return (
+        lambda: nothing.postprocess_nodes(found),
+        lambda: ours.postprocess_nodes(found),
+        lambda: get_top_k_mmr_embeddings(asked, vectors, similarity_top_k=k),
+    )
+
+
+def haystack(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call, Call, None]:
+    from haystack import Document, component
+
+    from mascot.connect.haystack import SteeredRanker
+
+    @component
+    class Nothing:
+        @component.output_types(documents=list[Document])
+        def run(self, documents: list[Document]) -> dict[str, list[Document]]:
+            return {"documents": documents[:k]}
+
+    found = [
+        Document(content="text", id=str(one["page"]), meta=one, score=float(score), embedding=vector)
+        for one, score, vector in zip(query.metadata, query.scores, query.vectors.tolist(), strict=True)
+    ]
+    nothing, ours = Nothing(), SteeredRanker(wishes, k=k)
+    return lambda: nothing.run(documents=found), lambda: ours.run(documents=found), None
+
+
+def pipeline(query: Query, k: int) -> Call:
+    """Haystack's pipeline around a ranker of its own."""
+    from haystack import Document, Pipeline
+    from haystack.components.rankers import MetaFieldRanker
+
+    found = [
+        Document(content="text", id=str(one["page"]), meta=one, score=float(score), embedding=vector)
+        for one, score, vector in zip(query.metadata, query.scores, query.vectors.tolist(), strict=True)
+    ]
+    made = Pipeline()
+    made.add_component("ranker", MetaFieldRanker("page", weight=1.0, top_k=k))
+    return lambda: made.run({"ranker": {"documents": found}})
+
+
+def turns(calls: list[Call], rounds: int) -> tuple[Floats, Floats]:
+    """Milliseconds on the clock and on the processor, [rounds, calls]: a slow moment of the machine meets all calls."""
+    clock, processor = np.empty((rounds + 3, len(calls))), np.empty((rounds + 3, len(calls)))
+    for turn in range(rounds + 3):
+        for place, call in enumerate(calls):
+            started, worked = time.perf_counter(), time.thread_time()
+            call()
+            clock[turn, place], processor[turn, place] = time.perf_counter() - started, time.thread_time() - worked
+    return clock[3:] * 1e3, processor[3:] * 1e3  # the first ones load things
+
+
+def table(title: str, query: Query, wishes: tuple[mc.Wish, ...], k: int, rounds: int) -> float:
+    """Print one table; the largest overhead in it."""
+    look = wishes is _LOOK
+    ready = mc.Candidates(query.scores, columns=query.columns, vectors=query.vectors if look else None)
+    print(f"{title}, {len(ready)} documents, k={k}, {rounds} turns")
+    print(f"{'':<12}{'rerank':>10}{'own':>10}{'connector':>11}{'overhead':>10}{'cpu':>10}{'mmr':>10}")
+    worst = 0.0
+    for make in (langchain, llamaindex, haystack):
+        own, ours, mmr = make(query, wishes, k)
+        clock, processor = turns([lambda: mc.rerank(ready, wishes, k=k), own, ours], rounds)
+        parts = "".join(f"{value:>{width}.3f}" for value, width in zip(np.median(clock, axis=0), _WIDTHS, strict=True))
+        added, worked = (float(np.median(t[:, 2] - t[:, 0] - t[:, 1])) for t in (clock, processor))
+        theirs = f"{np.median(turns([mmr], max(3, rounds // 20))[0]):>10.2f}" if mmr is not None else f"{'-':>10}"
+        worst = max(worst, added)
+        print(f"{make.__name__:<12}{parts}{added:>10.3f}{worked:>10.3f}{theirs}")
+    print()
+    return worst
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=200)
+    parser.add_argument("--width", type=int, default=384, help="numbers in a vector")
+    parser.add_argument("--k", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=200)
+    given = parser.parse_args()
+    query = Query(given.documents, given.width)
+    worst = table("spread place, focus hour", query, _WISHES, given.k, given.rounds)
+    table(f"and spread look, vectors of {given.width}", query, _LOOK, given.k, max(5, given.rounds // 5))
+    around = float(np.median(turns([pipeline(query, given.k)], 10)[0]))
+    print(f"a Haystack pipeline around a ranker of its own: {around:.1f} ms")
+    print(f"largest overhead without vectors: {worst:.3f} ms (bar: 1 ms)")
+    return 0 if worst < 1 else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,101 @@
+"""Addresses of tables in engines: `qdrant://host:6333/photos?vector=image&metric=l2`."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Literal
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from mascot.errors import InputError, MissingExtra, OptionError, require
+
+Metric = Literal["cosine", "ip", "l2"]
+METRICS: tuple[Metric, ...] = ("cosine", "ip", "l2")
+_OURS = ("table", "vector", "id", "metric")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One table of one engine."""
+
+    engine: str  # what stands before `://` up to a plus: lance, qdrant, milvus, postgresql
+    way: str  # what stands after the plus: s3, https, local
+    host: str  # host and port, or the first part of a relative path
+    place: str  # the path without the table
+    table: str
+    vector: str | None = None  # the column of vectors, unless there is but one
+    id: str | None = None  # the column of ids
+    metric: Metric | None = None  # unless the engine knows
+    shown: str = ""  # for messages: without the password
+    dsn: str = field(default="", repr=False)  # the whole without what is ours, for PostgreSQL
+
+    @property
+    def file(self) -> Path:
+        """The place as a file: `lance://here/db/table` is relative, `lance:///there/db/table` is not."""
+        return Path(self.host + self.place or ".")
+
+    @property
+    def facts(self) -> str:
+        """The table beside it that says how it was made."""
+        return f"{self.table}_facts"
+
+    def open_file(self) -> Path:
+        """The place, which must be there."""
+        if not self.file.exists():
+            raise InputError(f"{self.shown}: there is no {self.file}")
+        return self.file
+
+    def pick(self, names: list[str]) -> str:
+        """The column of vectors: the one asked for, or the only one."""
+        if self.vector is not None and self.vector in names:
+            return self.vector
+        told = ", ".join(names) or "none"
+        if self.vector is not None:
+            raise InputError(f"{self.shown} has no column of vectors {self.vector!r}; it has: {told}")
+        if len(names) != 1:
+            raise InputError(f"{self.shown} must have one column of vectors, or name it with ?vector=; it has: {told}")
+        return names[0]
+
+    def agree(self, metric: Metric) -> Metric:
+        """The metric a collection was made with, which cannot be asked to be another."""
+        if self.metric not in (None, metric):
+            raise OptionError(f"{self.shown} was made with metric {metric}, and ?metric={self.metric} is another")
+        return metric
+
+
+def read_address(uri: str) -> Address:
+    """The parts of an address, checked."""
+    parts = urlsplit(uri)
+    engine, _, way = parts.scheme.partition("+")
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    ours = {name: value for name, value in pairs if name in _OURS}
+    theirs = [(name, value) for name, value in pairs if name not in _OURS]
+    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    metric = ours.get("metric")
+    require(metric is None or metric in METRICS, f"{shown} ?metric", f"must be one of {', '.join(METRICS)}", metric)
+    host, place = unquote(parts.netloc.rpartition("@")[2]), unquote(parts.path)
+    dsn = ""
+    if engine in ("postgresql", "postgres"):
+        dsn = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(theirs), ""))
+        engine, table = "postgresql", ours.get("table", "photos")
+    else:
+        unknown = [name for name, _ in theirs] + ["table"] * ("table" in ours)
+        require(not unknown, shown, "takes ?vector=, ?id= and ?metric=", ", ".join(unknown))
+        whole = place if place.strip("/") else f"/{host}"
+        host = host if place.strip("/") else ""
+        place, _, table = whole.rstrip("/").rpartition("/")
+    require(bool(table), f"the address of {engine or 'an engine'}", "must end with the name of a table", uri)
+    return Address(
+        engine, way, host, place, table, ours.get("vector"), ours.get("id"), metric,  # type: ignore[arg-type]
+        shown, dsn,
+    )  # fmt: skip
+
+
+def package(name: str, extra: str) -> ModuleType:
+    """The engine's own package."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        raise MissingExtra(f"this engine needs: pip install 'mascot[{extra}]'") from None

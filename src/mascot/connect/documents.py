@@ -1,0 +1,205 @@
+"""What the frameworks share: documents with metadata become candidates, and wishes choose among them."""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mascot as mc
+
+NOTE = "mascot"  # the metadata key under which a document says why it is there
+Metadata = Sequence[Mapping[str, Any]]
+Scores = Sequence[float | None]
+Vectors = Sequence[Sequence[float] | NDArray[Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """Wishes, how many results, and a method, ready for the documents of any query.
+
+    Parameters
+    ----------
+    wishes
+        `spread(...)` and `focus(...)`.
+    k
+        How many results; fewer documents than that are all returned.
+    method
+        `Mascot(...)`, or another.
+    columns
+        The metadata keys to read. Unless given: those the wishes name, or all where an attribute is not mascot's own
+        and cannot be asked.
+    """
+
+    wishes: tuple[mc.Wish, ...]
+    k: int
+    method: Any
+    columns: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.k, int) or self.k < 1:
+            raise mc.OptionError(f"k must be a whole number >= 1, got {self.k!r}")
+
+    @property
+    def strength(self) -> float | None:
+        """The method's strength; None where it finds one for each query."""
+        strength: float | None = getattr(self.method, "strength", None)
+        return strength
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Whether the method or a wish compares vectors: reading them from lists costs more than all the rest."""
+        return not isinstance(self.method, (mc.Mascot, mc.Relevance)) or any(
+            isinstance(wish.attribute, mc.Branches)
+            or (isinstance(wish.attribute, mc.Clusters) and wish.attribute.column is None)
+            or not _own(wish.attribute)
+            for wish in self.wishes
+        )
+
+    def rank(
+        self,
+        metadata: Metadata,
+        scores: Scores,
+        vectors: Callable[[], Vectors],
+    ) -> mc.Ranking:
+        """Choose among documents, at least one: ids are their positions.
+
+        `vectors` is only called where they are needed.
+        """
+        found = mc.Candidates(
+            scores=as_scores(scores),
+            columns=self._columns(metadata),
+            vectors=as_vectors(vectors()) if self.needs_vectors else None,
+        )
+        return mc.rerank(found, self.wishes, k=self.k, method=self.method)
+
+    def _columns(self, metadata: Metadata) -> dict[str, list[Any]]:
+        names = self.columns if self.columns is not None else _named(self.wishes)
+        if names is None:  # a user's own attribute may read any of them
+            names = tuple(dict.fromkeys(key for one in metadata for key in one if isinstance(key, str)))
+        found = {name: [one.get(name) for one in metadata] for name in names}
+        for name, column in found.items():
+            if column[0] is None and not any(value is not None for value in column):
+                warnings.warn(f"no document has the metadata key {name!r}", UserWarning, stacklevel=2)
+        return found
+
+
+def strength_from_lambda(value: float, owner: str = "lambda") -> float:
+    """The strength that an MMR's lambda stands for: 1 is relevance only there, 0 is relevance only here.
+
+    >>> strength_from_lambda(0.75)
+    0.25
+    """
+    if not 0 <= value <= 1:
+        raise mc.OptionError(f"{owner} must be in 0..1, got {value!r}")
+    return 1 - value
+
+
+def lambda_from_strength(strength: float | None) -> float | None:
+    """The way back; None where the method finds its strength for each query.
+
+    >>> lambda_from_strength(0.25)
+    0.75
+    """
+    return None if strength is None else 1 - strength
+
+
+def as_wishes(given: Any) -> tuple[mc.Wish, ...]:
+    """One wish or several, as objects or as dictionaries."""
+    several = [given] if isinstance(given, (mc.Wish, Mapping)) else list(given)
+    wishes = tuple(mc.from_dict(wish) if isinstance(wish, Mapping) else wish for wish in several)
+    for wish in wishes:
+        if not isinstance(wish, mc.Wish):
+            raise mc.OptionError(f"wishes must be spread(...) or focus(...), got {wish!r}")
+    return wishes
+
+
+def as_method(given: Any) -> Any:
+    """A method, as an object or as a dictionary; the guarded one where there is none."""
+    method = mc.from_dict(given) if isinstance(given, Mapping) else given
+    if method is None:
+        return mc.Mascot()
+    if not hasattr(method, "select"):
+        raise mc.OptionError(f"method must be one like Mascot(), got {method!r}")
+    return method
+
+
+def plain_wishes(wishes: Iterable[mc.Wish]) -> list[dict[str, Any]]:
+    """Wishes as dictionaries, ready for JSON."""
+    return [wish.to_dict() for wish in wishes]
+
+
+def as_scores(scores: Scores) -> NDArray[np.float64]:
+    """Scores without gaps.
+
+    Where no document has one, the order is the relevance: evenly spaced from 1 downwards. Where some have, the others
+    get the lowest.
+    """
+    try:
+        found = np.asarray(scores, np.float64)  # None becomes NaN
+    except (TypeError, ValueError) as error:
+        raise mc.InputError(f"scores must be numbers: {error}") from None
+    missing = np.isnan(found)
+    if not missing.any():
+        return found
+    if missing.all():
+        return 1 - np.arange(len(found)) / len(found)
+    return np.where(missing, found[~missing].min(), found)
+
+
+def as_vectors(rows: Vectors) -> NDArray[np.float64] | None:
+    """Vectors as N x D; one that is missing is a row of NaN, and all missing is None."""
+    known = [row for row in rows if row is not None]
+    if not known:
+        return None
+    width = len(known[0])
+    wrong = next((len(row) for row in known if len(row) != width), None)
+    if wrong is not None:
+        raise mc.InputError(f"vectors must be of one length, got {width} and {wrong}")
+    packed = struct.Struct(f"{width}d")  # lists of floats are read so in half of numpy's time
+    found = np.full((len(rows), width), np.nan)
+    for at, row in enumerate(rows):
+        if isinstance(row, np.ndarray):
+            found[at] = row
+        elif row is not None:
+            try:
+                packed.pack_into(found.data, at * packed.size, *row)
+            except struct.error:
+                raise mc.InputError(f"vectors must be numbers, got {row!r:.60}") from None
+    return found
+
+
+def notes(ranking: mc.Ranking) -> list[dict[str, Any]]:
+    """Of each result: its rank now, its rank by relevance, and what relevance and each wish contributed."""
+    gains = ranking.gains
+    return [
+        {"rank": place + 1, "was": int(was), "gains": {name: float(values[place]) for name, values in gains.items()}}
+        for place, was in enumerate(ranking.ranks)
+    ]
+
+
+def missing(error: ModuleNotFoundError, owner: str, extra: str) -> mc.MissingExtra:
+    """The error that names the extra to install."""
+    return mc.MissingExtra(f"{owner} needs the package {error.name}: pip install 'mascot[{extra}]'")
+
+
+def _own(attribute: Any) -> bool:
+    return type(attribute).__module__.startswith("mascot.")
+
+
+def _named(wishes: Iterable[mc.Wish]) -> tuple[str, ...] | None:
+    """The columns the wishes name; None where an attribute is a user's own."""
+    names: dict[str, None] = {}
+    for wish in wishes:
+        if not _own(wish.attribute):
+            return None
+        for field in ("lat", "lon", "column"):
+            name = getattr(wish.attribute, field, None)
+            if name is not None:
+                names[name] = None
+    return tuple(names)

@@ -1,0 +1,203 @@
+"""LanceDB: tables in a folder or in object storage, searched where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.connect.address import Address, package
+from mascot.connect.rows import FIELDS, SEEN, VECTOR, Known, Vectors, checked, chunks, one_each, seen
+from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape
+from mascot.errors import InputError, OptionError
+
+_METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}
+_AT_ONCE = 500  # paths in one expression
+_TRIES = 5  # of a write that another process was faster with
+
+
+class LanceSource:
+    """A table of LanceDB, to be searched. `where` is SQL over its columns."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._database = _connect(address, make=False)
+        self._table = _open(self._database, address)
+        self._vector, self._dim, self._tokens = _vector_of(self._table.schema, address)
+
+    def search(self, vector: NDArray[np.float32], *, candidates: int = CANDIDATES, where: str | None = None) -> Found:
+        query = asked(vector, candidates, self._dim, self._address.shown)
+        indexed, metric = self._index()
+        search = self._table.search(query, vector_column_name=self._vector, query_type="vector")
+        search = search.distance_type(metric).limit(candidates)
+        if indexed:
+            search = search.refine_factor(1)  # an index may keep vectors roughly; the scores are to be exact
+        if where is not None:
+            search = search.where(where, prefilter=True)
+        try:
+            rows = search.to_arrow()
+        except (ValueError, RuntimeError, OSError) as error:
+            if where is None:
+                raise InputError(f"{self._address.shown}: {_line(error)}") from None
+            raise OptionError(f"where: {_line(error)} in {where!r}") from None
+        distances = rows["_distance"].to_numpy()
+        scores = from_l2(distances, squared=True) if metric == "l2" else 1 - distances.astype(np.float64)
+        vectors = _matrix(rows[self._vector], self._dim, self._tokens)
+        names = [name for name in rows.column_names if name not in (self._vector, "_distance", "_rowid")]
+        columns = {name: rows[name].to_pylist() for name in names}
+        return found(_ids(columns, self._address, rows.num_rows), scores, columns, vectors)
+
+    def _index(self) -> tuple[bool, str]:
+        """Whether there is an index of the vectors, and the metric: as asked, or as the index was made, or cosine."""
+        wanted = _METRICS[self._address.metric] if self._address.metric else None
+        for index in self._table.list_indices():
+            if list(index.columns) == [self._vector]:
+                stats = self._table.index_stats(index.name)
+                return True, str(wanted or stats.distance_type)
+        return False, wanted or "cosine"
+
+    def facts(self) -> dict[str, str]:
+        return _facts(self._database, self._address)
+
+    def close(self) -> None:
+        del self._table, self._database
+
+
+class LanceSink:
+    """A table of LanceDB, to be written to. Several processes may write at once."""
+
+    def __init__(self, address: Address, dim: int, tokens: int) -> None:
+        arrow = package("pyarrow", "lance")
+        self._arrow, self._address, self._dim, self._tokens = arrow, address, dim, tokens
+        self._vector = address.vector or VECTOR
+        self._database = _connect(address, make=True)
+        kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
+        one = arrow.list_(arrow.float32(), dim)
+        fields = [arrow.field(name, kinds[kind]) for name, kind in FIELDS.items()]
+        fields.append(arrow.field(self._vector, one if tokens == 1 else arrow.list_(one)))
+        self._schema = arrow.schema(fields)
+        self._table = _made(self._database, address.table, self._schema)
+        _, there_dim, there_tokens = _vector_of(self._table.schema, address)
+        same_shape(address.shown, (there_dim, min(there_tokens, 2)), (dim, min(tokens, 2)))
+
+    def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        made, given = checked(rows, vectors, self._dim, self._tokens)
+        if not made:
+            return
+        arrow = self._arrow
+        flat = arrow.FixedSizeListArray.from_arrays(arrow.array(given.reshape(-1)), self._dim)
+        if self._tokens > 1:
+            flat = arrow.ListArray.from_arrays(np.arange(len(made) + 1, dtype=np.int32) * self._tokens, flat)
+        columns = {name: [row[name] for row in made] for name in FIELDS}
+        _merge(self._table, "path", arrow.table({**columns, self._vector: flat}, schema=self._schema))
+
+    def known(self) -> Known:
+        self._table.checkout_latest()
+        rows = self._table.search().select(list(SEEN)).limit(None).to_arrow()
+        return {row["path"]: seen(row) for row in rows.to_pylist()}
+
+    def remove(self, paths: Sequence[str]) -> None:
+        for some in chunks(paths, _AT_ONCE):
+            listed = ", ".join("'" + path.replace("'", "''") + "'" for path in some)
+            self._table.delete(f"path IN ({listed})")
+
+    def set_facts(self, facts: Mapping[str, str]) -> None:
+        text = self._arrow.string()
+        schema = self._arrow.schema([("name", text), ("value", text)])
+        rows = {"name": list(facts), "value": list(facts.values())}
+        _merge(_made(self._database, self._address.facts, schema), "name", self._arrow.table(rows, schema=schema))
+
+    def facts(self) -> dict[str, str]:
+        return _facts(self._database, self._address)
+
+    def close(self) -> None:
+        del self._table, self._database
+
+
+def _connect(address: Address, make: bool) -> Any:
+    lancedb = package("lancedb", "lance")
+    # What another process has written since is seen by the next search.
+    now = timedelta(0)
+    if address.way:
+        return lancedb.connect(f"{address.way}://{address.host}{address.place}", read_consistency_interval=now)
+    return lancedb.connect(address.file if make else address.open_file(), read_consistency_interval=now)
+
+
+def _open(database: Any, address: Address) -> Any:
+    try:
+        return database.open_table(address.table)
+    except (ValueError, FileNotFoundError):
+        there = ", ".join(_names(database)) or "none"
+        raise InputError(f"{address.shown}: there is no table {address.table!r}; tables: {there}") from None
+
+
+def _names(database: Any) -> list[str]:
+    return list(database.list_tables().tables)
+
+
+def _made(database: Any, name: str, schema: Any) -> Any:
+    """The table, made if it is not there; another process may be making it too."""
+    try:
+        return database.open_table(name)
+    except (ValueError, FileNotFoundError):
+        try:
+            return database.create_table(name, schema=schema, exist_ok=True)
+        except (ValueError, OSError, RuntimeError):
+            return database.open_table(name)
+
+
+def _merge(table: Any, key: str, rows: Any) -> None:
+    """Rows over those of the same key. Lance refuses the slower of two writers; it tries again."""
+    for tried in range(1, _TRIES + 1):
+        try:
+            table.merge_insert(key).when_matched_update_all().when_not_matched_insert_all().execute(rows)
+            return
+        except (OSError, RuntimeError, ValueError) as error:
+            if "conflict" not in str(error).lower() or tried == _TRIES:
+                raise
+            table.checkout_latest()
+
+
+def _facts(database: Any, address: Address) -> dict[str, str]:
+    try:
+        table = database.open_table(address.facts)
+    except (ValueError, FileNotFoundError):
+        return {}
+    return {row["name"]: row["value"] for row in table.to_arrow().to_pylist()}
+
+
+def _vector_of(schema: Any, address: Address) -> tuple[str, int, int]:
+    """The column of vectors, how many numbers each has, and 1, or 2 where a row has several."""
+    types = package("pyarrow.types", "lance")
+    shapes: dict[str, tuple[int, int]] = {}
+    for field in schema:
+        kind, tokens = field.type, 1
+        if types.is_list(kind) and types.is_fixed_size_list(kind.value_type):
+            kind, tokens = kind.value_type, 2
+        if types.is_fixed_size_list(kind) and types.is_floating(kind.value_type):
+            shapes[field.name] = (kind.list_size, tokens)
+    name = address.pick(list(shapes))
+    return name, *shapes[name]
+
+
+def _matrix(column: Any, dim: int, tokens: int) -> Vectors:
+    flat = column.combine_chunks()
+    if tokens == 1:
+        numbers = np.asarray(flat.flatten().to_numpy(zero_copy_only=False), np.float32)
+        return numbers.reshape(len(column), dim)
+    rows = [np.asarray(row, np.float32).reshape(1, -1, dim) for row in flat.to_pylist()]
+    return np.concatenate([np.zeros((0, dim), np.float32), *(one_each(row) for row in rows)])
+
+
+def _ids(columns: Mapping[str, list[Any]], address: Address, count: int) -> list[Any]:
+    if address.id is not None and address.id not in columns:
+        raise InputError(f"{address.shown} has no column {address.id!r}; it has: {', '.join(columns)}")
+    name = address.id or next((name for name in ("path", "id") if name in columns), None)
+    return list(range(count)) if name is None else columns[name]
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())

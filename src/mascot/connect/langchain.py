@@ -1,0 +1,142 @@
+"""LangChain: a document compressor for any retriever, and a runnable to pipe documents through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import mascot as mc
+from mascot.connect.documents import (
+    NOTE,
+    Steering,
+    as_method,
+    as_wishes,
+    lambda_from_strength,
+    missing,
+    notes,
+    plain_wishes,
+    strength_from_lambda,
+)
+
+try:
+    from langchain_core.callbacks import Callbacks
+    from langchain_core.documents import BaseDocumentCompressor, Document
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.runnables import Runnable, RunnableLambda
+    from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
+except ModuleNotFoundError as error:
+    raise missing(error, "mascot.connect.langchain", "langchain") from None
+
+
+class SteeredCompressor(BaseDocumentCompressor):
+    """Choose k of the documents a retriever found, as the wishes ask.
+
+    Metadata keys are columns: `Category("source")` reads ``metadata["source"]``. The documents come back as they are,
+    the same objects; with `explain` they are copies whose metadata says, under ``"mascot"``, rank, was and gains.
+
+    Parameters
+    ----------
+    wishes
+        `spread(...)` and `focus(...)`.
+    k
+        How many documents.
+    method
+        `Mascot()` unless given.
+    score_keys
+        Where in the metadata a score is, higher is better; the first key a document has. Where no document has a
+        score, the order they come in is their relevance; where only some have, the others get the lowest.
+    vector_key
+        Where in the metadata a vector is. Read only where a wish or the method compares vectors.
+    embeddings
+        Makes the vectors from the texts instead, for each query: the slow way.
+    columns
+        Metadata keys to read; those the wishes name unless given.
+    explain
+        Say in the metadata why a document is there.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True, extra="forbid")
+
+    wishes: Annotated[Any, BeforeValidator(as_wishes), PlainSerializer(plain_wishes)] = ()
+    k: int = Field(default=20, ge=1)
+    method: Annotated[Any, BeforeValidator(as_method), PlainSerializer(lambda method: method.to_dict())] = Field(
+        default=None, validate_default=True
+    )
+    score_keys: tuple[str, ...] = ("score", "relevance_score")
+    vector_key: str | None = None
+    embeddings: Embeddings | None = Field(default=None, exclude=True)
+    columns: tuple[str, ...] | None = None
+    explain: bool = False
+
+    @property
+    def _steering(self) -> Steering:
+        return Steering(as_wishes(self.wishes), self.k, as_method(self.method), self.columns)
+
+    @classmethod
+    def from_lambda_mult(
+        cls,
+        lambda_mult: float,
+        wishes: mc.Wish | Sequence[mc.Wish] = (),
+        k: int = 20,
+        method: Callable[..., Any] = mc.Mascot,
+        **options: Any,
+    ) -> SteeredCompressor:
+        """With LangChain's `lambda_mult`, where 1 is relevance only and 0 is diversity only: strength is 1 - it."""
+        made = method(strength=strength_from_lambda(lambda_mult, "lambda_mult"))
+        return cls(wishes=wishes, k=k, method=made, **options)
+
+    @property
+    def lambda_mult(self) -> float | None:
+        """1 - strength; None where the method finds its strength for each query."""
+        return lambda_from_strength(self._steering.strength)
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str = "", callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """The chosen documents, best first."""
+        found = list(documents)
+        return self._chosen(found, [self._score(document.metadata) for document in found])[0]
+
+    def choose(self, found: Sequence[Any]) -> list[Any]:
+        """The same for documents or for (document, score) pairs: what comes in comes out."""
+        if not found or isinstance(found[0], Document):
+            return list(self.compress_documents(found))
+        documents, scores = [document for document, _ in found], [score for _, score in found]
+        chosen, positions = self._chosen(documents, scores)
+        return [(document, scores[at]) for document, at in zip(chosen, positions, strict=True)]
+
+    def _chosen(self, found: list[Document], scores: list[float | None]) -> tuple[list[Document], list[int]]:
+        if not found:
+            return [], []
+        ranking = self._steering.rank([document.metadata for document in found], scores, lambda: self._vectors(found))
+        positions = ranking.positions.tolist()
+        chosen = [found[at] for at in positions]
+        if self.explain:
+            chosen = [
+                document.model_copy(update={"metadata": {**document.metadata, NOTE: note}})
+                for document, note in zip(chosen, notes(ranking), strict=True)
+            ]
+        return chosen, positions
+
+    def _score(self, metadata: dict[str, Any]) -> float | None:
+        for key in self.score_keys:
+            score: float | None = metadata.get(key)
+            if score is not None:
+                return score
+        return None
+
+    def _vectors(self, found: list[Document]) -> list[Any]:
+        if self.vector_key is not None:
+            return [document.metadata.get(self.vector_key) for document in found]
+        if self.embeddings is not None:
+            return self.embeddings.embed_documents([document.page_content for document in found])
+        return [None] * len(found)
+
+
+def steer(wishes: mc.Wish | Sequence[mc.Wish], k: int = 20, **options: Any) -> Runnable[Any, list[Any]]:
+    """A runnable that chooses k of the documents, or of the (document, score) pairs, it is given.
+
+    ``retriever | steer([spread(Category("source"))], k=5)``. The options are those of `SteeredCompressor`.
+    """
+    compressor = SteeredCompressor(wishes=wishes, k=k, **options)
+    return RunnableLambda(compressor.choose, name="steer")

@@ -1,0 +1,295 @@
+"""Milvus: collections of a server or cluster, or of a file through milvus-lite."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.connect.address import Address, Metric, package
+from mascot.connect.rows import FIELDS, LISTS, SEEN, VECTOR, Known, checked, chunks, seen
+from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape
+from mascot.errors import InputError, OptionError, require
+
+_METRICS: dict[str, Metric] = {"COSINE": "cosine", "IP": "ip", "L2": "l2"}
+_MOST = 16_384  # candidates Milvus gives at once
+_LONGEST = 65_535  # bytes of a text
+_AT_ONCE = 256
+_PAGE = 1000
+_TIMEOUT_S = 30
+_FILES: Counter[str] = Counter()  # clients of each file in this process
+_FILES_LOCK = threading.Lock()
+
+
+class MilvusSource:
+    """A collection of Milvus, to be searched. `where` is a boolean expression of Milvus."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._client = _connect(address, make=False)
+        with _closed_on_error(self._client, address), _told(address):
+            self._vector, self._dim, self._key = _shape_of(self._client, address)
+            self._index, self._metric = _index_of(self._client, address, self._vector)
+            _load(self._client, address.table)
+
+    def search(self, vector: NDArray[np.float32], *, candidates: int = CANDIDATES, where: str | None = None) -> Found:
+        query = asked(vector, candidates, self._dim, self._address.shown)
+        require(candidates <= _MOST, "candidates", f"must be <= {_MOST:,} for Milvus", candidates)
+        more = {"ef": max(candidates, 64)} if self._index == "HNSW" else {}
+        with _told(self._address, where):
+            hits = self._client.search(
+                self._address.table,
+                data=[query],
+                anns_field=self._vector,
+                limit=candidates,
+                filter=where or "",
+                output_fields=["*", self._vector],
+                search_params={"params": more},
+            )[0]
+        given = [hit["distance"] for hit in hits]
+        scores = from_l2(given, squared=True) if self._metric == "l2" else np.asarray(given, np.float64)
+        rows = [dict(hit["entity"]) for hit in hits]
+        vectors = np.asarray([row.pop(self._vector) for row in rows], np.float32).reshape(len(rows), self._dim)
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        if self._address.id is not None and rows and self._address.id not in columns:
+            raise InputError(f"{self._address.shown} has no field {self._address.id!r}; it has: {', '.join(columns)}")
+        key = self._address.id or ("path" if "path" in columns else self._key)
+        return found([row[key] for row in rows], scores, columns, vectors)
+
+    def facts(self) -> dict[str, str]:
+        return _facts(self._client, self._address)
+
+    def close(self) -> None:
+        _close(self._client, self._address)
+
+
+class MilvusSink:
+    """A collection of Milvus, to be written to. Photographs of several vectors need another engine."""
+
+    def __init__(self, address: Address, dim: int, tokens: int) -> None:
+        if tokens > 1:
+            raise OptionError(
+                f"{address.shown}: milvus:// takes one vector a photograph, and this encoder gives {tokens}: "
+                "use lance://, qdrant:// or postgresql://"
+            )
+        self._address, self._dim = address, dim
+        self._vector = address.vector or VECTOR
+        self._client = _connect(address, make=True)
+        with _closed_on_error(self._client, address), _told(address):
+            if not self._client.has_collection(address.table):
+                metric = (address.metric or "cosine").upper()
+                _make(self._client, address, address.table, self._schema(), self._vector, metric)
+            _load(self._client, address.table)
+            self._vector, there, _ = _shape_of(self._client, address)
+            _index_of(self._client, address, self._vector)
+            same_shape(address.shown, (there, 1), (dim, 1))
+
+    def _schema(self) -> Any:
+        kinds = package("pymilvus", "milvus").DataType
+        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
+        schema.add_field("path", kinds.VARCHAR, is_primary=True, max_length=_LONGEST)
+        schema.add_field(self._vector, kinds.FLOAT_VECTOR, dim=self._dim)
+        for name, kind in FIELDS.items():
+            if name == "path":
+                continue
+            if kind is str:
+                schema.add_field(name, kinds.VARCHAR, max_length=_LONGEST, nullable=True)
+            else:
+                schema.add_field(name, kinds.INT64 if kind is int else kinds.DOUBLE, nullable=True)
+        return schema
+
+    def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        made, given = checked(rows, vectors, self._dim, 1)
+        full = [
+            {name: _fitting(name, value) for name, value in row.items()} | {self._vector: vector}
+            for row, vector in zip(made, given[:, 0], strict=True)
+        ]
+        with _told(self._address):
+            for some in chunks(full, _AT_ONCE):
+                self._client.upsert(self._address.table, data=list(some))
+
+    def known(self) -> Known:
+        with _told(self._address):
+            return {row["path"]: seen(row) for row in _all(self._client, self._address.table, SEEN, 'path != ""')}
+
+    def remove(self, paths: Sequence[str]) -> None:
+        with _told(self._address):
+            for some in chunks(paths, _AT_ONCE):
+                # Not by `ids`: the client writes them into an expression and does not mind quotes.
+                listed = ", ".join(json.dumps(path, ensure_ascii=False) for path in some)
+                self._client.delete(self._address.table, filter=f"path in [{listed}]")
+
+    def set_facts(self, facts: Mapping[str, str]) -> None:
+        name = self._address.facts
+        kinds = package("pymilvus", "milvus").DataType
+        with _told(self._address):
+            if not self._client.has_collection(name):
+                schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
+                schema.add_field("name", kinds.VARCHAR, is_primary=True, max_length=_LONGEST)
+                schema.add_field("value", kinds.VARCHAR, max_length=_LONGEST)
+                schema.add_field("nothing", kinds.FLOAT_VECTOR, dim=2)  # there must be a vector
+                _make(self._client, self._address, name, schema, "nothing", "L2")
+            rows = [{"name": key, "value": value, "nothing": [0.0, 0.0]} for key, value in facts.items()]
+            if rows:
+                self._client.upsert(name, data=rows)
+
+    def facts(self) -> dict[str, str]:
+        return _facts(self._client, self._address)
+
+    def close(self) -> None:
+        _close(self._client, self._address)
+
+
+def _connect(address: Address, make: bool) -> Any:
+    milvus = package("pymilvus", "milvus")
+    try:
+        if _is_file(address):
+            if make:
+                address.file.parent.mkdir(parents=True, exist_ok=True)
+            with _FILES_LOCK, _quiet():
+                client = milvus.MilvusClient(str(address.file if make else address.open_file()))
+                _FILES[str(address.file.resolve())] += 1
+            return client
+        if not address.host:
+            raise OptionError(
+                f"write milvus://HOST:PORT/COLLECTION or milvus:///FILE/COLLECTION, got {address.shown!r}"
+            )
+        host, way = address.host, address.way or "http"
+        with _quiet():
+            return milvus.MilvusClient(f"{way}://{host}", token=os.environ.get("MILVUS_TOKEN", ""), timeout=_TIMEOUT_S)
+    except milvus.MilvusException as error:
+        alone = " (one process at a time may open a file)" if _is_file(address) else ""
+        raise InputError(f"cannot use {address.shown}: {_line(error)}{alone}") from None
+
+
+def _is_file(address: Address) -> bool:
+    return bool(address.place) or address.host.endswith(".db")
+
+
+def _close(client: Any, address: Address) -> None:
+    """Close the client, and with the last one of a file the server that milvus-lite runs for it in this process."""
+    client.close()
+    if not _is_file(address):
+        return
+    name = str(address.file.resolve())
+    with _FILES_LOCK:
+        _FILES[name] -= 1
+        if not _FILES[name]:
+            del _FILES[name]
+            package("milvus_lite.server_manager", "milvus").server_manager_instance.release_server(str(address.file))
+
+
+@contextmanager
+def _closed_on_error(client: Any, address: Address) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        _close(client, address)
+        raise
+
+
+def _shape_of(client: Any, address: Address) -> tuple[str, int, str]:
+    """The field of vectors, how many numbers each has, and the field that is the key."""
+    if not client.has_collection(address.table):
+        there = ", ".join(sorted(client.list_collections())) or "none"
+        raise InputError(f"{address.shown}: there is no collection {address.table!r}; collections: {there}")
+    fields = client.describe_collection(address.table)["fields"]
+    kinds = package("pymilvus", "milvus").DataType
+    dims = {field["name"]: int(field["params"]["dim"]) for field in fields if field["type"] == kinds.FLOAT_VECTOR}
+    name = address.pick(list(dims))
+    return name, dims[name], next(field["name"] for field in fields if field.get("is_primary"))
+
+
+def _index_of(client: Any, address: Address, vector: str) -> tuple[str, Metric]:
+    """The kind of index on the vectors, and its metric."""
+    names = client.list_indexes(address.table, field_name=vector)
+    if not names:
+        raise InputError(f"{address.shown}: there is no index on {vector!r}; Milvus searches through one only")
+    told = client.describe_index(address.table, names[0])
+    if told["metric_type"] not in _METRICS:
+        raise InputError(f"{address.shown}: metric must be COSINE, IP or L2, got {told['metric_type']}")
+    return told["index_type"], address.agree(_METRICS[told["metric_type"]])
+
+
+def _make(client: Any, address: Address, name: str, schema: Any, vector: str, metric: str) -> None:
+    index = client.prepare_index_params()
+    # What milvus-lite chooses by itself misses rows; the collections in a file are small enough to compare all.
+    kind = "FLAT" if _is_file(address) else "AUTOINDEX"
+    index.add_index(field_name=vector, index_type=kind, metric_type=metric)
+    try:
+        client.create_collection(name, schema=schema, index_params=index, consistency_level="Strong")
+    except package("pymilvus", "milvus").MilvusException:
+        if not client.has_collection(name):  # else another process was faster
+            raise
+
+
+def _load(client: Any, name: str) -> None:
+    """Into memory, if it is not there: only then does Milvus search."""
+    if client.get_load_state(name)["state"].name != "Loaded":
+        client.load_collection(name)
+
+
+def _facts(client: Any, address: Address) -> dict[str, str]:
+    with _told(address):
+        if not client.has_collection(address.facts):
+            return {}
+        _load(client, address.facts)
+        return {row["name"]: row["value"] for row in _all(client, address.facts, ("name", "value"), 'name != ""')}
+
+
+def _all(client: Any, name: str, fields: Sequence[str], where: str) -> Iterator[Mapping[str, Any]]:
+    rows = client.query_iterator(name, filter=where, output_fields=list(fields), batch_size=_PAGE)
+    while some := rows.next():
+        yield from some
+    rows.close()
+
+
+def _fitting(name: str, value: Any) -> Any:
+    """Milvus refuses a longer text: its end is cut off, and of a list its last entries."""
+    if not isinstance(value, str) or len(value) * 4 <= _LONGEST or len(value.encode()) <= _LONGEST:
+        return value
+    if name not in LISTS:
+        return value.encode()[:_LONGEST].decode(errors="ignore")
+    entries = json.loads(value)
+    while len(json.dumps(entries, ensure_ascii=False).encode()) > _LONGEST:
+        entries = entries[: len(entries) // 2]
+    return json.dumps(entries, ensure_ascii=False)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Milvus prints the traces of errors it raises anyway."""
+    loggers = [logging.getLogger(name) for name in ("pymilvus", "milvus_lite")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+@contextmanager
+def _told(address: Address, where: str | None = None) -> Iterator[None]:
+    milvus = package("pymilvus", "milvus")
+    with _quiet():
+        try:
+            yield
+        except milvus.MilvusException as error:
+            if where is not None:
+                raise OptionError(f"where: {_line(error)} in {where!r}") from None
+            raise InputError(f"cannot use {address.shown}: {_line(error)}") from None
+
+
+def _line(error: Any) -> str:
+    return " ".join(str(getattr(error, "message", "") or error).split())

@@ -1,0 +1,307 @@
+"""PostgreSQL with pgvector: a table of rows and vectors, searched in a read-only transaction."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.connect.address import Address, Metric, package
+from mascot.connect.rows import FIELDS, SEEN, VECTOR, Known, Vectors, checked, one_each, seen
+from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape
+from mascot.errors import InputError, OptionError
+
+_OPERATORS: dict[Metric, str] = {"cosine": "<=>", "ip": "<#>", "l2": "<->"}
+_VECTOR = re.compile(r"(vector|halfvec)(?:\((\d+)\))?|(vector)(?:\((\d+)\))?\[\]")
+_TIMEOUT_S = 10  # to connect, and for a search to run
+_WIDEST = 1000  # what pgvector lets hnsw.ef_search be
+_KINDS = {str: "text", int: "bigint", float: "double precision"}
+
+
+class PostgresSource:
+    """A table of PostgreSQL, to be searched. `where` is an SQL expression over its columns.
+
+    It runs alone, in a read-only transaction of ten seconds at most. What else it may see is a matter of the role
+    in the address: one that may only SELECT is enough.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self._address, self._sql = address, package("psycopg.sql", "postgres")
+        self._connection = _connect(address)
+        with _closed_on_error(self._connection):
+            self._connection.execute("SET default_transaction_read_only = on")
+            self._look(address)
+
+    def _look(self, address: Address) -> None:
+        """Find out what the table is made of."""
+        self._table = self._sql.Identifier(*address.table.split("."))
+        kinds = _columns(self._connection, address)
+        shapes = {name: shape for name, kind in kinds.items() if (shape := _VECTOR.fullmatch(kind))}
+        self._vector = address.pick(list(shapes))
+        one, dim, many, many_dim = shapes[self._vector].groups()
+        self._kind, self._several, self._dim = one or many, many is not None, int(dim or many_dim or 0) or None
+        self._names = [name for name in kinds if name not in shapes]
+        self._key = self._key_of(address)
+        self._index, indexed, self._lists = _index_of(self._connection, address, self._vector)
+        self._metric: Metric = address.metric or indexed or "cosine"
+
+    def _key_of(self, address: Address) -> str | None:
+        if address.id is not None and address.id not in self._names:
+            raise InputError(f"{address.shown} has no column {address.id!r}; it has: {', '.join(self._names)}")
+        return address.id or next((name for name in ("path", "id") if name in self._names), None)
+
+    def search(self, vector: NDArray[np.float32], *, candidates: int = CANDIDATES, where: str | None = None) -> Found:
+        query = asked(vector, candidates, self._dim, self._address.shown)
+        rows = self._rows(query, candidates, where, exact=False)
+        if len(rows) < candidates and self._index:
+            # An index proposes so many and filters afterwards: there may be more.
+            rows = self._more(query, candidates, where) or rows
+        distances = np.array([row[-1] for row in rows], np.float64)
+        if self._metric == "l2":
+            scores = from_l2(distances, squared=False)
+        else:
+            scores = 1 - distances if self._metric == "cosine" else -distances
+        columns = {name: [row[i] for row in rows] for i, name in enumerate(self._names)}
+        ids = list(range(len(rows))) if self._key is None else columns[self._key]
+        return found(ids, scores, columns, self._matrix([row[-2] for row in rows], len(query)))
+
+    def _rows(self, query: Vectors, candidates: int, where: str | None, exact: bool) -> list[Any]:
+        errors = package("psycopg", "postgres")
+        sql = self._sql
+        column = sql.Identifier(self._vector)
+        apart = f"{_OPERATORS[self._metric]} %(query)s::{self._kind}"
+        if self._several:
+            distance = sql.SQL(f"(SELECT min(token {apart}) FROM unnest({{}}) token)").format(column)
+            sent = sql.SQL("ARRAY(SELECT vector_send(token) FROM unnest({}) token)").format(column)
+        else:
+            distance = sql.SQL(f"({{}} {apart})").format(column)
+            sent = sql.SQL("vector_send({}::vector)").format(column)
+        # The line breaks end a comment, so that nothing can hide the closing bracket.
+        condition = sql.SQL("" if where is None else " AND (\n" + where.replace("%", "%%") + "\n)")
+        selected = sql.SQL(", ").join([*map(sql.Identifier, self._names), sent, distance])
+        statement = sql.SQL("SELECT {} FROM {} WHERE {} IS NOT NULL{} ORDER BY {} LIMIT %(count)s").format(
+            selected, self._table, column, condition, distance
+        )
+        try:
+            with self._connection.transaction():
+                self._prepare(candidates, exact)
+                # With values there is one statement or none: PostgreSQL refuses a second behind a semicolon.
+                return self._connection.execute(statement, {"query": _text(query), "count": candidates}).fetchall()
+        except errors.Error as error:
+            told = " ".join(str(error).split())
+            if where is None or self._connection.closed:
+                raise InputError(f"cannot search {self._address.shown}: {told}") from error
+            raise OptionError(f"where: {told} in {where!r}") from error
+
+    def _prepare(self, candidates: int, exact: bool) -> None:
+        run = self._connection.execute
+        run("SET TRANSACTION READ ONLY")
+        run(f"SET LOCAL statement_timeout = '{_TIMEOUT_S}s'")
+        if exact:
+            run("SET LOCAL enable_indexscan = off")
+            run("SET LOCAL enable_seqscan = on")
+        elif self._index:
+            # An HNSW index gives no more rows than this; of an IVFFlat index so many lists are looked through.
+            knob, least = "hnsw.ef_search", min(candidates, _WIDEST)
+            if self._index == "ivfflat":
+                knob, least = "ivfflat.probes", math.ceil(math.sqrt(self._lists))
+            before = run("SELECT current_setting(%s, true)", [knob]).fetchone()[0]
+            run(f"SET LOCAL {knob} = {max(least, int(before or 0))}")
+            if _version(self._connection) >= (0, 8):
+                order = "strict_order" if self._index == "hnsw" else "relaxed_order"
+                run(f"SET LOCAL {self._index}.iterative_scan = {order}")
+
+    def _more(self, query: Vectors, candidates: int, where: str | None) -> list[Any]:
+        """The same by comparing every row, if there is time."""
+        late = package("psycopg.errors", "postgres").QueryCanceled
+        try:
+            return self._rows(query, candidates, where, exact=True)
+        except (InputError, OptionError) as error:
+            if isinstance(error.__cause__, late):
+                return []
+            raise
+
+    def _matrix(self, sent: Sequence[Any], dim: int) -> Vectors:
+        if not self._several:
+            return np.array([_numbers(one) for one in sent], np.float32).reshape(len(sent), dim)
+        means = [one_each(np.array([[_numbers(one) for one in tokens]], np.float32)) for tokens in sent]
+        return np.concatenate([np.zeros((0, dim), np.float32), *means])
+
+    def facts(self) -> dict[str, str]:
+        return _facts(self._connection, self._address)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class PostgresSink:
+    """A table of PostgreSQL, to be written to. Several processes may write at once."""
+
+    def __init__(self, address: Address, dim: int, tokens: int) -> None:
+        self._address, self._dim, self._tokens = address, dim, tokens
+        self._vector = address.vector or VECTOR
+        self._sql = package("psycopg.sql", "postgres")
+        self._table = self._sql.Identifier(*address.table.split("."))
+        self._beside = self._sql.Identifier(*address.facts.split("."))
+        self._connection = _connect(address)
+        with _closed_on_error(self._connection), _told(address):
+            with _alone(self._connection):
+                self._make()
+            kind = _columns(self._connection, address)[self._vector]
+            there = int(re.sub(r"\D", "", kind) or dim)
+            same_shape(address.shown, (there, 1 + kind.endswith("[]")), (dim, 1 + (tokens > 1)))
+
+    def _make(self) -> None:
+        run, sql = self._connection.execute, self._sql
+        if not run("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone():
+            run("CREATE EXTENSION vector")
+        fields = [sql.SQL(f"{{}} {_KINDS[kind]}").format(sql.Identifier(name)) for name, kind in FIELDS.items()]
+        vectors = sql.SQL(f"{{}} vector({self._dim}){'[]' * (self._tokens > 1)}").format(sql.Identifier(self._vector))
+        made = sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, {}, PRIMARY KEY (path))")
+        run("SET LOCAL client_min_messages = warning")
+        run(made.format(self._table, sql.SQL(", ").join(fields), vectors))
+        run(sql.SQL("CREATE TABLE IF NOT EXISTS {} (name text PRIMARY KEY, value text NOT NULL)").format(self._beside))
+
+    def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        made, given = checked(rows, vectors, self._dim, self._tokens)
+        sql = self._sql
+        names = [*FIELDS, self._vector]
+        listed = sql.SQL(", ").join(map(sql.Identifier, names))
+        updates = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name)) for name in names[1:])
+        cast = "%s::vector[]" if self._tokens > 1 else "%s::vector"
+        marks = sql.SQL(", ".join(["%s"] * len(FIELDS) + [cast]))
+        statement = sql.SQL("INSERT INTO {} ({}) VALUES ({}) ON CONFLICT (path) DO UPDATE SET {}").format(
+            self._table, listed, marks, updates
+        )
+        values = [
+            [*map(_clean, row.values()), [_text(one) for one in tokens] if self._tokens > 1 else _text(tokens[0])]
+            for row, tokens in zip(made, given, strict=True)
+        ]
+        with _told(self._address), self._connection.transaction():
+            # In one order, so that two writers of the same rows wait for each other instead of for ever.
+            self._connection.cursor().executemany(statement, sorted(values, key=lambda row: row[0]))
+
+    def known(self) -> Known:
+        sql = self._sql
+        listed = sql.SQL(", ").join(map(sql.Identifier, SEEN))
+        with _told(self._address):
+            rows = self._connection.execute(sql.SQL("SELECT {} FROM {}").format(listed, self._table))
+            return {row[0]: seen(dict(zip(SEEN, row, strict=True))) for row in rows}
+
+    def remove(self, paths: Sequence[str]) -> None:
+        statement = self._sql.SQL("DELETE FROM {} WHERE path = ANY(%s)").format(self._table)
+        with _told(self._address):
+            self._connection.execute(statement, [list(paths)])
+
+    def set_facts(self, facts: Mapping[str, str]) -> None:
+        statement = self._sql.SQL(
+            "INSERT INTO {} VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        ).format(self._beside)
+        with _told(self._address), self._connection.transaction():
+            self._connection.cursor().executemany(statement, sorted(facts.items()))
+
+    def facts(self) -> dict[str, str]:
+        return _facts(self._connection, self._address)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _connect(address: Address) -> Any:
+    psycopg = package("psycopg", "postgres")
+    numeric = package("psycopg.types.numeric", "postgres")
+    try:
+        connection = psycopg.connect(address.dsn, autocommit=True, connect_timeout=_TIMEOUT_S)
+    except psycopg.Error as error:
+        raise InputError(f"cannot reach {address.shown}: {' '.join(str(error).split())}") from None
+    connection.adapters.register_loader("numeric", numeric.FloatLoader)
+    return connection
+
+
+def _columns(connection: Any, address: Address) -> dict[str, str]:
+    """The table's columns and their types."""
+    quoted = package("psycopg.sql", "postgres").Identifier(*address.table.split(".")).as_string(connection)
+    rows = connection.execute(
+        "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
+        "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+        [quoted],
+    ).fetchall()
+    if not rows:
+        raise InputError(f"{address.shown}: there is no table {address.table!r}; name it with ?table=")
+    # A type of another schema is written with it.
+    return {name: kind.rpartition(".")[2] for name, kind in rows}
+
+
+def _index_of(connection: Any, address: Address, vector: str) -> tuple[str, Metric | None, int]:
+    """The kind of index on the vectors, its metric, and its lists if it is made of such; "" without one."""
+    quoted = package("psycopg.sql", "postgres").Identifier(*address.table.split(".")).as_string(connection)
+    rows = connection.execute(
+        "SELECT am.amname, opc.opcname, coalesce((SELECT option_value FROM pg_options_to_table(c.reloptions) "
+        "WHERE option_name = 'lists'), '100')::int FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
+        "JOIN pg_am am ON am.oid = c.relam JOIN pg_opclass opc ON opc.oid = i.indclass[0] "
+        "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
+        "WHERE i.indrelid = to_regclass(%s) AND a.attname = %s AND am.amname IN ('hnsw', 'ivfflat')",
+        [quoted, vector],
+    ).fetchall()
+    metrics: dict[str, Metric] = {"cosine": "cosine", "ip": "ip", "l2": "l2"}
+    known = [(kind, metrics.get(name.split("_")[1]), lists) for kind, name, lists in rows]
+    wanted = [pair for pair in known if address.metric in (None, pair[1])]
+    return wanted[0] if wanted else ("", None, 0)
+
+
+def _version(connection: Any) -> tuple[int, int]:
+    told = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()[0]
+    major, minor, *_ = told.split(".")
+    return int(major), int(minor)
+
+
+def _facts(connection: Any, address: Address) -> dict[str, str]:
+    sql = package("psycopg.sql", "postgres")
+    beside = sql.Identifier(*address.facts.split("."))
+    if connection.execute("SELECT to_regclass(%s)", [beside.as_string(connection)]).fetchone()[0] is None:
+        return {}
+    return dict(connection.execute(sql.SQL("SELECT name, value FROM {}").format(beside)).fetchall())
+
+
+@contextmanager
+def _closed_on_error(connection: Any) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
+@contextmanager
+def _alone(connection: Any) -> Iterator[None]:
+    """A transaction that waits for others that make the same table: IF NOT EXISTS alone is not enough."""
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext('mascot'))")
+        yield
+
+
+@contextmanager
+def _told(address: Address) -> Iterator[None]:
+    psycopg = package("psycopg", "postgres")
+    try:
+        yield
+    except psycopg.Error as error:
+        raise InputError(f"cannot use {address.shown}: {' '.join(str(error).split())}") from None
+
+
+def _text(vector: Vectors) -> str:
+    return f"[{','.join(map(repr, vector.tolist()))}]"
+
+
+def _numbers(sent: bytes) -> Vectors:
+    """What `vector_send` gives: two short integers, then the numbers, the large end first."""
+    return np.frombuffer(sent, ">f4", offset=4).astype(np.float32)
+
+
+def _clean(value: Any) -> Any:
+    return value.replace("\0", "") if isinstance(value, str) else value  # PostgreSQL has no such letter

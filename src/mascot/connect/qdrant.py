@@ -1,0 +1,215 @@
+"""Qdrant: collections of a server or cluster, or of a folder in the client's local mode."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.connect.address import Address, Metric, package
+from mascot.connect.rows import SEEN, VECTOR, Known, checked, chunks, one_each, seen
+from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape
+from mascot.errors import InputError, OptionError
+
+_DISTANCES: dict[Metric, str] = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
+_AT_ONCE = 256
+_PAGE = 1000
+_TIMEOUT_S = 30
+
+
+class QdrantSource:
+    """A collection of Qdrant, to be searched. `where` is a filter as JSON, as Qdrant's own interface takes it."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._client = _connect(address, make=False)
+        try:
+            self._vector, self._shape = _shape_of(self._client, address)
+        except BaseException:
+            self._client.close()
+            raise
+
+    def search(self, vector: NDArray[np.float32], *, candidates: int = CANDIDATES, where: str | None = None) -> Found:
+        shape = self._shape
+        query = asked(vector, candidates, shape.size, self._address.shown).tolist()
+        several = shape.multivector_config is not None
+        points = self._client.query_points(
+            self._address.table,
+            query=[query] if several else query,
+            using=self._vector or None,
+            query_filter=None if where is None else _filter(where),
+            limit=candidates,
+            with_payload=True,
+            with_vectors=[self._vector] if self._vector else True,
+        ).points
+        given = [point.score for point in points]
+        kind = shape.distance.value
+        scores = from_l2(given, squared=False) if kind == "Euclid" else np.asarray(given, np.float64)
+        if kind == "Manhattan":
+            scores = -scores
+        payloads = [point.payload or {} for point in points]
+        names = list(dict.fromkeys(name for payload in payloads for name in payload))
+        columns = {name: [payload.get(name) for payload in payloads] for name in names}
+        found_vectors = [point.vector[self._vector] if self._vector else point.vector for point in points]
+        if several:
+            vectors = np.concatenate(
+                [
+                    np.zeros((0, shape.size), np.float32),
+                    *(one_each(np.asarray([tokens], np.float32)) for tokens in found_vectors),
+                ]
+            )
+        else:
+            vectors = np.asarray(found_vectors, np.float32).reshape(len(points), shape.size)
+        key = self._address.id
+        if key is not None and points and key not in columns:
+            raise InputError(f"{self._address.shown}: no point has {key!r}; they have: {', '.join(columns)}")
+        own = key or "path"
+        ids = [payload.get(own, point.id) for payload, point in zip(payloads, points, strict=True)]
+        return found(ids, scores, columns, vectors)
+
+    def facts(self) -> dict[str, str]:
+        return _facts(self._client, self._address)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class QdrantSink:
+    """A collection of Qdrant, to be written to."""
+
+    def __init__(self, address: Address, dim: int, tokens: int) -> None:
+        self._address, self._dim, self._tokens = address, dim, tokens
+        self._vector = address.vector or VECTOR
+        self._models = package("qdrant_client.models", "qdrant")
+        self._client = _connect(address, make=True)
+        models = self._models
+        several = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM) if tokens > 1 else None
+        distance = models.Distance(_DISTANCES[address.metric or "cosine"])
+        shape = models.VectorParams(size=dim, distance=distance, multivector_config=several)
+        try:
+            _make(self._client, address.table, {self._vector: shape})
+            self._vector, there = _shape_of(self._client, address)
+            same_shape(address.shown, (there.size, 1 + (there.multivector_config is not None)), (dim, 1 + (tokens > 1)))
+        except BaseException:
+            self._client.close()
+            raise
+
+    def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        made, given = checked(rows, vectors, self._dim, self._tokens)
+        lists = (given if self._tokens > 1 else given[:, 0]).tolist()
+        for some in chunks(list(zip(made, lists, strict=True)), _AT_ONCE):
+            points = [
+                self._models.PointStruct(
+                    id=_point(row["path"]), vector={self._vector: vector} if self._vector else vector, payload=row
+                )
+                for row, vector in some
+            ]
+            self._client.upsert(self._address.table, points=points, wait=True)
+
+    def known(self) -> Known:
+        there: Known = {}
+        offset: Any = None
+        while True:
+            points, offset = self._client.scroll(
+                self._address.table, limit=_PAGE, offset=offset, with_payload=list(SEEN), with_vectors=False
+            )
+            there |= {point.payload["path"]: seen(point.payload) for point in points}
+            if offset is None:
+                return there
+
+    def remove(self, paths: Sequence[str]) -> None:
+        for some in chunks(paths, _AT_ONCE):
+            chosen = self._models.PointIdsList(points=[_point(path) for path in some])
+            self._client.delete(self._address.table, points_selector=chosen, wait=True)
+
+    def set_facts(self, facts: Mapping[str, str]) -> None:
+        _make(self._client, self._address.facts, {})
+        points = [
+            self._models.PointStruct(id=_point(name), vector={}, payload={"name": name, "value": value})
+            for name, value in facts.items()
+        ]
+        if points:
+            self._client.upsert(self._address.facts, points=points, wait=True)
+
+    def facts(self) -> dict[str, str]:
+        return _facts(self._client, self._address)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _connect(address: Address, make: bool) -> Any:
+    client = package("qdrant_client", "qdrant").QdrantClient
+    if address.way == "local":
+        try:
+            return client(path=str(address.file if make else address.open_file()))
+        except RuntimeError as error:  # one process at a time
+            raise InputError(f"{address.shown}: {' '.join(str(error).split())}") from None
+    if not address.host or address.place or address.way not in ("", "https"):
+        raise OptionError(
+            f"write qdrant://HOST:PORT/COLLECTION, qdrant+https://... or qdrant+local:///FOLDER/COLLECTION, "
+            f"got {address.shown!r}"
+        )
+    return client(
+        url=f"{address.way or 'http'}://{address.host}",
+        api_key=os.environ.get("QDRANT_API_KEY"),
+        timeout=_TIMEOUT_S,
+        check_compatibility=False,
+    )
+
+
+def _shape_of(client: Any, address: Address) -> tuple[str, Any]:
+    """The name of the vectors ("" where they have none), and their parameters."""
+    errors = package("qdrant_client.http.exceptions", "qdrant")
+    try:
+        if not client.collection_exists(address.table):
+            there = ", ".join(sorted(one.name for one in client.get_collections().collections)) or "none"
+            raise InputError(f"{address.shown}: there is no collection {address.table!r}; collections: {there}")
+        shapes = client.get_collection(address.table).config.params.vectors
+    except (errors.ResponseHandlingException, errors.UnexpectedResponse) as error:
+        raise InputError(f"cannot use {address.shown}: {' '.join(str(error).split())}") from None
+    named = shapes if isinstance(shapes, dict) else {"": shapes}
+    name = "" if list(named) == [""] else address.pick(list(named))
+    distances: dict[str, Metric] = {value: metric for metric, value in _DISTANCES.items()}
+    if named[name].distance.value in distances:
+        address.agree(distances[named[name].distance.value])
+    return name, named[name]
+
+
+def _make(client: Any, name: str, vectors: Any) -> None:
+    if client.collection_exists(name):
+        return
+    try:
+        client.create_collection(name, vectors_config=vectors)
+    except Exception:
+        if not client.collection_exists(name):  # else another process was faster
+            raise
+
+
+def _facts(client: Any, address: Address) -> dict[str, str]:
+    if not client.collection_exists(address.facts):
+        return {}
+    points, _ = client.scroll(address.facts, limit=_PAGE, with_payload=True)
+    return {point.payload["name"]: point.payload["value"] for point in points}
+
+
+def _filter(where: str) -> Any:
+    """Qdrant's filter of JSON text."""
+    pydantic = package("pydantic", "qdrant")
+    try:
+        return package("qdrant_client.models", "qdrant").Filter.model_validate_json(where)
+    except pydantic.ValidationError as error:
+        raise OptionError(
+            f"where must be a filter of Qdrant as JSON, such as "
+            f'{{"must": [{{"key": "country", "match": {{"value": "PT"}}}}]}}, got {where!r}: '
+            f"{error.errors()[0]['msg']}"
+        ) from None
+
+
+def _point(path: str) -> str:
+    """Points are named by numbers or UUIDs; the path decides which."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, path))

@@ -1,0 +1,81 @@
+"""Rows of photographs on their way into an engine: the columns, and what they are made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.errors import InputError
+
+Vectors = NDArray[np.float32]
+Known = dict[str, tuple[int, int, str, str]]  # path -> size, mtime_ns, hash, stamp
+
+# A photograph's columns as the library stores them, and the stamp of its encoding.
+FIELDS: dict[str, type] = {
+    "path": str, "id": int, "folder": str, "size": int, "mtime_ns": int, "hash": str, "width": int, "height": int,
+    "lat": float, "lon": float, "altitude": float, "taken": str, "offset": int, "camera": str, "lens": str,
+    "title": str, "caption": str, "keywords": str, "rating": int, "city": str, "country": str, "season": str,
+    "part_of_day": str, "moment": str, "problems": str, "stamp": str,
+}  # fmt: skip
+VECTOR = "vector"
+LISTS = ("keywords", "problems")  # JSON text
+SEEN = ("path", "size", "mtime_ns", "hash", "stamp")
+
+
+def checked(
+    rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.floating], dim: int, tokens: int
+) -> tuple[list[dict[str, Any]], Vectors]:
+    """Rows with every column, and their vectors as n x tokens x dim; of two with one path the later stays."""
+    given = np.asarray(vectors, np.float32)
+    if given.ndim == 2 and tokens == 1:
+        given = given[:, None]
+    if given.shape != (len(rows), tokens, dim):
+        shape = " x ".join(map(str, np.shape(vectors)))
+        raise InputError(f"vectors must be {len(rows)} x {tokens} x {dim}, a row each, got {shape}")
+    if not np.isfinite(given).all():
+        raise InputError("vectors must be finite")
+    last = {_path(row): place for place, row in enumerate(rows)}
+    unknown = sorted({name for row in rows for name in row} - set(FIELDS))
+    if unknown:
+        raise InputError(f"a row has the columns {', '.join(FIELDS)}; got {', '.join(unknown)} besides")
+    places = list(last.values())
+    made = [{name: _value(rows[place].get(name), kind) for name, kind in FIELDS.items()} for place in places]
+    return made, given[places]
+
+
+def _path(row: Mapping[str, Any]) -> str:
+    path = row.get("path")
+    if not isinstance(path, str) or not path:
+        raise InputError(f"a row must have a path, got {path!r}")
+    return path
+
+
+def _value(value: Any, kind: type) -> Any:
+    if value is None or value != value:  # tables that know no None write NaN
+        return None
+    if isinstance(value, (list, tuple)):
+        return json.dumps(list(value), ensure_ascii=False)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return kind(value)
+
+
+def seen(row: Mapping[str, Any]) -> tuple[int, int, str, str]:
+    """What a later run compares a file with."""
+    return int(row["size"] or 0), int(row["mtime_ns"] or 0), str(row["hash"] or ""), str(row["stamp"] or "")
+
+
+def one_each(vectors: NDArray[np.floating]) -> Vectors:
+    """One unit vector for each row of n x tokens x dim: the mean of its tokens."""
+    mean = np.asarray(vectors, np.float32).mean(axis=1)
+    return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), np.float32(1e-12))
+
+
+def chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    for first in range(0, len(items), size):
+        yield items[first : first + size]

@@ -1,0 +1,232 @@
+"""Where candidates come from and where an index is written: two small protocols, and the engines that keep them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mascot as mc
+from mascot.connect.address import Address, read_address
+from mascot.connect.rows import LISTS
+from mascot.errors import InputError, OptionError, require
+from mascot.problem import Method
+
+CANDIDATES = 200
+ENGINES = ("lance", "qdrant", "milvus", "postgresql")
+
+
+class FewCandidates(UserWarning):
+    """As many candidates as results: nothing is left to choose from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an engine found for one vector, best first."""
+
+    ids: list[Any]
+    scores: NDArray[np.float64]  # higher is better
+    columns: dict[str, list[Any]]  # None where a value is missing
+    vectors: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def candidates(self) -> mc.Candidates:
+        """The same for `mascot.rerank`; keywords are lists of labels."""
+        columns = {name: _labels(values) if name in LISTS else values for name, values in self.columns.items()}
+        return mc.Candidates(self.scores, self.ids, columns, self.vectors)
+
+    def records(self) -> list[dict[str, Any]]:
+        """A plain record for each, with its score."""
+        names = list(self.columns)
+        rows = zip(*self.columns.values(), strict=True) if names else ((),) * len(self)
+        return [
+            {"id": id_, **dict(zip(names, row, strict=True)), "score": float(score)}
+            for id_, row, score in zip(self.ids, rows, self.scores, strict=True)
+        ]
+
+
+class Source(Protocol):
+    """Where candidates come from."""
+
+    def search(self, vector: NDArray[np.float32], *, candidates: int = CANDIDATES, where: str | None = None) -> Found:
+        """The nearest rows, of those for which `where`, in the engine's own language, holds."""
+
+    def facts(self) -> dict[str, str]:
+        """How the table was made: `encoder`, `fingerprint` and so on, as of a library; empty if nobody noted it."""
+
+    def close(self) -> None: ...
+
+
+class Sink(Protocol):
+    """Where an index is written. Writing a row again changes nothing."""
+
+    def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        """Write rows and their vectors, n x dim or n x tokens x dim, over those of the same path."""
+
+    def known(self) -> dict[str, tuple[int, int, str, str]]:
+        """Size, mtime_ns, hash and stamp of what is there, by path."""
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Take these out; those that are not there are no error."""
+
+    def set_facts(self, facts: Mapping[str, str]) -> None: ...
+
+    def facts(self) -> dict[str, str]: ...
+
+    def close(self) -> None: ...
+
+
+def open_source(uri: str) -> Source:
+    """The table at an address, to be searched.
+
+    Parameters
+    ----------
+    uri
+        `lance:///FOLDER/TABLE`, `lance+s3://BUCKET/FOLDER/TABLE`, `qdrant://HOST:PORT/COLLECTION`,
+        `qdrant+local:///FOLDER/COLLECTION`, `milvus://HOST:PORT/COLLECTION`, `milvus:///FILE/COLLECTION` or
+        `postgresql://HOST/DATABASE?table=TABLE`; behind it `?vector=` and `?id=` name columns, and `?metric=`
+        is cosine, ip or l2 where the engine does not know.
+    """
+    address = _known(uri)
+    if address.engine == "lance":
+        from mascot.connect.lance import LanceSource
+
+        return LanceSource(address)
+    if address.engine == "qdrant":
+        from mascot.connect.qdrant import QdrantSource
+
+        return QdrantSource(address)
+    if address.engine == "milvus":
+        from mascot.connect.milvus import MilvusSource
+
+        return MilvusSource(address)
+    from mascot.connect.postgres import PostgresSource
+
+    return PostgresSource(address)
+
+
+def open_sink(uri: str, *, dim: int, tokens: int = 1) -> Sink:
+    """The table at an address, to be written to; made where there is none.
+
+    Vectors have `dim` numbers, and a photograph `tokens` of them.
+    """
+    require(dim >= 1, "dim", "must be >= 1", dim)
+    require(tokens >= 1, "tokens", "must be >= 1", tokens)
+    address = _known(uri)
+    if address.engine == "lance":
+        from mascot.connect.lance import LanceSink
+
+        return LanceSink(address, dim, tokens)
+    if address.engine == "qdrant":
+        from mascot.connect.qdrant import QdrantSink
+
+        return QdrantSink(address, dim, tokens)
+    if address.engine == "milvus":
+        from mascot.connect.milvus import MilvusSink
+
+        return MilvusSink(address, dim, tokens)
+    from mascot.connect.postgres import PostgresSink
+
+    return PostgresSink(address, dim, tokens)
+
+
+def _known(uri: str) -> Address:
+    address = read_address(uri)
+    if address.engine not in ENGINES:
+        known = ", ".join(f"{name}://" for name in ENGINES)
+        raise OptionError(f"the address of an engine must begin with one of {known}, got {uri!r}")
+    return address
+
+
+@dataclass(frozen=True, slots=True)
+class Steered:
+    """What an engine found, and what the wishes made of it."""
+
+    found: Found
+    ranking: mc.Ranking | None  # None where nothing was found
+
+    def records(self) -> list[dict[str, Any]]:
+        """The chosen rows in their new order."""
+        if self.ranking is None:
+            return []
+        records = self.found.records()
+        return [records[int(position)] for position in self.ranking.positions]
+
+
+def steer(
+    source: Source,
+    vector: NDArray[np.float32],
+    wishes: mc.Wish | Sequence[mc.Wish],
+    k: int = 20,
+    *,
+    candidates: int = CANDIDATES,
+    where: str | None = None,
+    method: Method | None = None,
+) -> Steered:
+    """Ask for more than is shown, and spend the `k` places on the wishes."""
+    warn_of_few(candidates, k)
+    found = source.search(vector, candidates=candidates, where=where)
+    return Steered(found, mc.rerank(found.candidates(), wishes, k, method) if len(found) else None)
+
+
+def warn_of_few(candidates: int, k: int) -> None:
+    """Warn where nothing is over-fetched."""
+    if candidates <= k:
+        warnings.warn(
+            f"candidates={candidates} and k={k}: nothing is left to choose from; ask for ten times as many candidates",
+            FewCandidates,
+            stacklevel=3,
+        )
+
+
+def found(
+    ids: Sequence[Any],
+    scores: Sequence[float] | NDArray[np.floating],
+    columns: Mapping[str, Sequence[Any]],
+    vectors: NDArray[np.float32] | None,
+) -> Found:
+    """A `Found` in order. A row without a score, which a vector of zeros has under cosine, is left out."""
+    given = np.asarray(scores, np.float64)
+    order = np.argsort(-given, kind="stable")
+    order = order[np.isfinite(given[order])]
+    return Found(
+        [ids[i] for i in order],
+        given[order],
+        {name: [values[i] for i in order] for name, values in columns.items()},
+        None if vectors is None else np.asarray(vectors, np.float32)[order],
+    )
+
+
+def asked(vector: NDArray[np.floating], candidates: int, dim: int | None, shown: str) -> NDArray[np.float32]:
+    """The vector of a search, checked."""
+    require(candidates >= 1, "candidates", "must be >= 1", candidates)
+    query = np.ascontiguousarray(vector, np.float32)
+    if query.ndim != 1 or not np.isfinite(query).all():
+        raise InputError(f"a search needs one vector of finite numbers, got shape {query.shape}")
+    if dim is not None and len(query) != dim:
+        raise InputError(f"{shown} holds vectors of {dim} numbers, and the one to search with has {len(query)}")
+    return query
+
+
+def from_l2(distances: NDArray[np.floating] | Sequence[float], squared: bool) -> NDArray[np.float64]:
+    """Euclidean distances as scores, 1 - d²/2: of unit vectors that is the cosine."""
+    given = np.asarray(distances, np.float64)
+    return 1 - (given if squared else given**2) / 2
+
+
+def same_shape(shown: str, there: tuple[int, int], wanted: tuple[int, int]) -> None:
+    """Refuse to mix vectors of several shapes in one table."""
+    if there != wanted:
+        have, need = (f"{tokens} x {dim}" for dim, tokens in (there, wanted))
+        raise InputError(f"{shown} holds vectors of {have} numbers, and these have {need}: name another table")
+
+
+def _labels(values: Sequence[Any]) -> list[Any]:
+    return [json.loads(value) if isinstance(value, str) and value.startswith("[") else value for value in values]

@@ -1,0 +1,74 @@
+"""Reaching a Ray cluster, quietly: one of this machine's own, or one that runs already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from mascot.errors import InputError, MissingExtra
+from mascot.kernels.parallel import cores
+from mascot.scale import LOCAL
+
+_STORE_MIB = 512  # shared memory of a local cluster; pictures pass through it
+# Workers inherit these: nobody is told what runs here, and each computes on one thread, as there are many of them.
+_SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # Ray warns of its next default without it
+    "RAY_BACKEND_LOG_LEVEL": "fatal",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+
+
+@contextmanager
+def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
+    """The module `ray`, connected; a cluster started here ends with the block.
+
+    Parameters
+    ----------
+    address
+        `local` starts one on this machine; `auto` finds one that runs on it; else `host:port` or `ray://host:port`.
+        Where this process is connected already, that connection is used.
+    cpus
+        Cores of a local one; all unless given.
+    """
+    ray = _loaded()
+    if ray.is_initialized():
+        yield ray
+        return
+    before = {name: os.environ.get(name) for name in _SETTINGS}
+    os.environ.update(_SETTINGS)
+    own: dict[str, Any] = {}
+    if address == LOCAL:
+        own = {"num_cpus": cpus or cores(), "include_dashboard": False, "object_store_memory": _STORE_MIB << 20}
+    try:
+        try:
+            ray.init(address, logging_level="ERROR", log_to_driver=False, **own)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            first = str(error).strip().partition("\n")[0].rstrip(".")
+            raise InputError(
+                f"no Ray cluster at {address!r}: {first}. Start one with `ray start --head`, or use `--ray local`"
+            ) from None
+        yield ray
+    finally:
+        ray.shutdown()
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _loaded() -> Any:
+    # Read when Ray is imported.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        ray: Any = import_module("ray")
+        import_module("ray.data")
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"--ray needs the package {error.name}: pip install 'mascot[ray]'") from None
+    return ray
