@@ -39,6 +39,11 @@ def _console(width: int | None) -> Console:
     return Console(markup=False, emoji=False, highlight=False, width=width)
 
 
+def visible(text: str) -> str:
+    """A name may hold line breaks and worse; a terminal must not obey them."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
 def show_json(value: Any) -> None:
     """Print one line of JSON. What JSON has no word for becomes text; infinity and NaN become null."""
     sys.stdout.write(json.dumps(_clean(value), ensure_ascii=False) + "\n")

@@ -165,14 +165,10 @@ def _told(done: Summary) -> list[str]:
         lines.append(f"{done.gone} are no longer in the folder; `mascot index --prune` removes them")
     if done.skipped:
         lines.append(f"{len(done.skipped)} skipped:")
-        lines += [f"  {_one_line(str(item.path))}: {item.reason}" for item in done.skipped[:_SKIPPED_SHOWN]]
+        lines += [f"  {printing.visible(str(item.path))}: {item.reason}" for item in done.skipped[:_SKIPPED_SHOWN]]
         if len(done.skipped) > _SKIPPED_SHOWN:
             lines.append(f"  and {len(done.skipped) - _SKIPPED_SHOWN} more: `mascot library --format json` lists all")
     return lines
-
-
-def _one_line(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def search(

@@ -56,7 +56,6 @@ class Summary:
 class _Known:
     """A row as the walk compares it."""
 
-    id: int
     size: int
     mtime_ns: int
     hash: str
@@ -141,11 +140,11 @@ class Indexer:
 
     def _known(self) -> dict[str, _Known]:
         query = (
-            "SELECT path, id, size, mtime_ns, hash, stamp IS ? FROM photos "
+            "SELECT path, size, mtime_ns, hash, stamp IS ? FROM photos "
             "LEFT JOIN vectors ON vectors.photo = photos.id"
         )
         rows = self._store.connection.execute(query, (self._stamp,))
-        return {row[0]: _Known(row[1], row[2], row[3], row[4], bool(row[5])) for row in rows}
+        return {row[0]: _Known(row[1], row[2], row[3], bool(row[4])) for row in rows}
 
     def _look(self, known: dict[str, _Known]) -> tuple[list[Found], set[str]]:
         """Files that must be read, and the paths of those that need not be."""

@@ -20,14 +20,13 @@ from mascot.photos import steering
 from mascot.photos.filters import matching
 from mascot.photos.nearest import EXACT, Nearest, Space, open_nearest
 from mascot.photos.results import Hits, Results
-from mascot.photos.store import Store
+from mascot.photos.store import FOLDER, Store
 
 if TYPE_CHECKING:
     from mascot.photos.encoders.encoder import Encoder
     from mascot.photos.indexer import Report, Summary
     from mascot.problem import Method
 
-FOLDER = ".mascot"
 _DATABASE, _LOCK = "library.sqlite", "indexing.lock"
 _VARIABLE = "MASCOT_LIBRARY"
 

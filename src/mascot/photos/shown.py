@@ -16,7 +16,7 @@ from mascot.photos.overview import Overview
 from mascot.photos.photo import Photo
 from mascot.photos.results import Result, Results
 from mascot.photos.textmap import clock, world
-from mascot.printing import add_columns, new_grid
+from mascot.printing import add_columns, new_grid, visible
 
 _THUMB = (12, 8)  # letters wide, pixels high: two pixels a letter
 _COLOURS = ("256", "truecolor")
@@ -54,16 +54,11 @@ def results_table(library: Library, results: Results, explain: bool, pictures: b
 
 def _file(photo: Photo) -> Text:
     folder, _, name = photo.path.rpartition("/")
-    text = Text(_visible(name), "bold")
+    text = Text(visible(name), "bold")
     said = photo.caption or photo.title
     if said:
-        text.append(f"\n{_visible(said)}", "not bold")
-    return text.append(f"\n{_visible(folder)}", "not bold dim") if folder else text
-
-
-def _visible(text: str) -> str:
-    """A name may hold line breaks and worse; a terminal must not obey them."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+        text.append(f"\n{visible(said)}", "not bold")
+    return text.append(f"\n{visible(folder)}", "not bold dim") if folder else text
 
 
 def _place(photo: Photo) -> str:
@@ -99,7 +94,7 @@ def comparison_table(results: Results) -> Group:
 
 
 def _line(photo: Photo, mark: str) -> list[str]:
-    return [mark + _visible(photo.path.rpartition("/")[2]), _place(photo), _time(photo)]
+    return [mark + visible(photo.path.rpartition("/")[2]), _place(photo), _time(photo)]
 
 
 def counted(plain: Sequence[Photo], steered: Sequence[Photo]) -> str:
@@ -194,10 +189,10 @@ def overview_text(told: Overview, points: Sequence[tuple[float, float]]) -> str:
         lines += ["", clock(told.hours)]
     if told.problems:
         lines += ["", "taken as missing:"]
-        lines += [f"  {count:>5}  {_visible(reason)}" for reason, count in list(told.problems.items())[:8]]
+        lines += [f"  {count:>5}  {visible(reason)}" for reason, count in list(told.problems.items())[:8]]
     if told.skipped:
         lines += ["", "not in the library:"]
-        lines += [f"  {_visible(path)}: {reason}" for path, reason in told.skipped[:12]]
+        lines += [f"  {visible(path)}: {reason}" for path, reason in told.skipped[:12]]
         if len(told.skipped) > 12:
             lines.append(f"  and {len(told.skipped) - 12} more")
     return "\n".join(lines)

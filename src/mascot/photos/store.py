@@ -16,6 +16,7 @@ from mascot.errors import InputError
 from mascot.photos.photo import COLUMNS, Photo
 from mascot.photos.schema import migrate
 
+FOLDER = ".mascot"  # in a library's folder: all that we write there
 _BUSY_S = 60.0  # waited for another process to finish writing
 _AT_ONCE = 500  # ids in one statement, below SQLite's limit on parameters
 _CACHE_KIB = 32 * 1024

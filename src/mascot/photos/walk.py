@@ -12,8 +12,7 @@ from pathlib import Path
 
 from mascot.errors import InputError
 from mascot.photos.images import SUFFIXES
-
-OWN_FOLDER = ".mascot"
+from mascot.photos.store import FOLDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ class _Walk:
 
     def _entry(self, entry: os.DirEntry[str]) -> Found | Skipped | str | None:
         """A picture, a complaint, the path of a folder to enter, or nothing of ours."""
-        if entry.name == OWN_FOLDER or (entry.name.startswith(".") and not self._hidden):
+        if entry.name == FOLDER or (entry.name.startswith(".") and not self._hidden):
             return None
         try:
             if entry.is_symlink():
