@@ -140,8 +140,7 @@ class Indexer:
 
     def _known(self) -> dict[str, _Known]:
         query = (
-            "SELECT path, size, mtime_ns, hash, stamp IS ? FROM photos "
-            "LEFT JOIN vectors ON vectors.photo = photos.id"
+            "SELECT path, size, mtime_ns, hash, stamp IS ? FROM photos LEFT JOIN vectors ON vectors.photo = photos.id"
         )
         rows = self._store.connection.execute(query, (self._stamp,))
         return {row[0]: _Known(row[1], row[2], row[3], bool(row[4])) for row in rows}
