@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import typer
 from bag_of_words import BagOfWords
+from engine_stores import started
 from engines_of_tests import Signing, SqliteSink, gone
 from typer.testing import CliRunner
 
@@ -204,15 +205,15 @@ def test_an_encoder_that_fails_on_a_worker_says_why(ray: Any, own: Path, sink: S
         index_into(own, sink, Failing(dim=64), ray="local")
 
 
-ENGINES = ["lance://{}/db/photos", "qdrant+local://{}/db/photos", "milvus://{}/file.db/photos"]
+@pytest.mark.parametrize("name", ["lance", "qdrant", "milvus", "postgres"])
+def test_engines_take_the_rows(name: str, own: Path, tmp_path: Path) -> None:
+    with started(name, tmp_path) as engine:
+        _takes_the_rows(engine.uri("photos"), own, tmp_path)
 
 
-@pytest.mark.parametrize("uri", ENGINES, ids=[uri.partition(":")[0] for uri in ENGINES])
-def test_engines_take_the_rows(uri: str, own: Path, tmp_path: Path) -> None:
-    pytest.importorskip({"l": "lancedb", "q": "qdrant_client", "m": "milvus_lite"}[uri[0]])
+def _takes_the_rows(address: str, own: Path, tmp_path: Path) -> None:
     from mascot.connect.source import open_sink, open_source
 
-    address = uri.format(tmp_path)
     encoder = BagOfWords(dim=64)
     assert index_into(own, address, encoder).new == 50
     assert index_into(own, address, encoder).unchanged == 50
