@@ -34,7 +34,7 @@ def test_compare(results: Path, format: str, part: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "nothing", "--out", "x"], "DATASET must be pixelprose-sim, div400, or a file"),
+        (["run", "nothing", "--out", "x"], "DATASET must be pixelprose-sim, div400, a file"),
         (["run", "pixelprose-sim", "--methods", "magic", "--out", "x"], "method must be one of base, "),
         (["run", "pixelprose-sim", "--tasks", "colour", "--out", "x"], "task must be one of geo_hour, hour, geo"),
         (["run", "pixelprose-sim", "--seeds", "one", "--out", "x"], "--seeds must be whole numbers"),

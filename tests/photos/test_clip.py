@@ -238,7 +238,7 @@ def test_a_missing_model_says_where_its_files_go(tmp_path: Path) -> None:
     text = str(caught.value)
     assert text.startswith("clip: the model nobody/no-such-model is not on this machine. ")
     assert "hf download nobody/no-such-model --local-dir no-such-model" in text
-    assert "--encoder clip:no-such-model" in text
+    assert "name it clip:no-such-model" in text
     assert "config.json; preprocessor_config.json or processor_config.json; tokenizer.json or " in text
 
 

@@ -71,9 +71,9 @@ def wished_diversity(record: Record) -> float | None:
 
 
 def uninverted_hm(record: Record) -> float | None:
-    """HM of R@10 and of the diversity of both channels, neither inverted, as published for mixed directions."""
+    """HM of relevance and of the diversity of both channels, neither inverted, as published for mixed directions."""
     looks, metadata = per_query(record, "appearance"), per_query(record, "metadata")
-    recall = summary("r@10")(record)
+    recall = summary(record.get("retrieval", "r@10"))(record)
     if recall is None or not len(looks) or len(looks) != len(metadata):
         return None
     return metrics.overall(recall, metrics.dm(looks, metadata, focus=False))
@@ -126,6 +126,11 @@ class Results:
     def values(self) -> list[float]:
         """The swept values, ascending."""
         return sorted({float(record["value"]) for record in self.records if record.get("value") is not None})
+
+    @property
+    def retrieval(self) -> str:
+        """What HM takes for relevance: ``"r@10"`` or ``"map"``."""
+        return next((record["retrieval"] for record in self.records if "retrieval" in record), "r@10")
 
     @property
     def seeds(self) -> list[int]:

@@ -89,7 +89,7 @@ def _alone(point: Point, material: Material) -> Choice:
         rankings = ranker.rerank_many(material.rows, material.scores, k=k, threads=1)
     seconds = (time.perf_counter() - started) / len(rankings)
     gain = None
-    if isinstance(point.method, Mascot) and point.study == "main" and point.method.strength:
+    if isinstance(point.method, Mascot) and (point.study, point.label) == ("main", "mascot") and point.method.strength:
         # Contributions carry the sign and the strength; the coverage itself is asked for.
         gains = [[float(abs(part[0])) for name, part in r.gains.items() if name != "relevance"] for r in rankings]
         gain = np.array([sum(parts) for parts in gains]) / point.method.strength

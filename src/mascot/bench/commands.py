@@ -1,4 +1,4 @@
-"""`mascot bench`: run a benchmark, and make tables, figures and comparisons of its results."""
+"""`mascot bench`: prepare and encode datasets, run a benchmark, and make tables, figures and comparisons of it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from mascot.bench import compare as comparing
 from mascot.bench import suites
@@ -22,12 +22,12 @@ from mascot.bench.results import read
 from mascot.errors import InputError, MascotError, OptionError
 from mascot.scale.words import Ray, TakesRay
 
-_REFUSED = 2
+_REFUSED, _STOPPED = 2, 130
 _DIV400 = Path("..") / "shared" / "data" / "div400"
 
 bench = typer.Typer(
     name="bench",
-    help="Compare the methods on a dataset: run, then tables, figures, compare.",
+    help="Compare the methods on a dataset: run, then tables, figures, compare; prepare and encode make datasets.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -64,12 +64,16 @@ def _one_line_errors() -> Iterator[None]:
 @bench.command(cls=TakesRay)
 def run(
     dataset: Annotated[
-        str, typer.Argument(metavar="DATASET", help="pixelprose-sim, div400, or an npz or Parquet file.")
+        str,
+        typer.Argument(metavar="DATASET", help="pixelprose-sim, div400, an npz or Parquet file, or an encoded folder."),
     ],
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where the results go; a killed run resumes there.")
     ],
     data: Annotated[Path | None, typer.Option(metavar="PATH", help="The files of div400.")] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Whose vectors of a folder, where several models encoded it.")
+    ] = None,
     methods: Annotated[str | None, typer.Option(metavar="NAMES", help="Some methods, with commas between.")] = None,
     tasks: Annotated[str | None, typer.Option(metavar="NAMES", help="Some tasks, with commas between.")] = None,
     seeds: Annotated[str, typer.Option(metavar="NUMBERS", help="Seeds of the simulated data.")] = "0,1,2",
@@ -81,8 +85,8 @@ def run(
 ) -> None:
     """Search on the validation queries, measure on the test queries, and keep every number."""
     with _one_line_errors():
-        suite = _suite(dataset, data, methods, tasks, seeds, quick)
-        with _progress() as report:
+        suite = _suite(dataset, data, model, methods, tasks, seeds, quick)
+        with _progress("search", "test") as report:
             records = run_suite(suite, out, jobs, report, None if ray is None else _crew(ray, jobs))
     print(f"{len(records)} points in {out}; next: mascot bench tables {out}")
 
@@ -91,6 +95,70 @@ def _crew(address: str, jobs: int | None) -> Crew:
     from mascot.scale.benchmarking import RayCrew
 
     return RayCrew(address, jobs)
+
+
+@bench.command()
+def prepare(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="pixelprose, visual-genome, incidents1m or skyscript.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where the dataset goes; a stopped preparation resumes there.")
+    ],
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Keep at most so many images.")] = None,
+    workers: Annotated[int, typer.Option(metavar="N", min=1, help="Requests at a time.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Of the split into validation and test.")] = 0,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=WHERE", help="Another address or file for a source; a wrong one lists them."),
+    ] = None,
+) -> None:
+    """Download one of the paper's datasets, filter it, split it, and say what was lost where."""
+    from mascot.bench.prepare.recipes import prepare as run_prepare
+
+    with _one_line_errors(), _stopping("mascot bench prepare"), _progress() as report:
+        others: dict[str, Any] = dict(_pair(name, one) for one in source or ())
+        run_prepare(name, out, limit=limit, workers=workers, seed=seed, report=report, **others)
+    print(f"{out}: see {out / 'report.md'}; next: mascot bench encode {out} --model blip2")
+
+
+@bench.command()
+def encode(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A prepared folder.")],
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="blip2, clip (ViT-L/14), or blip2:MODEL, clip:MODEL.")
+    ] = "blip2",
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    batch: Annotated[int | None, typer.Option(metavar="N", min=1, help="Images or texts at a time.")] = None,
+    candidates: Annotated[int, typer.Option(metavar="N", min=1, help="Images in each query's list.")] = 200,
+    offline: Annotated[bool, typer.Option("--offline", help="Never ask the model hub.")] = False,
+) -> None:
+    """Images and queries of a prepared folder to vectors, and the best images of each query."""
+    from mascot.bench.encode import encode as run_encode
+
+    with _one_line_errors(), _stopping("mascot bench encode"), _progress("images", "texts", "lists") as report:
+        where = run_encode(
+            folder, model, device=device, batch=batch, candidates=candidates, offline=offline, report=report
+        )
+    print(f"vectors in {where}; next: mascot bench run {folder} --out results")
+
+
+def _pair(recipe: str, given: str) -> tuple[str, str]:
+    from mascot.bench.prepare.recipes import sources_of
+
+    name, equals, where = given.partition("=")
+    if not (name.strip() and equals and where.strip()):
+        known = ", ".join(f"{key}={value}" for key, value in sources_of(recipe).items())
+        raise OptionError(f"--source must be NAME=WHERE, got {given!r}; {recipe} has {known}")
+    return name.strip(), where.strip()
+
+
+@contextmanager
+def _stopping(command: str) -> Iterator[None]:
+    """Ctrl-C says how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"mascot: stopped; the same {command} goes on where it was", file=sys.stderr)
+        raise typer.Exit(_STOPPED) from None
 
 
 @bench.command()
@@ -139,7 +207,7 @@ def compare(
 
 
 def _suite(
-    dataset: str, data: Path | None, methods: str | None, tasks: str | None, seeds: str, quick: bool
+    dataset: str, data: Path | None, model: str | None, methods: str | None, tasks: str | None, seeds: str, quick: bool
 ) -> Suite:  # fmt: skip
     labels = _some("method", methods, LABELS)
     if dataset == "pixelprose-sim":
@@ -157,9 +225,14 @@ def _suite(
         extra = _some("method", methods, [*suites.DIV400_LABELS])
         return suites.div400(where, extra)
     path = Path(dataset)
-    if path.suffix not in (".npz", ".parquet"):
-        raise InputError(f"DATASET must be pixelprose-sim, div400, or a file .npz or .parquet, got {dataset!r}")
-    suite = suites.arrays(path, labels, quick)
+    if path.is_dir():
+        suite = suites.folder(path, model, labels, quick)
+    elif path.suffix in (".npz", ".parquet"):
+        suite = suites.arrays(path, labels, quick)
+    else:
+        raise InputError(
+            f"DATASET must be pixelprose-sim, div400, a file .npz or .parquet, or a prepared folder, got {dataset!r}"
+        )
     named = {task.name: task for task in suite.plan.tasks}
     return suites.only(suite, [named[name] for name in _some("task", tasks, list(named))])
 
@@ -186,17 +259,25 @@ def _numbers(given: str) -> list[int]:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None] | None]:
-    """A bar on a terminal, nothing elsewhere."""
+def _progress(*stages: str) -> Iterator[Callable[[str, int, int | None], None] | None]:
+    """A bar for each stage on a terminal, nothing elsewhere; other stages get theirs when they begin."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None
         return
-    columns = (TextColumn("{task.description:<7}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description:<7}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as progress:
-        bars = {stage: progress.add_task(stage, total=None) for stage in ("search", "test")}
+        bars = {stage: progress.add_task(stage, total=None) for stage in stages}
 
-        def report(stage: str, done: int, total: int) -> None:
+        def report(stage: str, done: int, total: int | None) -> None:
+            if stage not in bars:
+                bars[stage] = progress.add_task(stage, total=None)
             progress.update(bars[stage], completed=done, total=total)
 
         yield report

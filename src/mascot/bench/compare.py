@@ -16,7 +16,7 @@ from mascot.bench.results import Record, read
 from mascot.errors import OptionError
 
 FORMATS = ("text", "markdown", "csv")
-MEASURES = ("r@1", "r@10", "dm", "hm")
+MEASURES = ("r@1", "r@10", "map", "dm", "hm")
 _HEAD = ("task", "direction", "method", "point", "measure", "ours", "published", "difference")
 
 

@@ -24,10 +24,11 @@ from mascot.bench.results import Record, Store, versions
 from mascot.bench.studies import Plan, studies
 from mascot.bench.tasks import CLUSTERS
 from mascot.kernels.parallel import cores
-from mascot.methods import KDpp, MsDpp
+from mascot.methods import Clustering, KDpp, Mmr, MsDpp
 
 _TIMED = 40  # queries timed one by one
 _AT_ONCE = 24  # points in a job, unless they share work
+_COSTS = {KDpp: 10.0, MsDpp: 10.0, Clustering: 40.0, Mmr: 5.0}  # of a point, with coverage as 1
 _BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -55,6 +56,8 @@ class Suite:
         How many queries of these splits; None is all of them.
     metric
         What the search maximises, a name in the summary.
+    retrieval
+        What HM takes for relevance, a name in the summary: ``"r@10"`` or ``"map"``.
     judged
         Column of judged clusters, for CR@k.
     extra
@@ -67,6 +70,7 @@ class Suite:
     validation: int | None = 50
     test: int | None = None
     metric: str = "hm"
+    retrieval: str = "r@10"
     judged: str | None = None
     extra: tuple[Point, ...] = ()
 
@@ -84,6 +88,7 @@ class Job:
     data_hash: str
     limit: int | None
     judged: str | None
+    retrieval: str
     folder: Path
     points: tuple[Point, ...]
 
@@ -139,7 +144,7 @@ def run(
 
     def job(seed: int, source: Source, points: Sequence[Point]) -> Job:
         limit = suite.limit(points[0].split) if points else None
-        return Job(suite.name, seed, source, hashes[seed], limit, suite.judged, folder, tuple(points))
+        return Job(suite.name, seed, source, hashes[seed], limit, suite.judged, suite.retrieval, folder, tuple(points))
 
     with crew or _Workers(jobs or cores()) as workers:
         looked = list(_searched(suite))
@@ -204,8 +209,8 @@ def _portions(job: Job) -> Iterator[Job]:
 
 def _weight(job: Job) -> float:
     """Which jobs take longest, roughly."""
-    heavy = any(isinstance(point.method, (KDpp, MsDpp)) for point in job.points)
-    return len(job.points) * (10.0 if heavy else 1.0) * (1.0 if job.points[0].split == "test" else 0.1)
+    once = _COSTS.get(type(job.points[0].method), 1.0)
+    return len(job.points) * once * (1.0 if job.points[0].split == "test" else 0.1)
 
 
 @lru_cache(maxsize=4)
@@ -240,6 +245,7 @@ def records(job: Job, chosen: Iterable[Choice] | None = None) -> Iterator[tuple[
         "dataset": job.suite,
         "data_hash": job.data_hash,
         "seed": job.seed,
+        "retrieval": job.retrieval,
         "queries": material.queries.tolist(),
         "versions": versions(),
     }
@@ -249,11 +255,16 @@ def records(job: Job, chosen: Iterable[Choice] | None = None) -> Iterator[tuple[
         choice = timed(point, material, _TIMED)
         asked = material.queries[: len(choice.positions)]
         few = _material(job.source, first.split, first.n, len(asked), job.judged)
-        record = {**known, **point.to_dict(), **measure(point, choice.positions, few), "seconds": choice.seconds}
+        record = {
+            **known,
+            **point.to_dict(),
+            **measure(point, choice.positions, few, job.retrieval),
+            "seconds": choice.seconds,
+        }
         yield point, {**record, "queries": asked.tolist()}
     for choice in choose(several, material) if chosen is None else chosen:
         point = choice.point
-        measured = measure(point, choice.positions, material)
+        measured = measure(point, choice.positions, material, job.retrieval)
         if choice.first_gain is not None:
             measured["per_query"]["first_gain"] = [round(float(gain), 6) for gain in choice.first_gain]
             measured["summary"]["first_gain"] = float(choice.first_gain.mean())

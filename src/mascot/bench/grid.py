@@ -65,9 +65,9 @@ def _coverage_point(label: str, strength: float, geo: float, hour: float) -> Set
     return Setting(COVERAGE[label].method(strength), Widths(geo, hour))
 
 
-def published(label: str, task: str, direction: str) -> Setting | None:
-    """The paper's operating point on PixelProse, where it prints one."""
-    point = Published("pixelprose").operating_point(task, direction, label)
+def published(label: str, task: str, direction: str, dataset: str = "pixelprose") -> Setting | None:
+    """The paper's operating point on a dataset, where it prints one."""
+    point = Published(dataset).operating_point(task, direction, label)
     if point is None or label not in COVERAGE:
         return None
     strength, geo, hour = (point[name] for name in ("strength", "sigma_geo", "sigma_time"))
@@ -83,6 +83,11 @@ _INFERRED = {
     ("prob-coverage", "geo_hour", "spread"): (0.1, 1.0, 1.5),
 }
 INFERRED = {key: _coverage_point(key[0], *values) for key, values in _INFERRED.items()}
+
+
+def inferred(label: str, task: str, direction: str, dataset: str = "pixelprose") -> Setting | None:
+    """Where the paper prints no operating point on PixelProse, the one inferred from its rows."""
+    return INFERRED.get((label, task, direction)) if dataset == "pixelprose" else None
 
 
 def dpp(label: str, beta: float, theta: float, released: bool = False) -> KDpp | MsDpp:

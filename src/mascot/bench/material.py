@@ -11,9 +11,11 @@ from mascot import metrics
 from mascot.bench.datasets.dataset import Bools, Dataset, Floats, Ints
 from mascot.bench.tasks import Facet, Look, Task, Widths
 from mascot.errors import InputError
+from mascot.kernels.similarity import similarities
 
 _TABLE = 3000  # images up to which all pairs of them are compared once, instead of list by list
 _BLOCK = 64
+_LISTS = 1024  # whose vectors are in memory at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +116,10 @@ class Material:
             return None
         if self._pairs is not None:
             return metrics.normalised_vendi(self._pairs[shown[:, :, None], shown[:, None, :]])
-        return metrics.normalised_vendi(metrics.similarity_kernel(self.unit[shown]))
+        parts = [shown[first : first + _LISTS] for first in range(0, len(shown), _LISTS)]
+        # By products instead of differences: several times as fast, and equal images are still at distance 0.
+        found = [metrics.normalised_vendi(similarities(self.unit[part])) for part in parts]
+        return np.concatenate(found)
 
     def features(self, facet: Facet) -> Floats:
         """[M, d] what the metrics see of an attribute."""
@@ -131,7 +136,9 @@ class Material:
                 attribute = facet.primary if isinstance(facet, Look) else facet.attribute(widths, 1)
                 member = attribute.membership(self.dataset.columns, self.dataset.vectors)
                 parts.append(member.resolve().sparse().compact().dense())
-            self._bins[key] = metrics.primary_bin(np.concatenate(parts, axis=1))
+            bins = np.concatenate(parts, axis=1)
+            # Narrow bins of a coarse grid may miss every image of a small set: then all are in the same one, none.
+            self._bins[key] = metrics.primary_bin(bins) if bins.shape[1] else np.zeros(len(bins), np.int64)
         return self._bins[key]
 
     @cached_property

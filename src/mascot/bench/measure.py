@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mascot import metrics
-from mascot.bench.datasets.dataset import Floats, Ints
+from mascot.bench.datasets.dataset import Bools, Floats, Ints
 from mascot.bench.material import Material
 from mascot.bench.points import Point
 from mascot.bench.tasks import Widths
@@ -18,7 +18,7 @@ _JUDGED_AT = 20
 _DIGITS = 6
 
 
-def measure(point: Point, positions: Ints, material: Material) -> dict[str, Any]:
+def measure(point: Point, positions: Ints, material: Material, retrieval: str = "r@10") -> dict[str, Any]:
     """The `per_query` and `summary` of a record.
 
     Parameters
@@ -27,13 +27,17 @@ def measure(point: Point, positions: Ints, material: Material) -> dict[str, Any]
     positions
         [Q, K] positions among each query's candidates, best first.
     material
+    retrieval
+        What HM takes for relevance: ``"r@10"``, or ``"map"`` where queries have many positives.
     """
     values = per_query(point, positions, material)
+    if retrieval == "map":
+        values["map"] = metrics.average_precision_at_k(_hits(positions, material), positions.shape[1])
     rounded: dict[str, list[Any]] = {}
     for name, column in values.items():
         whole = column.dtype.kind == "b" or name.startswith("r@") or name == "top1"
         rounded[name] = column.astype(int).tolist() if whole else np.round(column, _DIGITS).tolist()
-    return {"per_query": rounded, "summary": summary(point, values)}
+    return {"per_query": rounded, "summary": summary(point, values, retrieval)}
 
 
 def per_query(point: Point, positions: Ints, material: Material) -> dict[str, Any]:
@@ -41,7 +45,7 @@ def per_query(point: Point, positions: Ints, material: Material) -> dict[str, An
     k = positions.shape[1]
     shown = np.stack([rows[chosen] for rows, chosen in zip(material.rows, positions, strict=True)])
     base = np.array([rows[0] for rows in material.rows])
-    hits = np.take_along_axis(material.relevant, positions, axis=1)
+    hits = _hits(positions, material)
     values: dict[str, Any] = {f"r@{at}": metrics.recall_at_k(hits, at) for at in CUTOFFS if at <= k}
     looks = material.appearance(shown) if k >= 2 else None
     if looks is not None:
@@ -65,7 +69,11 @@ def per_query(point: Point, positions: Ints, material: Material) -> dict[str, An
     return values
 
 
-def summary(point: Point, values: Mapping[str, Floats]) -> dict[str, float]:
+def _hits(positions: Ints, material: Material) -> Bools:
+    return np.take_along_axis(material.relevant, positions, axis=1)
+
+
+def summary(point: Point, values: Mapping[str, Floats], retrieval: str = "r@10") -> dict[str, float]:
     """Means over queries, DM and the overall score.
 
     A mixed direction has no inverted channel, as published.
@@ -73,6 +81,6 @@ def summary(point: Point, values: Mapping[str, Floats]) -> dict[str, float]:
     found = {name: float(np.mean(column)) for name, column in values.items()}
     if "appearance" in values and "metadata" in values:
         found["dm"] = metrics.dm(values["appearance"], values["metadata"], focus=point.direction.focus)
-        if "r@10" in found:
-            found["hm"] = metrics.overall(found["r@10"], found["dm"])
+        if retrieval in found:
+            found["hm"] = metrics.overall(found[retrieval], found["dm"])
     return found

@@ -19,6 +19,7 @@ _DATASETS = {
     "pixelprose": ("pixelprose", "PP"),
     "pixelprose-sim": ("pixelprose", "PP"),
     "pixelprose_sim": ("pixelprose", "PP"),
+    "visual-genome": ("visual_genome", "VG"),
     "visual_genome": ("visual_genome", "VG"),
     "incidents1m": ("incidents1m", "I1M"),
     "skyscript": ("skyscript", "SkyScript"),
@@ -57,6 +58,11 @@ class Published:
 
     dataset: str
 
+    @property
+    def known(self) -> bool:
+        """Whether the paper has this dataset."""
+        return self.dataset in _DATASETS
+
     def row(self, task: str, direction: str, label: str) -> dict[str, float] | None:
         """HM, DM, and R@10 (MAP for Incidents1M) of the comparison tables, with the recall curve where it is known."""
         name, _ = _DATASETS.get(self.dataset, ("", ""))
@@ -86,7 +92,7 @@ class Published:
         return {float(row[0]): float(row[column]) for row in table["rows"]}
 
     def operating_point(self, task: str, direction: str, label: str) -> dict[str, float | None] | None:
-        """Selected `strength`, `sigma_geo` (degrees), `sigma_time` (hours), and the recall there."""
+        """Selected `strength`, `sigma_geo` (degrees), `sigma_time` (hours), and `retrieval`, R@10 or MAP there."""
         _, prefix = _DATASETS.get(self.dataset, ("", ""))
         wanted = (f"{prefix}_{task}", DIRECTIONS.get(direction), label)
         for point in load()["operating_points"]:
@@ -95,7 +101,7 @@ class Published:
                     "strength": point["lam"],
                     "sigma_geo": point["sigma_geo"],
                     "sigma_time": point["sigma_time"],
-                    "r@10": point["retrieval"],
+                    "retrieval": point["retrieval"],
                 }
         return None
 

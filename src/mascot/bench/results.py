@@ -25,10 +25,12 @@ A record, as `read` returns it::
     value       the value of what the study sweeps, or null
     k, n        results, and candidates
     queries     the queries, by number
+    retrieval   what "hm" takes for relevance: "r@10", or "map" on Incidents1M
     per_query   lists as long as `queries`: "r@1" ... "r@20" (0 or 1), "appearance" and "metadata" (normalised Vendi
                 scores, never inverted), one Vendi score for each attribute ("geo", "hour", ...), "top1" (agreement
                 with the base), "displaced", "other_bin", "kept" (share of relevance); where measured also
-                "first_gain" (coverage of the first pick), and "p@20", "cr@20", "f1@20" on judged data
+                "first_gain" (coverage of the first pick), "map" (average precision over the results, divided by
+                the positives found), and "p@20", "cr@20", "f1@20" on judged data
     summary     means of the above, and "dm", "hm"
     seconds     a query's share of the time (the median where queries were timed one by one); null where the work
                 was shared with other points
@@ -140,7 +142,7 @@ def _write(path: Path, content: Record) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     with open(aside, "w", encoding="utf-8") as stream:
-        json.dump(content, stream, separators=(",", ":"), allow_nan=False)
+        stream.write(json.dumps(content, separators=(",", ":"), allow_nan=False))  # several times as fast as dump
         stream.flush()
         os.fsync(stream.fileno())
     os.replace(aside, path)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from mascot.bench.grid import COVERAGE, DPPS, GUARDED, INFERRED, Setting, published, settings
+from mascot.bench.grid import COVERAGE, DPPS, GUARDED, Setting, inferred, published, settings
 from mascot.bench.points import Point
 from mascot.bench.tasks import CLUSTERS, FOCUS, GEO_NOT_HOUR, HOUR_NOT_GEO, SPREAD, Direction, Geo, Hour, Task, Widths
 from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp
@@ -29,15 +29,15 @@ _MIXED_K = 10
 class Plan:
     """What a run is asked for.
 
-    `published` says whether the paper's operating points mean something on this dataset, `clusters` whether it has
-    image vectors.
+    `published` names the paper's dataset whose operating points mean something on this one, `clusters` says whether
+    there are image vectors.
     """
 
     labels: tuple[str, ...]
     tasks: tuple[Task, ...]
     directions: tuple[Direction, ...] = (SPREAD, FOCUS)
     n: int = 200
-    published: bool = True
+    published: str | None = "pixelprose"
     clusters: bool = True
     steps: tuple[float, ...] = STRENGTHS  # of the slow methods; coverage takes every one
     search_k: int = 10
@@ -67,9 +67,17 @@ def _setting(label: str, task: Task, direction: Direction, chosen: Chosen) -> Se
 
 def _operating(label: str, task: Task, direction: Direction, plan: Plan, chosen: Chosen) -> Setting:
     """The published setting where there is one, else the one that was searched for."""
-    key = (label, task.name, direction.name)
-    known = (published(*key) or INFERRED.get(key)) if plan.published else None
-    return known or _setting(label, task, direction, chosen)
+    known = _printed(label, task, direction, plan)
+    return next(iter(known.values())) if known else _setting(label, task, direction, chosen)
+
+
+def _printed(label: str, task: Task, direction: Direction, plan: Plan) -> dict[str, Setting]:
+    """What the paper prints, or lets one infer, of an operating point, by which of the two it is."""
+    if plan.published is None:
+        return {}
+    key = (label, task.name, direction.name, plan.published)
+    found = {"published": published(*key), "inferred": inferred(*key)}
+    return {name: setting for name, setting in found.items() if setting is not None}
 
 
 def _main(plan: Plan, chosen: Chosen) -> Iterator[Point]:
@@ -80,12 +88,8 @@ def _main(plan: Plan, chosen: Chosen) -> Iterator[Point]:
         if isinstance(found.method, (KDpp, MsDpp)):
             released = replace(found.method, released=True)
             yield Point("main", task, direction, label, released, found.widths, point="released")
-        if not plan.published:
-            continue
-        key = (label, task.name, direction.name)
-        for setting, name in ((published(*key), "published"), (INFERRED.get(key), "inferred")):
-            if setting is not None:
-                yield Point("main", task, direction, label, setting.method, setting.widths, point=name)
+        for name, setting in _printed(label, task, direction, plan).items():
+            yield Point("main", task, direction, label, setting.method, setting.widths, point=name)
 
 
 def _strength(plan: Plan, chosen: Chosen) -> Iterator[Point]:
@@ -103,9 +107,9 @@ def _strength(plan: Plan, chosen: Chosen) -> Iterator[Point]:
 def _bins(plan: Plan) -> Iterator[Point]:
     """The three sweeps of the published bins: MASCOT as published, and the guarded method on the same bins."""
     for label, task, direction in plan.asks():
-        if label not in _SENSITIVE or not plan.published:
+        if label not in _SENSITIVE or plan.published is None:
             continue
-        anchor = published("mascot", task.name, direction.name)
+        anchor = published("mascot", task.name, direction.name, plan.published)
         if anchor is None or anchor.widths is None:
             continue
         method = anchor.method if label == "mascot" else GUARDED[label]

@@ -10,11 +10,13 @@ import mascot as mc
 from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.div400 import Div400
+from mascot.bench.datasets.folder import Folder, read_folder
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.experiment import Suite
 from mascot.bench.grid import DPPS, GUARDED, LABELS, dpp
 from mascot.bench.outside import STRATEGIES, Pyversity
 from mascot.bench.points import Point
+from mascot.bench.published import Published
 from mascot.bench.studies import Plan
 from mascot.bench.tasks import GEO, GEO_HOUR, HOUR, SPREAD, Facet, Geo, Hour, Look, Own, Task
 from mascot.methods import Mmr
@@ -23,6 +25,7 @@ from mascot.problem import Method
 SEEDS = (0, 1, 2)
 PIXELPROSE_TASKS = (GEO_HOUR, HOUR, GEO)
 QUICK_QUERIES = 80
+_VALIDATION = 50  # queries that the published search asked where each has one positive
 _QUICK_VALIDATION = 16
 _QUICK_STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -36,10 +39,7 @@ def pixelprose(
     """The paper's protocol on the simulated PixelProse. The quick form asks a few of the queries."""
     sources = tuple((seed, replace(PixelProseSim(), seed=seed)) for seed in seeds)
     suite = Suite("pixelprose-sim", sources, Plan(tuple(labels), tuple(tasks)))
-    if not quick:
-        return suite
-    plan = replace(suite.plan, steps=_QUICK_STEPS)
-    return replace(suite, plan=plan, validation=_QUICK_VALIDATION, test=QUICK_QUERIES)
+    return _quick(suite) if quick else suite
 
 
 _PYVERSITY = {f"pyversity-{strategy}": strategy for strategy in STRATEGIES}
@@ -83,7 +83,7 @@ def div400(folder: Path, labels: Sequence[str] = DIV400_LABELS) -> Suite:
         for task in tasks
         for label, method, strength, point in settings
     ]
-    plan = Plan(tuple(ours), tasks, (SPREAD,), n=_DIV400_N, published=False, clusters=False, search_k=20)
+    plan = Plan(tuple(ours), tasks, (SPREAD,), n=_DIV400_N, published=None, clusters=False, search_k=20)
     return Suite(
         "div400", ((0, Div400(folder)),), plan, None, None, metric="f1@20", judged="cluster", extra=tuple(rivals)
     )
@@ -94,13 +94,34 @@ def arrays(path: Path, labels: Sequence[str] = LABELS, quick: bool = False) -> S
     source = Arrays(path)
     found = source.load()
     tasks = own_tasks(found)
-    plan = Plan(tuple(labels), tasks, published=False, clusters=found.vectors is not None)
+    plan = Plan(tuple(labels), tasks, published=None, clusters=found.vectors is not None)
     if found.vectors is None:
         plan = replace(plan, labels=tuple(label for label in labels if label != "clustering"))
     suite = Suite(path.stem, ((0, source),), plan, metric="hm" if found.vectors is not None else "r@10")
-    if not quick:
-        return suite
-    return replace(suite, plan=replace(plan, steps=_QUICK_STEPS), validation=_QUICK_VALIDATION, test=QUICK_QUERIES)
+    return _quick(suite) if quick else suite
+
+
+def folder(path: Path, model: str | None = None, labels: Sequence[str] = LABELS, quick: bool = False) -> Suite:
+    """A prepared and encoded folder, by the paper's protocol."""
+    source = Folder(path, model)
+    found = source.load()
+    stored = read_folder(path)
+    known = stored.name if Published(stored.name).known else None
+    plan = Plan(tuple(labels), own_tasks(found), published=known)
+    single = int(found.positives.lengths.max()) == 1
+    suite = Suite(
+        found.name,
+        ((int(stored.about.get("seed", 0)), source),),
+        plan,
+        validation=_VALIDATION if single else None,
+        retrieval=str(stored.about.get("measure", "r@10")),
+    )
+    return _quick(suite) if quick else suite
+
+
+def _quick(suite: Suite) -> Suite:
+    plan = replace(suite.plan, steps=_QUICK_STEPS)
+    return replace(suite, plan=plan, validation=_QUICK_VALIDATION, test=QUICK_QUERIES)
 
 
 def own_tasks(dataset: Dataset) -> tuple[Task, ...]:

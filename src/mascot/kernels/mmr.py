@@ -36,18 +36,19 @@ def greedy_mmr(rows: Floats, scores: Floats, strength: float, k: int, seen: Ints
     lowest = products.min(axis=(1, 2))[:, None]
     span = products.max(axis=(1, 2))[:, None] - lowest
     span = np.where(span > 0, span, np.inf)
-    left = np.ones((queries, count), np.bool_)
-    nearest = np.full((queries, count), -np.inf)  # similarity to the most similar one taken
+    factor = strength / span
+    relevance = (1.0 - strength) * scores
+    nearest = np.repeat(lowest, count, axis=1)  # product with the most similar one taken
+    begun = np.zeros(queries, np.bool_)
     before = seen.shape[1]
     steps = before + min(k, count)
     taken = np.empty((queries, steps), np.int64)
+    left = np.ones((queries, count), np.bool_)
     for step in range(steps):
         if step < before:
             pick = seen[:, step]
         else:
-            redundancy = np.where(np.isfinite(nearest), nearest, 0.0)
-            worth = (1.0 - strength) * scores - strength * redundancy
-            worth = np.where(left.all(axis=1, keepdims=True), scores, worth)
+            worth = np.where(begun[:, None], relevance - factor * (nearest - lowest), scores)
             pick = np.where(left, worth, -np.inf).argmax(axis=1)
             pick = np.where(left.any(axis=1), pick, -1)
         taken[:, step] = pick
@@ -55,6 +56,7 @@ def greedy_mmr(rows: Floats, scores: Floats, strength: float, k: int, seen: Ints
         left[each[real], pick[real]] = False
         if step < steps - 1:
             # Summed row by row: BLAS would give equal candidates unequal similarities.
-            similarity = ((rows * rows[each, pick][:, None]).sum(axis=2) - lowest) / span
-            nearest = np.where(real[:, None], np.maximum(nearest, similarity), nearest)
+            product = np.einsum("qnd,qd->qn", rows, rows[each, pick])
+            np.maximum(nearest, product, out=nearest, where=real[:, None])
+            begun |= real
     return taken[:, before:]

@@ -20,6 +20,8 @@ of the image and must be the same wherever its ``id`` occurs.
 ``lat`` and ``lon`` in degrees are a place; ``taken`` holds times (datetime64, ISO or EXIF text) or plain hours.
 Every other column is a label or, where it holds floating-point numbers, a number.
 
+More than one file's worth, with pictures to encode, is a folder: see `mascot.bench.datasets.folder`.
+
 A fifth of the queries (at least one, by a seeded permutation) is the validation split, the rest the test split; both
 search all images.
 """

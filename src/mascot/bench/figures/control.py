@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mascot.bench import naming
@@ -30,7 +30,7 @@ _TICKS = {
 
 
 def sensitivity(results: Results, published: Published) -> Iterator[Drawing]:
-    """R@10 of a method as each parameter changes: lines ours, hollow markers published."""
+    """R@10 (or MAP) of a method as each parameter changes: lines ours, hollow markers published."""
     swept = Results(results.dataset, tuple(r for r in results.records if r["study"] in _SWEEPS)).preferred()
     for label in swept.names("label"):
         found = swept.where(label=label)
@@ -45,7 +45,7 @@ def sensitivity(results: Results, published: Published) -> Iterator[Drawing]:
             for ax, study in zip(row, studies, strict=True):
                 part = found.where(study=study, direction=direction)
                 for task in part.names("task"):
-                    _curve(ax, part.where(task=task), summary("r@10"), style.task(task))
+                    _curve(ax, part.where(task=task), summary(results.retrieval), style.task(task))
                     paper = published.sweep(study, task, direction, label)
                     said |= bool(paper)
                     style.hollow(ax, list(paper), list(paper.values()), style.task(task))
@@ -53,7 +53,7 @@ def sensitivity(results: Results, published: Published) -> Iterator[Drawing]:
                     ax.set_xscale("log")
                 style.ticks(ax, _TICKS[study])
                 ax.set_ylim(-0.04, 1.04)
-            row[0].set_ylabel(f"R@10, {direction}")
+            row[0].set_ylabel(f"{results.retrieval.upper()}, {direction}")
         for ax, study in zip(axes[-1], studies, strict=True):
             ax.set_xlabel(_SWEEPS[study][0])
         handles = [style.key(style.task(task)) for task in tasks]
@@ -66,11 +66,11 @@ def sensitivity(results: Results, published: Published) -> Iterator[Drawing]:
 
 
 def strength(results: Results, published: Published) -> Iterator[Drawing]:
-    """Wished diversity, and R@10, of every method as its strength goes from 0 to 1."""
+    """Wished diversity, and R@10 (or MAP), of every method as its strength goes from 0 to 1."""
     study = results.where(study="strength").preferred()
     for name, measure, words in (
         ("strength-diversity", wished_diversity, {"spread": "diversity V", "focus": "concentration 1 − V"}),
-        ("strength-recall", summary("r@10"), {"spread": "R@10", "focus": "R@10"}),
+        ("strength-recall", summary(results.retrieval), dict.fromkeys(("spread", "focus"), results.retrieval.upper())),
     ):
         directions, tasks = cases(study)
         labels = study.names("label")
@@ -112,7 +112,7 @@ def front(results: Results, published: Published) -> Iterator[Drawing]:
                 pairs = []
                 for value in part.values:
                     runs = part.where(value=value)
-                    recall, diversity = runs.average(summary("r@10")), runs.average(summary("dm"))
+                    recall, diversity = runs.average(summary(results.retrieval)), runs.average(summary("dm"))
                     if recall is not None and diversity is not None:
                         pairs.append((recall.value, diversity.value))
                 if pairs:
@@ -124,7 +124,7 @@ def front(results: Results, published: Published) -> Iterator[Drawing]:
             style.recall_axis(ax, upright=False)
         row[0].set_ylabel("DM")
     for ax in axes[-1]:
-        ax.set_xlabel("R@10")
+        ax.set_xlabel(results.retrieval.upper())
     style.legend(figure, [style.key(style.method(x)) for x in labels], [naming.method(x) for x in labels])
     yield "front", figure
 
@@ -132,7 +132,7 @@ def front(results: Results, published: Published) -> Iterator[Drawing]:
 def protection(results: Results, published: Published) -> Iterator[Drawing]:
     """R@1, R@10 and DM of the guarded method as more results are protected."""
     study = results.where(study="protect").preferred()
-    measures: Sequence[tuple[str, str]] = (("R@1", "r@1"), ("R@10", "r@10"), ("DM", "dm"))
+    measures = [(key.upper(), key) for key in ("r@1", results.retrieval, "dm")]
     for label in study.names("label"):
         found = study.where(label=label)
         directions, tasks = cases(found)

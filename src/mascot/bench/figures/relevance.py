@@ -68,7 +68,9 @@ def _line(ax: Axes, curve: Sequence[tuple[float, Average]], label: str) -> None:
 
 def tradeoff(results: Results, published: Published) -> Iterator[Drawing]:
     """R@10 against DM at the operating points: ours filled, the published hollow, curves of equal HM behind."""
-    yield from _scatter(results, published, "tradeoff", ("r@10", "dm"), ("R@10", "DM"), "HM")
+    yield from _scatter(
+        results, published, "tradeoff", (results.retrieval, "dm"), (results.retrieval.upper(), "DM"), "HM"
+    )
 
 
 def judged(results: Results, published: Published) -> Iterator[Drawing]:

@@ -59,7 +59,7 @@ def mixed(results: Results, published: Published) -> Iterator[Table]:
 def clusters(results: Results, published: Published) -> Iterator[Table]:
     """Clusters of the image vectors as the attribute: nothing in the objective is about place or time."""
     study = results.where(study="clusters").preferred()
-    keys = ("dm", "r@10", "hm")
+    keys = ("dm", results.retrieval, "hm")
     sections = []
     for direction in study.names("direction"):
         found = study.where(direction=direction)
@@ -78,8 +78,8 @@ def clusters(results: Results, published: Published) -> Iterator[Table]:
             study.setting,
             "method",
             (
-                *(Column(name, OURS, digits=3, ranked=name == "HM") for name in ("DM", "R@10", "HM")),
-                *(Column(name, PAPER, digits=3) for name in ("DM", "R@10")),
+                *(Column(name, OURS, digits=3, ranked=name == "HM") for name in map(str.upper, keys)),
+                *(Column(name, PAPER, digits=3) for name in map(str.upper, keys[:2])),
             ),
             tuple(sections),
         )

@@ -23,9 +23,9 @@ _SPREAD_FOCUS = ("spread", "focus")
 
 
 def comparison(results: Results, published: Published) -> Iterator[Table]:
-    """HM, R@10, DM and R@1 of every method, for each direction and operating point."""
-    keys = ("hm", "r@10", "dm", "r@1")
-    names = ("HM", "R@10", "DM", "R@1")
+    """HM, R@10 (or MAP), DM and R@1 of every method, for each direction and operating point."""
+    keys = ("hm", results.retrieval, "dm", "r@1")
+    names = [key.upper() for key in keys]
     columns = [Column(name, group, ranked=name == "HM") for group in (OURS, PAPER) for name in names]
 
     def cells(found: Results, task: str, direction: str, label: str) -> Sequence[Value]:
@@ -98,8 +98,8 @@ def _by_direction_and_point(
 def appearance(results: Results, published: Published) -> Iterator[Table]:
     """Diversity of the image vectors beside DM and R@10: do the wishes change how varied the pictures look?"""
     main = results.where(study="main", task="geo_hour").preferred()
-    keys = ("appearance", "dm", "r@10")
-    names = ("appearance", "DM", "R@10")
+    keys = ("appearance", "dm", results.retrieval)
+    names = ("appearance", "DM", results.retrieval.upper())
     sections = []
     for direction in (d for d in main.names("direction") if d in _SPREAD_FOCUS):
         found = main.where(direction=direction)
@@ -129,8 +129,8 @@ def parameters(results: Results, published: Published) -> Iterator[Table]:
     """What the validation search chose, and what the paper's chose."""
     main = results.where(study="main", point="validated")
     columns = (
-        *(Column(name, OURS) for name in ("strength", "σ geo", "σ time", "other", "R@10")),
-        *(Column(name, PAPER) for name in ("strength", "σ geo", "σ time", "R@10")),
+        *(Column(name, OURS) for name in ("strength", "σ geo", "σ time", "other", results.retrieval.upper())),
+        *(Column(name, PAPER) for name in ("strength", "σ geo", "σ time", results.retrieval.upper())),
     )
     sections = []
     for direction in main.names("direction"):
@@ -143,7 +143,7 @@ def parameters(results: Results, published: Published) -> Iterator[Table]:
                 ours: list[Value] = [_each(row[key] for row in chosen) for key in ("strength", "geo", "time", "other")]
                 said = published.operating_point(task, direction, naming.origin(label)) or {}
                 paper: list[Value] = [_text(said.get(key)) for key in ("strength", "sigma_geo", "sigma_time")]
-                cells = (*ours, runs.average(summary("r@10")), *paper, said.get("r@10"))
+                cells = (*ours, runs.average(summary(results.retrieval)), *paper, said.get("retrieval"))
                 rows.append(Row(naming.method(label), cells))
             sections.append(Section(f"{direction}, {naming.task(task)}", tuple(rows)))
     if sections:

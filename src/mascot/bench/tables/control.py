@@ -66,7 +66,7 @@ def _control(run: Results) -> tuple[float | None, float | None]:
 
 
 def sweeps(results: Results, published: Published) -> Iterator[Table]:
-    """R@10 as one parameter changes: beside the published, or beside DM where nothing was published."""
+    """R@10 (or MAP) as one parameter changes: beside the published, or beside DM where nothing was published."""
     for study, stub in SWEEPS.items():
         sweep = results.where(study=study).preferred()
         labels = sweep.names("label")
@@ -77,7 +77,7 @@ def sweeps(results: Results, published: Published) -> Iterator[Table]:
 def _sweep(found: Results, published: Published, study: str, stub: str, label: str) -> Table:
     cases = [(task, d) for task in found.names("task") for d in found.where(task=task).names("direction")]
     said = {case: published.sweep(study, *case, label) for case in cases}
-    names = ("ours", "publ.") if any(said.values()) else ("R@10", "DM")
+    names = ("ours", "publ.") if any(said.values()) else (found.retrieval.upper(), "DM")
     columns = [Column(name, f"{naming.task(task)} {direction}") for task, direction in cases for name in names]
     rows = []
     for value in found.values:
@@ -85,7 +85,7 @@ def _sweep(found: Results, published: Published, study: str, stub: str, label: s
         bold = set()
         for task, direction in cases:
             runs = found.where(task=task, direction=direction, value=value)
-            cells.append(runs.average(summary("r@10")))
+            cells.append(runs.average(summary(found.retrieval)))
             cells.append(
                 said[task, direction].get(round(value, 6)) if any(said.values()) else runs.average(summary("dm"))
             )
@@ -126,7 +126,7 @@ def fixed_recall(results: Results, published: Published) -> Iterator[Table]:
         yield Table(
             results.dataset,
             "fixed-recall",
-            "Best DM at a floor on R@10",
+            f"Best DM at a floor on {results.retrieval.upper()}",
             points.setting,
             "method",
             tuple(Column(f"≥ {floor:.2f}", group, ranked=True) for group in (OURS, PAPER) for floor in _FLOORS),
@@ -139,7 +139,7 @@ def _fronts(found: Results) -> list[Value]:
     """The mean over seeds of the best DM at each floor, where every seed has one."""
     fronts = []
     for run in found.by_seed():
-        pairs = [(summary("r@10")(record), summary("dm")(record)) for record in run.records]
+        pairs = [(summary(found.retrieval)(record), summary("dm")(record)) for record in run.records]
         known = [(recall, dm) for recall, dm in pairs if recall is not None and dm is not None]
         if known:
             recalls, diversities = zip(*known, strict=True)
@@ -155,7 +155,7 @@ def protection(results: Results, published: Published) -> Iterator[Table]:
     """How many results to protect: what the head keeps, and what is left to steer."""
     study = results.where(study="protect").preferred()
     base = results.where(study="main", label=naming.BASE).preferred()
-    keys = ("r@1", "r@10", "dm", "hm", "kept")
+    keys = ("r@1", results.retrieval, "dm", "hm", "kept")
     for label in study.names("label"):
         sections = []
         for direction in study.where(label=label).names("direction"):
@@ -173,6 +173,6 @@ def protection(results: Results, published: Published) -> Iterator[Table]:
             f"{naming.method(label)} as the number of protected results changes",
             study.setting,
             "protect",
-            tuple(Column(name, ranked=name == "HM") for name in ("R@1", "R@10", "DM", "HM", "kept")),
+            tuple(Column("kept" if key == "kept" else key.upper(), ranked=key == "hm") for key in keys),
             tuple(sections),
         )

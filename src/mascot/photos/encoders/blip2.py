@@ -16,7 +16,6 @@ from mascot.photos.encoders.folders import find_model, model_settings, quiet, re
 from mascot.photos.encoders.pixels import Pixels
 
 DEFAULT = "Salesforce/blip2-itm-vit-g-coco"
-_BATCH = 16
 _TEXT_LIMIT = 128  # tokens
 
 
@@ -24,6 +23,7 @@ class Blip2:
     """`Blip2ForImageTextRetrieval`, each side by itself, so that photographs are encoded once."""
 
     notice = None
+    batch = 16  # photographs, or texts, that go through the model at once
 
     def __init__(self, model: str | None = None, *, device: str = "auto", offline: bool = False) -> None:
         torch = need("torch", "clip", "blip2")
@@ -58,8 +58,8 @@ class Blip2:
         model = self._model
         rows = [np.empty((0, self.dim), np.float32)]
         limit = min(_TEXT_LIMIT, model.config.qformer_config.max_position_embeddings)
-        for start in range(0, len(texts), _BATCH):
-            batch = list(texts[start : start + _BATCH])
+        for start in range(0, len(texts), self.batch):
+            batch = list(texts[start : start + self.batch])
             ids = self._tokenizer(batch, padding=True, truncation=True, max_length=limit, return_tensors="pt")
             ids = ids.to(self._device)
             with torch.inference_mode():
@@ -74,8 +74,8 @@ class Blip2:
 
         model = self._model
         rows = [np.empty((0, self.tokens, self.dim), np.float32)]
-        for start in range(0, len(pictures), _BATCH):
-            pixels = self._pixels([picture.image for picture in pictures[start : start + _BATCH]])
+        for start in range(0, len(pictures), self.batch):
+            pixels = self._pixels([picture.image for picture in pictures[start : start + self.batch]])
             with torch.inference_mode():
                 given = torch.from_numpy(pixels).to(self._device, self._dtype)
                 seen = model.vision_model(pixel_values=given).last_hidden_state.float()

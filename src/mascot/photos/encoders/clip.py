@@ -18,7 +18,6 @@ from mascot.photos.encoders.folders import find_model, model_settings, onnx_file
 from mascot.photos.encoders.pixels import Pixels
 
 DEFAULT = "openai/clip-vit-base-patch32"
-_BATCH = 32
 _SIGLIP = "siglip"
 _KINDS = ("clip", "metaclip_2", _SIGLIP)
 
@@ -45,6 +44,7 @@ class Clip:
 
     tokens = 1
     notice = None
+    batch = 32  # photographs, or texts, that go through the model at once
 
     def __init__(self, folder: Path, name: str, device: str = "auto") -> None:
         torch = need("torch", "clip", "clip")
@@ -74,8 +74,8 @@ class Clip:
         # SigLIP learned from texts padded to full length, and looks at the padding.
         padding = "max_length" if self._kind == _SIGLIP else True
         rows = [np.empty((0, getattr(self, "dim", 0)), np.float32)] if not len(texts) else []
-        for start in range(0, len(texts), _BATCH):
-            batch = list(texts[start : start + _BATCH])
+        for start in range(0, len(texts), self.batch):
+            batch = list(texts[start : start + self.batch])
             ids = self._tokenizer(batch, padding=padding, truncation=True, max_length=limit, return_tensors="pt")
             ids = ids.to(self._device)
             given = {"input_ids": ids["input_ids"]}
@@ -90,8 +90,8 @@ class Clip:
         import torch
 
         rows = [np.empty((0, self.dim), np.float32)]
-        for start in range(0, len(pictures), _BATCH):
-            pixels = self._pixels([picture.image for picture in pictures[start : start + _BATCH]])
+        for start in range(0, len(pictures), self.batch):
+            pixels = self._pixels([picture.image for picture in pictures[start : start + self.batch]])
             with torch.inference_mode():
                 given = torch.from_numpy(pixels).to(self._device, self._dtype)
                 rows.append(_numbers(self._model.get_image_features(pixel_values=given)))

@@ -162,8 +162,8 @@ def _remedy(owner: str, onnx: bool, model: str = "MODEL") -> str:
     folder = model.rpartition("/")[2].lower() if model != "MODEL" else "FOLDER"
     needed = "; ".join(_said(forms) for forms in _needed(onnx))
     return (
-        f"Where there is a network, run: hf download {model} --local-dir {folder}; copy the folder here and write "
-        f"--encoder {owner}:{folder}. It must hold: {needed}"
+        f"Where there is a network, run: hf download {model} --local-dir {folder}; copy the folder here and name "
+        f"it {owner}:{folder}. It must hold: {needed}"
     )
 
 

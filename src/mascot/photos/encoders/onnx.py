@@ -18,7 +18,6 @@ from mascot.photos.encoders.extras import need
 from mascot.photos.encoders.folders import onnx_files, read_json
 from mascot.photos.encoders.pixels import Pixels
 
-_BATCH = 32
 _TYPES = {
     "tensor(float)": np.float32,
     "tensor(float16)": np.float16,
@@ -32,6 +31,7 @@ class OnnxClip:
 
     tokens = 1
     notice = None
+    batch = 32  # photographs, or texts, that go through the model at once
 
     def __init__(self, folder: Path, name: str, device: str = "auto") -> None:
         self._runtime = need("onnxruntime", "onnx", "clip from an ONNX export")
@@ -66,8 +66,8 @@ class OnnxClip:
             lengths[len(ids)].append(index)
         rows: dict[int, NDArray[Any]] = {}
         for indices in lengths.values():
-            for start in range(0, len(indices), _BATCH):
-                batch = indices[start : start + _BATCH]
+            for start in range(0, len(indices), self.batch):
+                batch = indices[start : start + self.batch]
                 ids = np.array([tokens[index] for index in batch], np.int64)
                 given = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
                 rows.update(zip(batch, _run(self._text_model, given, "text_embeds"), strict=True))
@@ -78,8 +78,8 @@ class OnnxClip:
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
         """Unit rows [n, 1, dim]."""
         rows = [np.empty((0, self.dim), np.float32)]
-        for start in range(0, len(pictures), _BATCH):
-            pixels = self._pixels([picture.image for picture in pictures[start : start + _BATCH]])
+        for start in range(0, len(pictures), self.batch):
+            pixels = self._pixels([picture.image for picture in pictures[start : start + self.batch]])
             rows.append(_run(self._vision_model, {"pixel_values": pixels}, "image_embeds"))
         return unit(np.concatenate(rows))[:, None, :]
 

@@ -1,0 +1,300 @@
+"""A dataset in a folder: what `mascot bench prepare` writes, `mascot bench encode` adds vectors to, and a run reads.
+
+::
+
+    DIR/dataset.json      its name, how many rows are the validation split, and what the maker says of it
+    DIR/images.parquet    one row for each image: id, file (relative to DIR), and its columns
+    DIR/queries.parquet   one row for each query: text, and positives, a list of rows of images.parquet
+    DIR/images/           the pictures
+    DIR/encoded/NAME/     what a model made of them: see `mascot.bench.encode`
+
+The first rows of images.parquet are the validation split, the rest the test split. A query belongs to every split in
+which it has a positive, and finds the images of that split alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.attributes.columns import as_array
+from mascot.bench.datasets.dataset import Dataset, Ints, Lists, Ragged, Split
+from mascot.errors import InputError, MissingExtra
+
+SPLITS = ("validation", "test")
+ENCODED = "encoded"
+MODEL = "model.json"
+VECTORS, TEXTS, TOKENS = "vectors.npy", "texts.npy", "tokens.npy"
+_ABOUT, _IMAGES, _QUERIES = "dataset.json", "images.parquet", "queries.parquet"
+_FORMAT = 1
+_OWN = ("id", "file")
+# The attributes unless dataset.json lists others under "attributes": the rest, a web address for example, tells
+# images apart, and nothing is to be spread by it.
+_ATTRIBUTES = ("lat", "lon", "taken")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A text, and the rows of the images that answer it."""
+
+    text: str
+    positives: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stored:
+    """What a folder holds, without vectors."""
+
+    name: str
+    columns: Mapping[str, NDArray[Any]]  # with id and file
+    validation: int  # rows of the validation split
+    queries: tuple[Query, ...]
+    about: Mapping[str, Any]  # dataset.json as it is
+
+    @property
+    def images(self) -> int:
+        return len(self.columns["id"])
+
+
+def write_folder(
+    out: Path,
+    name: str,
+    columns: Mapping[str, Sequence[Any]],
+    validation: int,
+    queries: Sequence[Query],
+    about: Mapping[str, Any],
+) -> None:
+    """Write the tables of a dataset; dataset.json comes last, so a folder with one is whole.
+
+    The same input gives the same bytes.
+
+    Parameters
+    ----------
+    out
+        The folder; made where it is missing.
+    name
+        As tables call it.
+    columns
+        Lists of one value for each image, ``id`` and ``file`` among them.
+    validation
+        How many of the first rows are the validation split, >= 1 and fewer than there are.
+    queries
+        At least one.
+    about
+        Anything else worth saying, in words JSON has.
+    """
+    sizes = {column: len(values) for column, values in columns.items()}
+    missing = [column for column in _OWN if column not in columns]
+    if missing or len(set(sizes.values())) != 1:
+        raise InputError(f"a dataset needs id and file and columns of one length, got {sizes}")
+    count = sizes["id"]
+    if not 1 <= validation < count:
+        raise InputError(f"the validation split must have 1 to {count - 1} of {count} images, got {validation}")
+    if not queries:
+        raise InputError("a dataset must have at least one query, got none")
+    for query in queries:
+        outside = [row for row in query.positives if not 0 <= row < count]
+        if outside or not query.positives:
+            raise InputError(f"query {query.text!r:.60} must have positives in 0..{count - 1}, got {query.positives}")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / _ABOUT).unlink(missing_ok=True)
+    arrow = _arrow()
+    _table(out / _IMAGES, arrow.table({column: list(values) for column, values in columns.items()}))
+    texts = [query.text for query in queries]
+    rows = arrow.array([list(query.positives) for query in queries], arrow.list_(arrow.int64()))
+    _table(out / _QUERIES, arrow.table({"text": texts, "positives": rows}))
+    told = {
+        **about,
+        "format": _FORMAT,
+        "name": name,
+        "images": count,
+        "queries": len(queries),
+        "validation": validation,
+        "sha256": {file: _sha256(out / file) for file in (_IMAGES, _QUERIES)},
+    }
+    replace_text(out / _ABOUT, json.dumps(told, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def read_folder(folder: Path) -> Stored:
+    """The tables of a dataset, checked."""
+    path = folder / _ABOUT
+    if not path.is_file():
+        raise InputError(f"{folder} holds no {_ABOUT}; make it with: mascot bench prepare NAME --out {folder}")
+    try:
+        about = json.loads(path.read_text("utf-8"))
+        form, name, validation = about["format"], str(about["name"]), int(about["validation"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} cannot be read: {error!r}") from None
+    if form != _FORMAT:
+        raise InputError(f"{path}: format must be {_FORMAT}, got {form!r}")
+    images, asked = _rows(folder / _IMAGES, _OWN), _rows(folder / _QUERIES, ("text", "positives"))
+    queries = tuple(Query(text, tuple(rows)) for text, rows in zip(asked["text"], asked["positives"], strict=True))
+    if not 1 <= validation < len(images["id"]) or not queries:
+        raise InputError(f"{path}: must have images in both splits and a query, got {validation} and {len(queries)}")
+    columns = {column: as_array(values) for column, values in images.items()}
+    return Stored(name, columns, validation, queries, about)
+
+
+def splits(stored: Stored) -> dict[str, tuple[Ints, Ints]]:
+    """The rows and the query numbers of ``validation`` and ``test``."""
+    owner = np.repeat(np.arange(len(stored.queries)), [len(query.positives) for query in stored.queries])
+    rows = np.array([row for query in stored.queries for row in query.positives], np.int64)
+    early = rows < stored.validation
+    every = np.arange(stored.images)
+    return {
+        "validation": (every[: stored.validation], np.unique(owner[early])),
+        "test": (every[stored.validation :], np.unique(owner[~early])),
+    }
+
+
+def content(stored: Stored) -> str:
+    """SHA-256 of the tables: vectors belong to them where it is equal."""
+    hashes = stored.about["sha256"]
+    return hashlib.sha256(f"{hashes[_IMAGES]} {hashes[_QUERIES]}".encode()).hexdigest()
+
+
+def slug(model: str) -> str:
+    """A model's folder under ``encoded``.
+
+    >>> slug("blip2"), slug("clip:models/Tiny CLIP/")
+    ('blip2', 'clip-tiny-clip')
+    """
+    kind, _, where = model.partition(":")
+    last = where.rstrip("/").rpartition("/")[2]
+    return re.sub(r"[^a-z0-9.]+", "-", f"{kind} {last}".lower()).strip("-.")
+
+
+def encoded(folder: Path, model: str | None = None) -> Path:
+    """The folder of a model's vectors; without a name the only one there is."""
+    if model is not None:
+        found = [folder / ENCODED / slug(model)]
+    else:
+        found = sorted(path.parent for path in folder.glob(f"{ENCODED}/*/{MODEL}"))
+    whole = [path for path in found if _told(path).get("complete")]
+    if len(whole) > 1:
+        raise InputError(f"{folder} is encoded by {', '.join(path.name for path in whole)}: choose one with --model")
+    if not whole:
+        raise InputError(
+            f"{folder} has no vectors{f' of {model}' if model else ''}; make them with: "
+            f"mascot bench encode {folder} --model {model or 'blip2'}"
+        )
+    return whole[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The dataset of a prepared folder, as one model sees it."""
+
+    path: Path
+    model: str | None = None
+
+    def load(self) -> Dataset:
+        """The tables, the model's image vectors, and the best candidates of each query."""
+        stored = read_folder(self.path)
+        where = encoded(self.path, self.model)
+        told = _told(where)
+        if told.get("data") != content(stored):
+            raise InputError(f"{where} was made of other images or queries; make it again with: {_again(self, told)}")
+        try:
+            vectors = np.load(where / VECTORS, mmap_mode="r", allow_pickle=False)
+            found = {split: _lists(where / f"lists-{split}.npz") for split in SPLITS}
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(f"{where} cannot be read ({error}); make it again with: {_again(self, told)}") from None
+        parts = splits(stored)
+        wanted = stored.about.get("attributes", _ATTRIBUTES)
+        columns = {name: column for name, column in stored.columns.items() if name in wanted}
+        return Dataset(
+            name=dataset_name(stored, str(told.get("model"))),
+            columns=columns,
+            positives=Ragged.of([query.positives for query in stored.queries]),
+            splits={split: Split(rows, queries) for split, (rows, queries) in parts.items()},
+            vectors=vectors.astype(np.float64),
+            lists=_joined(found, len(stored.queries)),
+        )
+
+
+def dataset_name(stored: Stored, model: str) -> str:
+    """The published encoder's results go by the dataset's own name; another's have the model behind it."""
+    return stored.name if model == "blip2" else f"{stored.name}-{slug(model)}"
+
+
+def _again(source: Folder, told: Mapping[str, Any]) -> str:
+    return f"mascot bench encode {source.path} --model {told.get('model', source.model or 'blip2')}"
+
+
+def _told(where: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((where / MODEL).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _lists(path: Path) -> tuple[Ints, Ints, NDArray[np.float64]]:
+    with np.load(path, allow_pickle=False) as stored:
+        return stored["queries"].astype(np.int64), stored["rows"].astype(np.int64), stored["scores"].astype(np.float64)
+
+
+def _joined(found: Mapping[str, tuple[Ints, Ints, NDArray[np.float64]]], queries: int) -> Lists:
+    """The lists of all splits: a query of both has the candidates of both, and each split takes its own."""
+    owner = np.concatenate([np.repeat(asked, rows.shape[1]) for asked, rows, _ in found.values()])
+    images = np.concatenate([rows.reshape(-1) for _, rows, _ in found.values()])
+    scores = np.concatenate([values.reshape(-1) for _, _, values in found.values()])
+    there = images >= 0
+    owner, images, scores = owner[there], images[there], scores[there]
+    order = np.argsort(owner, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=queries))])
+    return Lists(Ragged(offsets, images[order]), scores[order])
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file, all of it or nothing."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(aside, "w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(aside, path)
+
+
+def _table(path: Path, table: Any) -> None:
+    import pyarrow.parquet as writer
+
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    writer.write_table(table, aside, compression="zstd")
+    os.replace(aside, path)
+
+
+def _rows(path: Path, needed: Sequence[str]) -> dict[str, list[Any]]:
+    _arrow()
+    import pyarrow.parquet as reader
+
+    try:
+        table = reader.read_table(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not a Parquet file: {str(error).splitlines()[0]}") from None
+    for name in needed:
+        if name not in table.column_names:
+            raise InputError(f"{path}: needs a column {name!r}, got {', '.join(table.column_names)}")
+    return {name: table.column(name).to_pylist() for name in table.column_names}
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtra("a dataset in a folder needs: pip install 'mascot[parquet]'") from None
+    return pyarrow

@@ -1,0 +1,168 @@
+"""EXIF in its JSON form, made from real photographs as crawlers make it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import exifread
+import pytest
+from PIL import ExifTags
+from PIL.TiffImagePlugin import IFDRational
+
+from mascot.bench.prepare import exif_json
+from mascot.bench.prepare.lost import Lost
+from mascot.photos import exif
+from mascot.photos.images import open_image
+
+GOOD: dict[str, Any] = {
+    "Image Model": "X100",
+    "EXIF DateTimeOriginal": "2018:01:11 13:09:38",
+    "GPS GPSLatitudeRef": "N",
+    "GPS GPSLatitude": "[48, 51, 2953/100]",
+    "GPS GPSLongitudeRef": "W",
+    "GPS GPSLongitude": "[2, 17, 4019/100]",
+}
+PLACE = (48 + 51 / 60 + 29.53 / 3600, -(2 + 17 / 60 + 40.19 / 3600))
+
+
+def crawled(path: Path) -> str:
+    """The EXIF of a file as image crawlers store it: every tag by its printed name, with its printed value."""
+    with open(path, "rb") as stream:
+        tags = exifread.process_file(stream, details=False)
+    return json.dumps({name: str(value).strip() for name, value in tags.items() if value is not None})
+
+
+def written(path: Path) -> str:
+    """The same form of what our own reader finds, for the few files in which exifread finds nothing."""
+    with open_image(path) as image:
+        found = exif.read(image)
+    names = {f"EXIF {ExifTags.TAGS.get(tag, tag)}": value for tag, value in found.exposure.items()}
+    names |= {f"GPS {ExifTags.GPSTAGS.get(tag, tag)}": value for tag, value in found.gps.items()}
+    return json.dumps({name: _printed(value) for name, value in names.items()})
+
+
+def _printed(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_printed, value))}]"
+    if isinstance(value, IFDRational):
+        return f"{value.numerator}/{value.denominator}" if value.denominator != 1 else str(value.numerator)
+    return str(value)
+
+
+def read(**changes: Any) -> tuple[tuple[float, float], str]:
+    tags = exif_json.parse(json.dumps({**GOOD, **{name.replace("_", " "): value for name, value in changes.items()}}))
+    return exif_json.place(tags), exif_json.taken(tags).clock.isoformat()
+
+
+def lost(**changes: Any) -> str:
+    with pytest.raises(Lost) as caught:
+        read(**changes)
+    return caught.value.reason
+
+
+@pytest.fixture(scope="session")
+def manifest(data: Path) -> list[dict[str, str]]:
+    with open(data / "photos_manifest.csv", newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 95
+    return rows
+
+
+@pytest.mark.parametrize(("form", "least"), [(crawled, 91), (written, 94)])
+def test_real_photographs_have_the_place_and_time_of_their_manifest(
+    data: Path, manifest: list[dict[str, str]], form: Callable[[Path], str], least: int
+) -> None:
+    agreed = 0
+    for row in manifest:
+        text = form(data / "photos" / row["file"])
+        if text == "{}":  # exifread finds nothing there
+            continue
+        tags = exif_json.parse(text)
+        taken = exif_json.taken(tags).clock
+        assert taken.strftime("%Y:%m:%d %H:%M:%S") == row["DateTimeOriginal"], row["file"]
+        if row["file"] == "pypi-geopic__int_long_tag.jpg":
+            with pytest.raises(Lost, match="no GPSLongitudeRef"):
+                exif_json.place(tags)
+            continue
+        expected = (float(row["lat"]), float(row["lon"]))
+        assert exif_json.place(tags) == pytest.approx(expected, abs=1e-5), row["file"]
+        agreed += 1
+    assert agreed >= least
+
+
+def test_the_usual_form() -> None:
+    place, taken = read()
+    assert place == pytest.approx(PLACE)
+    assert taken == "2018-01-11T13:09:38"
+
+
+@pytest.mark.parametrize(
+    "angle",
+    [
+        [48, 51, 29.53],
+        ["48", "51", "2953/100"],
+        [[48, 1], [51, 1], [2953, 100]],
+        [{"num": 48, "den": 1}, {"num": 51, "den": 1}, {"num": 2953, "den": 100}],
+        "48, 51, 29.53",
+        "(48, 51, 29.53)",
+        "[48/1, 51/1, 2953 / 100]",
+        "[48, 51.49216666667]",
+        "48.85820277778",
+        48.85820277778,
+        [48.85820277778],
+    ],
+)
+def test_angles_in_all_spellings(angle: Any) -> None:
+    assert read(GPS_GPSLatitude=angle)[0] == pytest.approx(PLACE)
+
+
+def test_names_without_their_block() -> None:
+    plain = {name.rpartition(" ")[2]: value for name, value in GOOD.items()}
+    tags = exif_json.parse(json.dumps(plain))
+    assert exif_json.place(tags) == pytest.approx(PLACE)
+    assert exif_json.taken(tags).clock.year == 2018
+    both = exif_json.parse(json.dumps({"Thumbnail DateTimeOriginal": "1999:01:01 00:00:01", **GOOD}))
+    assert exif_json.taken(both).clock.year == 2018
+    assert exif_json.place(exif_json.parse(json.dumps(json.dumps(GOOD)))) == pytest.approx(PLACE)
+
+
+def test_south_and_east_and_noise_around_the_letter() -> None:
+    assert read(GPS_GPSLatitudeRef=" s\0", GPS_GPSLongitudeRef=["E"])[0] == pytest.approx((-PLACE[0], -PLACE[1]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"GPS_GPSLatitude": "[97, 0, 0]"}, "out of range"),
+        ({"GPS_GPSLongitude": "[181, 0, 0]"}, "out of range"),
+        ({"GPS_GPSLatitude": "[48, 61, 0]"}, "no place"),
+        ({"GPS_GPSLatitude": "[48, 51, 0/0]"}, "no place"),
+        ({"GPS_GPSLatitude": "[]"}, "no place"),
+        ({"GPS_GPSLatitude": None}, "no place"),
+        ({"GPS_GPSLatitude": "[1, 2, 3, 4]"}, "no place"),
+        ({"GPS_GPSLatitudeRef": ""}, "no place"),
+        ({"GPS_GPSLatitudeRef": "E"}, "no place"),
+        ({"GPS_GPSLongitudeRef": None}, "no place"),
+        ({"GPS_GPSLatitude": "[0, 0, 0]", "GPS_GPSLongitude": "[0, 0, 0]"}, "no place"),
+        ({"EXIF_DateTimeOriginal": "0000:00:00 00:00:00"}, "no time"),
+        ({"EXIF_DateTimeOriginal": "    :  :     :  :  "}, "no time"),
+        ({"EXIF_DateTimeOriginal": "2018:01:11"}, "no time"),
+        ({"EXIF_DateTimeOriginal": "2018:13:11 10:00:00"}, "no time"),
+        ({"EXIF_DateTimeOriginal": "3018:01:11 10:00:00"}, "no time"),
+        ({"EXIF_DateTimeOriginal": 2018}, "no time"),
+        ({"EXIF_DateTimeOriginal": None}, "no time"),
+    ],
+)
+def test_what_means_nothing_is_lost_for_a_reason(changes: dict[str, Any], reason: str) -> None:
+    assert lost(**changes) == reason
+
+
+@pytest.mark.parametrize("text", ["", "{}", "null", "[]", "{bad", '"text"', "3", "[" * 100_000])
+def test_what_is_no_record_at_all(text: str) -> None:
+    with pytest.raises(Lost) as caught:
+        exif_json.parse(text)
+    assert caught.value.reason == "no metadata"

@@ -1,0 +1,321 @@
+"""Incidents1M from annotations of the true form, with hosts that are looked up for real."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mmdb_writer import MMDBWriter
+from netaddr import IPSet
+from PIL import Image
+from range_server import Server, serving
+
+from mascot.bench.datasets.folder import read_folder, splits
+from mascot.bench.prepare.incidents1m import Entry, Incidents1M, queries_of, read_annotations, scattered
+from mascot.bench.prepare.recipes import prepare
+from mascot.bench.prepare.tally import Tally
+from mascot.bench.prepare.web import Web
+from mascot.errors import InputError, OptionError
+
+INCIDENTS = ("flooded", "train_accident", "on_fire")
+PLACES = ("beach", "building_outdoor")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as state:
+        yield state
+
+
+def _web() -> Web:
+    return Web(timeout=5, retries=1, pause=0.01, per_host=8)
+
+
+def _jpeg(number: int) -> bytes:
+    pixels = np.random.default_rng(number).integers(0, 255, (20, 30, 3), np.uint8)
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "JPEG")
+    return stream.getvalue()
+
+
+def _record(url: Any, incidents: tuple[str, ...], places: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {
+        "url": url,
+        "incidents": {name: int(name in incidents) for name in INCIDENTS},
+        "places": {name: int(name in places) for name in PLACES},
+    }
+
+
+def _site(server: Server, count: int, **manners: Any) -> dict[str, Any]:
+    """Good entries: two hosts, three incidents, two places."""
+    port = server.url.rpartition(":")[2]
+    found = {}
+    for i in range(count):
+        server.put(f"/{i}.jpg", _jpeg(i), **manners)
+        url = f"http://{'localhost' if i % 3 == 0 else '127.0.0.1'}:{port}/{i}.jpg"
+        incidents = ("flooded",) if i % 2 else ("flooded", "on_fire")
+        found[f"flooded/{i:03d}.jpg"] = _record(url, incidents, ("beach",) if i % 4 else ("beach", "building_outdoor"))
+    return found
+
+
+def _write(path: Path, annotations: Any) -> str:
+    path.write_text(json.dumps(annotations))
+    return str(path)
+
+
+def _table(tmp_path: Path) -> str:
+    path = tmp_path / "table.csv"
+    path.write_text("host,lat,lon\nlocalhost,-33.875,151.205\n127.0.0.1,48.855,2.345\nnowhere.example,0,0\n")
+    return str(path)
+
+
+def _hashes(out: Path) -> dict[str, str]:
+    return {
+        path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and "work" not in path.relative_to(out).parts
+    }
+
+
+def _steps(out: Path) -> dict[str, dict[str, int]]:
+    return {step["step"]: step["lost"] for step in json.loads((out / "dataset.json").read_text())["steps"]}
+
+
+def test_the_whole_of_it(server: Server, tmp_path: Path) -> None:
+    annotations = _site(server, 40)
+    server.put("/page.jpg", b"<html>removed</html>")
+    annotations |= {
+        "none.jpg": _record(server.url + "/1.jpg", (), ("beach",)),
+        "again.jpg": _record(server.url + "/2.jpg", ("flooded",)),
+        "file.jpg": _record("file:///etc/passwd", ("flooded",)),
+        "nothing.jpg": _record(None, ("flooded",)),
+        "odd.jpg": ["flooded"],
+        "unknown.jpg": _record("http://unknown.example/a.jpg", ("flooded",)),
+        "zero.jpg": _record("http://nowhere.example/a.jpg", ("flooded",)),
+        "dead.jpg": _record(server.url + "/dead.jpg", ("flooded",)),
+        "page.jpg": _record(server.url + "/page.jpg", ("train_accident",)),
+    }
+    path = _write(tmp_path / "multi_label_val.json", annotations)
+    out = tmp_path / "out"
+    steps: set[str] = set()
+    report = lambda step, *_: steps.add(step)  # noqa: E731
+    prepare("incidents1m", out, web=_web(), annotations=path, hosts=_table(tmp_path), report=report)
+    stored = read_folder(out)
+    assert (stored.name, stored.images, stored.validation) == ("incidents1m", 40, 8)
+    assert stored.about["measure"] == "map"
+    assert set(stored.columns) == {"id", "file", "lat", "lon", "host", "url"}
+    assert sorted(stored.columns["id"]) == sorted(name for name in annotations if name.startswith("flooded/"))
+    assert _steps(out) == {
+        "labels": {"no label": 1, "duplicate": 1, "bad address": 2, "wrong content": 1},
+        "place of the host": {"no place": 2},
+        "picture": {"dead link": 1, "not a picture": 1},
+        "queries": {},
+    }
+    assert steps == {"hosts", "pictures"}
+    for id_, file, host, lat, lon in zip(
+        *(stored.columns[name] for name in ("id", "file", "host", "lat", "lon")), strict=True
+    ):
+        number = int(id_[-7:-4])
+        assert (out / file).read_bytes() == _jpeg(number)
+        assert host == ("localhost" if number % 3 == 0 else "127.0.0.1")
+        true = (-33.875, 151.205) if host == "localhost" else (48.855, 2.345)
+        width = 0.001 * math.sqrt(14 if host == "localhost" else 26)
+        assert 0 < max(abs(lat - true[0]), abs(lon - true[1])) <= width
+    assert [query.text for query in stored.queries] == ["flooded", "on fire", "beach", "building outdoor"]
+    for query in stored.queries:
+        type_ = query.text.replace(" ", "_")
+        labels = {id_: {**annotations[id_]["incidents"], **annotations[id_]["places"]} for id_ in stored.columns["id"]}
+        assert query.positives == tuple(i for i, id_ in enumerate(stored.columns["id"]) if labels[id_][type_])
+    assert all(len(queries) == 4 for _, queries in splits(stored).values())
+    assert (out / "hosts.csv").read_text().splitlines() == [
+        "host,ip,lat,lon,source",
+        "127.0.0.1,,48.855,2.345,table",
+        "localhost,,-33.875,151.205,table",
+        "nowhere.example,,,,table",
+        "unknown.example,,,,table",
+    ]
+
+
+def test_places_from_a_database_and_again_from_what_was_found(server: Server, tmp_path: Path) -> None:
+    writer = MMDBWriter(4, "GeoLite2-City", float_type="f64")
+    writer.insert_network(IPSet(["127.0.0.1/32"]), {"location": {"latitude": 35.685, "longitude": 139.765}})
+    writer.insert_network(IPSet(["127.0.0.3/32"]), {"location": {"latitude": 0.0, "longitude": 0.0}})
+    writer.to_db_file(str(tmp_path / "city.mmdb"))
+    annotations = _site(server, 24)
+    annotations["zero"] = _record("http://127.0.0.3/a.jpg", ("flooded",))
+    annotations["unlisted"] = _record("http://127.0.0.4/a.jpg", ("flooded",))
+    annotations["dead"] = _record("http://bad..name/a.jpg", ("flooded",))
+    path = _write(tmp_path / "a.json", annotations)
+    first = tmp_path / "first"
+    prepare("incidents1m", first, web=_web(), annotations=path, database=str(tmp_path / "city.mmdb"))
+    stored = read_folder(first)
+    assert stored.images == 24
+    assert _steps(first)["place of the host"] == {"no place": 2, "dead link": 1}
+    assert stored.columns["lat"] == pytest.approx(np.full(24, 35.685), abs=0.005)
+    assert "127.0.0.1,127.0.0.1,35.685,139.765,database" in (first / "hosts.csv").read_text()
+    again = tmp_path / "again"
+    prepare("incidents1m", again, web=_web(), annotations=path, hosts=str(first / "hosts.csv"))
+    for file in ("images.parquet", "queries.parquet", "hosts.csv", "images.sha256"):
+        assert (again / file).read_bytes() == (first / file).read_bytes()
+
+
+def test_queries_need_two_positives_in_each_split(server: Server, tmp_path: Path) -> None:
+    annotations = _site(server, 20)
+    first = next(iter(annotations))
+    annotations[first]["incidents"]["train_accident"] = 1
+    prepare(
+        "incidents1m", tmp_path / "out", web=_web(), hosts=_table(tmp_path),
+        annotations=_write(tmp_path / "a.json", annotations),
+    )  # fmt: skip
+    stored = read_folder(tmp_path / "out")
+    assert "train accident" not in [query.text for query in stored.queries]
+    assert _steps(tmp_path / "out")["queries"]["few positives"] >= 1
+    for query in stored.queries:
+        early = sum(row < stored.validation for row in query.positives)
+        assert early >= 2
+        assert len(query.positives) - early >= 2
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_a_limit_takes_the_first_that_succeed(server: Server, tmp_path: Path, workers: int) -> None:
+    annotations = _site(server, 60)
+    names = list(annotations)
+    annotations[names[3]]["url"] = "http://unknown.example/a.jpg"
+    annotations[names[50]]["url"] = "http://later.example/a.jpg"
+    for i in (5, 20, 21):
+        del server.files[f"/{i}.jpg"]
+    out = tmp_path / "out"
+    path = _write(tmp_path / "a.json", annotations)
+    prepare("incidents1m", out, limit=20, workers=workers, web=_web(), annotations=path, hosts=_table(tmp_path))
+    stored = read_folder(out)
+    assert sorted(stored.columns["id"]) == [names[i] for i in range(24) if i not in (3, 5, 20, 21)]
+    assert "later.example" not in (out / "hosts.csv").read_text()
+    assert _steps(out)["picture"] == {"dead link": 3}
+    assert _steps(out)["place of the host"] == {"no place": 1}
+    assert len(list((out / "images").iterdir())) == 20
+
+
+def test_killed_and_resumed_is_as_if_never_killed(server: Server, tmp_path: Path) -> None:
+    annotations = _site(server, 60, wait=0.03)
+    del server.files["/7.jpg"]
+    path, hosts = _write(tmp_path / "a.json", annotations), _table(tmp_path)
+    prepare("incidents1m", tmp_path / "whole", web=_web(), annotations=path, hosts=hosts)
+    out = tmp_path / "killed"
+    code = (
+        "import sys\n"
+        "from mascot.bench.prepare.recipes import prepare\n"
+        "prepare('incidents1m', sys.argv[1], workers=2, annotations=sys.argv[2], hosts=sys.argv[3])\n"
+    )
+    command = [sys.executable, "-c", code, str(out), path, hosts]
+    start = len(server.asked)
+    process = subprocess.Popen(command)
+    end = time.monotonic() + 30
+    while len(server.asked) < start + 25 and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.005)
+    assert process.poll() is None, "it must be killed before it is done"
+    process.kill()
+    process.wait()
+    assert not (out / "dataset.json").exists()
+    start = len(server.asked)
+    subprocess.run(command, check=True, timeout=60)
+    assert len(server.asked) - start < 45  # the rest alone
+    assert _hashes(out) == _hashes(tmp_path / "whole")
+
+
+def test_annotations_have_to_be_given(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"incidentsdataset\.csail\.mit\.edu.*--source annotations=FILE"):
+        prepare("incidents1m", tmp_path / "out", web=_web())
+    for name, text in (("list.json", "[1]"), ("torn.json", '{"a": {'), ("text.json", "\0")):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(InputError, match="must be a JSON"):
+            prepare("incidents1m", tmp_path / name[:-5], web=_web(), annotations=str(tmp_path / name))
+
+
+def test_annotations_over_the_web(server: Server, tmp_path: Path) -> None:
+    url = server.put("/multi_label_val.json", json.dumps(_site(server, 20)).encode())
+    prepare("incidents1m", tmp_path / "out", web=_web(), annotations=url, hosts=_table(tmp_path))
+    told = json.loads((tmp_path / "out" / "dataset.json").read_text())["sources"]
+    assert told["annotations"]["sha256"] == hashlib.sha256(server.files["/multi_label_val.json"]).hexdigest()  # type: ignore[arg-type]
+    assert told["hosts"]["sha256"] == hashlib.sha256((tmp_path / "out" / "hosts.csv").read_bytes()).hexdigest()
+
+
+def test_entries_keep_the_order_of_the_file(tmp_path: Path) -> None:
+    annotations = {
+        name: _record(f"HTTPS://User@{name}.Example:8443/x", ("on_fire", "flooded"), ("beach",)) for name in "zxy"
+    }
+    (tmp_path / "a.json").write_text(json.dumps(annotations))
+    entries = read_annotations(tmp_path / "a.json", Tally("labels"))
+    assert [entry.host for entry in entries] == ["z.example", "x.example", "y.example"]
+    assert entries[0].incidents == ("flooded", "on_fire")
+
+
+def test_a_type_that_is_both_is_one_query() -> None:
+    entries = [
+        Entry("a", "", "", ("dust_storm", "fire"), ("beach",)),
+        Entry("b", "", "", ("fire",), ("dust storm",)),
+        Entry("c", "", "", ("fire",), ("airport",)),
+    ]
+    assert [(query.text, query.positives) for query in queries_of(entries)] == [
+        ("dust storm", (0, 1)), ("fire", (0, 1, 2)), ("airport", (2,)), ("beach", (0,))
+    ]  # fmt: skip
+
+
+class TestScattered:
+    NAMES = tuple(f"image {i}" for i in range(400))
+
+    def test_alone_stays(self) -> None:
+        lat, lon = scattered(["a", "b"], np.array([10.0, 10.02]), np.array([20.0, 20.0]), 0)
+        assert (lat.tolist(), lon.tolist()) == ([10.0, 10.02], [20.0, 20.0])
+
+    @pytest.mark.parametrize(("count", "half"), [(2, 0.001 * math.sqrt(2)), (100, 0.01), (400, 0.02)])
+    def test_the_width_grows_with_the_count(self, count: int, half: float) -> None:
+        lat, lon = scattered(self.NAMES[:count], np.full(count, 10.001), np.full(count, 20.004), 0)
+        moves = np.abs(np.stack([lat - 10.001, lon - 20.004]))
+        assert moves.min() > 0
+        assert moves.max() <= half
+        assert len(set(lat)) == count
+        if count > 50:
+            assert moves.max() > 0.9 * half
+            assert moves.mean() == pytest.approx(half / 2, rel=0.1)
+
+    def test_never_wider_than_the_widest(self) -> None:
+        lat, _ = scattered(self.NAMES, np.full(400, 10.0), np.full(400, 20.0), 0, noise=0.01, widest=0.03)
+        assert 0.027 < np.abs(lat - 10).max() <= 0.03
+
+    def test_the_order_does_not_matter(self) -> None:
+        flip = slice(None, None, -1)
+        lat, lon = scattered(self.NAMES, np.full(400, 10.0), np.full(400, 20.0), 3)
+        back = scattered(self.NAMES[flip], np.full(400, 10.0), np.full(400, 20.0), 3)
+        np.testing.assert_array_equal(lat, back[0][flip])
+        np.testing.assert_array_equal(lon, back[1][flip])
+        other, _ = scattered(self.NAMES, np.full(400, 10.0), np.full(400, 20.0), 4)
+        assert not np.isin(other, lat).any()
+
+    def test_the_edge_of_the_map_holds(self) -> None:
+        lat, lon = scattered(self.NAMES, np.full(400, 90.0), np.full(400, -180.0), 0)
+        assert lat.max() == 90
+        assert lon.min() == -180
+        assert lat.min() < 90
+        assert lon.max() > -180
+
+    def test_no_noise_moves_nothing(self) -> None:
+        lat, _ = scattered(self.NAMES, np.full(400, 10.0), np.full(400, 20.0), 0, noise=0.0)
+        assert set(lat.tolist()) == {10.0}
+
+
+def test_options_come_as_text_too() -> None:
+    assert Incidents1M(noise="0.002", widest="0.1") == Incidents1M(noise=0.002, widest=0.1)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match=r"Incidents1M.noise must be a number, got 'much'"):
+        Incidents1M(noise="much")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match=r"Incidents1M.widest must be in 0..1 degrees, got 5"):
+        Incidents1M(widest=5)

@@ -1,0 +1,313 @@
+"""PixelProse from a server of our own: a hub's listing, Parquet shards of its true form, and pictures."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import killing
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+from range_server import Server, serving
+from test_prepare_exif_json import crawled, written
+
+from mascot.bench.datasets.folder import read_folder
+from mascot.bench.prepare.pixelprose import _natural, _part
+from mascot.bench.prepare.recipes import prepare
+from mascot.bench.prepare.web import Web
+from mascot.errors import InputError
+
+PER_SHARD = 6  # photographs with a place and a time
+SHARDS = {
+    "data/vlm_captions_cc12m_00.parquet": "cc12m",
+    "data/vlm_captions_cc12m_10.parquet": "cc12m",
+    "data/vlm_captions_cc12m_2.parquet": "cc12m",
+    "data/vlm_captions_common-pool_0000.parquet": "commonpool",
+    "data/vlm_captions_redcaps_00.parquet": "redcaps",
+}
+ORDER = sorted(SHARDS, key=lambda name: (SHARDS[name], _natural(name)))
+
+
+def exif(lat: str = "[48, 51, 2953/100]", taken: str = "2018:01:11 13:09:38", **rest: str | None) -> str:
+    tags = {
+        "Image Model": "X100",
+        "EXIF DateTimeOriginal": taken,
+        "GPS GPSLatitudeRef": "N",
+        "GPS GPSLatitude": lat,
+        "GPS GPSLongitudeRef": "E",
+        "GPS GPSLongitude": "[2, 17, 4019/100]",
+        **{name.replace("_", " "): value for name, value in rest.items()},
+    }
+    return json.dumps({name: value for name, value in tags.items() if value is not None})
+
+
+def picture(number: int, size: tuple[int, int] = (120, 80)) -> bytes:
+    stream = io.BytesIO()
+    Image.new("RGB", size, (number % 256, 90, 60)).save(stream, "JPEG")
+    return stream.getvalue()
+
+
+def table(rows: list[dict[str, Any]]) -> bytes:
+    """A shard with all the columns of the hub's, in small groups of rows."""
+    columns = {
+        "uid": pa.string(), "url": pa.string(), "key": pa.string(), "status": pa.string(), "original_width": pa.int64(),
+        "original_height": pa.int64(), "title": pa.string(), "exif": pa.string(), "sha256": pa.string(),
+        "vlm_model": pa.string(), "vlm_caption": pa.string(), "toxicity": pa.float64(),
+    }  # fmt: skip
+    stream = io.BytesIO()
+    schema = pa.schema(columns)
+    filled = [{**dict.fromkeys(columns), "status": "success", **row} for row in rows]
+    pq.write_table(pa.Table.from_pylist(filled, schema), stream, row_group_size=5, compression="snappy")
+    return stream.getvalue()
+
+
+def rows_of(server: Server, shard: str, number: int) -> list[dict[str, Any]]:
+    """Photographs worth keeping, and one of everything that is not."""
+    rows = []
+    for i in range(PER_SHARD):
+        name = f"{number}-{i}"
+        url = server.put(f"/photos/{name}.jpg", picture(10 * number + i, (1300, 600) if i == 1 else (120, 80)))
+        text = exif(f"[{10 * number + i}, 30, 0]", f"2018:01:1{i} 0{i}:30:00")
+        caption = f" This image displays: photograph {name}, of café {shard}. "
+        rows.append({"uid": f"uid{name}", "url": url, "exif": text, "vlm_caption": caption})
+        rows.append({"uid": f"none{name}", "url": url + "x", "exif": (None, "", "{}", "null")[i % 4]})
+    last = {"uid": "u", "vlm_caption": "A caption."}
+
+    def bad(path: str, text: str, **rest: Any) -> None:
+        rows.append(
+            {**last, "uid": f"{path}{number}", "url": f"{server.url}/bad/{number}/{path}.jpg", "exif": text, **rest}
+        )
+
+    bad("no-gps", exif(GPS_GPSLatitude=None, GPS_GPSLatitudeRef=None))
+    bad("no-time", exif(EXIF_DateTimeOriginal=None))
+    bad("no-ref", exif(GPS_GPSLongitudeRef=None))
+    bad("zero-time", exif(taken="0000:00:00 00:00:00"))
+    bad("north", exif("[95, 0, 0]"))
+    bad("no-caption", exif(), vlm_caption=" ")
+    bad("no-url", exif(), url=None)
+    bad("gone", exif())
+    bad("page", exif())
+    server.put(f"/bad/{number}/page.jpg", b"<html>moved to another place</html>")
+    rows.append(dict(rows[0]))  # the same address
+    rows.append({**rows[0], "url": f"{server.url}/mirror/{number}-0.jpg"})  # the same uid and file name
+    rows.append({**rows[2], "uid": "another"})  # the same address by another uid
+    return rows
+
+
+def fill(server: Server, lfs: bool = True) -> dict[str, str]:
+    listed = [{"rfilename": ".gitattributes"}, {"rfilename": "README.md"}, {"rfilename": "data/other.parquet"}]
+    for number, name in enumerate(ORDER):
+        content = table(rows_of(server, name, number))
+        server.put(f"/resolve/{name}", b"", redirect=f"/cdn/{number}")  # as the hub does
+        server.put(f"/cdn/{number}", content)
+        entry: dict[str, Any] = {"rfilename": name}
+        if lfs:
+            entry |= {
+                "size": len(content),
+                "lfs": {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content)},
+            }
+        listed.insert(0, entry)
+    body = json.dumps({"id": "tomg-group-umd/pixelprose", "sha": "abc123", "siblings": listed})
+    return {"listing": server.put("/api", body.encode()), "files": f"{server.url}/resolve"}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as found:
+        yield found
+
+
+def slow(server: Server, path: str) -> None:
+    """So slow that there is time for a kill before the end."""
+    server.put(path, server.files[path], wait=0.5)  # type: ignore[arg-type]
+
+
+def web() -> Web:
+    return Web(timeout=5.0, retries=2, pause=0.01)
+
+
+def test_the_whole_recipe(server: Server, tmp_path: Path) -> None:
+    sources = fill(server)
+    steps: dict[str, tuple[int, int | None]] = {}
+    prepare("pixelprose", tmp_path, web=web(), report=lambda s, d, t: steps.update({s: (d, t)}), seed=5, **sources)
+    stored = read_folder(tmp_path)
+    count = len(ORDER) * PER_SHARD
+    assert stored.name == "pixelprose"
+    assert set(stored.columns) == {"id", "file", "lat", "lon", "taken", "url", "uid", "part"}
+    assert len(stored.columns["id"]) == count
+    assert stored.validation == count // 5
+    assert len(stored.queries) == count
+    for row, query in enumerate(stored.queries):
+        number, i = map(int, str(stored.columns["uid"][row]).removeprefix("uid").split("-"))
+        assert query.positives == (row,)
+        assert query.text == f" This image displays: photograph {number}-{i}, of café {ORDER[number]}. "  # as it is
+        assert stored.columns["part"][row] == SHARDS[ORDER[number]]
+        assert stored.columns["lat"][row] == pytest.approx(10 * number + i + 0.5)
+        assert stored.columns["lon"][row] == pytest.approx(2 + 17 / 60 + 40.19 / 3600)
+        assert str(stored.columns["taken"][row]).startswith(f"2018-01-1{i}T0{i}:30:00")
+        with Image.open(tmp_path / stored.columns["file"][row]) as image:
+            assert image.size == ((1024, 473) if i == 1 else (120, 80))
+    shards = len(ORDER)
+    lost = {step["step"]: step["lost"] for step in stored.about["steps"]}
+    assert lost["place and time in the tables"] == {
+        "no metadata": PER_SHARD * shards, "no place": 2 * shards, "no time": 2 * shards, "out of range": shards,
+        "no caption": shards, "bad address": shards,
+    }  # fmt: skip
+    assert lost["duplicates"] == {"duplicate": 3 * shards}
+    assert lost["picture"] == {"dead link": shards, "not a picture": shards}
+    looked = [(step["looked_at"], step["kept"]) for step in stored.about["steps"][:3]]
+    assert looked == [(24 * shards, 11 * shards), (11 * shards, 8 * shards), (8 * shards, 6 * shards)]
+    assert stored.about["sources"]["listing"] == {"url": sources["listing"], "revision": "abc123"}
+    told = stored.about["sources"][ORDER[0]]
+    assert told["rows"] == 24
+    assert told["sha256"] == hashlib.sha256(server.files["/cdn/0"]).hexdigest()  # type: ignore[arg-type]
+    assert not list((tmp_path / "work" / "shards").iterdir())  # deleted when read
+    assert steps["pictures"] == (8 * shards, 8 * shards)
+    assert steps["table 5 of 5, rows"] == (24, 24)
+    report = (tmp_path / "report.md").read_text()
+    assert f"| picture | {8 * shards} | {6 * shards} |" in report
+    assert "data/vlm_captions_cc12m_00.parquet row 1" in report
+
+
+def test_a_second_run_asks_for_the_listing_alone(server: Server, tmp_path: Path) -> None:
+    sources = fill(server)
+    prepare("pixelprose", tmp_path, web=web(), **sources)
+    before = killing.files(tmp_path)
+    server.asked.clear()
+    prepare("pixelprose", tmp_path, web=web(), **sources)
+    assert [asked.path for asked in server.asked] == ["/api"]
+    assert killing.files(tmp_path) == before
+
+
+def test_the_limit_stops_reading_tables(server: Server, tmp_path: Path) -> None:
+    sources = fill(server)
+    prepare("pixelprose", tmp_path / "a", web=web(), limit=10, workers=3, **sources)
+    stored = read_folder(tmp_path / "a")
+    wanted = [f"uid{number}-{i}" for number in (0, 1) for i in range(PER_SHARD)][:10]
+    assert sorted(stored.columns["uid"].tolist()) == wanted
+    assert [server.count(f"/cdn/{number}") for number in range(5)] == [1, 1, 0, 0, 0]
+    assert len(list((tmp_path / "a" / "images").iterdir())) == 10
+    prepare("pixelprose", tmp_path / "b", web=web(), limit=10, workers=1, **sources)
+    assert killing.files(tmp_path / "b") == killing.files(tmp_path / "a")
+    # More of the same folder later: what is there is not fetched again.
+    server.asked.clear()
+    prepare("pixelprose", tmp_path / "b", web=web(), limit=14, **sources)
+    assert len(read_folder(tmp_path / "b").columns["id"]) == 14
+    assert server.count("/cdn/0") == server.count("/photos/0-0.jpg") == 0
+
+
+def test_a_shard_must_be_what_the_hub_says(server: Server, tmp_path: Path) -> None:
+    sources = fill(server)
+    good = server.files["/cdn/1"]
+    server.put("/cdn/1", table([]))
+    with pytest.raises(InputError, match=r"must have the SHA-256 .* that the hub tells, got .*again to fetch it anew"):
+        prepare("pixelprose", tmp_path, web=web(), **sources)
+    server.files["/cdn/1"] = good
+    prepare("pixelprose", tmp_path, web=web(), **sources)
+    assert server.count("/cdn/0") == 1
+    assert len(read_folder(tmp_path).columns["id"]) == 30
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"<html>no table</html>", "cc12m_2.parquet must be a Parquet file"),
+        (b"PAR1" + bytes(50) + b"PAR1", "must be a Parquet file"),
+    ],
+)
+def test_a_shard_that_is_no_table_is_named_and_not_kept(
+    server: Server, tmp_path: Path, content: bytes, said: str
+) -> None:
+    sources = fill(server, lfs=False)
+    server.put("/cdn/1", content)
+    with pytest.raises(InputError, match=said):
+        prepare("pixelprose", tmp_path, web=web(), **sources)
+    assert not list((tmp_path / "work" / "shards").iterdir())
+
+
+def test_a_table_without_the_columns_is_named(server: Server, tmp_path: Path) -> None:
+    sources = fill(server, lfs=False)
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"url": ["x"], "exif": ["{}"]}), stream)
+    server.put("/cdn/0", stream.getvalue())
+    with pytest.raises(InputError, match="must have the columns uid, vlm_caption, got url, exif"):
+        prepare("pixelprose", tmp_path, web=web(), **sources)
+
+
+@pytest.mark.parametrize("body", [b"[]", b'{"siblings": 3}', b'{"siblings": [{"rfilename": "a.parquet"}, 7]}'])
+def test_a_listing_of_something_else_is_refused(server: Server, tmp_path: Path, body: bytes) -> None:
+    with pytest.raises(InputError, match=r"must list (the dataset's files|Parquet files of cc12m)"):
+        prepare("pixelprose", tmp_path, web=web(), listing=server.put("/api", body), files=server.url)
+
+
+def test_which_file_is_of_which_part() -> None:
+    assert _part("data/vlm_captions_cc12m_00.parquet") == "cc12m"
+    assert _part("data/vlm_captions_commonpool_1.parquet") == "commonpool"
+    assert _part("data/vlm_captions_common-pool_1.parquet") == "commonpool"
+    assert _part("vlm_captions_redcaps_1.parquet") == "redcaps"
+    assert _part("data/vlm_captions_redcaps_1.csv") is None
+    assert _part("redcaps/readme.parquet") is None
+    assert sorted(["a_10", "a_9", "a_1", "b"], key=_natural) == ["a_1", "a_9", "a_10", "b"]
+
+
+def test_real_photographs_come_through_with_their_place_and_time(server: Server, tmp_path: Path, data: Path) -> None:
+    with open(data / "photos_manifest.csv", newline="", encoding="utf-8") as stream:
+        known = {row["file"]: row for row in csv.DictReader(stream)}
+    rows = []
+    for file in known:
+        path = data / "photos" / file
+        text = crawled(path)
+        url = server.put(f"/real/{file}", path.read_bytes())
+        caption = f"A photograph called {file}."
+        rows.append({"uid": file, "url": url, "exif": written(path) if text == "{}" else text, "vlm_caption": caption})
+    server.put("/resolve/redcaps_0.parquet", table(rows))
+    listing = server.put("/api", b'{"siblings": [{"rfilename": "redcaps_0.parquet"}]}')
+    prepare("pixelprose", tmp_path, web=web(), listing=listing, files=f"{server.url}/resolve")
+    stored = read_folder(tmp_path)
+    assert len(stored.columns["id"]) == 94
+    for i, file in enumerate(stored.columns["uid"].tolist()):
+        row = known[file]
+        place = (stored.columns["lat"][i], stored.columns["lon"][i])
+        assert place == pytest.approx((float(row["lat"]), float(row["lon"])), abs=1e-5)
+        taken = str(stored.columns["taken"][i])[:19]
+        assert taken.replace("-", ":").replace("T", " ") == row["DateTimeOriginal"]
+        with Image.open(tmp_path / stored.columns["file"][i]) as image:
+            image.load()
+            assert max(image.size) <= 1024
+
+
+def test_a_killed_preparation_goes_on_to_the_same_result(server: Server, tmp_path: Path) -> None:
+    sources = fill(server)
+    prepare("pixelprose", tmp_path / "whole", web=web(), workers=3, **sources)
+    expected = killing.files(tmp_path / "whole")
+    assert len(expected) == 30 + 5
+
+    server.asked.clear()
+    server.put("/cdn/2", server.files["/cdn/2"], wait=0.3)  # type: ignore[arg-type]
+    slow(server, "/photos/4-5.jpg")
+    out = tmp_path / "killed"
+    killing.kill("pixelprose", out, lambda: server.count("/cdn/2") == 1, workers=3, **sources)
+    assert not (out / "images").exists()
+    killing.kill("pixelprose", out, lambda: len(list((out / "images").glob("*.jpg"))) > 7, workers=3, **sources)
+    assert not (out / "dataset.json").exists()
+    prepare("pixelprose", out, web=web(), workers=3, **sources)
+    assert killing.files(out) == expected
+    assert server.count("/cdn/0") == server.count("/cdn/1") == server.count("/cdn/4") == 1
+
+
+def test_a_killed_preparation_with_a_limit_too(server: Server, tmp_path: Path) -> None:
+    sources = fill(server)
+    prepare("pixelprose", tmp_path / "whole", web=web(), limit=15, **sources)
+    slow(server, "/photos/2-2.jpg")
+    out = tmp_path / "killed"
+    options = {"workers": 4, "limit": 15, **sources}
+    killing.kill("pixelprose", out, lambda: len(list((out / "images").glob("*.jpg"))) > 8, **options)
+    prepare("pixelprose", out, web=web(), **options)
+    assert killing.files(out) == killing.files(tmp_path / "whole")

@@ -1,0 +1,364 @@
+"""Reading over HTTP, from a real server that misbehaves in the ways servers do."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import ipaddress
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from email.utils import format_datetime
+from pathlib import Path
+
+import pytest
+from range_server import Server, serving
+
+from mascot.bench.prepare.web import Lost, Web, _retry_after
+
+CONTENT = bytes(range(256)) * 400  # 100 KiB
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Server]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared: Server) -> Server:
+    shared.files.clear()
+    shared.manners.clear()
+    shared.asked.clear()
+    shared.sent.clear()
+    shared.together = 0
+    return shared
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    found = Web(timeout=1.0, retries=2, pause=0.01, patience=2.0)
+    yield found
+    found.stop()
+
+
+def lost(call: object, *args: object) -> Lost:
+    with pytest.raises(Lost) as caught:
+        call(*args)  # type: ignore[operator]
+    return caught.value
+
+
+def test_get_gives_the_whole_and_says_who_asks(server: Server, web: Web) -> None:
+    assert web.get(server.put("/a", CONTENT)) == CONTENT
+    assert server.asked[0].headers["User-Agent"].startswith("mascot-bench/")
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451])
+def test_a_permanent_answer_is_a_dead_link_at_once(server: Server, web: Web, status: int) -> None:
+    found = lost(web.get, server.put("/a", b"", always=status))
+    assert (found.reason, found.detail) == ("dead link", f"status {status}")
+    assert server.count("/a") == 1
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+def test_trouble_that_passes_is_waited_for(server: Server, web: Web, status: int) -> None:
+    assert web.get(server.put("/a", b"here", statuses=[status, status])) == b"here"
+    assert server.count("/a") == 3
+
+
+def test_trouble_that_stays_is_no_answer(server: Server, web: Web) -> None:
+    found = lost(web.get, server.put("/a", b"", always=500))
+    assert (found.reason, found.detail) == ("no answer", "status 500")
+    assert server.count("/a") == 3
+    assert found.host == "127.0.0.1"
+    # A server that gave nothing is asked once from then on, until it answers.
+    assert lost(web.get, server.url + "/a").reason == "no answer"
+    assert server.count("/a") == 4
+    assert web.get(server.put("/b", b"well again")) == b"well again"
+    assert lost(web.get, server.url + "/a").reason == "no answer"
+    assert server.count("/a") == 7
+
+
+def test_a_busy_server_is_never_asked_faster(server: Server) -> None:
+    web = Web(retries=2, pause=0.1)
+    lost(web.get, server.put("/a", b"", always=429))
+    begun = time.monotonic()
+    assert web.get(server.put("/b", b"x")) == b"x"  # waits like the others: 0.1, 0.2 and then 0.4 seconds
+    assert time.monotonic() - begun > 0.3
+    lost(web.get, server.url + "/a")
+    assert server.count("/a") == 6
+
+
+def test_tries_are_further_and_further_apart(server: Server) -> None:
+    web = Web(retries=3, pause=0.1)
+    begun = time.monotonic()
+    lost(web.get, server.put("/a", b"", always=500))
+    assert 0.75 * (0.1 + 0.2 + 0.4) <= time.monotonic() - begun < 3
+
+
+def test_the_server_may_say_how_long_to_wait(server: Server, web: Web) -> None:
+    begun = time.monotonic()
+    assert web.get(server.put("/a", b"x", statuses=[429], headers={"Retry-After": "1"})) == b"x"
+    assert time.monotonic() - begun >= 1
+    soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=30)
+    assert _retry_after(format_datetime(soon)) == pytest.approx(30, abs=2)
+    assert _retry_after("Thu, 01 Jan 1970 00:00:00 GMT") == 0
+    assert _retry_after("soon") is None
+
+
+def test_all_requests_to_a_host_rest_when_it_asks_for_it(server: Server, web: Web) -> None:
+    first = server.put("/a", b"x", statuses=[429], headers={"Retry-After": "1"})
+    other = server.put("/b", b"y")
+    thread = threading.Thread(target=web.get, args=(first,))
+    thread.start()
+    while not server.count("/a"):
+        time.sleep(0.005)
+    time.sleep(0.1)
+    begun = time.monotonic()
+    assert web.get(other) == b"y"
+    assert time.monotonic() - begun > 0.5
+    thread.join()
+
+
+def test_connections_that_break_are_tried_again(server: Server, web: Web) -> None:
+    assert web.get(server.put("/a", CONTENT, hang_up=2)) == CONTENT
+    assert web.get(server.put("/b", CONTENT, cut=[10, 50_000])) == CONTENT
+    assert lost(web.get, server.put("/c", CONTENT, hang_up=9)).reason == "no answer"
+
+
+def test_nobody_there(web: Web) -> None:
+    found = lost(web.get, "http://127.0.0.1:9/a")
+    assert found.reason == "no answer"
+    assert "refused" in found.detail
+    assert " at 0x" not in found.detail
+
+
+@pytest.mark.parametrize("url", ["", "a.jpg", "http://", "http://[::1/a", "ftp://host/a", "http://" + "a" * 70 + ".b/"])
+def test_addresses_that_are_none(web: Web, url: str) -> None:
+    assert lost(web.get, url).reason == "bad address"
+
+
+def test_redirects_are_followed_but_not_for_ever(server: Server, web: Web) -> None:
+    server.put("/c", CONTENT)
+    server.put("/b", b"", redirect="/c")
+    first = server.put("/a", b"", redirect=server.url + "/b")
+    assert web.get(first) == CONTENT
+    assert web.part(first, 300, 10) == CONTENT[300:310]
+    assert web.size(first) == len(CONTENT)
+    loop = lost(web.get, server.put("/loop", b"", redirect="/loop"))
+    assert (loop.reason, loop.detail) == ("dead link", "more than 8 redirects")
+    assert lost(web.get, server.put("/gone", b"", redirect="/nowhere")).reason == "dead link"
+    assert lost(web.get, server.put("/odd", b"", redirect="file:///etc/hostname")).reason == "bad address"
+
+
+def test_a_slow_head_times_out_and_a_slow_body_ends(server: Server) -> None:
+    web = Web(timeout=0.2, retries=0, patience=0.5)
+    assert lost(web.get, server.put("/late", b"x", wait=1.0)).reason == "no answer"
+    begun = time.monotonic()
+    found = lost(Web(timeout=0.3, retries=0, patience=0.5).get, server.put("/drip", bytes(1000), drip=0.05))
+    assert (found.reason, found.detail) == ("no answer", "slower than 0.5 s")
+    assert time.monotonic() - begun < 2
+
+
+def test_a_head_that_drips_is_cut() -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(4096)
+                try:
+                    for letter in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"y" * 200:
+                        connection.send(bytes([letter]))
+                        time.sleep(0.05)
+                except OSError:
+                    pass
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        begun = time.monotonic()
+        web = Web(timeout=1.0, retries=0, patience=0.4)
+        assert lost(web.get, f"http://127.0.0.1:{listening.getsockname()[1]}/").reason == "no answer"
+        assert time.monotonic() - begun < 2
+        thread.join()
+
+
+def test_too_large_is_not_read(server: Server, web: Web) -> None:
+    large = bytes(8 << 20)
+    assert lost(web.get, server.put("/told", large), 1 << 20).reason == "too large"
+    assert lost(web.get, server.put("/untold", large, no_length=True), 1 << 20).reason == "too large"
+    assert server.sent["/untold"] < len(large)
+    assert web.get(server.put("/just", bytes(1 << 20)), 1 << 20) == bytes(1 << 20)
+
+
+def test_the_first_bytes(server: Server, web: Web) -> None:
+    assert web.first(server.put("/a", CONTENT), 1000) == CONTENT[:1000]
+    assert server.sent["/a"] == 1000
+    assert web.first(server.put("/short", b"abc"), 1000) == b"abc"
+    large = CONTENT * 100
+    assert web.first(server.put("/whole", large, no_ranges=True), 1000) == large[:1000]
+    assert server.sent["/whole"] < len(large)
+    assert lost(web.first, server.url + "/none", 10).reason == "dead link"
+
+
+def test_parts_must_be_parts(server: Server, web: Web) -> None:
+    url = server.put("/a", CONTENT)
+    assert web.part(url, 5000, 20) == CONTENT[5000:5020]
+    assert web.part(url, len(CONTENT) - 5, 20) == CONTENT[-5:]
+    assert lost(web.part, server.put("/b", CONTENT, no_ranges=True), 5, 5).reason == "no ranges"
+    assert lost(web.part, url, len(CONTENT) + 5, 5).reason == "dead link"
+    assert web.part(server.put("/c", CONTENT, cut=[100]), 0, 50_000) == CONTENT[:50_000]
+    wrong = server.put("/d", CONTENT, always=206, headers={"Content-Range": "bytes 7-9/99"})
+    assert lost(web.part, wrong, 5, 5).reason == "wrong content"
+
+
+def test_size(server: Server, web: Web) -> None:
+    assert web.size(server.put("/a", CONTENT)) == len(CONTENT)
+    assert server.sent["/a"] == 0
+    assert web.size(server.put("/b", CONTENT, no_head=True)) == len(CONTENT)
+    assert server.sent["/b"] <= 1
+    assert server.asked[-1].headers["Range"] == "bytes=0-0"
+    assert lost(web.size, server.url + "/none").reason == "dead link"
+    assert lost(web.size, server.put("/c", CONTENT, no_length=True, no_ranges=True)).reason == "no ranges"
+
+
+def test_json(server: Server, web: Web) -> None:
+    assert web.json(server.put("/a", b'{"a": [1]}')) == {"a": [1]}
+    assert lost(web.json, server.put("/b", b"<html>")).reason == "wrong content"
+
+
+def test_few_connections_to_one_host_at_a_time(server: Server) -> None:
+    web = Web(per_host=3)
+    urls = [server.put(f"/{i}", b"x", wait=0.05) for i in range(24)]
+    threads = [threading.Thread(target=web.get, args=(url,)) for url in urls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert server.together == 3
+
+
+def test_a_download_arrives_whole_and_only_once(server: Server, web: Web, tmp_path: Path) -> None:
+    url, path, seen = server.put("/a", CONTENT), tmp_path / "deep" / "a.bin", []
+    assert (
+        web.download(url, path, lambda done, total: seen.append((done, total))) == hashlib.sha256(CONTENT).hexdigest()
+    )
+    assert path.read_bytes() == CONTENT
+    assert seen[-1] == (len(CONTENT), len(CONTENT))
+    assert list(path.parent.iterdir()) == [path]
+    assert web.download(url, path) == hashlib.sha256(CONTENT).hexdigest()
+    assert server.count("/a") == 1
+
+
+def test_a_download_goes_on_where_it_was_cut(server: Server, web: Web, tmp_path: Path) -> None:
+    large = CONTENT * 20
+    cuts = [len(large) // 8] * 6  # more often than there are retries: each time something came
+    web.download(server.put("/a", large, cut=cuts), tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == large
+    assert server.sent["/a"] < 1.05 * len(large)
+    assert server.asked[-1].headers["Range"].startswith("bytes=")
+    assert "If-Range" in server.asked[-1].headers
+
+
+def test_a_download_of_another_process_goes_on(server: Server, tmp_path: Path) -> None:
+    large = CONTENT * 20
+    url = server.put("/a", large, cut=[len(large) // 2])
+    assert lost(Web(retries=0, pause=0).download, server.put("/dead", b"", always=500), tmp_path / "b").reason
+    with pytest.raises(Lost):
+        Web(retries=0, pause=0).download(server.put("/a", large, cut=[len(large) // 2, 0, 0, 0]), tmp_path / "a")
+    assert (tmp_path / "a.part").stat().st_size == len(large) // 2
+    server.manners.clear()
+    assert Web().download(url, tmp_path / "a") == hashlib.sha256(large).hexdigest()
+    assert server.sent["/a"] == len(large)
+
+
+def test_a_file_that_changed_meanwhile_is_fetched_anew(server: Server, tmp_path: Path) -> None:
+    old, new = CONTENT * 20, CONTENT[::-1] * 20
+    url = server.put("/a", old, cut=[100_000, 0])
+    with pytest.raises(Lost):
+        Web(retries=0).download(url, tmp_path / "a")
+    server.put("/a", new)
+    server.manners.clear()
+    Web().download(url, tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == new
+
+
+@pytest.mark.parametrize("etag", ["", 'W/"weak"'])
+def test_without_a_sure_mark_nothing_is_patched_together(server: Server, tmp_path: Path, etag: str) -> None:
+    url = server.put("/a", CONTENT, cut=[10_000], etag=etag)
+    Web(pause=0.01).download(url, tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == CONTENT
+    assert all("Range" not in asked.headers for asked in server.asked)
+
+
+def test_a_part_that_was_already_whole_is_kept(server: Server, tmp_path: Path) -> None:
+    url = server.put("/a", CONTENT)
+    Web().download(url, tmp_path / "a")
+    (tmp_path / "a").rename(tmp_path / "a.part")
+    (tmp_path / "a.part.json").write_text(f'{{"url": "{url}", "mark": "x", "total": {len(CONTENT)}}}')
+    Web().download(url, tmp_path / "a")
+    assert server.count("/a") == 1
+    assert (tmp_path / "a").read_bytes() == CONTENT
+
+
+def test_a_download_without_a_length(server: Server, web: Web, tmp_path: Path) -> None:
+    web.download(server.put("/a", CONTENT, no_length=True), tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == CONTENT
+
+
+def test_a_download_that_only_drips_ends(server: Server, tmp_path: Path) -> None:
+    web = Web(timeout=0.3, retries=1, pause=0, patience=0.3)
+    begun = time.monotonic()
+    assert lost(web.download, server.put("/a", CONTENT, drip=0.02), tmp_path / "a").reason == "no answer"
+    assert 0.5 < time.monotonic() - begun < 3
+
+
+def test_stop_ends_the_waiting(server: Server) -> None:
+    web = Web(pause=30)
+    threading.Timer(0.2, web.stop).start()
+    begun = time.monotonic()
+    assert lost(web.get, server.put("/a", b"", always=500)).reason == "no answer"
+    assert time.monotonic() - begun < 5
+
+
+def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(_certificate(tmp_path / "own.pem"))
+    with serving(context) as server:
+        url = server.put("/a", b"secret")
+        found = lost(Web(retries=3, pause=5).get, url)  # at once: nothing about it will change
+        assert found.reason == "bad certificate"
+        assert server.count("/a") == 0
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "own.pem"))
+        assert Web().get(url) == b"secret"
+
+
+def _certificate(path: Path) -> Path:
+    """A certificate for this machine that nobody has signed."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+        .sign(key, hashes.SHA256())
+    )
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(secret + made.public_bytes(serialization.Encoding.PEM))
+    return path
