@@ -333,7 +333,11 @@ def test_published_rows_agree_with_each_other() -> None:
             point = paper.operating_point(task, direction, "mascot")
             assert row is not None
             assert point is not None
-            assert point["retrieval"] == row["r@10"] == paper.sweep("strength", task, direction, "mascot")[point["strength"]]
+            assert (
+                point["retrieval"]
+                == row["r@10"]
+                == paper.sweep("strength", task, direction, "mascot")[point["strength"]]
+            )
             assert metrics.overall(row["r@10"], row["dm"]) == pytest.approx(row["hm"], abs=2e-4)
 
 
