@@ -1,9 +1,11 @@
-"""A run of SkyScript's size: 15,650 images, 12,520 test queries, random vectors, every method that is no DPP.
+"""Runs of the paper's largest sizes on random vectors: how long they take, and how much memory they hold.
 
-    python -m benchmarks.reproduce [--images 15650] [--tokens 32] [--folder DIR]
+    python -m benchmarks.reproduce [skyscript|incidents1m] [--tokens 32] [--folder DIR]
 
-Makes a prepared folder (places at random, no pictures) with vectors of its own, lets `mascot bench run` do the whole
-protocol on it in a process of its own, and prints how long it took and how much memory it held.
+`skyscript` is 15,650 images with a caption each, of which 12,520 are test queries, and every method that is no DPP;
+`incidents1m` is 26,517 images, 92 queries with many answers, and every method. A prepared folder is made (places at
+random, no pictures) with vectors of its own, and `mascot bench run` does the whole protocol on it in a process of its
+own.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,21 +34,42 @@ _DIM = 256
 _MINUTES, _GIB = 15.0, 8.0
 
 
-def make(folder: Path, images: int, tokens: int) -> None:
-    """Image i answers query i; its vectors are those of the query with noise."""
+@dataclass(frozen=True)
+class Size:
+    """How large a dataset is, and what is run on it."""
+
+    images: int
+    queries: int
+    methods: tuple[str, ...]
+    measure: str
+
+
+_SIZES = {
+    "skyscript": Size(15650, 15650, tuple(label for label in LABELS if label not in DPPS), "r@10"),
+    "incidents1m": Size(26517, 92, LABELS, "map"),
+}
+
+
+def make(folder: Path, name: str, tokens: int) -> None:
+    """Image i answers query i, or i modulo the queries; its vectors are those of the query with noise."""
+    size = _SIZES[name]
     rng = np.random.default_rng(0)
-    texts = _unit(rng.normal(size=(images, _DIM)).astype(np.float32))
-    noise = rng.normal(size=(images, tokens, _DIM)).astype(np.float32)
-    vectors = _unit(texts[:, None, :] + 0.5 * noise)
-    place = _unit(rng.normal(size=(images, 3)))
+    texts = _unit(rng.normal(size=(size.queries, _DIM)).astype(np.float32))
+    asked = np.arange(size.images) % size.queries
+    vectors = rng.normal(size=(size.images, tokens, _DIM)).astype(np.float32)
+    vectors *= 0.5
+    vectors += texts[asked, None, :]
+    vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
+    place = _unit(rng.normal(size=(size.images, 3)))
     columns = {
-        "id": [str(row) for row in range(images)],
-        "file": [f"images/{row}.jpg" for row in range(images)],
+        "id": [str(row) for row in range(size.images)],
+        "file": [f"images/{row}.jpg" for row in range(size.images)],
         "lat": np.degrees(np.arcsin(place[:, 2])).tolist(),
         "lon": np.degrees(np.arctan2(place[:, 1], place[:, 0])).tolist(),
     }
-    queries = [Query(f"caption {row}", (row,)) for row in range(images)]
-    write_folder(folder, "skyscript-sim", columns, validation(images), queries, {"seed": 0})
+    queries = [Query(f"query {q}", tuple(np.flatnonzero(asked == q).tolist())) for q in range(size.queries)]
+    about = {"seed": 0, "measure": size.measure}
+    write_folder(folder, f"{name}-sim", columns, validation(size.images), queries, about)
     store_vectors(folder, "random", vectors, texts)
 
 
@@ -90,31 +114,22 @@ def _proportional(pid: int) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--images", type=int, default=15650)
+    parser.add_argument("dataset", nargs="?", choices=sorted(_SIZES), default="skyscript")
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--folder", type=Path)
     asked = parser.parse_args()
-    test = asked.images - validation(asked.images)
-    print(f"mascot {mc.__version__}, {os.cpu_count()} cores; {asked.images:,} images, {test:,} test queries")
+    size = _SIZES[asked.dataset]
+    print(f"mascot {mc.__version__}, {os.cpu_count()} cores; {asked.dataset}: {size.images:,} images, random vectors")
     with tempfile.TemporaryDirectory() as made:
         folder = asked.folder or Path(made)
         data, out = folder / "data", folder / "results"
         started = time.perf_counter()
-        make(data, asked.images, asked.tokens)
+        make(data, asked.dataset, asked.tokens)
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         listing = time.perf_counter() - started
         print(f"vectors and lists ({asked.tokens} vectors an image): {listing:.0f} s, {own:.1f} GiB", flush=True)
-        methods = ",".join(label for label in LABELS if label not in DPPS)
-        command = [
-            str(Path(sys.executable).with_name("mascot")),
-            "bench",
-            "run",
-            str(data),
-            "--out",
-            str(out),
-            "--methods",
-            methods,
-        ]
+        program = str(Path(sys.executable).with_name("mascot"))
+        command = [program, "bench", "run", str(data), "--out", str(out), "--methods", ",".join(size.methods)]
         started = time.perf_counter()
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         watch = Watch(child.pid)
@@ -125,10 +140,12 @@ def main() -> None:
         print(said)
         records = [json.loads(path.read_bytes()) for path in (out / "points").glob("*.json")]
         tested = [record for record in records if record["split"] == "test"]
-    print(f"methods: {', '.join(sorted({record['label'] for record in tested}))}")
+    queries = max(len(record["queries"]) for record in tested)
+    print(f"{queries:,} test queries; methods: {', '.join(sorted({record['label'] for record in tested}))}")
     peak = watch.peak / 2**30
     searched = len(records) - len(tested)
-    print(f"{searched} points searched and {len(tested)} tested in {minutes:.1f} minutes (bar {_MINUTES:.0f})")
+    bar = f" (bar {_MINUTES:.0f})" if asked.dataset == "skyscript" else ""
+    print(f"{searched} points searched and {len(tested)} tested in {minutes:.1f} minutes{bar}")
     print(f"peak memory of all its processes {peak:.2f} GiB (bar {_GIB:.0f})")
 
 

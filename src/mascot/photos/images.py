@@ -22,6 +22,7 @@ try:
 except ModuleNotFoundError:
     raise MissingExtra("reading photographs needs: pip install 'mascot[photos]'") from None
 
+from mascot.photos.colours import in_srgb
 from mascot.photos.png import take_late_blocks
 
 SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".png", ".webp", ".heic", ".heif", ".tif", ".tiff"})
@@ -109,10 +110,11 @@ def shown_size(image: Image.Image) -> tuple[int, int]:
     return (height, width) if orientation(image) >= 5 else (width, height)
 
 
-def upright(image: Image.Image, side: int) -> Image.Image:
+def upright(image: Image.Image, side: int, *, srgb: bool = True) -> Image.Image:
     """Decode to RGB, turned as it was held, the longest side at most `side` pixels; never enlarged.
 
-    Transparent parts become white. Read the metadata first: a JPEG decoded at a smaller scale keeps that
+    Transparent parts become white. Colours are brought from the picture's own profile to sRGB, unless its numbers are
+    wanted as they are. Read the metadata first: a JPEG decoded at a smaller scale keeps that
     smaller size. Raises `Unreadable` where the data end too early or are damaged.
     """
     require(side >= 1, "upright.side", "must be >= 1", side)
@@ -131,7 +133,7 @@ def upright(image: Image.Image, side: int) -> Image.Image:
         plain = _resizable(image)
         if plain.size != size:
             plain = plain.resize(size, Image.Resampling.BICUBIC, reducing_gap=3.0)
-        plain = _on_white(plain)
+        plain = _on_white(in_srgb(plain, image.info.get("icc_profile")) if srgb else plain)
     except MemoryError:
         raise
     except Exception as error:  # decoders raise whatever they like on damaged data

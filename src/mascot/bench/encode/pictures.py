@@ -35,13 +35,13 @@ def picture_batches(paths: Sequence[Path], batch: int) -> Iterator[list[Picture]
 
 
 def _picture(path: Path) -> Picture:
-    """Upright, RGB, and in full size: the model shrinks it in its own way."""
+    """Upright, RGB, in full size and with the numbers the file has: the model shrinks it in its own way."""
     from mascot.photos.encoders import Picture
     from mascot.photos.images import Unreadable, open_image, upright
 
     try:
         with open_image(path) as image:
-            return Picture(upright(image, max(image.size)))
+            return Picture(upright(image, max(image.size), srgb=False))
     except Unreadable as error:
         raise InputError(
             f"{path} gives no picture ({error}); make the folder again with: mascot bench prepare"

@@ -24,7 +24,8 @@ def save(data: bytes, path: Path, longest: int | None = LONGEST) -> tuple[int, i
     """Check a picture and store it as a JPEG; its width and height.
 
     The bytes stay as they are where they are an upright JPEG that is small enough. Else the picture is turned as it was
-    held, made smaller and written anew: the paper speaks of the size alone, but encoders see pixels, not EXIF.
+    held, made smaller and written anew: the paper speaks of the size alone, but encoders see pixels, not EXIF. Its colour
+    profile is not applied: the published encoders saw the numbers as they are.
     """
     try:
         with open_image(data) as image:
@@ -35,7 +36,7 @@ def save(data: bytes, path: Path, longest: int | None = LONGEST) -> tuple[int, i
                 and max(image.size) <= side
                 and orientation(image) == 1
             )
-            plain = upright(image, side)
+            plain = upright(image, side, srgb=False)
     except Unreadable as error:
         raise Lost("not a picture", f"{error}; it begins with {data[:16]!r}") from None
     if not keep:
