@@ -156,15 +156,25 @@ def test_a_moved_model_is_known_by_its_weights(copy: Path, models: Path, tmp_pat
     assert json.loads((where / "model.json").read_text())["model"].endswith("elsewhere/blip2")
 
 
-def test_other_weights_under_the_same_name_begin_again(models: Path, tmp_path: Path) -> None:
+def test_another_model_of_the_same_name_is_refused(models: Path, tmp_path: Path) -> None:
+    """What took a night is not replaced by a slip."""
     folder = prepared(tmp_path / "data", 12)
     first = encode(folder, f"clip:{models / 'clip'}", device="cpu")
     before = contents(first)
-    second = encode(folder, f"clip:{models / 'other' / 'clip'}", device="cpu")
-    assert first == second
-    assert contents(second)["tokens.npy"] != before["tokens.npy"]
-    encode(folder, f"clip:{models / 'clip'}", device="cpu")
+    with pytest.raises(InputError, match="clip would go by the same name there: remove it"):
+        encode(folder, f"clip:{models / 'other' / 'clip'}", device="cpu")
     assert contents(first) == before
+    shutil.rmtree(first)
+    second = encode(folder, f"clip:{models / 'other' / 'clip'}", device="cpu")
+    assert contents(second)["tokens.npy"] != before["tokens.npy"]
+
+
+def test_two_processes_do_not_encode_one_folder(models: Path, copy: Path) -> None:
+    fcntl = pytest.importorskip("fcntl", reason="needs locks of files")
+    with open(copy / "encoded" / ".blip2-blip2.lock", "w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="is being made by another process"):
+            encode(copy, f"blip2:{models / 'blip2'}", device="cpu")
 
 
 def test_changed_queries_begin_again(models: Path, tmp_path: Path) -> None:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from mascot.bench.alone import alone
 from mascot.bench.datasets.folder import ENCODED, Stored, content, read_folder, slug
 from mascot.bench.encode.lists import Report, write_lists
 from mascot.bench.encode.pictures import picture_batches
 from mascot.bench.encode.progress import Made, add_images, add_texts, begin, read_made, save_made
-from mascot.errors import OptionError, require
+from mascot.errors import InputError, OptionError, require
 
 if TYPE_CHECKING:
     from mascot.photos.encoders.blip2 import Blip2
@@ -36,10 +37,12 @@ def encode(
     """Encode a prepared folder's images and queries, and list the best images of each query.
 
     A run that was killed loses at most a batch; the next one goes on behind it, and with the same batch the files
-    come out the same to the last byte. Vectors of other images or queries, of another model, or made on another
-    kind of device are never mixed: the model's folder is then begun again. Where all vectors of the model, by its
-    name, are there for these images and queries, no model is opened; other `candidates` then make new lists alone.
-    (Weights that changed under the same name are not noticed: remove the model's folder to encode again.)
+    come out the same to the last byte. Vectors of other images or queries, or made on another kind of device, are never
+    mixed: the model's folder is then begun again. One that holds another model's is refused.
+
+    Where all vectors of the model, by its name, are there for these images and queries, no model is opened; other
+    `candidates` then make new lists alone. (Weights that changed under the same name are not noticed: remove the
+    model's folder to encode again.)
 
     Parameters
     ----------
@@ -69,14 +72,15 @@ def encode(
     stored = read_folder(folder)
     name = _full_name(model)
     where = folder / ENCODED / slug(name)
-    made = read_made(where)
-    if made is None or not made.whole or (made.model, made.data) != (name, content(stored)):
-        encoder = _open(name, device, offline)
-        encoder.batch = batch or encoder.batch
-        made = _begun(where, stored, name, encoder, device)
-        made = _encode_images(folder, where, stored, made, encoder, report)
-        made = _encode_texts(where, stored, made, encoder, report)
-    write_lists(where, stored, made, candidates, device, report)
+    with alone(where.with_name(f".{where.name}.lock"), f"{where} is being made by another process"):
+        made = read_made(where)
+        if made is None or not made.whole or (made.model, made.data) != (name, content(stored)):
+            encoder = _open(name, device, offline)
+            encoder.batch = batch or encoder.batch
+            made = _begun(where, stored, name, encoder, device)
+            made = _encode_images(folder, where, stored, made, encoder, report)
+            made = _encode_texts(where, stored, made, encoder, report)
+        write_lists(where, stored, made, candidates, device, report)
     return where
 
 
@@ -119,6 +123,11 @@ def _begun(where: Path, stored: Stored, name: str, encoder: Model, device: str) 
         dim=encoder.dim,
     )
     made = read_made(where)
+    if made is not None and made.images_done and made.model != name and made.fingerprint != fresh.fingerprint:
+        raise InputError(
+            f"{where} holds what {made.model} made, and {name} would go by the same name there: "
+            "remove it, or give this model's folder another name"
+        )
     if made is None or not made.continues(fresh):
         return begin(where, fresh)
     return made if made.model == name else save_made(where, replace(made, model=name))

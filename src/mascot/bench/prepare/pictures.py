@@ -24,8 +24,8 @@ def save(data: bytes, path: Path, longest: int | None = LONGEST) -> tuple[int, i
     """Check a picture and store it as a JPEG; its width and height.
 
     The bytes stay as they are where they are an upright JPEG that is small enough. Else the picture is turned as it was
-    held, made smaller and written anew: the paper speaks of the size alone, but encoders see pixels, not EXIF. Its colour
-    profile is not applied: the published encoders saw the numbers as they are.
+    held, made smaller and written anew: the paper speaks of the size alone, but encoders see pixels, not EXIF.
+    Its colour profile is not applied: the published encoders saw the numbers as they are.
     """
     try:
         with open_image(data) as image:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, fields
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mascot.bench.alone import alone
 from mascot.bench.datasets.folder import replace_text
 from mascot.bench.prepare.common import Common, Report, work_folder
 from mascot.bench.prepare.lost import NO_ANSWER, Lost
@@ -75,7 +74,7 @@ def prepare(
     out = Path(out)
     _begin(out, name, recipe)
     web = web or Web()
-    with _alone(work_folder(out) / _LOCK):
+    with alone(work_folder(out) / _LOCK, f"{out} is being prepared by another process"):
         try:
             recipe.run(out, Common(web, limit, workers, seed, report))
         except Lost as lost:
@@ -144,19 +143,3 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     return found if isinstance(found, dict) else {}
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One preparation of a folder at a time, where the system has such locks; a killed one leaves none behind."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    with open(path, "w") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"{path.parent.parent} is being prepared by another process") from None
-        yield
