@@ -34,6 +34,8 @@ def test_three_commands_make_the_tables(tmp_path: Path) -> None:
     with serving() as server:
         sources = [f"--source={name}={where}" for name, where in fill(server).items()]
         told = _said("prepare", "pixelprose", "--out", data, "--workers", "4", *sources)
+    assert f"30 images, 6 of them for validation; 30 queries in {data}" in told
+    assert "picture: 30 of 40 kept; lost: dead link 5, not a picture 5" in told
     assert "report.md" in told
     assert f"mascot bench encode {data}" in told
     stored = read_folder(Path(data))

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from mascot.bench import compare as comparing
 from mascot.bench import suites
+from mascot.bench.datasets.folder import read_folder
 from mascot.bench.experiment import Crew, Suite
 from mascot.bench.experiment import run as run_suite
 from mascot.bench.grid import LABELS
@@ -117,7 +118,18 @@ def prepare(
     with _one_line_errors(), _stopping("mascot bench prepare"), _progress() as report:
         others: dict[str, Any] = dict(_pair(name, one) for one in source or ())
         run_prepare(name, out, limit=limit, workers=workers, seed=seed, report=report, **others)
-    print(f"{out}: see {out / 'report.md'}; next: mascot bench encode {out} --model blip2")
+    print("\n".join(_kept(out)))
+    print(f"more in {out / 'report.md'}; next: mascot bench encode {out} --model blip2")
+
+
+def _kept(out: Path) -> Iterator[str]:
+    """What a preparation kept and lost, a line a step."""
+    stored = read_folder(out)
+    yield f"{stored.images} images, {stored.validation} of them for validation; {len(stored.queries)} queries in {out}"
+    for step in stored.about["steps"]:
+        lost = sorted(step["lost"].items(), key=lambda pair: -pair[1])
+        why = "; lost: " + ", ".join(f"{reason} {count}" for reason, count in lost) if lost else ""
+        yield f"  {step['step']}: {step['kept']} of {step['looked_at']} kept{why}"
 
 
 @bench.command()
