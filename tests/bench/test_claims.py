@@ -13,6 +13,7 @@ import pytest
 
 from mascot import metrics
 from mascot.bench.choosing import choose
+from mascot.bench.datasets.pixelprose_margins import bent, rows
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.grid import GUARDED, INFERRED, Setting, dpp, published
 from mascot.bench.material import Material
@@ -59,6 +60,18 @@ def test_published_points_land_near_the_published_rows(label: str, task: Task, d
     assert theirs is not None
     assert abs(ours["r@10"] - theirs["r@10"]) <= _FURTHER.get(key, _R10)
     assert abs(ours["dm"] - theirs["dm"]) <= _DM
+
+
+def test_scores_that_fall_off_faster_explain_the_rows_that_miss() -> None:
+    plain = PixelProseSim(seed=0).load()
+    steep = bent(plain, 1.3)
+    for query in plain.splits["test"].queries[:50].tolist():
+        assert steep.candidates(query, 200).images.tolist() == plain.candidates(query, 200).images.tolist()
+    for (label, task, direction), (recall, dm) in rows(steep, ["mascot"]).items():
+        theirs = Published("pixelprose").row(task, direction, label)
+        assert theirs is not None
+        assert abs(recall - theirs["r@10"]) <= _R10
+        assert abs(dm - theirs["dm"]) <= _DM
 
 
 @pytest.mark.parametrize(("task", "direction"), _ASKED, ids=_NAMES)
