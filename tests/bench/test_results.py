@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mascot.bench import results
@@ -22,10 +23,10 @@ _RUN = """
 import sys
 from pathlib import Path
 from mascot.bench.experiment import run
-from mascot.bench.suites import pixelprose
-from mascot.bench.tasks import HOUR
+from mascot.bench.suites import arrays, only
 if __name__ == "__main__":
-    run(pixelprose((0,), ["base", "mascot"], [HOUR], quick=True), Path(sys.argv[1]), jobs=2)
+    suite = arrays(Path(sys.argv[1]), ["base", "mascot"], quick=True)
+    run(only(suite, [task for task in suite.plan.tasks if task.name == "hour"]), Path(sys.argv[2]), jobs=2)
 """
 _FIELDS = {
     "dataset": str, "data_hash": str, "seed": int, "split": str, "study": str, "task": str, "direction": str,
@@ -109,10 +110,13 @@ def test_versions_are_part_of_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 def test_a_killed_run_resumes(tmp_path: Path) -> None:
     """SIGKILL in the middle, then once more: the files that were there are not touched, the rest is added."""
-    script, out = tmp_path / "go.py", tmp_path / "out"
+    script, out, data = tmp_path / "go.py", tmp_path / "out", tmp_path / "mine.npz"
     script.write_text(_RUN)
+    rng = np.random.default_rng(0)
+    hours = {"column:taken": rng.uniform(0, 24, 60), "positives": np.arange(30)}
+    np.savez(data, scores=rng.random((30, 60)), vectors=rng.standard_normal((60, 8)), **hours)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, str(script), str(out)]
+    command = [sys.executable, str(script), str(data), str(out)]
     started = subprocess.Popen(command, env=environment, start_new_session=True)
     points = out / "points"
     for _ in range(1200):

@@ -262,10 +262,13 @@ def test_bombs_are_refused_with_the_knob(tmp_path: Path) -> None:
 
     root = small_library(tmp_path / "photos")
     Image.new("1", (20_000, 10_000)).save(root / "bomb.png")
-    done = run(tmp_path, "index", str(root))
-    assert done.returncode == 0
-    assert "bomb.png: 200 megapixels, more than the 150 allowed (max_megapixels)" in done.stdout
-    assert "31 photographs: 1 new" in good(tmp_path, "index", str(root), "--max-megapixels", "250")
+    Image.new("1", (13_000, 100)).save(root / "wide.png")
+    told = good(tmp_path, "index", str(root), "--max-megapixels", "1")
+    assert "bomb.png: 200 megapixels, more than the 1 allowed (max_megapixels)" in told
+    assert "wide.png: 2 megapixels, more than the 1 allowed (max_megapixels)" in told
+    told = good(tmp_path, "index", str(root))
+    assert "31 photographs: 1 new" in told
+    assert "bomb.png: 200 megapixels, more than the 150 allowed (max_megapixels)" in told
 
 
 def test_names_with_line_breaks_do_not_break_the_table(tmp_path: Path) -> None:

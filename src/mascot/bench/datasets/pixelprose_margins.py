@@ -43,9 +43,9 @@ def bent(dataset: Dataset, power: float, split: str = "test") -> Dataset:
     return replace(dataset, query_vectors=None, lists=lists)
 
 
-def rows(dataset: Dataset, labels: Sequence[str] = _LABELS) -> dict[Key, tuple[float, float]]:
-    """R@10 and DM of each method at its published or inferred setting."""
-    material = Material(dataset)
+def rows(dataset: Dataset, labels: Sequence[str] = _LABELS, limit: int | None = None) -> dict[Key, tuple[float, float]]:
+    """R@10 and DM of each method at its published or inferred setting, on all or the first so many test queries."""
+    material = Material(dataset, limit=limit)
     points = []
     for label, task, direction in product(labels, (GEO_HOUR, HOUR, GEO), (FOCUS, SPREAD)):
         setting = published(label, task.name, direction.name) or inferred(label, task.name, direction.name)
