@@ -60,6 +60,7 @@ def dataset(images: int = 60) -> Dataset:
     )
 
 
+@pytest.mark.slow
 def test_all_are_drawn_and_none_is_empty(everything: list[dict[str, Any]], tmp_path: Path) -> None:
     before = dict(matplotlib.rcParams)
     folder = synthetic.save([r for r in everything if r["seed"] == 0], tmp_path / "results")
