@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import killing
 import numpy as np
 import pytest
 from mmdb_writer import MMDBWriter
@@ -77,14 +78,6 @@ def _table(tmp_path: Path) -> str:
     path = tmp_path / "table.csv"
     path.write_text("host,lat,lon\nlocalhost,-33.875,151.205\n127.0.0.1,48.855,2.345\nnowhere.example,0,0\n")
     return str(path)
-
-
-def _hashes(out: Path) -> dict[str, str]:
-    return {
-        path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(out.rglob("*"))
-        if path.is_file() and "work" not in path.relative_to(out).parts
-    }
 
 
 def _steps(out: Path) -> dict[str, dict[str, int]]:
@@ -229,7 +222,7 @@ def test_killed_and_resumed_is_as_if_never_killed(server: Server, tmp_path: Path
     start = len(server.asked)
     subprocess.run(command, check=True, timeout=60)
     assert len(server.asked) - start < 45  # the rest alone
-    assert _hashes(out) == _hashes(tmp_path / "whole")
+    assert killing.files(out) == killing.files(tmp_path / "whole")
 
 
 def test_annotations_have_to_be_given(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import pickle
@@ -15,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import killing
 import numpy as np
 import pytest
 from PIL import Image
@@ -97,14 +97,6 @@ class Site:
         return sum(self.server.count(f"/SkyScript/{name}.zip", "GET") for name in self.files)
 
 
-def _hashes(out: Path) -> dict[str, str]:
-    return {
-        path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(out.rglob("*"))
-        if path.is_file() and "work" not in path.relative_to(out).parts
-    }
-
-
 def _steps(out: Path) -> dict[str, dict[str, int]]:
     return {step["step"]: step["lost"] for step in json.loads((out / "dataset.json").read_text())["steps"]}
 
@@ -180,15 +172,15 @@ def test_each_image_takes_two_ranges(server: Server, tmp_path: Path) -> None:
     sources = site.publish()
     prepare("skyscript", tmp_path / "out", web=_web(), **sources)
     assert site.reads() == 4 + 2 * 30  # a small directory is one request
-    before = _hashes(tmp_path / "out")
+    before = killing.files(tmp_path / "out")
     prepare("skyscript", tmp_path / "out", web=_web(), **sources)
     assert site.reads() == 4 + 2 * 30  # nothing again
-    assert _hashes(tmp_path / "out") == before
+    assert killing.files(tmp_path / "out") == before
     victim = tmp_path / "out" / read_folder(tmp_path / "out").columns["file"][3]
     victim.unlink()
     prepare("skyscript", tmp_path / "out", web=_web(), **sources)
     assert site.reads() == 4 + 2 * 30 + 2
-    assert _hashes(tmp_path / "out") == before
+    assert killing.files(tmp_path / "out") == before
 
 
 @pytest.mark.parametrize("workers", [1, 8])
@@ -259,7 +251,7 @@ def test_killed_and_resumed_is_as_if_never_killed(server: Server, tmp_path: Path
     start = site.reads()
     subprocess.run(command, check=True, timeout=60)
     assert site.reads() - start < 60  # the rest alone
-    assert _hashes(out) == _hashes(tmp_path / "whole")
+    assert killing.files(out) == killing.files(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mascot import metrics
-from mascot.bench.datasets.dataset import Bools, Floats, Ints
+from mascot.bench.datasets.dataset import Floats, Ints
 from mascot.bench.material import Material
 from mascot.bench.points import Point
 from mascot.bench.tasks import Widths
@@ -30,9 +30,7 @@ def measure(point: Point, positions: Ints, material: Material, retrieval: str = 
     retrieval
         What HM takes for relevance: ``"r@10"``, or ``"map"`` where queries have many positives.
     """
-    values = per_query(point, positions, material)
-    if retrieval == "map":
-        values["map"] = metrics.average_precision_at_k(_hits(positions, material), positions.shape[1])
+    values = per_query(point, positions, material, retrieval)
     rounded: dict[str, list[Any]] = {}
     for name, column in values.items():
         whole = column.dtype.kind == "b" or name.startswith("r@") or name == "top1"
@@ -40,13 +38,15 @@ def measure(point: Point, positions: Ints, material: Material, retrieval: str = 
     return {"per_query": rounded, "summary": summary(point, values, retrieval)}
 
 
-def per_query(point: Point, positions: Ints, material: Material) -> dict[str, Any]:
-    """Arrays of Q values by name."""
+def per_query(point: Point, positions: Ints, material: Material, retrieval: str = "r@10") -> dict[str, Any]:
+    """Arrays of Q values by name; average precision only where it is the `retrieval`."""
     k = positions.shape[1]
     shown = np.stack([rows[chosen] for rows, chosen in zip(material.rows, positions, strict=True)])
     base = np.array([rows[0] for rows in material.rows])
-    hits = _hits(positions, material)
+    hits = np.take_along_axis(material.relevant, positions, axis=1)
     values: dict[str, Any] = {f"r@{at}": metrics.recall_at_k(hits, at) for at in CUTOFFS if at <= k}
+    if retrieval == "map":
+        values["map"] = metrics.average_precision_at_k(hits, k)
     looks = material.appearance(shown) if k >= 2 else None
     if looks is not None:
         values["appearance"] = looks
@@ -67,10 +67,6 @@ def per_query(point: Point, positions: Ints, material: Material) -> dict[str, An
         values[f"cr@{_JUDGED_AT}"] = metrics.cluster_recall_at_k(labels, total, _JUDGED_AT)
         values[f"f1@{_JUDGED_AT}"] = metrics.f1_at_k(hits, labels, total, _JUDGED_AT)
     return values
-
-
-def _hits(positions: Ints, material: Material) -> Bools:
-    return np.take_along_axis(material.relevant, positions, axis=1)
 
 
 def summary(point: Point, values: Mapping[str, Floats], retrieval: str = "r@10") -> dict[str, float]:

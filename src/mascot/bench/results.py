@@ -53,7 +53,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,6 +61,7 @@ from pathlib import Path
 from typing import Any
 
 import mascot
+from mascot.bench.files import replace_text
 from mascot.errors import InputError
 
 Record = dict[str, Any]
@@ -140,9 +140,4 @@ def _whole(path: Path) -> Record | None:
 
 def _write(path: Path, content: Record) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(aside, "w", encoding="utf-8") as stream:
-        stream.write(json.dumps(content, separators=(",", ":"), allow_nan=False))  # several times as fast as dump
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(aside, path)
+    replace_text(path, json.dumps(content, separators=(",", ":"), allow_nan=False))

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from numpy.typing import NDArray
 
 from mascot.attributes.columns import as_array
 from mascot.bench.datasets.dataset import Dataset, Ints, Lists, Ragged, Split
+from mascot.bench.files import replace_text, replacing, sha256
 from mascot.errors import InputError, MissingExtra
 
 SPLITS = ("validation", "test")
@@ -119,7 +119,7 @@ def write_folder(
         "images": count,
         "queries": len(queries),
         "validation": validation,
-        "sha256": {file: _sha256(out / file) for file in (_IMAGES, _QUERIES)},
+        "sha256": {file: sha256(out / file) for file in (_IMAGES, _QUERIES)},
     }
     replace_text(out / _ABOUT, json.dumps(told, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
@@ -256,22 +256,11 @@ def _joined(found: Mapping[str, tuple[Ints, Ints, NDArray[np.float64]]], queries
     return Lists(Ragged(offsets, images[order]), scores[order])
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Write a file, all of it or nothing."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(aside, "w", encoding="utf-8") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(aside, path)
-
-
 def _table(path: Path, table: Any) -> None:
     import pyarrow.parquet as writer
 
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    writer.write_table(table, aside, compression="zstd")
-    os.replace(aside, path)
+    with replacing(path) as stream:
+        writer.write_table(table, stream, compression="zstd")
 
 
 def _rows(path: Path, needed: Sequence[str]) -> dict[str, list[Any]]:
@@ -286,10 +275,6 @@ def _rows(path: Path, needed: Sequence[str]) -> dict[str, list[Any]]:
         if name not in table.column_names:
             raise InputError(f"{path}: needs a column {name!r}, got {', '.join(table.column_names)}")
     return {name: table.column(name).to_pylist() for name in table.column_names}
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _arrow() -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +12,7 @@ import numpy as np
 from mascot.bench.datasets.folder import TEXTS, TOKENS, Stored, splits
 from mascot.bench.encode.progress import Made, save_made
 from mascot.bench.encode.scoring import BestLists, best_lists
+from mascot.bench.files import replacing
 from mascot.errors import InputError
 
 Report = Callable[[str, int, int], None]
@@ -46,16 +46,11 @@ def _path(where: Path, split: str) -> Path:
 
 
 def _write(path: Path, lists: BestLists) -> None:
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(aside, "wb") as stream:
+        with replacing(path) as stream:
             np.savez(stream, queries=lists.queries, rows=lists.rows, scores=lists.scores)
-            stream.flush()
-            os.fsync(stream.fileno())
     except OSError as error:
-        aside.unlink(missing_ok=True)
         raise InputError(f"{path} cannot be written ({error.strerror})") from None
-    os.replace(aside, path)
 
 
 def _there(path: Path, queries: int, candidates: int) -> bool:

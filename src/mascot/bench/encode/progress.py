@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.bench.datasets.folder import MODEL, TEXTS, TOKENS, VECTORS, replace_text
+from mascot.bench.datasets.folder import MODEL, TEXTS, TOKENS, VECTORS
+from mascot.bench.files import replace_text
 from mascot.errors import InputError
 
 Vectors = NDArray[np.float32]

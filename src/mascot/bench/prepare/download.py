@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mascot.bench import files
 from mascot.bench.prepare.common import Progress
 from mascot.bench.prepare.lost import Lost
 
@@ -120,11 +120,7 @@ class Download:
 
 def sha256(path: Path) -> str:
     """The hash of a file of any size."""
-    found = hashlib.sha256()
     try:
-        with open(path, "rb") as stream:
-            while block := stream.read(_BLOCK):
-                found.update(block)
+        return files.sha256(path)
     except FileNotFoundError:
         raise Lost("dead link", f"{path} is not there") from None
-    return found.hexdigest()

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mascot.bench.datasets.folder import Query, replace_text, write_folder
+from mascot.bench.datasets.folder import Query, write_folder
+from mascot.bench.files import replace_text
 from mascot.bench.prepare import pictures, splits
 from mascot.bench.prepare.common import Common
 from mascot.bench.prepare.download import sha256

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -204,13 +205,7 @@ def _fetched(entries: Sequence[Entry], places: Places, out: Path, common: Common
     """The pictures of located hosts; with a limit, no more hosts and pictures are asked for than it takes."""
 
     def get(entry: Entry) -> dict[str, Any]:
-        file = pictures.file_of(entry.name)
-        pictures.save(common.web.get(entry.url), out / file)
-        return {"file": file, "bytes": (out / file).stat().st_size}
-
-    def there(told: dict[str, Any]) -> bool:
-        path = out / told["file"]
-        return path.is_file() and path.stat().st_size == told["bytes"]
+        return pictures.keep(common.web.get(entry.url), out, entry.name)
 
     wanted = common.limit
     with Journal(work_folder(out) / "pictures.jsonl") as journal:
@@ -233,7 +228,7 @@ def _fetched(entries: Sequence[Entry], places: Places, out: Path, common: Common
                 common.workers,
                 common.progress("pictures"),
                 enough=common.limit,
-                valid=there,
+                valid=partial(pictures.still_there, out),
             )
             kept = fetched.take(outcomes, lambda entry: entry.url)
             if wanted is None or common.limit is None or len(kept) >= common.limit or len(looked) == len(entries):

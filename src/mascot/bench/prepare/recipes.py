@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mascot.bench.alone import alone
-from mascot.bench.datasets.folder import replace_text
+from mascot.bench.files import replace_text
 from mascot.bench.prepare.common import Common, Report, work_folder
 from mascot.bench.prepare.lost import NO_ANSWER, Lost
 from mascot.errors import InputError, OptionError, require

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from mascot.bench.datasets.folder import replace_text
+from mascot.bench.files import replace_text
 from mascot.bench.prepare.lost import NO_ANSWER, Lost
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError, MissingExtra, require

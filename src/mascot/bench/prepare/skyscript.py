@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -64,13 +65,7 @@ class SkyScript:
 
         def get(row: _Row) -> dict[str, Any]:
             lat, lon = centre(archives.record(row))
-            file = pictures.file_of(row.id)
-            pictures.save(archives.picture(row), out / file)
-            return {"lat": lat, "lon": lon, "file": file, "bytes": (out / file).stat().st_size}
-
-        def there(told: dict[str, Any]) -> bool:
-            path = out / told["file"]
-            return path.is_file() and path.stat().st_size == told["bytes"]
+            return {"lat": lat, "lon": lon, **pictures.keep(archives.picture(row), out, row.id)}
 
         with Journal(work / "images.jsonl") as journal:
             outcomes = each(
@@ -81,7 +76,7 @@ class SkyScript:
                 common.workers,
                 common.progress("images"),
                 enough=common.limit,
-                valid=there,
+                valid=partial(pictures.still_there, out),
             )
         found = images.take(outcomes, lambda row: row.path)
         columns = {

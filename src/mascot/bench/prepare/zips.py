@@ -14,7 +14,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from mascot.bench.datasets.folder import replace_text
+from mascot.bench.files import replace_text
 from mascot.bench.prepare.common import Progress
 from mascot.bench.prepare.lost import Lost
 from mascot.bench.prepare.web import Web
