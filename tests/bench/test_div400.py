@@ -10,6 +10,7 @@ import pytest
 from mascot import metrics
 from mascot.bench.choosing import choose, timed
 from mascot.bench.datasets.div400 import Div400
+from mascot.bench.datasets.div400_ceilings import CASES, ceilings
 from mascot.bench.datasets.div400_pairs import pair_auc
 from mascot.bench.grid import GUARDED
 from mascot.bench.material import Material
@@ -78,6 +79,14 @@ def test_look_tells_clusters_apart_and_the_rest_adds_nothing(material: Material)
     assert found[("look",)] == pytest.approx(0.745, abs=0.002)
     assert max(found[(name,)] for name in ("photographer", "time", "place")) < 0.6
     assert found[("look", "photographer", "time", "place")] < found[("look",)] + 0.01
+
+
+def test_knowing_relevance_or_clusters_would_find_far_more(material: Material) -> None:
+    found = ceilings(material.dataset, {"guarded": [GUARDED["guarded"]]})
+    as_it_is, relevance, clusters = (found[case, "guarded"] for case in CASES)
+    assert as_it_is[1] == pytest.approx(0.698, abs=0.002)
+    assert relevance[0] > as_it_is[0] + 0.15
+    assert min(relevance[1], clusters[1]) > as_it_is[1] + 0.1
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -326,3 +326,37 @@ def test_float16_on_a_gpu_is_near_and_not_mixed_with_the_cpu(kind: str, models: 
         gpu = np.load(where / f"{name}.npy")
         assert np.einsum("...d,...d->...", gpu, array).min() > 0.999
     assert (np.load(where / "tokens.npy")[:5] != cpu["tokens"][:5]).any()
+
+
+_IN_A_MEBIBYTE = """
+import sys
+import torch
+from pathlib import Path
+from mascot.bench.encode.encoding import encode
+torch.cuda.set_per_process_memory_fraction(2**20 / torch.cuda.get_device_properties(0).total_memory)
+encode(Path(sys.argv[1]), sys.argv[2], device="cuda")
+"""
+
+
+@pytest.mark.gpu
+def test_a_gpu_that_is_too_small_says_so(models: Path, tmp_path: Path) -> None:
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU that torch can use")
+    asked = [str(prepared(tmp_path / "data")), f"clip:{models / 'clip'}"]
+    done = subprocess.run([sys.executable, "-c", _IN_A_MEBIBYTE, *asked], capture_output=True, text=True)
+    assert "encode.model must fit into the GPU's memory, got clip:" in done.stderr.splitlines()[-1]
+
+
+def test_a_batch_that_is_too_large_says_so(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from mascot.photos.encoders.clip import Clip
+
+    def full(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.")
+
+    monkeypatch.setattr(Clip, "pictures", full)
+    with pytest.raises(OptionError, match=r"encode.batch must fit into the GPU's memory, got 8: try a smaller one"):
+        encode(prepared(tmp_path / "data"), f"clip:{models / 'clip'}", batch=8)

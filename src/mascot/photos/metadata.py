@@ -16,7 +16,7 @@ rating             XMP, then EXIF
 
 A wrong value is passed over for the next in line. If nothing is left, the field is missing and `problems`
 says why. A time in Greenwich (GPS, or marked Z) and a date without a time of day never become `taken`: neither
-says what the clock on the spot showed.
+says what the clock on the spot showed. Where the file has no time, its name may (`names`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mascot.photos import names
 from mascot.photos.encoders.describe import describe
 from mascot.photos.encoders.encoder import Picture
 from mascot.photos.gazetteer import gazetteer
@@ -63,7 +64,7 @@ def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]
     cities = dict(zip(placed, gazetteer().nearest(*points.T), strict=True)) if placed else {}
     photos = []
     for i, (file, reading) in enumerate(zip(files, readings, strict=True)):
-        known, city = reading.metadata, cities.get(i)
+        known, city = _dated(reading.metadata, file.path), cities.get(i)
         photos.append(
             Photo(
                 id=0,
@@ -94,6 +95,15 @@ def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]
             )
         )
     return photos
+
+
+def _dated(known: Metadata, path: str) -> Metadata:
+    """The time in the file's name where the file itself has none, as with pictures that came through a messenger."""
+    said = names.moment(PurePosixPath(path).name) if known.taken is None else None
+    if said is None:
+        return known
+    problems = tuple(problem for problem in known.problems if not problem.startswith("taken:"))
+    return replace(known, taken=said.clock, problems=problems)
 
 
 def picture(photo: Photo, reading: Reading) -> Picture:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -75,13 +77,26 @@ def encode(
     with alone(where.with_name(f".{where.name}.lock"), f"{where} is being made by another process"):
         made = read_made(where)
         if made is None or not made.whole or (made.model, made.data) != (name, content(stored)):
-            encoder = _open(name, device, offline)
+            with _enough_memory(f"encode.model must fit into the GPU's memory, got {name}: try device cpu"):
+                encoder = _open(name, device, offline)
             encoder.batch = batch or encoder.batch
             made = _begun(where, stored, name, encoder, device)
-            made = _encode_images(folder, where, stored, made, encoder, report)
-            made = _encode_texts(where, stored, made, encoder, report)
+            with _enough_memory(f"encode.batch must fit into the GPU's memory, got {encoder.batch}: try a smaller one"):
+                made = _encode_images(folder, where, stored, made, encoder, report)
+                made = _encode_texts(where, stored, made, encoder, report)
         write_lists(where, stored, made, candidates, device, report)
     return where
+
+
+@contextmanager
+def _enough_memory(otherwise: str) -> Iterator[None]:
+    """Says what does not fit into a GPU's memory. What was encoded before it is kept."""
+    try:
+        yield
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":  # torch's, which an ONNX export does without
+            raise
+        raise OptionError(otherwise) from None
 
 
 def _full_name(model: str) -> str:
