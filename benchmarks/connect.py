@@ -73,7 +73,7 @@ def langchain(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call, 
         for one, score, vector in zip(query.metadata, query.scores, vectors, strict=True)
     ]
     nothing = RunnableLambda(lambda documents: documents[:k])
-    ours = steer(wishes, k=k, vector_key="vector")
+    ours = steer(wishes, k=k, vector_key="vector", score_keys=("score",))
     return (
         lambda: nothing.invoke(found),
         lambda: ours.invoke(found),

@@ -17,7 +17,7 @@ import numpy as np
 
 import mascot as mc
 from mascot.gpu import DeviceBatch
-from mascot.kernels import gpu, gpu_linalg
+from mascot.kernels import gpu, gpu_linalg, gpu_plan
 from mascot.packing import pack
 
 N, K, QUERIES, RUNS = 200, 20, 65_536, 21
@@ -93,7 +93,7 @@ class Case:
         self.asked, self.method, self.columns, self.scores, self.k = list(asked), method, columns, scores, k
         self.n = scores.shape[1]
         self.packed = pack([wish.membership(columns, None, scores.size) for wish in asked])
-        self.device = gpu.Device(gpu.Corpus.of(self.packed, cp))
+        self.device = gpu.Device(gpu_plan.Corpus.of(self.packed, cp))
         self.queries = queries or len(scores)
         rows = None
         if self.queries > len(scores):  # the same rows several times over, where more would not fit the host
@@ -105,7 +105,7 @@ class Case:
         self.rules = ["last"] * len(self.asked)
 
     def run(self) -> gpu.Selected:
-        options = gpu.options(self.method)
+        options = gpu_plan.options(self.method, K)
         return self.device.select(self.batch, self.signs, self.weights, self.rules, options, self.k)
 
     def differ(self, some: int) -> str:
@@ -157,7 +157,7 @@ def host(columns: dict[str, Any], scores: Any, runs: int) -> None:
     def arrays() -> Any:
         return gpu.select_host(
             ptr, rows, scores, starts, nothing, near, packed, [1.0, -1.0], [1.0, 1.0], ["last"] * 2,
-            gpu.options(method), K,
+            gpu_plan.options(method, K), K,
         )  # fmt: skip
 
     sources = [scores.reshape(-1), columns["lat"], columns["lon"], columns["hour"]]

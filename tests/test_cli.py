@@ -14,9 +14,10 @@ import sys
 import tempfile
 from collections.abc import Callable
 from datetime import datetime
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
@@ -86,9 +87,10 @@ def test_rerank_prints_what_the_library_ranks(hits: str) -> None:
         (["--order", "selection", "--protect", "1"], mc.Mascot(order="selection", protect=1)),
         (["--paper", "--strength", "0.4"], mc.Mascot.paper(0.4)),
         (["--paper"], mc.Mascot.paper(0.5)),
+        (["--method", "mmr", "--strength", "0.6"], mc.Mmr(0.6)),
     ],
 )
-def test_options_are_the_methods(hits: str, words: list[str], method: mc.Mascot) -> None:
+def test_options_are_the_methods(hits: str, words: list[str], method: Any) -> None:
     printed = records_of(good("rerank", hits, "-k", "8", "--focus", "camera", *words))
     ranking = mc.rerank(example.candidates(), mc.focus(mc.Category("camera")), k=8, method=method)
     assert [record["id"] for record in printed] == ranking.ids
@@ -170,13 +172,14 @@ def test_explain_gives_the_reasons(hits: str) -> None:
 
 
 def test_a_table_in_a_pipe_is_plain_and_whole(hits: str) -> None:
-    text = good("rerank", hits, "-k", "4", "--spread", "place", "--focus", "hour=18", "--format", "table")
+    words = ["rerank", hits, "-k", "4", "--protect", "3", "--spread", "place", "--format", "table"]
+    text = good(*words, "--focus", "hour=18")
     head, _, *rows = (line for line in text.splitlines() if line.strip())
     assert head.split() == ["rank", "was", "id", "relevance", "lat", "lon", "taken"]
     assert [row.split()[:3] for row in rows][3] == ["4", "15", "golden-gate-haze"]
     assert len(rows) == 4
     assert ANSI not in text
-    told = good("rerank", hits, "-k", "4", "--spread", "place", "--format", "table", "--explain")
+    told = good(*words, "--explain")
     assert re.search(r"4 +15 +golden-gate-haze +\+0\.\d+ +\+0\.\d+ +place 36 N 128 W", told)
     assert re.search(r"- +4 +caldera-last-light-2 .*below the last one chosen", told)
 
@@ -186,12 +189,86 @@ def test_ids_are_data_not_markup() -> None:
     assert "[red]:smile:[/red]" in text
 
 
+NASTY = "\x1b[31m\x9b2J\r\n\x07\u202e"
+
+
+def table(records: list[dict[str, Any]], wishes: list[mc.Wish], explain: bool, method: Any = None) -> str:
+    """The table of these candidates, best three."""
+    from mascot import printing, tables
+
+    (query,) = tables.queries(tables.Table("t", records, list(range(len(records)))))
+    console = printing._console(1000)
+    with console.capture() as caught:
+        console.print(printing.ranking_table(query, mc.rerank(query.candidates, wishes, 3, method), explain))
+    return caught.get()
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_a_terminal_never_obeys_what_a_file_holds(explain: bool) -> None:
+    record = {"id": f"a{NASTY}", "query": f"q{NASTY}", f"c{NASTY}": f"v{NASTY}", "score": 1, "list": [f"l{NASTY}"]}
+    text = table([record], [mc.spread(mc.Category(column)) for column in record], explain)
+    assert not {letter for letter in text if not letter.isprintable()} - {"\n"}
+    assert "a\N{REPLACEMENT CHARACTER}[31m" in text
+    assert all(name in text for name in ("q\N{REPLACEMENT CHARACTER}", "c\N{REPLACEMENT CHARACTER}"))
+
+
+def test_errors_and_json_hold_no_escapes_either() -> None:
+    done = run("rerank", "--score", "sim", given=json.dumps({f"a{NASTY}": 1}))
+    assert "its columns: a\N{REPLACEMENT CHARACTER}[31m" in done.stderr
+    assert done.stderr.rstrip("\n").isprintable()
+    name = f"a{NASTY}\x7f\x85\u2028"
+    text = good("rerank", given=json.dumps({"id": name, "score": 1}, ensure_ascii=False))
+    assert len(text.splitlines()) == 1
+    assert not {"\x1b", "\x9b", "\x7f"} & set(text)
+    assert json.loads(text)["id"] == name
+
+
+def test_methods_without_reasons_show_what_they_left_out() -> None:
+    from mascot import printing, tables
+
+    text = table(example.records(), [mc.spread(mc.Place())], True, mc.Mmr())
+    head, _, *rows = (line for line in text.splitlines() if line.strip())
+    assert head.split() == ["rank", "was", "id", "relevance", "lat", "lon"]
+    assert [row.split()[0] for row in rows] == ["1", "2", "3", "-", "-", "-"]
+    hits = tables.Query(None, example.records(), example.candidates())
+    records = printing.result_records(hits, mc.rerank(hits.candidates, [], 2, mc.Mmr()), True)
+    assert [record["reason"] for record in records] == [{"step": 1}, {"step": 2}]
+
+
+def test_every_method_is_one_of_rerank_probe_and_search() -> None:
+    from mascot import cli, options, words
+    from mascot.photos.commands import search
+
+    assert {name.value for name in options.MethodName} == set(words.METHODS)
+    for command in (cli.rerank, cli.probe, search):
+        hint = get_type_hints(command)["method"]
+        assert options.MethodName in (hint, *get_args(hint))
+    assert options.method(None, None, None, None) == mc.Mascot()
+    for name in options.MethodName:
+        assert options.method(None, None, None, None, name) == words.method(name.value)
+        if name is options.MethodName.paper:
+            assert options.method(None, None, None, None, name, paper=True) == mc.Mascot.paper(0.5)
+        else:
+            with pytest.raises(mc.OptionError, match=f"--paper means --method paper, got --method {name.value}"):
+                options.method(None, None, None, None, name, paper=True)
+
+
+def test_the_documented_strengths_are_those_of_the_methods() -> None:
+    from mascot import words
+
+    told = DOCS.read_text(encoding="utf-8")
+    assert "| 0.5; `kdpp` and `msdpp` 0.1, `clustering` 1 |" in told
+    usual = {name: words.method(name).strength for name in words.METHODS if name != "relevance"}
+    assert usual == {"mascot": 0.5, "paper": 0.5, "mmr": 0.5, "kdpp": 0.1, "msdpp": 0.1, "clustering": 1.0}
+
+
 def test_what_json_cannot_say_is_null_or_text(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
-    rows = {"score": [1.0], "f": [float("nan")], "t": [datetime(2023, 6, 14, 20, 21)], "b": [b"x"]}
+    rows = {"score": [Decimal("1.50")], "f": [float("nan")], "t": [datetime(2023, 6, 14, 20, 21)], "b": [b"x"]}
     pytest.importorskip("pyarrow.parquet").write_table(pa.table(rows), tmp_path / "h.parquet")
     (record,) = records_of(good("rerank", str(tmp_path / "h.parquet")))
     assert (record["f"], record["t"]) == (None, "2023-06-14T20:21:00")
+    assert (record["score"], record["b"]) == (1.5, "x")
 
 
 def test_output_is_utf8_in_every_locale() -> None:
@@ -235,6 +312,7 @@ def test_a_typed_label_finds_the_number() -> None:
         (["--strength", "7"], HITS, "Mascot.strength must be in 0..1, got 7.0"),
         (["--strength", "0.5", "--keep", "0.9"], HITS, "give keep or strength"),
         (["--paper", "--protect", "3"], HITS, "protect, keep and order are options of the guarded method"),
+        (["--paper", "--method", "mmr"], HITS, "--paper means --method paper, got --method mmr as well"),
         (["-k", "0"], HITS, "k must be a whole number >= 1, got 0"),
         ([], HITS + "{oops}\n", "standard input line 61: not JSON"),
         ([], '{"score": 1}\n{"score": null}\n', "standard input line 2: score must be a finite number, got None"),
@@ -243,6 +321,11 @@ def test_a_typed_label_finds_the_number() -> None:
         (["nowhere.jsonl"], "", "nowhere.jsonl: No such file or directory"),
         (["hits.txt"], "", "hits.txt: the suffix must be one of"),
         (["--spread", "place"], '{"score": 1, "lat": 95, "lon": 0}', "must be a latitude in -90..90, got 95.0"),
+        (
+            ["--focus", "camera", "--focus", "hour"],
+            '{"score": 1, "camera": "a", "taken": 18}\n\n{"score": 1, "camera": "a", "taken": "N/A"}\n',
+            "standard input line 3: HourOfDay column 'taken' must hold times (ISO, EXIF or datetime), got",
+        ),
     ],
 )
 def test_errors_are_one_line_and_exit_code_two(words: list[str], given: str, message: str) -> None:
@@ -290,6 +373,15 @@ def test_a_reader_that_leaves_is_no_error(hits: str) -> None:
 
 def test_version() -> None:
     assert good("--version") == f"mascot {mc.__version__}\n"
+
+
+def test_the_package_runs_as_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mascot", "rerank", "--format", "jsonl"], input='{"id": "a"}', capture_output=True,
+        text=True, env=environment(), timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("mascot: standard input has no column 'score'")
 
 
 def test_the_demo_shows_before_and_after() -> None:
@@ -390,7 +482,8 @@ def on_a_terminal(*words: str, given: str | None = None, columns: int = 100) -> 
 
 
 def test_a_terminal_gets_a_coloured_table_that_fits(hits: str) -> None:
-    text = on_a_terminal("rerank", hits, "-k", "5", "--spread", "place", "--focus", "hour=18", "--explain")
+    wishes = ["--spread", "place", "--focus", "hour=18", "--protect", "3"]
+    text = on_a_terminal("rerank", hits, "-k", "5", *wishes, "--explain")
     assert ANSI in text
     bare = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
     assert max(map(len, bare.splitlines())) <= 100

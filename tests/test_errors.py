@@ -37,7 +37,7 @@ INPUT = {
     "scores must be numbers, got ['a', 'b']": lambda: mc.Candidates(scores=["a", "b"]),
     "scores must have 1 dimension(s), got 2": lambda: mc.Candidates(scores=[[1.0]]),
     "Candidates.scores must hold at least one candidate, got none": lambda: mc.Candidates(scores=[]),
-    "Candidates.ids must have 2 entries like scores, got 1": lambda: mc.Candidates(scores=[1, 2], ids=["a"]),
+    "Candidates.ids must have 2 entries like the candidates, got 1": lambda: mc.Candidates(scores=[1, 2], ids=["a"]),
     "Candidates.columns['x'] must have 2 values like scores, got 3": lambda: mc.Candidates(
         scores=[1, 2], columns={"x": [1, 2, 3]}
     ),
@@ -98,7 +98,9 @@ OPTIONS = {
     "Clusters.count must be >= 1, got 0": lambda: mc.Clusters(0),
     "Category.missing must be 'last', 'neutral' or 'drop', got 'skip'": lambda: mc.Category("x", missing="skip"),  # type: ignore[arg-type]
     "Mascot.strength must be in 0..1, got 1.5": lambda: mc.Mascot(1.5),
-    "Mascot.protect must be >= 0, got -1": lambda: mc.Mascot(protect=-1),
+    "Mascot.protect must be a whole number >= 0, got -1": lambda: mc.Mascot(protect=-1),
+    "Mascot.protect must be a whole number >= 0, got 1.5": lambda: mc.Mascot(protect=1.5),  # type: ignore[arg-type]
+    "Mascot.strength must be in 0..1, got '0.5'": lambda: mc.Mascot("0.5"),  # type: ignore[arg-type]
     "Mascot.keep must be in 0..1 and above 0, got 0": lambda: mc.Mascot(keep=0),
     "Mascot.keep finds the strength itself: give keep or strength, got keep=0.9 and strength=0.5": lambda: mc.Mascot(
         0.5, keep=0.9

@@ -149,7 +149,7 @@ def test_a_value_that_the_knob_refuses_is_noted(scattered: mc.Candidates) -> Non
 
 def test_the_same_attribute_twice_is_told_apart(scattered: mc.Candidates) -> None:
     found = probe(scattered, [mc.spread(mc.Number("lat")), mc.spread(mc.Number("lon"))])
-    assert {step.knob for step in found.steps} == {"strength", "number 1.sigma", "number 2.sigma"}
+    assert {step.knob for step in found.steps} == {"strength", "number.sigma", "number 2.sigma"}
 
 
 def test_labels_and_other_methods_have_what_knobs_they_have(scattered: mc.Candidates) -> None:

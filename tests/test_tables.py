@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import io
 import json
 import sys
 from datetime import datetime, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import mascot as mc
 from mascot import tables
@@ -30,11 +35,28 @@ def written(folder: Path, name: str, text: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(("name", "text"), [("h.jsonl", LINES), ("h.NDJSON", LINES), ("h.csv", CSV)])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("h.jsonl", LINES), ("h.NDJSON", LINES), ("h.csv", CSV), ("h.json", json.dumps(RECORDS, indent=1))],
+)
 def test_files_hold_the_same_records(tmp_path: Path, name: str, text: str) -> None:
     table = tables.read(written(tmp_path, name, text))
     assert table.records == RECORDS
     assert table.columns == ["id", "score", "city", "lat"]
+    packed = tmp_path / f"{name}.GZ"
+    packed.write_bytes(gzip.compress(text.encode()))
+    assert tables.read(str(packed)).records == RECORDS
+    other = tmp_path / "other.gz"  # the suffix says that it is packed, the format what is inside
+    other.write_bytes(packed.read_bytes())
+    assert tables.read(str(other), tables.SUFFIXES[Path(name).suffix.lower()]).records == RECORDS
+
+
+def test_a_broken_gzip_file_is_said_to_be_one(tmp_path: Path) -> None:
+    whole = gzip.compress(LINES.encode())
+    for broken in (LINES.encode(), whole[:-12], whole[:12] + b"\xff" * 20):
+        (tmp_path / "h.jsonl.gz").write_bytes(broken)
+        with pytest.raises(mc.InputError, match=r"h\.jsonl\.gz: not a whole gzip file: "):
+            tables.read(str(tmp_path / "h.jsonl.gz"))
 
 
 def test_parquet_holds_the_same_records(tmp_path: Path) -> None:
@@ -54,6 +76,53 @@ def test_parquet_times_of_any_precision_are_times(tmp_path: Path) -> None:
     assert record == dict.fromkeys(("s", "ms", "us", "ns"), moment)
     assert type(record["ns"]) is datetime
     assert aware == moment.replace(tzinfo=timezone.utc)
+
+
+def parquet(folder: Path, columns: dict[str, Any]) -> str:
+    pa = pytest.importorskip("pyarrow")
+    path = folder / "h.parquet"
+    pytest.importorskip("pyarrow.parquet").write_table(pa.table(list(columns.values()), names=list(columns)), path)
+    return str(path)
+
+
+def test_parquet_decimals_are_numbers(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    large = 12345678901234567890
+    columns = {
+        "score": pa.array([Decimal("1.50"), None], pa.decimal128(5, 2)),
+        "id": pa.array([Decimal(large), Decimal(7)], pa.decimal128(38, 0)),
+        "many": pa.array([[Decimal("0.5")], []], pa.list_(pa.decimal128(5, 2))),
+    }
+    first, second = tables.read(parquet(tmp_path, columns)).records
+    assert first == {"score": 1.5, "id": large, "many": [0.5]}
+    assert second == {"score": None, "id": 7, "many": []}
+    assert [type(first[name]) for name in ("score", "id")] == [float, int]
+
+
+def test_parquet_bytes_are_text_or_hexadecimal(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    columns = {
+        "text": pa.array(["ü".encode(), b"x"]),
+        "hash": pa.array([b"\xff\x00", b"ff"]),  # in hexadecimal all of it: as text, ff might be either
+        "deep": pa.array([{"a": [b"y"]}, None]),
+        "short": pa.array([b"ab", b"cd"], pa.binary(2)),
+        "coded": pa.array([b"x", b"x"]).dictionary_encode(),
+        "pairs": pa.array([[("k", b"v")], []], pa.map_(pa.string(), pa.binary())),
+    }
+    first, second = tables.read(parquet(tmp_path, columns)).records
+    assert first == {
+        "text": "ü", "hash": "ff00", "deep": {"a": ["y"]}, "short": "ab", "coded": "x", "pairs": [["k", "v"]],
+    }  # fmt: skip
+    assert (second["hash"], second["deep"]) == ("6666", None)
+
+
+def test_parquet_columns_stand_there_once(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    path = tmp_path / "h.parquet"
+    twice = pa.table([pa.array([1]), pa.array([2])], names=["score", "score"])
+    pytest.importorskip("pyarrow.parquet").write_table(twice, path)
+    with pytest.raises(mc.InputError, match=r"h\.parquet: the column 'score' stands there twice"):
+        tables.read(str(path))
 
 
 @pytest.mark.parametrize("path", [None, "-"])
@@ -84,6 +153,36 @@ def test_csv_columns_are_numbers_only_if_all_of_it_is(tmp_path: Path) -> None:
     assert second == {"id": "008", "zip": "01235", "n": None, "f": -0.5, "empty": None, "mixed": "x"}
 
 
+def test_names_in_csv_are_never_numbers(tmp_path: Path) -> None:
+    path = written(tmp_path, "h.csv", "id,query,key,score\n1.10,1e2,1.0,1\n1.1,100,NA,2\n12e4,100,,3\n")
+    assert [record["id"] for record in tables.read(path).records] == ["1.10", "1.1", "12e4"]
+    assert [query.name for query in tables.queries(tables.read(path))] == ["1e2", "100"]
+    keyed = tables.read(path, names=("key",)).records
+    assert [record["key"] for record in keyed] == ["1.0", "NA", None]
+    assert [record["id"] for record in keyed] == [1.1, 1.1, 120000.0]
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1), min_size=1, max_size=5))
+def test_every_id_survives_csv(ids: list[str]) -> None:
+    text = io.StringIO()
+    csv.writer(text).writerows([["id", "score"], *([id_, 1] for id_ in ids)])
+    found = list(tables._csv(io.BytesIO(text.getvalue().encode()), "h.csv", ("id",)))
+    assert [record["id"] for _, record in found] == ids
+
+
+@pytest.mark.parametrize("mark", ["", "NA", "N/A", "n/a", "null", "NULL", "NaN", "None"])
+def test_marks_of_missing_are_missing_among_numbers_and_times(tmp_path: Path, mark: str) -> None:
+    text = f"score,lat,taken,country\n1,1.5,2019-05-20,DE\n0.5,{mark},{mark},{mark}\n"
+    first, second = tables.read(written(tmp_path, "h.csv", text)).records
+    assert first == {"score": 1, "lat": 1.5, "taken": "2019-05-20", "country": "DE"}
+    assert second == {"score": 0.5, "lat": None, "taken": None, "country": mark or None}
+
+
+def test_a_csv_number_that_python_cannot_read_is_text(tmp_path: Path) -> None:
+    digits = "9" * 5000
+    assert tables.read(written(tmp_path, "h.csv", f"n\n{digits}\n")).records == [{"n": digits}]
+
+
 def test_csv_values_may_hold_commas_and_lines(tmp_path: Path) -> None:
     table = tables.read(written(tmp_path, "h.csv", 'id,score\n"a, ""b""\nc",0.5\nd,0.4\n'))
     assert table.records[0]["id"] == 'a, "b"\nc'
@@ -95,6 +194,15 @@ def test_csv_values_may_hold_commas_and_lines(tmp_path: Path) -> None:
     [
         ("h.jsonl", '{"score": 1}\n\n{"score": 1,}\n', r"h\.jsonl line 3: not JSON: .* at column 1[23]"),
         ("h.jsonl", '{"score": 1}\n[1, 2]\n', r"h\.jsonl line 2: must be an object in braces, got \[1, 2\]"),
+        ("h.jsonl", "[\n", r"h\.jsonl line 1: must be an object in braces, got \[; an array needs --input-format json"),
+        ("h.jsonl", "7\n", r"h\.jsonl line 1: must be an object in braces, got 7"),
+        ("h.jsonl", "9" * 5000, r"h\.jsonl line 1: not JSON that can be read"),
+        ("h.jsonl", '{"a": ' + "[" * 100_000, r"h\.jsonl line 1: not JSON that can be read"),
+        ("h.json", '[{"score": 1},\n{]', r"h\.json: not JSON: .* at line 2 column 2"),
+        ("h.json", '{"score": 1}', r"h\.json: must be an array of objects; JSON lines need --input-format jsonl"),
+        ("h.json", '[{"score": 1}, 2]', r"h\.json record 2: must be an object in braces, got 2"),
+        ("h.json", "[]", r"h\.json holds no records"),
+        ("h.gz", "", r"h\.gz: the suffix must be one of .*, or one of them and \.gz"),
         ("h.jsonl", "", r"h\.jsonl holds no records"),
         ("h.csv", "id,score\n", r"h\.csv holds no records"),
         ("h.csv", "id,score\na,1\nb\n", r"h\.csv line 3: 1 values, the header has 2"),

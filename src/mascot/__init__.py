@@ -2,7 +2,7 @@
 
 >>> import mascot as mc
 >>> hits = mc.Candidates(scores=[0.9, 0.8, 0.5], columns={"city": ["Rome", "Rome", "Oslo"]})
->>> mc.rerank(hits, [mc.spread(mc.Category("city"))], k=2, method=mc.Mascot(protect=1)).ids
+>>> mc.rerank(hits, [mc.spread(mc.Category("city"))], k=2).ids
 [0, 2]
 """
 

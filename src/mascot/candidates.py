@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mascot.attributes.columns import as_array
+from mascot.attributes.columns import as_array, vectors_of
 from mascot.errors import InputError
 from mascot.memberships import Floats
 
@@ -23,9 +25,14 @@ class Candidates:
     ids
         N hashable names; positions 0..N-1 unless given.
     columns
-        Named columns of N values: numpy arrays, lists, or pandas, Polars or Arrow columns.
+        Named columns of N values: numpy arrays, lists, or pandas, Polars or Arrow columns; or a whole pandas, Polars
+        or Arrow table.
     vectors
-        N x D numbers, for `Clusters` and the similarity methods. A row of NaN is a missing vector.
+        N x D numbers, for `Clusters` and the similarity methods: an array, or a list or column of vectors. None or a
+        row of NaN is a missing vector.
+
+    Scores are copied. Arrays given as columns and vectors are kept, not copied: leave them alone while rankings of
+    them are in use.
 
     Examples
     --------
@@ -46,9 +53,7 @@ class Candidates:
         if not len(self.scores):
             raise InputError("Candidates.scores must hold at least one candidate, got none")
         count = len(self.scores)
-        self.ids: list[Hashable] = list(range(count)) if ids is None else list(_listed(ids))
-        if len(self.ids) != count:
-            raise InputError(f"Candidates.ids must have {count} entries like scores, got {len(self.ids)}")
+        self.ids: list[Hashable] = list(range(count)) if ids is None else as_ids(ids, count, "Candidates")
         self.columns: dict[str, NDArray[Any]] = as_columns(columns, (count,), "Candidates")
         self.vectors: Floats | None = as_vectors(vectors, (count,), "Candidates")
 
@@ -61,7 +66,9 @@ class Candidates:
 
 
 class Batch:
-    """The candidates of Q queries as Q x N arrays: scores, columns, and vectors Q x N x D.
+    """The candidates of Q queries as Q x N arrays or nested lists: scores, columns, and vectors Q x N x D.
+
+    Arrays are kept, not copied: leave them alone while rankings of them are in use.
 
     >>> Batch(scores=[[0.9, 0.4], [0.8, 0.7]], columns={"hour": [[9, 17], [3, 4]]})
     Batch(2 x 2: hour)
@@ -76,9 +83,8 @@ class Batch:
         if not self.scores.size:
             raise InputError("Batch.scores must hold at least one candidate, got none")
         shape = (self.scores.shape[0], self.scores.shape[1])
-        self.columns = {name: column.reshape(-1) for name, column in as_columns(columns, shape, "Batch").items()}
-        stacked = as_vectors(vectors, shape, "Batch")
-        self.vectors: Floats | None = None if stacked is None else stacked.reshape(-1, stacked.shape[-1])
+        self.columns: dict[str, NDArray[Any]] = as_columns(columns, shape, "Batch")
+        self.vectors: Floats | None = as_vectors(vectors, shape, "Batch")
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -87,15 +93,30 @@ class Batch:
         return f"Batch({self.scores.shape[0]} x {self.scores.shape[1]}: {', '.join(self.columns)})"
 
 
-def _listed(ids: Any) -> Any:
-    return ids.tolist() if hasattr(ids, "tolist") else ids.to_pylist() if hasattr(ids, "to_pylist") else ids
+def as_ids(ids: Any, count: int, owner: str) -> list[Hashable]:
+    """Ids of any list or column, as many as there are candidates."""
+    plain = ids.tolist() if hasattr(ids, "tolist") else ids.to_pylist() if hasattr(ids, "to_pylist") else ids
+    listed: list[Hashable] = list(plain)
+    if len(listed) != count:
+        raise InputError(f"{owner}.ids must have {count} entries like the candidates, got {len(listed)}")
+    try:
+        set(listed)
+    except TypeError:
+        wrong = next(id_ for id_ in listed if not isinstance(id_, Hashable))
+        raise InputError(f"{owner}.ids must be hashable, got {wrong!r:.80}") from None
+    return listed
 
 
 def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> Floats:
-    """Scores as float64, finite, of so many dimensions; the caller's array is never written to."""
+    """Scores as float64, finite, of so many dimensions; those of one query are the caller's no more: a copy."""
     given = scores if isinstance(scores, np.ndarray) else as_scores(scores)
+    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
+        at = int(np.flatnonzero(np.ma.getmaskarray(given))[0])
+        raise InputError(f"{owner} must all be there, got a masked one at position {at}")
+    if isinstance(given, np.ndarray) and given.dtype.kind in "cMm":
+        raise InputError(f"{owner} must be numbers, got {given.dtype}")
     try:
-        array = np.asarray(given, dtype=np.float64)
+        array = np.array(given, np.float64) if dimensions == 1 else np.asarray(given, np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{owner} must be numbers, got {scores!r:.80}") from None
     if array.ndim != dimensions:
@@ -110,28 +131,75 @@ def as_scores(scores: Any) -> Any:
     return as_array(scores) if hasattr(scores, "to_numpy") or hasattr(scores, "to_pylist") else scores
 
 
-def as_columns(columns: Mapping[str, Any] | None, shape: tuple[int, ...], owner: str) -> dict[str, NDArray[Any]]:
+def as_columns(columns: Any, shape: tuple[int, ...], owner: str) -> dict[str, NDArray[Any]]:
+    """Arrays of N values, or of the Q x N of a batch one query after the other; each value may be a row of its own."""
     found: dict[str, NDArray[Any]] = {}
-    for name, column in (columns or {}).items():
-        array = as_array(column) if len(shape) == 1 else np.asarray(column)
-        if array.shape[: len(shape)] != shape:
-            raise InputError(
-                f"{owner}.columns[{name!r}] must have {' x '.join(map(str, shape))} values like scores, "
-                f"got {' x '.join(map(str, array.shape))}"
-            )
+    for name, column in named_columns(columns, owner):
+        misfit = partial(_misfit, owner, name, shape)
+        array = as_array(column) if len(shape) == 1 else as_array(_flat(column, shape, misfit))
+        if array.shape[:1] != (math.prod(shape),):
+            raise misfit(_by(array.shape))
         found[name] = array
     return found
 
 
-def as_vectors(vectors: ArrayLike | None, shape: tuple[int, ...], owner: str) -> Floats | None:
+def named_columns(columns: Any, owner: str) -> Iterable[tuple[str, Any]]:
+    """The columns of a dictionary, or of a pandas, Arrow or Polars table."""
+    if columns is None:
+        return ()
+    if hasattr(columns, "items"):
+        named: Iterable[tuple[str, Any]] = columns.items()
+        return named
+    if hasattr(columns, "column_names"):
+        return zip(columns.column_names, columns.columns, strict=True)
+    if hasattr(columns, "get_columns"):
+        return [(column.name, column) for column in columns.get_columns()]
+    raise InputError(f"{owner}.columns must be a dictionary or a table, got {type(columns).__name__}")
+
+
+def _misfit(owner: str, name: str, shape: tuple[int, ...], got: str) -> InputError:
+    return InputError(f"{owner}.columns[{name!r}] must have {_by(shape)} values like scores, got {got}")
+
+
+def _flat(given: Any, shape: tuple[int, ...], misfit: Callable[[str], InputError]) -> Any:
+    """What Q queries have of N each, one query after the other: an array, or a list."""
+    if not isinstance(given, (list, tuple)):
+        array = as_array(given)
+        if array.ndim > 1:
+            if array.shape[:2] != shape:
+                raise misfit(_by(array.shape))
+            return array.reshape(-1, *array.shape[2:])
+        given = array
+    rows: list[Any] = [row if isinstance(row, (list, tuple)) else _row(row) for row in given]
+    sizes = {-1 if row is None else len(row) for row in rows}
+    if -1 in sizes:
+        raise misfit(str(len(rows)))
+    if len(rows) != shape[0] or sizes != {shape[1]}:
+        raise misfit(f"{len(rows)} x {' or '.join(map(str, sorted(sizes)))}")
+    arrays = [row for row in rows if isinstance(row, np.ndarray)]
+    if len(arrays) == len(rows) and len({(row.dtype, row.shape) for row in arrays}) == 1:
+        return np.concatenate(arrays)
+    return [value for row in rows for value in row]
+
+
+def _row(given: Any) -> NDArray[Any] | None:
+    """What one query has, as an array; None where that is a single value."""
+    return as_array(given) if hasattr(given, "__len__") and not isinstance(given, (str, bytes)) else None
+
+
+def as_vectors(vectors: Any, shape: tuple[int, ...], owner: str) -> Floats | None:
+    """An array of N x D numbers, or of the Q * N x D of a batch."""
     if vectors is None:
         return None
-    array = np.asarray(vectors, dtype=np.float64)
-    if array.ndim != len(shape) + 1 or array.shape[: len(shape)] != shape:
-        raise InputError(
-            f"{owner}.vectors must be {' x '.join(map(str, shape))} x D like scores, "
-            f"got {' x '.join(map(str, array.shape))}"
-        )
-    if np.isinf(array).any():
-        raise InputError(f"{owner}.vectors must be finite, got {array[np.isinf(array)][0]}")
+
+    def misfit(got: str) -> InputError:
+        return InputError(f"{owner}.vectors must be {_by(shape)} x D like scores, got {got}")
+
+    array = vectors_of(vectors if len(shape) == 1 else _flat(vectors, shape, misfit), f"{owner}.vectors")
+    if array.ndim != 2 or len(array) != math.prod(shape):
+        raise misfit(_by(array.shape))
     return array
+
+
+def _by(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape))

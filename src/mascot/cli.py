@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, NoReturn
 
 import mascot as mc
 from mascot import example, tables, words
 from mascot.probe import probe as run_probe
+from mascot.problem import Method
 
 _REFUSED = 2  # exit code where the command cannot do what was asked
 
 
 def _refuse(message: str) -> NoReturn:
-    print("mascot: " + " ".join(message.split()), file=sys.stderr)
+    print(f"mascot: {message}", file=sys.stderr)
     raise SystemExit(_REFUSED)
 
 
@@ -50,6 +53,7 @@ app = typer.Typer(
 
 class InputFormat(str, Enum):
     jsonl = "jsonl"
+    json = "json"
     csv = "csv"
     parquet = "parquet"
 
@@ -62,9 +66,12 @@ class OutputFormat(str, Enum):
 
 _Path = Annotated[
     str | None,
-    typer.Argument(metavar="FILE", help="JSON lines, CSV or Parquet; - or nothing reads standard input."),
+    typer.Argument(
+        metavar="FILE",
+        help="JSON lines, JSON, CSV (all three also .gz) or Parquet; - or nothing reads standard input.",
+    ),
 ]
-_Paper = Annotated[bool, typer.Option("--paper", help="Use the published method instead of the guarded one.")]
+_Paper = Annotated[bool, typer.Option("--paper", help="The published method: short for --method paper.")]
 _Score = Annotated[str, typer.Option(metavar="COLUMN", help="Column of scores, higher is better.")]
 _Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of ids; 'id' if there is one.")]
 _Query = Annotated[
@@ -103,6 +110,7 @@ def rerank(
     protect: options.Protect = None,
     keep: options.Keep = None,
     order: options.Ordered = None,
+    method: options.Method = None,
     paper: _Paper = False,
     missing: options.MissingRule = options.Missing.last,
     score: _Score = "score",
@@ -136,10 +144,11 @@ def rerank(
     JSON lines out are the input records in their new order with rank, was
     (the rank by relevance alone), relevance (0 to 1) and, with --explain, reason.
     """
-    found, wishes = _read(path, input_format, spread, focus, missing, score, id, query, vector)
-    method = options.method(strength, protect, keep, order, _name(paper))
-    rankings = list(_bar(_ranked(found, wishes, k, method), len(found)))
-    results = list(zip(found, rankings, strict=True))
+    chosen = options.method(strength, protect, keep, order, method, paper)
+    asked = _read(path, input_format, spread, focus, missing, score, id, query, vector)
+    with _lines_named(asked):
+        rankings = list(_bar(_ranked(asked.queries, asked.wishes, k, chosen), len(asked.queries)))
+    results = list(zip(asked.queries, rankings, strict=True))
     shape = format or (OutputFormat.table if sys.stdout.isatty() else OutputFormat.jsonl)
     if shape is OutputFormat.json:
         printing.show_json([printing.query_dict(*pair, explain) for pair in results])
@@ -162,6 +171,7 @@ def probe(
     protect: options.Protect = None,
     keep: options.Keep = None,
     order: options.Ordered = None,
+    method: options.Method = None,
     paper: _Paper = False,
     missing: options.MissingRule = options.Missing.last,
     score: _Score = "score",
@@ -178,9 +188,11 @@ def probe(
     relevance survives, collapses where less than half does, and drifts between.
     Wishes and options are those of rerank.
     """
-    found, wishes = _read(path, input_format, spread, focus, missing, score, id, query, vector)
-    method = options.method(strength, protect, keep, order, _name(paper))
-    probes = list(_bar((run_probe(q.candidates, wishes, method, k) for q in found), len(found)))
+    chosen = options.method(strength, protect, keep, order, method, paper)
+    asked = _read(path, input_format, spread, focus, missing, score, id, query, vector)
+    found = asked.queries
+    with _lines_named(asked):
+        probes = list(_bar((run_probe(q.candidates, asked.wishes, chosen, k) for q in found), len(found)))
     if format is OutputFormat.table:
         grouped = len(found) > 1
         printing.show(printing.probe_table([q.name for q in found], probes) if grouped else str(probes[0]))
@@ -236,6 +248,15 @@ def _counted(records: Sequence[tables.Record]) -> str:
     return f"{cities} {'city' if cities == 1 else 'cities'}, {hours} {'hour' if hours == 1 else 'hours'}"
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """A table, its queries, and the wishes about its columns."""
+
+    table: tables.Table
+    queries: list[tables.Query]
+    wishes: list[mc.Wish]
+
+
 def _read(
     path: str | None,
     input_format: InputFormat | None,
@@ -246,11 +267,11 @@ def _read(
     id: str | None,
     query: str | None,
     vector: str | None,
-) -> tuple[list[tables.Query], list[mc.Wish]]:
+) -> _Asked:
     """The queries of a table, and the wishes in words as wishes about its columns."""
     wishes = [words.spread(text, missing.value) for text in spread or []]
     wishes += [words.focus(text, missing.value) for text in focus or []]
-    table = tables.read(path, input_format.value if input_format else None)
+    table = tables.read(path, input_format.value if input_format else None, (id or "id", query or "query"))
     for wish in wishes:
         for column in words.columns_of(wish):
             table.require(column, "a wish names its columns as in place:lat,lon")
@@ -261,16 +282,27 @@ def _read(
         words.anchored(wish, (record.get(column) for record in table.records for column in words.columns_of(wish)))
         for wish in wishes
     ]
-    return found, anchored
+    return _Asked(table, found, anchored)
 
 
-def _name(paper: bool) -> options.MethodName:
-    return options.MethodName.paper if paper else options.MethodName.mascot
+@contextmanager
+def _lines_named(asked: _Asked) -> Iterator[None]:
+    """Where a wish cannot read a cell, the error says which line it stands in."""
+    try:
+        yield
+    except mc.InputError:
+        for row, record in enumerate(asked.table.records):
+            for wish in asked.wishes:
+                cells = {column: [record.get(column)] for column in words.columns_of(wish)}
+                try:
+                    if cells:
+                        wish.attribute.membership(mc.Candidates([0.0], columns=cells).columns, None)
+                except mc.InputError as error:
+                    raise mc.InputError(f"{asked.table.place(row)}: {error}") from None
+        raise
 
 
-def _ranked(
-    found: Sequence[tables.Query], wishes: Sequence[mc.Wish], k: int, method: mc.Mascot
-) -> Iterator[mc.Ranking]:
+def _ranked(found: Sequence[tables.Query], wishes: Sequence[mc.Wish], k: int, method: Method) -> Iterator[mc.Ranking]:
     if len(found) < _MANY:
         for query in found:
             yield mc.rerank(query.candidates, wishes, k, method)
@@ -309,7 +341,7 @@ def main() -> None:
     try:
         app(prog_name="mascot")
     except mc.MascotError as error:
-        _refuse(str(error))
+        _refuse(printing.visible(" ".join(str(error).split())))  # it may quote what a file holds
 
 
 if __name__ == "__main__":

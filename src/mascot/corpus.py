@@ -14,11 +14,15 @@ from mascot.memberships import Floats, Ints, Membership, join
 from mascot.packing import Packed, pack
 from mascot.problem import Method, Problem, Queries, Selection, Selections
 from mascot.ranking import Ranking
+from mascot.starts import starting_rows
 from mascot.wishes import Wish
 
 
 class Rankings(Sequence[Ranking]):
-    """The rankings of a batch. `positions` [Q, k] is all most callers need; an item is a whole `Ranking`."""
+    """The rankings of a batch; an item is a whole `Ranking`.
+
+    `positions` [Q, k] is all most callers need. Behind the last result of a query that has fewer than k stands -1.
+    """
 
     def __init__(self, selections: Selections, kept: list[Ints] | None, make: Callable[[int], Ranking]) -> None:
         self._make = make
@@ -72,9 +76,10 @@ class Corpus:
                     f"Candidates must all have the columns {sorted(first.columns)}, got {sorted(part.columns)}"
                 )
         columns = {name: np.concatenate([_wide(p.columns[name]) for p in parts]) for name in first.columns}
-        vectors = None
-        if all(p.vectors is not None for p in parts):
-            vectors = np.concatenate([p.vectors for p in parts if p.vectors is not None])
+        given = [part.vectors for part in parts if part.vectors is not None]
+        if 0 < len(given) < len(parts):
+            raise InputError(f"Candidates must all have vectors or none, got {len(given)} of {len(parts)} with them")
+        vectors = np.concatenate(given) if given else None
         whole = cls(first.wishes, columns, vectors, sum(p.count for p in parts))
         whole._members, whole._near = _side_by_side([p.members for p in parts], [p.count for p in parts])
         return whole
@@ -88,6 +93,10 @@ class Corpus:
                 self._members = tuple(wish.membership(self.columns, self.vectors, self.count) for wish in self.wishes)
                 self._near = [np.array([self.count]) if m.rows > self.count else None for m in self._members]
         return self._members
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the bins of a fitted corpus: they are found again, and their names are functions."""
+        return {**self.__dict__, "_members": None, "_near": [], "_packed": None}
 
     @property
     def packed(self) -> Packed:
@@ -158,7 +167,9 @@ class Corpus:
                     if near is None:
                         parts.append(member.take(rows))
                     else:
-                        parts.append(member.take(np.append(rows, near[min(query, len(near) - 1)]), extra=1))
+                        point = near[min(query, len(near) - 1)]
+                        (start,) = starting_rows(pack([member]), np.array([[point]]), [rows])
+                        parts.append(member.take(np.append(rows, start), extra=1))
                 made.append(tuple(parts))
             return made[0]
 
@@ -210,7 +221,9 @@ class Corpus:
         if many is not None and backend != "numpy":
             selections: Selections = many(self._queries(rows, scores, seen, kept), k, threads, backend)
         else:
-            selections = _stacked([method.select(problem(q), k) for q in range(len(rows))], k, len(self.wishes))
+            empty = Selection(nothing, nothing, 0.0)  # of a query that lost all its candidates
+            found = [method.select(one, k) if len(one.scores) else empty for one in map(problem, range(len(rows)))]
+            selections = _stacked(found, k, len(self.wishes))
 
         def make(q: int) -> Ranking:
             names: Any = range(len(rows[q])) if ids is None else ids[q]
@@ -242,7 +255,7 @@ class Corpus:
             weights=self.weights,
             rules=self.rules,
             memberships=members,
-            near=near,
+            near=starting_rows(self.packed, near, rows),
             seen_ptr=np.cumsum([0] + [len(s) for s in shown]),
             seen=np.concatenate(shown),
             packed=self.packed,
@@ -272,7 +285,8 @@ def _stacked(selections: Sequence[Selection], k: int, kinds: int) -> Selections:
         positions[q, : len(found.positions)], shown[q, : len(found.shown)] = found.positions, found.shown
         if len(found.multipliers):
             multipliers[q], tops[q] = found.multipliers, found.tops
-    return Selections(positions, shown, np.array([found.strength for found in selections]), multipliers, tops)
+    strengths = np.array([found.strength for found in selections])
+    return Selections(positions, shown, strengths, multipliers, tops, max(found.protect for found in selections))
 
 
 def _wide(column: NDArray[Any]) -> NDArray[Any]:

@@ -131,7 +131,7 @@ def candidates() -> Candidates:
     --------
     >>> import mascot as mc
     >>> wishes = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay(), near=18)]
-    >>> mc.rerank(candidates(), wishes, k=3, method=mc.Mascot(protect=1)).ids
+    >>> mc.rerank(candidates(), wishes, k=3).ids
     ['harbour-wall-gold-1', 'golden-gate-haze', 'pier-end-crowd']
     """
     rows = records()

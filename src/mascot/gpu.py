@@ -20,11 +20,12 @@ from mascot.attributes.place import Grid
 from mascot.candidates import Batch
 from mascot.corpus import Corpus as Fitted
 from mascot.errors import InputError, OptionError
-from mascot.kernels import gpu, gpu_stream
+from mascot.kernels import gpu, gpu_plan, gpu_stream
 from mascot.memberships import Sphere, Windows
 from mascot.methods.mascot import Mascot
 from mascot.packing import LINE, PLANE, SPARSE, pack
 from mascot.problem import Selections
+from mascot.starts import nearest_rows
 from mascot.wishes import Wish
 
 _READ_THERE = (Place, Grid, HourOfDay, Cycle, Number, Category)  # from float64 columns, or codes
@@ -127,7 +128,6 @@ class DeviceBatch:
         cp = gpu.cupy()
         count = self.scores.size
         parts = [self._bins(wish, cp) for wish in wishes]
-        near = [count if wish.near is not None else -1 for wish in wishes]
         dropped = None
         for wish, part in zip(wishes, parts, strict=True):
             if missing_rule(wish.attribute) == "drop":
@@ -136,9 +136,11 @@ class DeviceBatch:
         named: dict[str, Any] = {key: tuple(getattr(part, key) for part in parts) for key in _Bins._fields}
         named["indices"] = _alike(named["indices"])
         named["axes"] = np.array(named["axes"]).reshape(len(wishes), 2, 6)
-        corpus = gpu.Corpus(row0=(0,) * len(wishes), **named)
-        points = cp.asarray(np.tile(near, (len(self), 1))) if max(near, default=-1) >= 0 else None
-        return gpu.Device(corpus), points, None if dropped is None else dropped.reshape(self.scores.shape)
+        corpus = gpu_plan.Corpus(row0=(0,) * len(wishes), **named)
+        dropped = None if dropped is None else dropped.reshape(self.scores.shape)
+        points = [count if wish.near is not None else -1 for wish in wishes]
+        rows = cp.arange(count).reshape(self.scores.shape)
+        return gpu.Device(corpus), _starts(corpus, points, rows, dropped), dropped
 
     def _bins(self, wish: Wish, cp: Any) -> _Bins:
         attribute: Any = wish.attribute
@@ -162,10 +164,10 @@ class DeviceBatch:
         shape, axes = int(packed.shapes[0]), packed.axes[0]
         bins = 0
         if shape == LINE:
-            bins = gpu.axis_bins(axes[0], columns[0])
+            bins = gpu_plan.axis_bins(axes[0], columns[0])
         elif shape == PLANE:
             bins = int(axes[0, 2] * axes[1, 2])
-        return _Bins(shape, axes, columns[0], columns[1] if len(columns) > 1 else None, bins, gpu.CELLS)
+        return _Bins(shape, axes, columns[0], columns[1] if len(columns) > 1 else None, bins, gpu_plan.CELLS)
 
     def _from_host(self, wish: Wish, cp: Any) -> _Bins:
         columns = {name: cp.asnumpy(part).reshape(-1) for name, part in self.columns.items() if not _is_csr(part)}
@@ -173,7 +175,7 @@ class DeviceBatch:
         fitted = Fitted((wish,), columns, vectors, self.scores.size, groups=len(self))
         if wish.near is not None and getattr(wish.attribute, "local", False):
             raise OptionError(f"near of {type(wish.attribute).__name__} needs a Batch, got a DeviceBatch")
-        made = gpu.Corpus.of(fitted.packed, cp)
+        made = gpu_plan.Corpus.of(fitted.packed, cp)
         return _Bins(
             made.shapes[0], made.axes[0], made.xs[0], made.ys[0], made.bins[0], made.each[0],
             made.indptr[0][made.row0[0] :], made.indices[0], made.values[0],
@@ -181,7 +183,7 @@ class DeviceBatch:
 
 
 class _Bins(NamedTuple):
-    """One attribute of a `gpu.Corpus`."""
+    """One attribute of a `gpu_plan.Corpus`."""
 
     shapes: int
     axes: Any
@@ -215,7 +217,7 @@ def _labels(column: Any, point: Any, cp: Any) -> _Bins:
     highest = int(indices.max()) if indices.size else 0
     each = int(cp.diff(indptr).max())
     return _Bins(
-        SPARSE, np.zeros((2, 6)), None, None, highest + 1 if highest < gpu.DIRECT else 0, max(each, 1), indptr,
+        SPARSE, np.zeros((2, 6)), None, None, highest + 1 if highest < gpu_plan.DIRECT else 0, max(each, 1), indptr,
         _shortest(indices, highest), values,
     )  # fmt: skip
 
@@ -248,13 +250,13 @@ def select_batch(batch: Batch, wishes: Sequence[Wish], k: int, method: Any) -> S
     if any(isinstance(m, Windows) and m.axes[0].step == 0 and m.axes[0].sigma > 0 for m in first):
         return None
     packed = pack(first)
-    layout = gpu_stream.Layout(tuple(int(s) for s in packed.shapes), packed.axes, *gpu.corpus_bins(packed))
-    gpu.check(len(wishes), k, width)
+    layout = gpu_stream.Layout(tuple(int(s) for s in packed.shapes), packed.axes, *gpu_plan.corpus_bins(packed))
+    gpu_plan.check(len(wishes), k, width)
     signs, weights = tuple(float(w.sign) for w in wishes), tuple(float(w.weight) for w in wishes)
     positions, shown, strengths, multipliers, tops = gpu_stream.select_stream(
-        queries, width, bring, layout, signs, weights, rules, gpu.options(method), k
+        queries, width, bring, layout, signs, weights, rules, gpu_plan.options(method, k), k
     )
-    return Selections(positions, shown, strengths, multipliers, tops, method.protect)
+    return Selections(positions, shown, strengths, multipliers, tops, method.protected(k))
 
 
 def rank_rows(corpus: Fitted, rows: Any, scores: Any, k: int, method: Any, already: Any = None) -> Any:
@@ -269,9 +271,7 @@ def rank_rows(corpus: Fitted, rows: Any, scores: Any, k: int, method: Any, alrea
     if values.ndim != 2 or taken.shape != values.shape:
         raise InputError(f"rows and scores must be Q x N tensors alike, got {taken.shape} and {values.shape}")
     packed = corpus.packed
-    near = missing = seen = None
-    if any(at is not None for at in corpus._near):
-        near = cp.asarray(np.tile([-1 if at is None else int(at[0]) for at in corpus._near], (len(values), 1)))
+    missing = seen = None
     if "drop" in corpus.rules:
         gone = [m.missing for m, rule in zip(corpus.members, corpus.rules, strict=True) if rule == "drop"]
         missing = cp.asarray(np.logical_or.reduce([part[: corpus.count] for part in gone]))[taken]
@@ -283,8 +283,25 @@ def rank_rows(corpus: Fitted, rows: Any, scores: Any, k: int, method: Any, alrea
         for column in shown.T:
             seen |= taken == column[:, None]
     device = gpu.device_of(packed)
+    points = [-1 if at is None else int(at[0]) for at in corpus._near]
+    near = _starts(device.corpus, points, taken, missing)
     ready, back = _launcher(device, corpus.wishes, values, taken, near, missing, seen, method, k)
     return DeviceRankings(ready(), scores, back)
+
+
+def _starts(corpus: gpu_plan.Corpus, points: Sequence[int], rows: Any, dropped: Any) -> Any:
+    """[Q, A] the row each focus starts from, -1 for none; None where no wish names a point."""
+    cp = gpu.cupy()
+    if max(points, default=-1) < 0:
+        return None
+    found = cp.asarray(np.tile(points, (len(rows), 1)))
+    kept = cp.ones(rows.shape, bool) if dropped is None else ~dropped
+    for a, point in enumerate(points):
+        if point >= 0:
+            found[:, a] = nearest_rows(
+                corpus.shapes[a], corpus.axes[a], corpus.xs[a], corpus.ys[a], rows, kept, found[:, a], cp
+            )
+    return found
 
 
 def _launcher(
@@ -319,7 +336,7 @@ def _launcher(
             batch.seen = batch.seen_ptr = None
     signs, weights = tuple(float(w.sign) for w in wishes), tuple(float(w.weight) for w in wishes)
     rules = tuple(missing_rule(wish.attribute) for wish in wishes)
-    return device.launcher(batch, signs, weights, rules, gpu.options(method), k), back
+    return device.launcher(batch, signs, weights, rules, gpu_plan.options(method, k), k), back
 
 
 def _seen(already: Any, shape: tuple[int, int]) -> Any:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mascot import words
+from mascot.errors import OptionError
 
 
 class Order(str, Enum):
@@ -51,11 +52,15 @@ Focus = Annotated[
     typer.Option("--focus", metavar="WISH", help="Results from few of these, or near one: hour=18. Repeatable."),
 ]
 Strength = Annotated[
-    float | None, typer.Option(help="0 is relevance only, 1 is the wishes only; 0.5 unless given.", show_default=False)
+    float | None,
+    typer.Option(help="0 is relevance only, 1 is the wishes only; mascot has 0.5 unless given.", show_default=False),
 ]
 Protect = Annotated[
     int | None,
-    typer.Option(help="The first so many by relevance are always kept; 3 unless given.", show_default=False),
+    typer.Option(
+        help="The first so many by relevance are always kept; 3 unless given, at most a third of -k.",
+        show_default=False,
+    ),
 ]
 Keep = Annotated[
     float | None,
@@ -64,6 +69,10 @@ Keep = Annotated[
 Ordered = Annotated[
     Order | None,
     typer.Option("--order", help="Show the chosen by relevance (unless given) or as selected.", show_default=False),
+]
+Method = Annotated[
+    MethodName | None,
+    typer.Option("--method", help="How to choose; mascot, the guarded method, unless given.", show_default=False),
 ]
 MissingRule = Annotated[
     Missing, typer.Option("--missing", help="One without the value comes last, is neutral, or is dropped.")
@@ -75,7 +84,11 @@ def method(
     protect: int | None,
     keep: float | None,
     order: Order | None,
-    name: MethodName = MethodName.mascot,
+    name: MethodName | None = None,
+    paper: bool = False,
 ) -> Any:
-    """The method the options spell."""
-    return words.method(name.value, strength, protect, keep, order.value if order else None)
+    """The method the options spell; `paper` is short for its name."""
+    if paper and name not in (None, MethodName.paper):
+        raise OptionError(f"--paper means --method paper, got --method {name.value} as well")
+    chosen = MethodName.paper if paper else name or MethodName.mascot
+    return words.method(chosen.value, strength, protect, keep, order.value if order else None)

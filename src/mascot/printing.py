@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,6 +22,8 @@ from mascot.words import columns_of
 
 _ENDLESS = 10_000  # columns of a pipe: nothing is cut or folded there
 _ID = 32  # letters of an id that a narrow terminal does not fold
+# JSON may hold these as they are, but terminals obey some of them and many programs take others for ends of lines.
+_RAW = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 
 def show(*parts: Any) -> None:
@@ -46,7 +49,8 @@ def visible(text: str) -> str:
 
 def show_json(value: Any) -> None:
     """Print one line of JSON. What JSON has no word for becomes text; infinity and NaN become null."""
-    sys.stdout.write(json.dumps(_clean(value), ensure_ascii=False) + "\n")
+    text = json.dumps(_clean(value), ensure_ascii=False)
+    sys.stdout.write(_RAW.sub(lambda letter: f"\\u{ord(letter.group()):04x}", text) + "\n")
 
 
 def _clean(value: Any) -> Any:
@@ -90,7 +94,8 @@ def query_dict(query: Query, ranking: Ranking, explain: bool) -> dict[str, Any]:
 
 def _reason(reason: Reason) -> dict[str, Any]:
     told: dict[str, Any] = {} if reason.step is None else {"step": reason.step}
-    told |= {"gain": _rounded(reason.gain), "parts": {name: _rounded(part) for name, part in reason.parts.items()}}
+    if reason.parts:
+        told |= {"gain": _rounded(reason.gain), "parts": {name: _rounded(part) for name, part in reason.parts.items()}}
     opened = {name: bins for name, bins in reason.opened.items() if bins}
     return told | ({"opened": opened} if opened else {}) | ({"because": reason.because} if reason.because else {})
 
@@ -100,29 +105,34 @@ def _rounded(value: float) -> float:
 
 
 def ranking_table(query: Query, ranking: Ranking, explain: bool) -> Grid:
-    """Results as a table: rank, rank by relevance alone, id; then relevance and the wishes' columns, or the reasons."""
+    """Results as a table: rank, rank by relevance alone, id; then relevance and the wishes' columns, or the reasons.
+
+    Only coverage has reasons: with another method `explain` shows the best that were left out, and no more.
+    """
     told = ranking.explain()
+    parts = list(ranking.gains) if explain else []
     reasons = told.results + (told.left_out if explain else [])
     columns = list(dict.fromkeys(column for wish in ranking.wishes for column in columns_of(wish)))
-    grid = new_grid(None if query.name is None else str(query.name))
+    grid = new_grid(None if query.name is None else visible(str(query.name)))
     add_columns(grid, ["rank", "was"], justify="right")
-    widest = max((len(str(reason.id)) for reason in reasons), default=0)
+    ids = [visible(str(reason.id)) for reason in reasons]
+    widest = max(map(len, ids), default=0)
     add_columns(grid, ["id"], overflow="fold", min_width=min(_ID, widest))
-    if explain:
-        add_columns(grid, [f"+{name}" for name in ranking.gains], justify="right")
+    if parts:
+        add_columns(grid, [visible(f"+{name}") for name in parts], justify="right")
         add_columns(grid, ["opened"], overflow="fold")
     else:
         add_columns(grid, ["relevance"], justify="right")
-        add_columns(grid, columns, overflow="fold", style="cyan")
-    for place, reason in enumerate(reasons, 1):
+        add_columns(grid, map(visible, columns), overflow="fold", style="cyan")
+    for place, (id_, reason) in enumerate(zip(ids, reasons, strict=True), 1):
         if reason.step is None and place == len(told.results) + 1:
             grid.add_section()
         rank = "-" if reason.step is None else str(place)
-        if explain:
-            cells = [f"{part:+.3f}" for part in reason.parts.values()] + [reason.because or _opened(reason)]
+        if parts:
+            cells = [f"{reason.parts[name]:+.3f}" for name in parts] + [visible(reason.because or _opened(reason))]
         else:
             cells = [f"{reason.relevance:.3f}"] + [_cell(query.records[reason.position].get(name)) for name in columns]
-        grid.add_row(rank, str(reason.rank), str(reason.id), *cells, style="dim" if reason.step is None else None)
+        grid.add_row(rank, str(reason.rank), id_, *cells, style="dim" if reason.step is None else None)
     return grid
 
 
@@ -177,7 +187,7 @@ def _where(record: Record) -> str:
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(plain(value))
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else visible(str(plain(value)))
 
 
 def new_grid(title: str | None = None) -> Grid:

@@ -15,7 +15,7 @@ from mascot.memberships import Axis, Ints, Membership
 from mascot.methods.mascot import Mascot
 from mascot.metrics.retrieval import relevance_kept
 from mascot.problem import Method
-from mascot.ranking import Ranking
+from mascot.ranking import Ranking, names_of
 from mascot.rerank import rerank
 from mascot.values import plain
 from mascot.wishes import Wish
@@ -154,7 +154,7 @@ def probe(candidates: Candidates, wishes: Wish | Sequence[Wish], method: Method 
 
     for name, value, stepped, moved in _moves(used, "", None, skipped):
         step(name, value, stepped, share(rerank(candidates, asked, k, moved)))
-    for a, (wish, label) in enumerate(zip(asked, _labels(asked), strict=True)):
+    for a, (wish, label) in enumerate(zip(asked, names_of(asked), strict=True)):
         for name, value, stepped, moved in _moves(wish.attribute, f"{label}.", members[a].take(rows), skipped):
             others = [*asked[:a], replace(wish, attribute=moved), *asked[a + 1 :]]
             step(name, value, stepped, share(rerank(candidates, others, k, used)))
@@ -199,9 +199,3 @@ def _ranked_rows(wishes: Sequence[Wish], members: Sequence[Membership], count: i
         if missing_rule(wish.attribute) == "drop":
             dropped |= member.missing[:count]
     return np.flatnonzero(~dropped)
-
-
-def _labels(wishes: Sequence[Wish]) -> list[str]:
-    """Attribute names; where two are the same, numbered."""
-    names = [wish.attribute.name for wish in wishes]
-    return [name if names.count(name) == 1 else f"{name} {names[: a + 1].count(name)}" for a, name in enumerate(names)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from mascot.problem import Method, Problem, Selection
 from mascot.values import plain
 from mascot.wishes import Wish
 
+_COLUMN = 12  # letters of a column that `explain` prints, where the name fits
 _LEFT_OUT = 3  # best candidates left out that `explain` speaks of
 
 
@@ -51,7 +52,7 @@ class Explanation:
         names = list(self.results[0].parts) if self.results else []
         lines = [f"{asked}; strength {self.strength:g}"]
         width = max((len(str(r.id)) for r in self.results + self.left_out), default=2)
-        head = "".join(f"{name:>12}" for name in names)
+        head = "".join(f"{name:>{_wide(name)}}" for name in names)
         lines.append(f"{'':>3} {'id':<{width}} {'was':>5} {'relevance':>10} {head}  opened")
         for place, reason in enumerate(self.results, 1):
             opened = "; ".join(f"{name}: {', '.join(bins)}" for name, bins in reason.opened.items() if bins)
@@ -65,15 +66,30 @@ class Explanation:
         """The same as plain data, ready for JSON."""
         return {
             "strength": self.strength,
-            "wishes": [wish.to_dict() for wish in self.wishes],
+            "wishes": [plain(wish) for wish in self.wishes],
             "results": [_reason_dict(reason) for reason in self.results],
             "left_out": [_reason_dict(reason) for reason in self.left_out],
         }
 
 
 def _row(reason: Reason, width: int, names: Sequence[str]) -> str:
-    parts = "".join(f"{reason.parts[name]:>+12.3f}" for name in names)
+    parts = "".join(f"{reason.parts[name]:>+{_wide(name)}.3f}" for name in names)
     return f"{reason.id!s:<{width}} {reason.rank:>5} {reason.relevance:>10.3f} {parts}"
+
+
+def _wide(name: str) -> int:
+    return max(_COLUMN, len(name) + 1)
+
+
+def names_of(wishes: Sequence[Wish]) -> list[str]:
+    """Attribute names, made distinct from one another and from relevance."""
+    names = ["relevance"]
+    for wish in wishes:
+        name, number = wish.attribute.name, 2
+        while name in names:
+            name, number = f"{wish.attribute.name} {number}", number + 1
+        names.append(name)
+    return names[1:]
 
 
 def _wish_text(wish: Wish) -> str:
@@ -128,6 +144,10 @@ class Ranking:
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.ids)
 
+    def __getitem__(self, place: Any) -> Any:
+        """The id at a place from 0, or the ids of a slice."""
+        return self.ids[place]
+
     def __repr__(self) -> str:
         return f"Ranking({self.ids!r})" if len(self) <= 8 else f"Ranking({len(self)}: {self.ids[:6]!r}...)"
 
@@ -145,16 +165,21 @@ class Ranking:
     def ranks(self) -> Ints:
         return self._rank_of[self._selection.shown]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All that was asked and can be explained; the candidates' bins stay behind."""
+        asked = self._account  # found now, while the bins are here
+        problem = replace(self._problem, memberships=tuple, features=tuple, vectors=None)
+        return {**self.__dict__, "_account": asked, "_problem": problem}
+
     @cached_property
     def _names(self) -> list[str]:
-        """Attribute names, made distinct."""
-        names: list[str] = []
-        for wish in self.wishes:
-            name, number = wish.attribute.name, 2
-            while name in names:
-                name, number = f"{wish.attribute.name} {number}", number + 1
-            names.append(name)
-        return names
+        return names_of(self.wishes)
+
+    @property
+    def shown_before(self) -> list[Hashable]:
+        """Ids of what earlier pages had shown."""
+        seen = self._problem.seen
+        return [self._all_ids[i] for i in (seen if self._kept is None else self._kept[seen])]
 
     @cached_property
     def _others(self) -> Ints:
@@ -211,6 +236,7 @@ class Ranking:
         account = self._account
         if account is None:
             return [self._reason(int(i), None, {}, {}) for i in self._others]
+        protected = bool((self._rank_of[self._selection.positions] <= self._selection.protect).all())
         last = {"relevance": float(account.relevance[-1])}
         last |= {name: float(account.gains[a, -1]) for a, name in enumerate(self._names)}
         found = []
@@ -220,7 +246,8 @@ class Ranking:
             short = {name: last[name] - parts[name] for name in parts}
             worst = max(short, key=lambda name: short[name])
             loss = sum(short.values())
-            because = f"{worst} {short[worst]:.3f} below the last one chosen, {loss:.3f} in all"
+            missed = f"{worst} {short[worst]:.3f} below the last one chosen, {loss:.3f} in all"
+            because = "every place is protected" if protected else missed
             found.append(self._reason(int(i), None, parts, {}, because))
         return found
 
@@ -242,5 +269,5 @@ class Ranking:
             "results": results,
             "strength": self.strength,
             "method": self.method.to_dict(),
-            "wishes": [wish.to_dict() for wish in self.wishes],
+            "wishes": [plain(wish) for wish in self.wishes],
         }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mascot.candidates import Batch, Candidates, as_columns, as_vectors, finite_scores
+from mascot.candidates import Batch, Candidates, as_columns, as_ids, as_vectors, finite_scores, named_columns
 from mascot.corpus import Corpus, Rankings
 from mascot.errors import InputError, OptionError, require
 from mascot.memberships import Floats, Ints
@@ -43,7 +43,8 @@ def rerank(
     method
         `Mascot()`, the guarded method, unless given.
     already
-        A `Ranking`, or the ids, of what earlier pages have shown: not shown again, and counted as covered.
+        The `Ranking` of the page before (which knows the pages before it), or the ids of all that was shown: not
+        shown again, and counted as covered.
     backend
         ``"numpy"``, ``"numba"``, or ``"auto"``: numpy for a small problem while numba is not yet loaded. They
         select the same.
@@ -52,16 +53,14 @@ def rerank(
     --------
     >>> import mascot as mc
     >>> found = mc.Candidates(scores=[0.9, 0.8, 0.7], ids=["a", "b", "c"], columns={"city": ["Rome", "Rome", "Oslo"]})
-    >>> mc.rerank(found, [mc.spread(mc.Category("city"))], k=2, method=mc.Mascot(protect=1)).ids
+    >>> mc.rerank(found, [mc.spread(mc.Category("city"))], k=2).ids
     ['a', 'c']
     """
-    _check(k, backend)
+    chosen = _check(k, backend, method)
     asked = _wishes(wishes)
     corpus = Corpus(asked, candidates.columns, candidates.vectors, len(candidates))
     seen = _seen(already, candidates.ids)
-    return corpus.rank(
-        np.arange(len(candidates)), candidates.scores, seen, candidates.ids, k, method or Mascot(), backend
-    )
+    return corpus.rank(np.arange(len(candidates)), candidates.scores, seen, candidates.ids, k, chosen, backend)
 
 
 def rerank_many(
@@ -80,28 +79,26 @@ def rerank_many(
 
     >>> import mascot as mc
     >>> batch = mc.Batch(scores=[[0.9, 0.8, 0.7]], columns={"city": [["Rome", "Rome", "Oslo"]]})
-    >>> mc.rerank_many(batch, [mc.spread(mc.Category("city"))], k=2, method=mc.Mascot(protect=1)).positions.tolist()
+    >>> mc.rerank_many(batch, [mc.spread(mc.Category("city"))], k=2).positions.tolist()
     [[0, 2]]
     """
-    _check(k, backend)
+    chosen = _check(k, backend, method, threads)
     asked = _wishes(wishes)
     if backend == "gpu" and not isinstance(candidates, (Batch, list, tuple)) and hasattr(candidates, "rank"):
-        ranked: Rankings = candidates.rank(asked, k, method or _GUARDED, already)  # tensors on the device
+        ranked: Rankings = candidates.rank(asked, k, chosen, already)  # tensors on the device
         return ranked
     if isinstance(candidates, Batch):
         queries, size = candidates.scores.shape
         if backend == "gpu" and already is None:
             from mascot.gpu import select_batch
 
-            selected = select_batch(candidates, asked, k, method or _GUARDED)
+            selected = select_batch(candidates, asked, k, chosen)
             if selected is not None:
-                return _batch_rankings(candidates, asked, selected, method or _GUARDED)
+                return _batch_rankings(candidates, asked, selected, chosen)
         corpus = Corpus(asked, candidates.columns, candidates.vectors, queries * size, groups=queries)
         rows = np.arange(queries * size).reshape(queries, size)
-        seen = [_positions(shown, size) for shown in already] if already is not None else None
-        return corpus.rank_many(
-            list(rows), list(candidates.scores), seen, None, k, method or Mascot(), backend, threads
-        )
+        seen = _seen_each(already, [range(size)] * queries)
+        return corpus.rank_many(list(rows), list(candidates.scores), seen, None, k, chosen, backend, threads)
     found = list(candidates)
     if not found:
         raise InputError("rerank_many needs at least one query, got none")
@@ -109,9 +106,9 @@ def rerank_many(
     starts = np.cumsum([0] + [len(c) for c in found])
     corpus = Corpus.joined(parts)
     rows_of = [np.arange(start, start + len(c)) for start, c in zip(starts, found, strict=False)]
-    seen = [_seen(shown, c.ids) for shown, c in zip(already, found, strict=True)] if already is not None else None
     ids = [c.ids for c in found]
-    return corpus.rank_many(rows_of, [c.scores for c in found], seen, ids, k, method or Mascot(), backend, threads)
+    seen = _seen_each(already, ids)
+    return corpus.rank_many(rows_of, [c.scores for c in found], seen, ids, k, chosen, backend, threads)
 
 
 def _batch_rankings(batch: Batch, wishes: tuple[Wish, ...], found: Selections, method: Method) -> Rankings:
@@ -132,14 +129,14 @@ class Reranker:
     """Wishes fitted once to a corpus, for many queries over it.
 
     >>> import mascot as mc
-    >>> ranker = mc.Reranker([mc.spread(mc.Category("city"))], method=mc.Mascot(protect=1))
+    >>> ranker = mc.Reranker([mc.spread(mc.Category("city"))])
     >>> ranker = ranker.fit({"city": ["Rome", "Rome", "Oslo", "Lima"]})
     >>> ranker.rerank(rows=[0, 1, 3], scores=[0.9, 0.8, 0.7], k=2).ids
     [0, 3]
     """
 
     def __init__(self, wishes: Wish | Sequence[Wish], method: Method | None = None) -> None:
-        self.wishes, self.method = _wishes(wishes), method or Mascot()
+        self.wishes, self.method = _wishes(wishes), _method(method)
         self._corpus: Corpus | None = None
         self._ids: Sequence[Hashable] | None = None
 
@@ -155,15 +152,15 @@ class Reranker:
     ) -> Reranker:
         """Read the corpus: clusters are found and labels numbered now; widths still follow each query's candidates."""
         count = _rows_of(columns, vectors)
-        if ids is not None and len(ids) != count:
-            raise InputError(f"Reranker.ids must have {count} entries like the columns, got {len(ids)}")
         self._corpus = Corpus(
             self.wishes,
             as_columns(columns, (count,), "Reranker"),
             as_vectors(vectors, (count,), "Reranker"),
             count,
         )
-        self._ids = ids
+        if isinstance(self.method, Mascot):
+            self._corpus.members  # noqa: B018 - found here, so that what is wrong with them is said here
+        self._ids = None if ids is None else as_ids(ids, count, "Reranker")
         return self
 
     def _fitted(self) -> Corpus:
@@ -175,7 +172,7 @@ class Reranker:
         self, rows: ArrayLike, scores: ArrayLike, k: int = 20, already: Already = None, backend: str = "auto"
     ) -> Ranking:
         """Choose k of the corpus rows that a search returned. `positions` count within `rows`."""
-        _check(k, backend)
+        _check(k, backend, self.method)
         corpus = self._fitted()
         taken = _corpus_rows(rows, corpus.count)
         ids = [self._ids[row] for row in taken] if self._ids is not None else taken.tolist()
@@ -191,7 +188,7 @@ class Reranker:
         threads: int | None = None,
     ) -> Rankings:
         """Choose for many queries: Q x N arrays of rows and scores, or lists of arrays of several lengths."""
-        _check(k, backend)
+        _check(k, backend, self.method, threads)
         corpus = self._fitted()
         if backend == "gpu" and hasattr(scores, "__dlpack_device__") and not isinstance(scores, np.ndarray):
             from mascot.gpu import rank_rows
@@ -199,25 +196,38 @@ class Reranker:
             ranked: Rankings = rank_rows(corpus, rows, scores, k, self.method, already)
             return ranked
         taken = [_corpus_rows(r, corpus.count) for r in rows]  # type: ignore[union-attr]
+        if not taken:
+            raise InputError("rerank_many needs at least one query, got none")
         given = list(scores)  # type: ignore[arg-type]
         if len(given) != len(taken):
             raise InputError(f"scores must have {len(taken)} queries like rows, got {len(given)}")
         checked = [_as_many(s, r) for s, r in zip(given, taken, strict=True)]
         names = self._ids
         ids: list[Any] = list(taken) if names is None else [[names[row] for row in r] for r in taken]
-        seen = None
-        if already is not None:
-            seen = [_seen(shown, list(of)) for shown, of in zip(already, ids, strict=True)]
+        seen = _seen_each(already, ids)
         return corpus.rank_many(taken, checked, seen, ids, k, self.method, backend, threads)
 
 
-def _check(k: int, backend: str) -> None:
-    require(isinstance(k, (int, np.integer)) and k >= 1, "k", "must be a whole number >= 1", k)
+def _check(k: int, backend: str, method: Any, threads: int | None = None) -> Method:
+    whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
+    require(whole and k >= 1, "k", "must be a whole number >= 1", k)
     require(backend in _BACKENDS, "backend", f"must be one of {', '.join(_BACKENDS)}", backend)
+    require(threads is None or threads >= 1, "threads", "must be >= 1", threads)
+    return _method(method)
+
+
+def _method(method: Any) -> Method:
+    if method is None:
+        return _GUARDED
+    if isinstance(method, type) or not hasattr(method, "select"):
+        raise OptionError(f"method must be a method such as Mascot() or Mmr(), got {method!r}")
+    chosen: Method = method
+    return chosen
 
 
 def _wishes(wishes: Wish | Sequence[Wish]) -> tuple[Wish, ...]:
-    asked = (wishes,) if isinstance(wishes, Wish) else tuple(wishes)
+    many = isinstance(wishes, Iterable) and not isinstance(wishes, str)
+    asked: tuple[Any, ...] = tuple(wishes) if many else (wishes,)  # type: ignore[arg-type]
     for wish in asked:
         if not isinstance(wish, Wish):
             raise OptionError(f"wishes must be spread(...) or focus(...), got {wish!r}")
@@ -228,16 +238,22 @@ def _seen(already: Already, ids: Sequence[Hashable]) -> Ints:
     """Positions of what was shown before."""
     if already is None:
         return np.empty(0, np.int64)
-    shown = already.ids if isinstance(already, Ranking) else list(already)
-    where = {id_: i for i, id_ in enumerate(ids)}
-    unknown = [id_ for id_ in shown if id_ not in where]
+    if not isinstance(already, Iterable) or isinstance(already, str):
+        raise InputError(f"already must be a Ranking or a list of ids, got {already!r}")
+    shown = [*already.shown_before, *already.ids] if isinstance(already, Ranking) else list(already)
+    wanted, known = set(shown), set(ids)
+    unknown = [id_ for id_ in shown if id_ not in known]
     if unknown:
         raise InputError(f"already must name candidates of this query, got {unknown[0]!r}")
-    return np.array(sorted({where[id_] for id_ in shown}), np.int64)
+    return np.array([i for i, id_ in enumerate(ids) if id_ in wanted], np.int64)
 
 
-def _positions(already: Already, count: int) -> Ints:
-    return _seen(already, range(count))
+def _seen_each(already: Sequence[Already] | None, ids: Sequence[Sequence[Hashable]]) -> list[Ints] | None:
+    if already is None:
+        return None
+    if len(already) != len(ids):
+        raise InputError(f"already must have {len(ids)} entries like the queries, got {len(already)}")
+    return [_seen(shown, of) for shown, of in zip(already, ids, strict=True)]
 
 
 def _as_many(scores: ArrayLike, rows: Ints) -> Floats:
@@ -258,9 +274,9 @@ def _corpus_rows(rows: ArrayLike, count: int) -> Ints:
     return taken
 
 
-def _rows_of(columns: Mapping[str, Any] | None, vectors: ArrayLike | None) -> int:
-    for column in (columns or {}).values():
+def _rows_of(columns: Any, vectors: Any) -> int:
+    for _, column in named_columns(columns, "Reranker"):
         return len(column)
     if vectors is None:
         raise InputError("Reranker.fit needs columns or vectors, got neither")
-    return len(np.asarray(vectors))
+    return len(vectors)

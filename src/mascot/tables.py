@@ -1,19 +1,23 @@
-"""Tables to candidates: JSON lines, CSV or Parquet, from a file or from standard input."""
+"""Tables to candidates: JSON lines, a JSON array, CSV or Parquet, from a file or from standard input."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -23,10 +27,14 @@ from mascot.memberships import Floats
 
 Record = dict[str, Any]
 
-SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet"}
+SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
+NAMES = ("id", "query")  # columns that hold names, unless others are said to
+_UNITS = {"json": "record", "parquet": "row"}  # where lines say nothing
 
-# A number as JSON writes it. "007" and "1e5x" stay text, so that ids survive.
-_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+# A number as JSON writes it: "007" and "1e5x" stay text. Longer ones are no numbers that Python would read.
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,300})(\.\d+)?([eE][+-]?\d{1,9})?")
+_TIME = re.compile(r"\d{4}[-:]\d{2}[-:]\d{2}.*")
+_NOTHING = ("", "na", "n/a", "nan", "none", "null")  # what programs write for a missing number or time
 
 
 @dataclass(frozen=True)
@@ -62,31 +70,46 @@ class Query:
     candidates: Candidates
 
 
-def read(path: str | None = None, kind: str | None = None) -> Table:
+def read(path: str | None = None, kind: str | None = None, names: Collection[str] = NAMES) -> Table:
     """Read a table.
 
     Parameters
     ----------
     path
-        A file; None or ``"-"`` is standard input.
+        A file; None or ``"-"`` is standard input. A file that ends in ``.gz`` is unpacked.
     kind
-        ``"jsonl"``, ``"csv"`` or ``"parquet"``; by the file's suffix unless given, JSON lines on standard input.
+        ``"jsonl"``, ``"json"``, ``"csv"`` or ``"parquet"``; by the file's suffix unless given, JSON lines on
+        standard input.
+    names
+        Columns of a CSV file that stay text as they stand: as numbers, the ids 1.10 and 1.1 would be one.
     """
     name = "standard input" if path in (None, "-") else str(path)
-    kind = kind or ("jsonl" if path in (None, "-") else SUFFIXES.get(Path(name).suffix.lower()))
+    kind = kind or ("jsonl" if path in (None, "-") else _kind(name))
     if kind is None:
         known = ", ".join(SUFFIXES)
-        raise InputError(f"{name}: the suffix must be one of {known}, or say --input-format")
+        raise InputError(f"{name}: the suffix must be one of {known}, or one of them and .gz; or say --input-format")
     with _opened(None if path in (None, "-") else path, name) as stream:
-        if kind == "parquet":
-            records = _parquet(stream, name)
-            table = Table(name, records, list(range(1, len(records) + 1)), "row")
-        else:
-            numbered = list(_json_lines(stream, name) if kind == "jsonl" else _csv(stream, name))
-            table = Table(name, [record for _, record in numbered], [line for line, _ in numbered])
-    if not table.records:
+        try:
+            numbered = list(_numbered(stream, name, kind, names))
+        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+            raise InputError(f"{name}: not a whole gzip file: {error}") from None
+    if not numbered:
         raise InputError(f"{name} holds no records")
-    return table
+    return Table(name, [record for _, record in numbered], [at for at, _ in numbered], _UNITS.get(kind, "line"))
+
+
+def _kind(name: str) -> str | None:
+    path = Path(name.lower())
+    return SUFFIXES.get(Path(path.stem).suffix if path.suffix == ".gz" else path.suffix)
+
+
+def _numbered(stream: BinaryIO, name: str, kind: str, names: Collection[str]) -> Iterable[tuple[int, Record]]:
+    """The records, each with its line, row or place in the array, from 1."""
+    if kind == "jsonl":
+        return _json_lines(stream, name)
+    if kind == "csv":
+        return _csv(stream, name, names)
+    return enumerate(_json_array(stream, name) if kind == "json" else _parquet(stream, name), 1)
 
 
 def queries(
@@ -176,34 +199,60 @@ def _opened(path: str | None, name: str) -> Iterator[BinaryIO]:
     except OSError as error:
         raise InputError(f"{name}: {error.strerror or error}") from None
     with stream:
-        yield stream
+        if path.lower().endswith(".gz"):
+            with gzip.open(stream) as unpacked:
+                yield cast(BinaryIO, unpacked)
+        else:
+            yield stream
 
 
 def _json_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, Record]]:
     for number, line in enumerate(stream, 1):
         if not line.strip():
             continue
-        try:
-            record = json.loads(line.strip())
-        except json.JSONDecodeError as error:
-            raise InputError(f"{name} line {number}: not JSON: {error.msg} at column {error.colno}") from None
-        except UnicodeDecodeError:
-            raise InputError(f"{name} line {number}: not UTF-8 text") from None
-        if not isinstance(record, dict):
-            raise InputError(f"{name} line {number}: must be an object in braces, got {line.decode().strip():.60}")
-        yield number, record
+        place = f"{name} line {number}"
+        if line.lstrip(b"\xef\xbb\xbf \t").startswith(b"["):
+            shown = line.decode(errors="replace").strip()
+            raise InputError(
+                f"{place}: must be an object in braces, got {shown:.60}; an array needs --input-format json"
+            )
+        yield number, _object(_parsed(line.strip(), place), place)
 
 
-def _csv(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
+def _json_array(stream: BinaryIO, name: str) -> Iterator[Record]:
+    found = _parsed(stream.read(), name)
+    if not isinstance(found, list):
+        raise InputError(f"{name}: must be an array of objects; JSON lines need --input-format jsonl")
+    for number, record in enumerate(found, 1):
+        yield _object(record, f"{name} record {number}")
+
+
+def _parsed(text: bytes, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        at = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno} column {error.colno}"
+        raise InputError(f"{place}: not JSON: {error.msg} at {at}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{place}: not UTF-8 text") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets thousands deep
+        raise InputError(f"{place}: not JSON that can be read: {error}") from None
+
+
+def _object(found: Any, place: str) -> Record:
+    if not isinstance(found, dict):
+        raise InputError(f"{place}: must be an object in braces, got {json.dumps(found):.60}")
+    return found
+
+
+def _csv(stream: BinaryIO, name: str, names: Collection[str]) -> Iterator[tuple[int, Record]]:
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
     reader = csv.reader(text, strict=True)
     rows: list[list[str]] = []
     lines: list[int] = []
     try:
         header = next(reader, [])
-        if len(set(header)) < len(header):
-            twice = next(column for column in header if header.count(column) > 1)
-            raise InputError(f"{name} line 1: the column {twice!r} stands there twice")
+        _require_once(header, f"{name} line 1")
         for row in reader:
             if not row:
                 continue
@@ -217,16 +266,34 @@ def _csv(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
         raise InputError(f"{name} after line {reader.line_num}: not UTF-8 text") from None
     finally:
         text.detach()  # the stream is its owner's to close
-    columns = [_typed(column) for column in zip(*rows, strict=True)]
+    if not rows:
+        return
+    columns = [
+        [value or None for value in column] if title in names else _typed(column)
+        for title, column in zip(header, zip(*rows, strict=True), strict=True)
+    ]
     for line, values in zip(lines, zip(*columns, strict=True), strict=True):
         yield line, dict(zip(header, values, strict=True))
 
 
+def _require_once(columns: Sequence[str], place: str) -> None:
+    twice = [column for column, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise InputError(f"{place}: the column {twice[0]!r} stands there twice")
+
+
 def _typed(column: Sequence[str]) -> list[Any]:
-    """A CSV column as numbers if every value is one, else as text; nothing between two commas is None."""
-    if not all(_NUMBER.fullmatch(value) for value in column if value):
-        return [value or None for value in column]
-    return [json.loads(value) if value else None for value in column]
+    """A CSV column as numbers if every value is one, else as text; nothing between two commas is None.
+
+    NA and its like are None among numbers and among times. In other text they are text: NA is Namibia too.
+    """
+    nothing = [value.lower() in _NOTHING for value in column]
+    known = [value for value, none in zip(column, nothing, strict=True) if not none]
+    if known and all(map(_NUMBER.fullmatch, known)):
+        return [None if none else json.loads(value) for value, none in zip(column, nothing, strict=True)]
+    if known and all(map(_TIME.fullmatch, known)):
+        return [None if none else value for value, none in zip(column, nothing, strict=True)]
+    return [value or None for value in column]
 
 
 def _parquet(stream: BinaryIO, name: str) -> list[Record]:
@@ -241,9 +308,41 @@ def _parquet(stream: BinaryIO, name: str) -> list[Record]:
         table = file.read(use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{name}: not a Parquet file: {str(error).splitlines()[0]}") from None
+    _require_once(table.column_names, name)
     for i, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type) and field.type.unit == "ns":  # finer than a datetime can hold
             coarse = pa.timestamp("us", field.type.tz)
             table = table.set_column(i, field.name, table.column(i).cast(coarse, safe=False))
-    records: list[Record] = table.to_pylist()
-    return records
+    columns = [
+        column.to_pylist() if _settled(column.type, pa.types) else _plain_cells(column.to_pylist())
+        for column in table.columns
+    ]
+    return [dict(zip(table.column_names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _settled(kind: Any, types: Any) -> bool:
+    """Whether an Arrow type holds neither decimals nor bytes: most do not, and vectors are long."""
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return _settled(kind.value_type, types)
+    return bool(types.is_primitive(kind) or types.is_string(kind) or types.is_large_string(kind))
+
+
+def _plain_cells(cells: Sequence[Any]) -> list[Any]:
+    """Decimals as numbers; bytes as text where all of the column is UTF-8, else in hexadecimal."""
+    try:
+        return [_plain(cell, bytes.decode) for cell in cells]
+    except UnicodeDecodeError:
+        return [_plain(cell, bytes.hex) for cell in cells]
+
+
+def _plain(value: Any, spelled: Callable[[bytes], str]) -> Any:
+    if isinstance(value, Decimal):
+        places = value.as_tuple().exponent  # the same in all of the column
+        return int(value) if isinstance(places, int) and places >= 0 else float(value)
+    if isinstance(value, bytes):
+        return spelled(value)
+    if isinstance(value, dict):
+        return {name: _plain(part, spelled) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part, spelled) for part in value]
+    return value

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from datetime import date, time
 from typing import Any
 
 import numpy as np
 
-from mascot.attributes.attribute import Attribute, Columns, as_membership
-from mascot.attributes.columns import as_array
+from mascot.attributes.attribute import Attribute, Columns, as_membership, check_positive
+from mascot.attributes.category import Category
+from mascot.attributes.columns import as_array, as_objects, cells
 from mascot.errors import OptionError, require
-from mascot.memberships import Floats, Membership
+from mascot.memberships import Floats, Membership, Sparse
 from mascot.values import Value
 
 
@@ -25,29 +26,52 @@ class Wish(Value):
     near: Any = None
 
     def __post_init__(self) -> None:
-        owner = f"{'spread' if self.sign > 0 else 'focus'}({self.attribute.name})"
-        require(math.isfinite(self.weight) and self.weight > 0, f"{owner}.weight", "must be > 0", self.weight)
-        if self.near is not None and not hasattr(self.attribute, "point"):
-            raise OptionError(f"{owner}: near needs an attribute with point(value), got {self.attribute!r}")
+        attribute: Any = self.attribute
+        if isinstance(attribute, type) or not (hasattr(attribute, "membership") and hasattr(attribute, "name")):
+            raise OptionError(f"a wish needs an attribute such as Place() or Category('camera'), got {attribute!r}")
+        require(self.sign in (1, -1), "Wish.sign", "must be 1 (spread) or -1 (focus)", self.sign)
+        owner = f"{'spread' if self.sign > 0 else 'focus'}({attribute.name})"
+        check_positive(f"{owner}.weight", self.weight)
+        if self.near is None:
+            return
+        if not hasattr(attribute, "point"):
+            raise OptionError(f"{owner}: near needs an attribute with point(value), got {attribute!r}")
+        attribute.point(self.near)  # refuses what no candidate can be near to
+        if isinstance(attribute, Value):
+            object.__setattr__(self, "near", _lasting(self.near, isinstance(attribute, Category)))
 
     def membership(self, columns: Columns, vectors: Floats | None, rows: int) -> Membership:
         """The attribute's bins for all rows, with one more row at the end where `near` is given."""
-        name = type(self.attribute).__name__
-        member = as_membership(self.attribute.membership(columns, vectors), name, rows)
+        attribute: Any = self.attribute
+        name = type(attribute).__name__
         if self.near is None:
-            return member
-        point = {key: as_array([value]) for key, value in self.attribute.point(self.near).items()}  # type: ignore[attr-defined]
-        if hasattr(member, "append"):
-            appended: Membership = member.append(self.attribute.membership(point, None))
-            return appended
-        longer = {key: _append(columns[key], value) for key, value in point.items() if key in columns}
-        return as_membership(self.attribute.membership({**columns, **longer}, vectors), name, rows + 1)
+            return as_membership(attribute.membership(columns, vectors), name, rows)
+        point = {key: as_array([value]) for key, value in attribute.point(self.near).items()}
+        if not isinstance(attribute, Category):
+            member = as_membership(attribute.membership(columns, vectors), name, rows)
+            if hasattr(member, "append"):
+                appended: Membership = member.append(attribute.membership(point, None))
+                return appended
+        longer = {key: as_objects([*cells(columns[key]), value[0]]) for key, value in point.items() if key in columns}
+        member = as_membership(attribute.membership({**columns, **longer}, vectors), name, rows + 1)
+        if isinstance(attribute, Category) and isinstance(member, Sparse):
+            attribute.check_near(self.near, member, columns)
+        return member
 
 
-def _append(column: Any, value: Any) -> Any:
-    longer = np.empty(len(column) + 1, object)
-    longer[:-1], longer[-1:] = column, value
-    return longer
+def _lasting(near: Any, label: bool) -> Any:
+    """`near` as it compares, hashes and is saved: parts as a tuple, a time as ISO text unless it is a label."""
+    if isinstance(near, np.ndarray):
+        near = near.tolist()
+    if isinstance(near, (set, frozenset)):
+        near = sorted(near, key=repr)
+    if isinstance(near, (list, tuple)):
+        return tuple(_lasting(part, label) for part in near)
+    if isinstance(near, np.datetime64) and not label:
+        return str(near.astype("datetime64[s]"))
+    if isinstance(near, np.generic):
+        return near.item()
+    return near.isoformat() if isinstance(near, (date, time)) and not label else near
 
 
 def spread(attribute: Attribute, weight: float = 1.0) -> Wish:
@@ -64,6 +88,7 @@ def focus(attribute: Attribute, weight: float = 1.0, near: Any = None) -> Wish:
     """Results from few bins of this attribute: covering a new bin costs.
 
     `near` says where: coverage starts as if a candidate with that value had been selected, so that
-    its surroundings cost nothing. Unless given, the relevant candidates decide where.
+    its surroundings cost nothing. Unless given, the relevant candidates decide where. A label that no
+    candidate of a query has is no error: all labels then cost alike there.
     """
     return Wish(attribute, -1, weight, near)

@@ -5,6 +5,7 @@ KIND[:COLUMNS][=NEAR][*WEIGHT]        place:lat,lon   hour=18:30   camera=X100*2
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -163,9 +164,12 @@ def _parse(text: str, missing: Missing) -> tuple[Attribute, Any, float]:
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         raise ValueError(f"must be a number, got {text!r}") from None
+    if not math.isfinite(number):
+        raise ValueError(f"must be a finite number, got {text!r}")
+    return number
 
 
 def _whole(text: str) -> int:
@@ -185,8 +189,10 @@ def _point(text: str) -> tuple[float, float]:
 
 def _hour(text: str) -> float:
     """`18`, `18.5` or `18:30`."""
-    hours, colon, minutes = text.partition(":")
-    hour = _number(hours) + (_number(minutes) / 60 if colon else 0.0)
+    clock = re.fullmatch(r"(\d{1,2}):(\d{1,2})", text)
+    if ":" in text and not (clock and int(clock[2]) < 60):
+        raise ValueError(f"must be an hour like 18 or 18:30, got {text!r}")
+    hour = int(clock[1]) + int(clock[2]) / 60 if clock else _number(text)
     if not 0 <= hour <= 24:
         raise ValueError(f"must be an hour from 0 to 24, got {text!r}")
     return hour
@@ -194,15 +200,14 @@ def _hour(text: str) -> float:
 
 def _date(text: str) -> str:
     """A day; the middle of a month or of a year stands for it."""
-    if re.fullmatch(r"\d{4}", text):
-        return f"{text}-07-01"
-    if re.fullmatch(r"\d{4}-\d{2}", text):
-        text = f"{text}-15"
+    day = text + {4: "-07-01", 7: "-15"}.get(len(text), "")
     try:
-        datetime.fromisoformat(text)
+        if not re.match(r"\d{4}-\d{2}-\d{2}", day):  # newer Pythons read 20240501 and 2024-W18-3, the columns do not
+            raise ValueError
+        datetime.fromisoformat(day)
     except ValueError:
         raise ValueError(f"must be a date like 2024-05-01, got {text!r}") from None
-    return text
+    return day
 
 
 def _season(text: str) -> str:

@@ -230,7 +230,7 @@ def test_clusters_group_what_looks_alike() -> None:
     label = np.repeat(np.arange(4), 10)
     vectors = centres[label] + rng.normal(size=(40, 16)) * 0.1
     found = mc.Candidates(scores=np.linspace(1, 0, 40), vectors=vectors)
-    spread = mc.rerank(found, mc.spread(mc.Clusters(4)), 4, mc.Mascot(0.9))
+    spread = mc.rerank(found, mc.spread(mc.Clusters(4)), 4, mc.Mascot(0.9, protect=3))
     assert len(set(label[spread.positions])) == 2  # three are protected, all of the first group
     assert len(set(label[mc.rerank(found, mc.spread(mc.Clusters(4)), 4, mc.Mascot(0.9, protect=1)).positions])) == 4
     vectors[3] = np.nan

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from mascot.bench import averages
+from mascot.bench.commands import bench
 from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.experiment import run
-from mascot.bench.suites import arrays
+from mascot.bench.grid import LABELS
+from mascot.bench.suites import arrays, only
 from mascot.errors import InputError
 
 
@@ -98,6 +107,21 @@ def test_parquet_round_trip(tmp_path: Path) -> None:
         ({"positives": np.arange(10) + 25}, r"positives rows must lie in 0..29, got 30"),
         ({"positives": np.array([[10, 0]])}, r"positives queries must lie in 0..9, got 10"),
         ({"positives": np.ones(10)}, "positives must be integers, got float64"),
+        ({"positives": np.empty((0, 2), int)}, "at least one query must have a positive, got none"),
+        ({"vectors": np.ones((30, 0))}, r"vectors must be numbers of 2 dimensions, got float64 \(30, 0\)"),
+        ({"vectors": np.full((30, 4), np.inf)}, r"mine.npz: Dataset.vectors must be finite, got inf"),
+        ({"column:camera": np.array("a")}, r"column:camera must hold one value for each image, got shape \(\)"),
+        ({"column:camera": np.ones((30, 2))}, r"column:camera must hold one value for each image, got shape \(30, 2\)"),
+        ({"column:camera": np.ones(30, complex)}, "column:camera must hold numbers, times or text, got complex128"),
+        ({"column:camera": np.ones(30, "f8,f8")}, "column:camera must hold numbers, times or text"),
+        ({"column:": np.ones(30)}, "column: must have a name"),
+        ({"column:r@10": np.ones(30)}, "column:r@10 must have another name: 'r@10' is a measure"),
+        ({"column:appearance": np.ones(30)}, "'appearance' is a measure of the benchmark"),
+        ({"column:geo": np.ones(30)}, "'geo' is a task of the benchmark"),
+        ({"column:lon": None}, "column:lat needs 'lon' beside it"),
+        ({"column:lat": np.ones(30, bool)}, "column:lat must be degrees, got bool"),
+        ({"column:lat": np.full(30, np.nan)}, "column:lat must hold at least one value"),
+        ({"column:taken": np.full(30, 1_563_127_533)}, "column:taken cannot be read: .* got 1563127533"),
     ],
 )
 def test_npz_errors_name_the_field(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
@@ -114,6 +138,16 @@ def test_npz_errors_name_the_field(tmp_path: Path, changed: dict[str, Any], mess
         ({"id": [0] * 150}, "an id must not occur twice in one query"),
         ({"camera": [str(row) for row in range(150)]}, "row 26: camera must be the same for id 0, got '25'"),
         ({"vector": [[1.0]] * 149 + [[1.0, 2.0]]}, None),
+        ({"query": [["q"]] * 150}, r"row 1: query must be text or a number, got \['q'\]"),
+        ({"id": [[1]] * 150}, "row 1: id must be text or a number"),
+        ({"id": [None] * 150}, "row 1: id must be text or a number, got None"),
+        ({"vector": ["text"] * 150}, "vector must be a list of numbers, got 'text'"),
+        ({"vector": [["a"]] * 150}, "vector must be a list of numbers"),
+        ({"vector": [1.0] * 150}, "vector must be a list of numbers, got 1.0"),
+        ({"vector": [[]] * 150}, "vector must be a list of numbers"),
+        ({"positive": [False] * 150}, "at least one query must have a positive"),
+        ({"camera": [{"make": "a"}] * 150}, "column 'camera' must hold numbers, times, text or lists of them"),
+        ({"kept": ["a"] * 150}, "column 'kept' must have another name"),
     ],
 )
 def test_parquet_errors_name_the_column(tmp_path: Path, changed: dict[str, Any], message: str | None) -> None:
@@ -135,6 +169,114 @@ def test_a_file_that_is_no_npz(tmp_path: Path) -> None:
     (tmp_path / "a.npz").write_text("no")
     with pytest.raises(InputError, match="not an npz file"):
         Arrays(tmp_path / "a.npz").load()
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "npy"])
+def test_a_damaged_npz_is_named(tmp_path: Path, damage: str) -> None:
+    path = _npz(tmp_path)
+    if damage == "npy":
+        path.write_bytes(b"")
+        with open(path, "wb") as stream:
+            np.save(stream, np.ones(3))
+    else:
+        path.write_bytes(path.read_bytes()[: 2000 if damage == "cut" else 0])
+    with pytest.raises(InputError, match=r"mine.npz: not an npz file"):
+        Arrays(path).load()
+
+
+@settings(max_examples=40, deadline=None)
+@given(at=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_a_flipped_bit_is_refused_or_harmless(small: bytes, at: float, bit: int) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "mine.npz"
+        flipped = bytearray(small)
+        flipped[int(at * len(flipped))] ^= 1 << bit
+        path.write_bytes(flipped)
+        with suppress(InputError):
+            Arrays(path).load()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return _npz(tmp_path_factory.mktemp("small")).read_bytes()
+
+
+def test_methods_that_take_logarithms_are_left_out_with_a_note(tmp_path: Path) -> None:
+    path = _npz(tmp_path, scores=np.random.default_rng(1).random((10, 30)) - 0.5)
+    suite = arrays(path)
+    assert set(LABELS) - set(suite.plan.labels) == {"ms-dpp+tn", "ms-dpp+tn+tvms"}
+    assert re.match(r"ms-dpp\+tn and ms-dpp\+tn\+tvms take the logarithm .* the lowest is -0\.4", suite.notes[0])
+    with pytest.raises(InputError, match="no other method was asked for"):
+        arrays(path, ["ms-dpp+tn"])
+    assert arrays(_npz(tmp_path)).notes == ()
+    _npz(tmp_path, scores=np.random.default_rng(1).random((10, 30)) - 0.5)
+    out = tmp_path / "out"
+    asked = ["--quick", "--methods", "base,ms-dpp+tn", "--tasks", "hour", "--jobs", "1", "--out", str(out)]
+    done = CliRunner().invoke(bench, ["run", str(path), *asked])
+    assert done.exit_code == 0, done.output
+    assert "note: ms-dpp+tn take" in done.output
+    (found,) = averages.read(out)
+    assert any("were left out" in note for note in found.notes)
+
+
+def test_changed_data_shows_its_own_numbers(tmp_path: Path) -> None:
+    """The file is read again in the same process, and what it held before is not shown beside it."""
+    scores = np.zeros((10, 30))
+    scores[np.arange(10), np.arange(10)] = 1.0
+    shown = []
+    for positives in (np.arange(10), np.arange(10) + 15, np.arange(10)):
+        path = _npz(tmp_path, scores=scores, positives=positives)
+        suite = arrays(path, ["base"], quick=True)
+        run(only(suite, suite.plan.tasks[-1:]), tmp_path / "out", jobs=1)
+        (found,) = averages.read(tmp_path / "out")
+        shown.append(found.where(study="main", direction="spread").average(averages.summary("r@1")).value)  # type: ignore[union-attr]
+        changed = len(shown) > 1
+        assert any("the data of seed 0 changed" in note for note in found.notes) == changed
+        assert not any("more than once" in note for note in found.notes)
+    assert shown == [1.0, 0.0, 1.0]
+
+
+def test_a_file_that_changes_in_use_is_refused(tmp_path: Path) -> None:
+    source = Arrays(_npz(tmp_path))
+    assert Arrays(_npz(tmp_path, positives=np.arange(10)[::-1])) != source
+    with pytest.raises(InputError, match="the file changed while it was in use"):
+        source.load()
+
+
+def _of_sizes(folder: Path, sizes: list[int]) -> Path:
+    """A query for each size, with so many candidates; its last one is right."""
+    rows = [(query, image, size) for query, size in enumerate(sizes) for image in range(size)]
+    return _parquet(
+        folder,
+        query=[f"q{query}" for query, *_ in rows],
+        id=[image for _, image, _ in rows],
+        score=[1.0 - image / 100 for _, image, _ in rows],
+        positive=[image == min(query, size - 1) for query, image, size in rows],
+        camera=["ab"[image % 2] for _, image, _ in rows],
+        vector=[[float(image), 1.0] for _, image, _ in rows],
+    )
+
+
+def test_short_lists_do_not_shorten_the_others(tmp_path: Path) -> None:
+    """A query of two candidates and one of a single one are measured on what they show."""
+    sizes = [25, 2, 25, 25, 1, 25]
+    suite = arrays(_of_sizes(tmp_path, sizes), ["base", "mmr", "k-dpp", "guarded"], quick=True)
+    main = [record for record in run(suite, tmp_path / "out", jobs=1) if record["study"] == "main"]
+    assert {record["label"] for record in main} == {"base", "mmr", "k-dpp", "guarded"}
+    for record in main:
+        shown = [sizes[query] for query in record["queries"]]
+        assert (record["k"], record["n"], record["short"]) == (20, 25, 2)
+        assert {"r@10", "r@20", "hm"} <= record["summary"].keys()
+        assert [value is None for value in record["per_query"]["metadata"]] == [size < 2 for size in shown]
+        assert all(record["per_query"]["r@10"])
+    (found,) = averages.read(tmp_path / "out")
+    assert "5 queries (2 of them have fewer than K candidates)" in found.setting
+
+
+def test_a_search_without_its_measure_is_refused(tmp_path: Path) -> None:
+    suite = arrays(_of_sizes(tmp_path, [25, 25, 25, 1, 25, 25]), ["mmr"], quick=True)  # query 3 is the validation split
+    with pytest.raises(InputError, match="the search needs hm of every setting, got none for mmr on camera"):
+        run(suite, tmp_path / "out", jobs=1)
 
 
 def test_a_users_file_runs(tmp_path: Path) -> None:

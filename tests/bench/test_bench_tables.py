@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 import synthetic_records as synthetic
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mascot import metrics
-from mascot.bench import published, tables
-from mascot.bench.averages import average, collect
+from mascot.bench import compare, published, tables
+from mascot.bench.averages import Results, average, collect
 from mascot.bench.published import Published
-from mascot.errors import InputError, MascotError
+from mascot.bench.tables import differences
+from mascot.errors import InputError, MascotError, OptionError
 
 # Written by: print(tables.write(DIR, "text")) with DIR made of `few()`.
 GOLDEN = """\
@@ -68,6 +71,11 @@ def folder(everything: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(scope="module")
+def whole(everything: list[dict[str, Any]]) -> tables.Sheets:
+    return tables.build(everything)
+
+
+@pytest.fixture(scope="module")
 def cells(folder: Path) -> list[dict[str, str]]:
     return lines(tables.write(folder, "csv"))
 
@@ -77,7 +85,7 @@ def lines(text: str) -> list[dict[str, str]]:
 
 
 def test_golden_text(tmp_path: Path) -> None:
-    text = tables.write(synthetic.save(few(), tmp_path))
+    text = tables.write(synthetic.save(few(), tmp_path), only=["focus"])
     assert text.startswith(GOLDEN)
 
 
@@ -85,7 +93,7 @@ def test_every_study_has_its_table(everything: list[dict[str, Any]]) -> None:
     keys = {table.key for table in tables.build(everything).tables}
     assert {"spread-published", "focus-published", "spread-validated", "focus-validated"} <= keys
     assert {"recall-focus-published", "parameters", "prs", "fixed-recall", "mixed", "appearance"} <= keys
-    assert {"clusters", "first-gain", "top1", "runtime", "protect-guarded"} <= keys
+    assert {"clusters", "first-gain", "top1", "runtime", "protect-guarded", "differences", "sizes"} <= keys
     assert {"strength-mascot", "strength-guarded", "sigma_geo-mascot", "sigma_time-mascot", "grid-mascot"} <= keys
     assert len(keys) == len(tables.build(everything).tables)
 
@@ -238,7 +246,9 @@ def test_equal_as_shown_is_equally_good() -> None:
 def test_missing_studies_are_noted_and_not_invented(format: str) -> None:
     found = tables.build(few())
     assert {table.key for table in found.tables} == {
+        "sizes",
         "focus-published",
+        "differences",
         "recall-focus-published",
         "fixed-recall",
         "top1",
@@ -347,3 +357,177 @@ def test_other_datasets_of_the_paper() -> None:
     assert Published("visual_genome").prs("hour", "spread", "mascot") is None
     assert Published("visual_genome").mixed("geo+hour-", "mascot") is None
     assert Published("skyscript").row("geo", "focus", "k-dpp") is None
+
+
+def test_a_mean_of_fewer_seeds_says_so() -> None:
+    found = [record for record in few() if (record["label"], record["seed"]) != ("guarded", 1)]
+    made = tables.build(found)
+    (table,) = [table for table in made.tables if table.key == "focus-published"]
+    assert table.seeds == 2
+    assert "0.4400 (1)*" in tables.render([table], [], "text")
+    assert "**0.4400 (1)**" in tables.render([table], [], "markdown")
+    assert r"\textbf{0.4400 (1)}" in tables.render([table], [], "latex")
+    assert "(n): the mean of n seeds only" in tables.render([table], [], "text")
+    assert "(n)" not in tables.render(*sheets(few()), "text")
+
+
+def test_some_tables_by_name(whole: tables.Sheets) -> None:
+    some = tables.select(whole, ["recall-focus", "runtime"])
+    assert [table.key for table in some.tables] == ["recall-focus-published", "recall-focus-validated", "runtime"]
+    assert some.notes == ()
+    with pytest.raises(OptionError, match=r"only must be one of sizes, .*runtime, got 'speed'"):
+        tables.select(whole, ["speed"])
+
+
+def test_a_latex_table_fits_on_a_page(whole: tables.Sheets) -> None:
+    text = tables.render(whole.tables, whole.notes, "latex")
+    bodies = re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", text, flags=re.DOTALL)
+    assert max(body.count("\n") for body in bodies) <= 60
+    assert r"\caption{Focus at the published operating points (" in text  # one float where it fits
+    first = text.index(", part 1 of 2 (")
+    assert text.index(", part 2 of 2 (") > first
+
+
+@given(heights=st.lists(st.integers(1, 12), min_size=1, max_size=12), lines=st.integers(1, 30))
+def test_parts_keep_every_section_whole_and_in_order(heights: list[int], lines: int) -> None:
+    columns = (tables.Column("HM"),)
+    sections = tuple(
+        tables.Section(f"s{i}", tuple(tables.Row(str(r), (0.5,)) for r in range(height)))
+        for i, height in enumerate(heights)
+    )
+    parts = tables.Table("d", "k", "T", "S", "method", columns, sections).split(lines)
+    assert tuple(section for part in parts for section in part.sections) == sections
+    for part in parts:
+        assert len(part.sections) == 1 or sum(section.lines for section in part.sections) <= lines
+
+
+def main_records(label: str, recalls: list[int], wished: list[float], seeds: int = 1, **more: Any) -> Results:
+    found = []
+    for seed in range(seeds):
+        one = synthetic.record(seed, len(recalls), label=label, point=more.get("point", "default"))
+        one["per_query"] |= {"r@10": recalls, "appearance": [0.9] * len(recalls), "metadata": [1 - w for w in wished]}
+        dm = metrics.dm(one["per_query"]["appearance"], one["per_query"]["metadata"], focus=True)
+        one["summary"] |= {"r@10": float(np.mean(recalls)), "dm": dm, "hm": metrics.overall(np.mean(recalls), dm)}
+        found.append(one)
+    (results,) = collect(found)
+    return results
+
+
+def test_a_paired_difference_is_that_of_the_summaries_inside_its_interval() -> None:
+    rng = np.random.default_rng(0)
+    wished = rng.uniform(0.2, 0.5, 200)
+    ours = main_records("guarded", rng.integers(0, 2, 200).tolist(), (wished + 0.02).tolist(), seeds=2)
+    theirs = main_records("mmr", rng.integers(0, 2, 200).tolist(), wished.tolist(), seeds=2)
+    for measure in ("hm", "dm", "r@10"):
+        found = differences.paired(ours, theirs, measure)
+        assert found is not None
+        plain = [runs.records[0]["summary"][measure] for runs in (ours, theirs)]
+        assert found.value == pytest.approx(plain[0] - plain[1], abs=1e-6)
+        assert found.low < found.value < found.high
+        assert found.seeds == 2
+        assert found == differences.paired(ours, theirs, measure)
+    steady = differences.paired(ours, theirs, "dm")
+    assert steady is not None
+    # Pairing: each query gains the same, so the interval is far narrower than that of either method.
+    assert 0.015 < steady.low < steady.high < 0.03
+    recall = differences.paired(ours, theirs, "r@10")
+    assert recall is not None
+    assert recall.low < 0 < recall.high  # coins
+
+
+def test_the_interval_is_that_of_the_normal_law() -> None:
+    rng = np.random.default_rng(1)
+    ours, theirs = (main_records(label, rng.integers(0, 2, 400).tolist(), [0.3] * 400) for label in ("guarded", "mmr"))
+    found = differences.paired(ours, theirs, "r@10")
+    assert found is not None
+    apart = np.subtract(*(runs.records[0]["per_query"]["r@10"] for runs in (ours, theirs)))
+    assert (found.high - found.low) / 2 == pytest.approx(1.96 * apart.std() / np.sqrt(400), rel=0.08)
+
+
+def test_a_difference_is_of_the_queries_both_were_asked() -> None:
+    ours, theirs = main_records("guarded", [1, 1, 0, 0], [0.3] * 4), main_records("mmr", [0, 1, 0, 1], [0.3] * 4)
+    theirs.records[0]["queries"] = [0, 1, 2, 9]  # type: ignore[index]
+    found = differences.paired(ours, theirs, "r@10")
+    assert found is not None
+    assert found.value == pytest.approx(1 / 3)
+    theirs.records[0]["per_query"].pop("metadata")
+    assert differences.paired(ours, theirs, "dm") is None
+
+
+def test_the_rival_is_the_best_of_all_points_and_not_ours(
+    cells: list[dict[str, str]], everything: list[Any], whole: tables.Sheets
+) -> None:
+    means: dict[tuple[str, str], list[float]] = {}
+    for record in everything:
+        asked = (record["study"], record["task"], record["direction"]) == ("main", "geo", "focus")
+        if asked and not record["label"].startswith("guarded"):
+            means.setdefault((record["label"], record["point"]), []).append(record["summary"]["hm"])
+    best = max(np.mean(values) for values in means.values())
+    where = {"table": "differences", "section": "focus, geo", "row": "Guarded", "group": "HM"}
+    assert float(one(cells, column="rival's", **where)["value"]) == pytest.approx(best)
+    apart = float(one(cells, column="ours", **where)["value"]) - best
+    assert float(one(cells, column="difference", **where)["value"]) == pytest.approx(apart, abs=1e-6)
+    text = tables.render(whole.tables, [], "text")
+    assert re.search(r"Guarded +0\.\d{4} +0\.\d{4} +[+-]0\.\d{4} +[+-]0\.\d{4} +[+-]0\.\d{4} ", text)
+
+
+def test_sizes_are_what_the_records_say() -> None:
+    found = few()
+    (table,) = [table for table in tables.build(found).tables if table.key == "sizes"]
+    assert [column.name for column in table.columns] == ["asked", "attributes"]
+    for record in found:
+        record["sizes"] = {"validation": {"images": 199, "queries": 199}, "test": {"images": 797, "queries": 797}}
+    (table,) = [table for table in tables.build(found).tables if table.key == "sizes"]
+    assert [(row.name, row.cells[:3]) for row in table.sections[0].rows] == [
+        ("validation", (199.0, 199.0, None)),
+        ("test", (797.0, 797.0, "4")),
+    ]
+    assert table.sections[0].rows[1].cells[3] == "hour, place"
+
+
+def test_compare_has_every_published_table(everything: list[dict[str, Any]]) -> None:
+    found = compare.differences(everything)
+    assert {one.table for one in found} == {
+        "main", "appearance", "first result", "first gain", "prs", "strength", "sigma_geo", "sigma_time", "grid",
+        "fixed recall", "mixed", "clusters", "runtime",
+    }  # fmt: skip
+    assert {one.measure for one in found if one.table == "main"} == {"r@1", "r@3", "r@5", "r@10", "r@20", "dm", "hm"}
+    at = {(one.table, one.task, one.direction, one.label, one.measure, one.at): one.published for one in found}
+    assert at["strength", "geo", "focus", "mascot", "r@10", "0.3"] == 0.8105
+    assert at["fixed recall", "geo_hour", "focus", "mascot", "dm", ">= 0.85"] == 0.1881
+    assert at["mixed", "geo_hour", "geo+hour-", "ms-dpp", "geo", ""] == 0.973
+    assert at["clusters", "clusters", "focus", "mascot", "dm", ""] == 0.689
+    assert at["first result", "all", "focus", "mascot", "displaced", ""] == 356
+    assert at["first result", "hour", "focus", "mascot", "agrees", ""] == 0.76
+    assert at["runtime", "geo_hour", "focus", "mascot", "ms", ""] == 2.99
+    assert at["prs", "hour", "focus", "k-dpp", "prs", ""] == -0.5281
+
+
+def test_compare_takes_ours_from_the_same_place_as_the_tables(
+    everything: list[dict[str, Any]], cells: list[dict[str, str]]
+) -> None:
+    found = {(d.table, d.task, d.direction, d.label, d.measure, d.at): d for d in compare.differences(everything)}
+    prs = one(cells, table="prs", section="focus, geo", row="MASCOT", group="ours", column="PRS")
+    assert found["prs", "geo", "focus", "mascot", "prs", ""].ours == pytest.approx(float(prs["value"]))
+    front = one(cells, table="fixed-recall", section="focus, geo + hour", row="Base", group="ours", column="≥ 0.85")
+    ours = found["fixed recall", "geo_hour", "focus", "base", "dm", ">= 0.85"]
+    assert ours.ours == pytest.approx(float(front["value"]))
+    assert ours.seeds == 2
+
+
+def test_topics_that_no_choice_has_seen_have_tables_of_their_own() -> None:
+    found = few()
+    for record in found:
+        record |= {"dataset": "div400", "queries": [0, 1, 2, 3]}
+        found_clusters = [0.2, 0.4, 0.6, 0.8] if record["label"] == "guarded" else [0.2, 0.4, 0.5, 0.7]
+        record["per_query"] = dict.fromkeys(("p@20", "cr@20", "f1@20"), found_clusters)
+        record["summary"] |= dict.fromkeys(("p@20", "cr@20", "f1@20"), float(np.mean(found_clusters)))
+        part = {"queries": [2, 3], "summary": dict.fromkeys(("p@20", "cr@20", "f1@20"), np.mean(found_clusters[2:]))}
+        record["subsets"] = {"unseen": part}
+    made = {table.key: table for table in tables.build(found).tables}
+    (rows,) = [section.rows for section in made["judged-unseen-focus-published"].sections]
+    assert [round(row.cells[1].value, 6) for row in rows] == [0.6, 0.6, 0.6, 0.7]
+    (row,) = made["differences-unseen"].sections[0].rows
+    assert row.cells[2:5] == pytest.approx((0.1, 0.1, 0.1))  # each unseen topic gains as much
+    (row,) = made["differences"].sections[0].rows
+    assert row.cells[2] == pytest.approx(0.05)

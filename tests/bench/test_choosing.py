@@ -1,17 +1,25 @@
-"""Shared work must not change what a method chooses."""
+"""Shared work must not change what a method chooses, nor the others' lists what is measured of one."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from mascot.bench.choosing import choose
+from mascot.bench.choosing import choose, timed
+from mascot.bench.datasets.dataset import Dataset, Lists, Ragged, Split
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
-from mascot.bench.grid import dpp
+from mascot.bench.grid import GUARDED, best, dpp, search
 from mascot.bench.material import Material
+from mascot.bench.measure import measure, per_query
 from mascot.bench.points import Point
+from mascot.bench.studies import Plan, studies
 from mascot.bench.tasks import FOCUS, GEO_HOUR, GEO_NOT_HOUR, HOUR, SPREAD
-from mascot.methods import Mmr
+from mascot.errors import InputError
+from mascot.methods import Clustering, KDpp, Mmr, MsDpp
 from mascot.rerank import Reranker
 
 
@@ -45,3 +53,84 @@ def test_mmr_does_not_see_the_direction(material: Material) -> None:
     first, second = choose(points, material)
     np.testing.assert_array_equal(first.positions, second.positions)
     np.testing.assert_array_equal(second.positions, _alone(points[1], material))
+
+
+def _lists(sizes: list[int], lowest: float = 0.1) -> Dataset:
+    """A query for each size, with so many candidates among 30 images; one of them in the middle is right."""
+    rng = np.random.default_rng(len(sizes))
+    images = [rng.choice(30, size, replace=False) for size in sizes]
+    return Dataset(
+        name="lists",
+        columns={"taken": rng.uniform(0, 24, 30)},
+        positives=Ragged.of([some[len(some) // 2 : len(some) // 2 + 1] for some in images]),
+        splits={"test": Split(np.arange(30), np.arange(len(sizes)))},
+        vectors=rng.standard_normal((30, 3)),
+        lists=Lists(Ragged.of(images), rng.uniform(lowest, 1, sum(sizes))),
+    )
+
+
+@pytest.mark.parametrize(
+    "method", [Mmr(0.5), GUARDED["guarded"], KDpp(), Clustering(clusters=5)], ids=lambda m: type(m).__name__
+)
+@settings(max_examples=5, deadline=None)
+@given(sizes=st.lists(st.integers(1, 30), min_size=2, max_size=4))
+def test_a_list_is_measured_as_if_it_were_alone(method: object, sizes: list[int]) -> None:
+    data = _lists(sizes)
+    point = Point("main", HOUR, SPREAD, "", method, k=12, n=30)  # type: ignore[arg-type]
+    together = Material(data, "test", 30)
+    (choice,) = choose([point], together)
+    assert choice.positions.shape == (len(sizes), 12)
+    assert (choice.positions >= 0).sum(axis=1).tolist() == [min(size, 12) for size in sizes]
+    np.testing.assert_array_equal(timed(point, together, 2).positions, choice.positions[:2])
+    found = per_query(point, choice.positions, together, "map")
+    for query, size in enumerate(sizes):
+        one = replace(data, splits={"test": Split(np.arange(30), np.array([query]))})
+        fitting = replace(point, k=min(size, 12))
+        alone = per_query(fitting, choice.positions[[query], : fitting.k], Material(one, "test", 30), "map")
+        for name, values in alone.items():
+            np.testing.assert_allclose(found[name][query], values[0], atol=1e-12, err_msg=name)
+        assert found["r@10"][query] == (1 <= found["found_at"][query] <= 10)
+
+
+def test_found_at_gives_recall_at_every_k() -> None:
+    material = Material(_lists([30, 25, 20, 15, 10, 5]), "test", 30)
+    point = Point("main", HOUR, SPREAD, "mmr", Mmr(0.5), n=30)
+    (choice,) = choose([point], material)
+    record = measure(point, choice.positions, material)
+    ranks = np.array(record["per_query"]["found_at"])
+    for k in (1, 3, 5, 10, 20):
+        assert record["summary"][f"r@{k}"] == ((ranks >= 1) & (ranks <= k)).mean()
+    assert "found_at" not in record["summary"]
+
+
+def test_an_empty_list_is_named() -> None:
+    with pytest.raises(InputError, match="lists: every query must have a candidate, query 1 has none"):
+        Material(_lists([3, 0]), "test", 30).rows  # noqa: B018
+
+
+def test_the_logarithm_of_a_negative_score_is_refused() -> None:
+    material = Material(_lists([20, 20], lowest=-0.5), "test", 30)
+    point = Point("main", HOUR, SPREAD, "ms-dpp+tn", MsDpp(normalize="tn"), k=5, n=30)
+    with pytest.raises(InputError, match="needs scores > 0, got -0"):
+        list(choose([point], material))
+
+
+def test_each_update_of_a_dpp_is_searched_for_and_swept() -> None:
+    plan = Plan(("k-dpp", "ms-dpp"), (GEO_HOUR,), (SPREAD,))
+    looked = list(search(plan.labels, plan.tasks, plan.directions, plan.n))
+    # The exact update is best at the first setting, the released one at the last.
+    worth = [-number if not point.method.released else number for number, point in enumerate(looked)]  # type: ignore[attr-defined]
+    chosen = best(looked, [{"summary": {"hm": float(value)}} for value in worth], "hm")
+    first, last = dpp("k-dpp", 0.4, 0.8), dpp("k-dpp", 0.6, 0.9, released=True)
+    points = [point for point in studies(plan, chosen) if point.label == "k-dpp"]
+    main = {point.point: point.method for point in points if point.study == "main"}
+    assert main == {"validated": first, "released": last}
+    swept = {(point.point, point.method.released, point.method.beta) for point in points if point.study == "strength"}  # type: ignore[attr-defined]
+    assert swept == {(None, False, 0.4), ("released", True, 0.6)}
+    mixed = {point.point for point in studies(plan, chosen) if point.study == "mixed" and point.label == "ms-dpp"}
+    assert mixed == {"default", "released"}
+
+
+def test_ten_clusters_are_measured_at_ten() -> None:
+    found = [point for point in studies(Plan(("base", "guarded"), (HOUR,)), {}) if point.study == "clusters"]
+    assert {point.k for point in found} == {10}

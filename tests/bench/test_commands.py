@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mascot.bench.commands import bench
+from mascot.bench.commands import _suite, bench
 
 _RUN = ["run", "pixelprose-sim", "--quick", "--methods", "base,mascot", "--tasks", "hour", "--jobs", "1", "--out"]
 
@@ -39,13 +39,56 @@ def test_compare(results: Path, format: str, part: str) -> None:
         (["run", "pixelprose-sim", "--tasks", "colour", "--out", "x"], "task must be one of geo_hour, hour, geo"),
         (["run", "pixelprose-sim", "--seeds", "one", "--out", "x"], "--seeds must be whole numbers"),
         (["run", "div400", "--data", "no/such", "--out", "x"], "div400 needs --data PATH"),
+        (["run", "div400", "--out", "x"], "div400 needs --data PATH (or MASCOT_DIV400 in the environment)"),
+        (["run", "div400", "--methods", "mascot", "--data", ".", "--out", "x"], "method must be one of base, "),
+        (["run", "div400", "--quick", "--data", ".", "--out", "x"], "--quick must not be given with div400"),
+        (["run", "div400", "--tasks", "geo", "--data", ".", "--out", "x"], "--tasks must not be given with div400"),
+        (["run", "mine.npz", "--seeds", "1", "--out", "x"], "--seeds must not be given with a file"),
+        (["run", "mine.npz", "--data", ".", "--out", "x"], "--data must not be given with a file"),
+        (["run", "mine.npz", "--model", "clip", "--out", "x"], "--model must not be given with a file"),
+        (["run", ".", "--seeds", "1", "--out", "x"], "--seeds must not be given with a folder"),
+        (["run", "pixelprose-sim", "--model", "clip", "--out", "x"], "--model must not be given with pixelprose-sim"),
         (["run", "mine.npz", "--out", "x"], "mine.npz: no such file"),
+        (["compare", "."], ". holds no test results"),
+        (["tables", "."], ". holds no test results"),
         (["compare", "no/such"], "no such folder"),
     ],
 )
-def test_refusals_are_one_line(arguments: list[str], message: str) -> None:
+def test_refusals_are_one_line(arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MASCOT_DIV400", raising=False)
     done = CliRunner().invoke(bench, arguments)
     assert done.exit_code == 2
     lines = done.output.strip().splitlines()
     assert len(lines) == 1
     assert message in lines[0]
+
+
+def test_one_table_alone(results: Path) -> None:
+    whole = CliRunner().invoke(bench, ["tables", str(results)]).stdout
+    sizes = CliRunner().invoke(bench, ["tables", str(results), "--only", "sizes"])
+    assert sizes.exit_code == 0
+    assert sizes.stdout.startswith("The dataset")
+    assert len(sizes.stdout) < len(whole) / 4
+    wrong = CliRunner().invoke(bench, ["tables", str(results), "--only", "nothing"])
+    assert wrong.exit_code == 2
+    assert "only must be one of" in wrong.output
+
+
+def test_tables_go_into_a_new_folder(results: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(bench, ["tables", str(results), "--out", f"{tmp_path / 'new'}/"])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "new" / "tables.txt").is_file()
+
+
+def test_methods_of_div400_are_its_own(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MASCOT_DIV400", str(data / "div400"))
+    suite = _suite("div400", None, None, "pyversity-mmr", None, None, False)
+    assert {point.label for point in suite.extra} == {"pyversity-mmr"}
+    assert suite.subsets == ("unseen",)
+
+
+def test_seeds_may_be_given_to_a_quick_run() -> None:
+    def seeds(given: str | None, quick: bool) -> list[int]:
+        return [seed for seed, _ in _suite("pixelprose-sim", None, None, "base", None, given, quick).sources]
+
+    assert [seeds(None, False), seeds(None, True), seeds("3,4,3", True)] == [[0, 1, 2], [0], [3, 4]]

@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 
 from mascot import metrics
+from mascot.bench.averages import collect
 from mascot.bench.choosing import choose, timed
 from mascot.bench.datasets.div400 import Div400
 from mascot.bench.datasets.div400_ceilings import CASES, ceilings
 from mascot.bench.datasets.div400_pairs import pair_auc
 from mascot.bench.grid import GUARDED
 from mascot.bench.material import Material
-from mascot.bench.measure import per_query
+from mascot.bench.measure import measure, per_query
 from mascot.bench.points import Point
 from mascot.bench.suites import DIV400_K_MEANS, DIV400_TASK
 from mascot.bench.tasks import SPREAD
 from mascot.errors import InputError
+from mascot.methods import Relevance
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +66,20 @@ def test_branches_find_more_clusters_than_k_means(material: Material) -> None:
     found = {c.point.task: per_query(c.point, c.positions, material) for c in choose(points, material)}
     assert found[DIV400_TASK]["cr@20"].mean() > found[DIV400_K_MEANS]["cr@20"].mean() + 0.005
     assert found[DIV400_TASK]["p@20"].mean() >= found[DIV400_K_MEANS]["p@20"].mean()
+
+
+def test_topics_that_no_choice_has_seen_are_summed_up_on_their_own(material: Material) -> None:
+    point = Point("main", DIV400_TASK, SPREAD, "base", Relevance(), n=150)
+    (choice,) = choose([point], material)
+    record = {"dataset": "div400", "seed": 0, "data_hash": "", "split": "test", "queries": material.queries.tolist()}
+    record |= point.to_dict() | measure(point, choice.positions, material, subsets=("unseen",))
+    (found,) = collect([record])
+    unseen = found.within("unseen").records[0]
+    assert unseen["queries"] == material.dataset.splits["unseen"].queries.tolist()
+    assert len(unseen["per_query"]["cr@20"]) == 48
+    assert unseen["summary"]["cr@20"] == pytest.approx(np.mean(unseen["per_query"]["cr@20"]), abs=1e-6)
+    assert unseen["summary"]["cr@20"] != record["summary"]["cr@20"]
+    assert not found.within("other")
 
 
 def test_timing_one_query_at_a_time_chooses_the_same(material: Material) -> None:

@@ -10,17 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 import synthetic_records as synthetic
+from hypothesis import given
+from hypothesis import strategies as st
 
 import mascot as mc
 from mascot.bench import figures
 from mascot.bench.averages import collect
 from mascot.bench.datasets.dataset import Dataset, Lists, Ragged, Split
+from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.figures import control, relevance, runtime, style
 from mascot.bench.naming import METHODS
 from mascot.bench.published import Published
 from mascot.errors import InputError, MissingExtra
 
 matplotlib = pytest.importorskip("matplotlib")
+Text = pytest.importorskip("matplotlib.text").Text
 
 PAPER = Published("pixelprose-sim")
 DRAWN = {
@@ -114,8 +118,11 @@ def test_curves_are_means_and_bands_are_extremes() -> None:
     with style.drawing():
         _, figure = next(relevance.recall(results, PAPER))
     (ax,) = figure.axes
-    (line,) = ax.lines
+    line, paper = ax.lines
     np.testing.assert_allclose(line.get_ydata(), curves.mean(axis=0))
+    np.testing.assert_allclose(paper.get_ydata(), list(PAPER.recall("geo_hour", "focus", "mascot").values()))
+    assert line.get_linestyle() != paper.get_linestyle()
+    assert "published" in [text.get_text() for text in figure.legends[0].get_texts()]
     (band,) = ax.collections
     corners = {tuple(corner) for corner in band.get_paths()[0].vertices.round(6).tolist()}
     assert {(1, 0.6), (1, 0.5), (10, 0.9), (10, 0.88), (20, 0.95), (20, 0.97)} <= corners
@@ -215,3 +222,156 @@ def test_without_matplotlib_the_cure_is_named(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(MissingExtra, match=r"pip install 'mascot\[bench\]'"):
         figures.draw(folder, tmp_path / "figures")
+
+
+def test_recall_is_drawn_at_every_k_where_the_records_know_it() -> None:
+    record = synthetic.record(0, 8, label="base", point="default")
+    record["per_query"]["found_at"] = [1, 1, 2, 4, 7, 11, 20, 0]
+    (results,) = collect([record])
+    with style.drawing():
+        _, figure = next(relevance.recall(results, Published("mine")))
+    line, under = figure.axes[0].lines
+    assert line.get_xdata().tolist() == list(range(1, 21))
+    assert line.get_ydata()[3] == 0.5  # R@4
+    assert line.get_markevery() == [0, 2, 4, 9, 19]
+    # What lies on the base's line does not hide it.
+    assert under.get_linewidth() > 2 * line.get_linewidth()
+    assert line.get_zorder() > max(style.method(label).order for label in METHODS if label != "base")
+
+
+def test_a_stretched_axis_says_so(everything: list[dict[str, Any]]) -> None:
+    (results,) = collect([r for r in everything if r["seed"] == 0])
+    with style.drawing():
+        curves = next(relevance.recall(results, PAPER))[1]
+        _, recall = dict(control.strength(results, PAPER)).items()
+        front = next(control.front(results, PAPER))[1]
+    assert curves.axes[0].get_ylabel() == "R@K (axis stretched towards 1)"
+    assert recall[1].axes[0].get_ylabel() == "R@10 (axis stretched towards 1)"
+    assert front.axes[-1].get_xlabel() == "R@10 (axis stretched towards 1)"
+
+
+def test_settings_that_are_not_published_are_marked_as_in_the_tables(everything: list[dict[str, Any]]) -> None:
+    some = [r for r in everything if r["study"] == "main" and r["seed"] == 0 and r["task"] == "geo"]
+    (results,) = collect([r for r in some if (r["label"], r["point"]) != ("mmr", "published")])
+    with style.drawing():
+        for builder in (relevance.tradeoff, relevance.recall):
+            at = {name.partition("-")[2]: figure.legends[0] for name, figure in builder(results, PAPER)}
+            words = [text.get_text() for text in at["published"].get_texts()]
+            assert {"MASCOT", "Prob-Coverage †", "MMR ‡"} <= set(words)
+            assert at["published"].get_title().get_text().splitlines() == [
+                "† The paper does not print this setting; inferred from its rows.",
+                "‡ The paper does not print this setting; chosen on validation.",
+            ]
+            assert not any("‡" in text.get_text() for text in at["validated"].get_texts())
+
+
+def test_curves_of_judged_data_are_of_the_means() -> None:
+    made = synthetic.record(0, 8, label="mmr", task="all", direction="spread", point="default")
+    made |= {"dataset": "div400"}
+    made["summary"] |= {"p@20": 0.7, "cr@20": 0.6, "f1@20": 0.55}
+    (results,) = collect([made])
+    with style.drawing():
+        _, figure = next(relevance.judged(results, Published("div400")))
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "equal HM of the means" in words
+    assert not any("F1" in word for word in words)
+
+
+@given(
+    level=st.floats(0.3, 0.9),
+    points=st.lists(st.tuples(st.floats(0.4, 1.0), st.floats(0.2, 0.9)), max_size=12),
+)
+def test_the_number_of_a_curve_stands_on_it_inside_and_clear(level: float, points: list[tuple[float, float]]) -> None:
+    box, inches = np.array([[0.4, 0.2], [1.0, 0.9]]), np.array([1.8, 1.5])
+    taken = np.array(points).reshape(-1, 2)
+    spot = relevance.label_spot(level, box, taken, inches)
+    if spot is None:
+        return
+    x, y = spot
+    assert 2 * x * y / (x + y) == pytest.approx(level)
+    where = (spot - box[0]) / (box[1] - box[0]) * inches
+    assert (where >= (0.15, 0.07)).all()
+    assert (where <= inches - (0.15, 0.07)).all()
+    apart = np.abs((taken - spot) / (box[1] - box[0]) * inches)
+    assert not ((apart[:, 0] < 0.1) & (apart[:, 1] < 0.05)).any()
+
+
+def test_ones_own_tasks_can_be_told_apart() -> None:
+    names = ["hour", *(f"column {number}" for number in range(14))]
+    looks = style.tasks(names)
+    assert list(looks) == names
+    assert len({(look.colour, look.marker, str(look.dashes)) for look in looks.values()}) == len(names)
+    assert len({look.colour for look in list(looks.values())[:7]}) == 7
+    assert style.tasks(["hour"])["hour"] == looks["hour"]
+
+
+# Machado, Oliveira and Fernandes 2009: what a reader without red or without green receptors sees, of linear RGB.
+_EYES = {
+    "all receptors": np.eye(3),
+    "no red": np.array([[0.1523, 1.0526, -0.2049], [0.1145, 0.7863, 0.0992], [-0.0039, -0.0481, 1.0520]]),
+    "no green": np.array([[0.3673, 0.8606, -0.2280], [0.2801, 0.6725, 0.0474], [-0.0118, 0.0429, 0.9689]]),
+}
+
+
+@pytest.mark.parametrize("eye", list(_EYES))
+def test_colours_stay_apart_for_every_eye(eye: str) -> None:
+    for looks, least in (([style.method(label) for label in METHODS], 15), (list(style.tasks("abcdef").values()), 10)):
+        seen = [_lab(_EYES[eye] @ _linear(look.colour)) for look in looks]
+        apart = np.linalg.norm(np.subtract.outer(seen, seen).diagonal(axis1=1, axis2=3), axis=2)
+        assert apart[np.triu_indices(len(seen), 1)].min() > least
+
+
+def _linear(colour: str) -> Any:
+    shares = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+
+
+def _lab(linear: Any) -> Any:
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    x, y, z = np.cbrt(to_xyz @ np.clip(linear, 0, 1) / (0.95047, 1, 1.08883))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_sensitivity_shows_dm_where_nothing_was_published(everything: list[dict[str, Any]]) -> None:
+    some = [r for r in everything if r["study"] in ("strength", "sigma_geo") and r["label"] == "mascot"]
+    (results,) = collect([{**r, "label": "guarded"} for r in some])
+    with style.drawing():
+        ((name, figure),) = control.sensitivity(results, PAPER)
+    assert name == "sensitivity-guarded"
+    labels = [ax.get_ylabel() for ax in figure.axes[::2]]
+    assert labels == ["R@10, spread", "DM, spread", "R@10, focus", "DM, focus"]
+
+
+def test_the_figure_of_a_query_explains_itself() -> None:
+    figure = figures.of_query(dataset())
+    said = figure.legends[0].get_title().get_text()
+    assert "V: normalised Vendi score" in said
+    assert "the outer ring is" in said
+    assert "Bars on the left: the score" in said
+    figure.canvas.draw()
+    place, hour = (ax.findobj(lambda a: isinstance(a, Text) and "V =" in a.get_text())[0] for ax in figure.axes[1:3])
+    assert place.get_window_extent().y0 == pytest.approx(hour.get_window_extent().y0, abs=2)
+
+
+def test_another_method_and_query(tmp_path: Path) -> None:
+    folder = synthetic.save([synthetic.record(0, 4, study="runtime", seconds=0.1)], tmp_path / "results")
+    usual, other = (
+        figures.draw(folder, tmp_path / name, dataset(), query, method=method).files[-1].read_bytes()
+        for name, query, method in (("a", 1, None), ("b", 0, mc.Mascot(strength=1.0, protect=0)))
+    )
+    assert usual != other
+
+
+def test_pictures_of_a_prepared_folder(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    (tmp_path / "images").mkdir()
+    for number in range(3):
+        image.new("RGB", (40, 20), (80 * number, 0, 0)).save(tmp_path / "images" / f"{number}.png")
+    columns = {"id": ["a", "b", "c"], "file": [f"images/{number}.png" for number in range(3)]}
+    write_folder(tmp_path, "tiny", columns, 1, [Query("red", (2,))], {})
+    picture = figures.pictures(tmp_path, side=10)
+    assert picture(2).shape == (5, 10, 3)
+    assert picture(2)[0, 0].tolist() == [160, 0, 0]
+    (tmp_path / "images" / "1.png").unlink()
+    with pytest.raises(InputError, match=r"1\.png gives no picture .*mascot bench prepare"):
+        picture(1)

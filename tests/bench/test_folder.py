@@ -205,6 +205,27 @@ def test_what_is_missing_is_named(incidents: Path, tmp_path: Path) -> None:
         read_folder(both)
 
 
+def test_a_folder_encoded_again_is_another_dataset(tmp_path: Path) -> None:
+    folder = _made(tmp_path, "mine", _many())
+    before = Folder(folder)
+    assert Folder(folder) == before
+    rng = np.random.default_rng(0)
+    store_vectors(folder, "blip2", _unit(rng.normal(size=(IMAGES, 4))), _unit(rng.normal(size=(7, 4))))
+    assert Folder(folder) != before
+
+
+def test_attributes_are_checked(tmp_path: Path) -> None:
+    folder = _made(tmp_path, "mine", _many(), attributes=["lat"])
+    with pytest.raises(InputError, match=r"images.parquet: column 'lat' needs 'lon' beside it"):
+        Folder(folder).load()
+
+
+def test_scores_below_zero_leave_out_the_methods_that_take_logarithms(incidents: Path) -> None:
+    suite = suites.folder(incidents, labels=("base", "ms-dpp", "ms-dpp+tn"))
+    assert suite.plan.labels == ("base", "ms-dpp")
+    assert "the lowest is -" in suite.notes[0]
+
+
 @pytest.mark.parametrize(
     ("model", "name"),
     [

@@ -10,9 +10,10 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from mascot.bench.datasets import pixelprose_sim
+from mascot.bench.datasets import pixelprose_margins, pixelprose_sim
 from mascot.bench.datasets.dataset import Dataset, Lists, Ragged, Split
 from mascot.bench.datasets.pixelprose_sim import PUBLISHED_BASE, PixelProseSim, base_figures
+from mascot.bench.published import Published
 from mascot.errors import InputError, OptionError
 
 SEEDS = (0, 1, 2)
@@ -230,3 +231,43 @@ def test_a_query_is_asked_only_in_its_split() -> None:
         _listed().candidates(0, 3, "train")
     with pytest.raises(InputError, match="must be >= 1, got 0"):
         _listed().candidates(0, 0)
+
+
+@pytest.fixture(scope="module")
+def few_rows() -> dict[str, dict[pixelprose_margins.Key, tuple[float, ...]]]:
+    """R@10 at the published settings on a few queries, with the scores as they are, doubled, and lowered."""
+    plain = PixelProseSim(seed=0).load()
+    test = plain.splits["test"]
+    few = replace(plain, splits={"test": Split(test.images, test.queries[:40])})
+    found = {}
+    for name, factor, shift in (("plain", 1.0, 0.0), ("doubled", 2.0, 0.0), ("lower", 1.0, -0.2)):
+        changed = pixelprose_margins.bent(few, 1.0, factor=factor, shift=shift)
+        # Without vectors nobody looks at appearance, which takes most of the time.
+        found[name] = pixelprose_margins.rows(replace(changed, vectors=None), measures=("r@10", "metadata"))
+    return found
+
+
+def test_only_raw_scores_see_their_level(few_rows: dict[str, dict[pixelprose_margins.Key, tuple[float, ...]]]) -> None:
+    plain, doubled, lower = few_rows["plain"], few_rows["doubled"], few_rows["lower"]
+    assert len(plain) == 24
+    blind = [key for key in plain if key[0] in ("mascot", "uniform-binning")]
+    assert all(plain[key] == doubled[key] == lower[key] for key in blind)
+    # Its bins are weighed by the same raw scores: a factor cancels, a shift does not.
+    raw = [key for key in plain if key[0] == "no-normalization"]
+    assert all(plain[key] == doubled[key] for key in raw)
+    assert any(plain[key] != lower[key] for key in raw)
+    # Its bins do not know the scores: a shift is the same for every candidate, a factor is not.
+    even = [key for key in plain if key[0] == "prob-coverage"]
+    assert all(plain[key] == lower[key] for key in even)
+    assert any(plain[key] != doubled[key] for key in even)
+
+
+def test_lower_scores_bring_the_rows_without_normalization_nearer(
+    few_rows: dict[str, dict[pixelprose_margins.Key, tuple[float, ...]]],
+) -> None:
+    def missed(rows: dict[pixelprose_margins.Key, tuple[float, ...]]) -> float:
+        paper = Published("pixelprose")
+        raw = [key for key in rows if key[0] == "no-normalization"]
+        return float(np.mean([abs(rows[key][0] - (paper.row(key[1], key[2], key[0]) or {})["r@10"]) for key in raw]))
+
+    assert missed(few_rows["lower"]) < 0.6 * missed(few_rows["plain"])

@@ -7,14 +7,16 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mascot.bench import results
+from mascot.bench import averages, results
 from mascot.bench.experiment import run
 from mascot.bench.results import Store, digest, read
+from mascot.bench.studies import studies
 from mascot.bench.suites import only, pixelprose
 from mascot.bench.tasks import GEO, HOUR
 from mascot.errors import InputError
@@ -31,7 +33,7 @@ if __name__ == "__main__":
 _FIELDS = {
     "dataset": str, "data_hash": str, "seed": int, "split": str, "study": str, "task": str, "direction": str,
     "label": str, "method": dict, "wishes": list, "k": int, "n": int, "queries": list, "per_query": dict,
-    "summary": dict, "versions": dict, "id": str,
+    "summary": dict, "versions": dict, "id": str, "short": int,
 }  # fmt: skip
 
 
@@ -62,7 +64,7 @@ def test_every_record_has_every_field(folder: Path) -> None:
         assert {"value", "seconds", "point"} <= record.keys()
         queries = len(record["queries"])
         assert all(len(values) == queries for values in record["per_query"].values())
-        assert {"r@1", "r@10", "appearance", "metadata", "top1", "displaced", "other_bin", "kept"} <= set(
+        assert {"r@1", "r@10", "found_at", "appearance", "metadata", "top1", "displaced", "other_bin", "kept"} <= set(
             record["per_query"]
         )
         assert {"dm", "hm", "r@10"} <= record["summary"].keys()
@@ -73,6 +75,13 @@ def test_a_second_run_computes_nothing(folder: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (folder / "points").iterdir()}
     run(_suite(), folder, jobs=1)
     assert {path: path.stat().st_mtime_ns for path in (folder / "points").iterdir()} == before
+
+
+def test_a_point_asked_for_twice_is_counted_once(folder: Path) -> None:
+    suite = _suite()
+    again = tuple(point for point in studies(suite.plan, {}) if point.label == "base")
+    ids = [record["id"] for record in run(replace(suite, extra=again), folder, jobs=1)]
+    assert len(ids) == len(set(ids))
 
 
 @pytest.mark.parametrize("content", [b"", b'{"study": "main"', b"[1, 2]", b'{"id": "another"}', b"\xff\xfe"])
@@ -92,13 +101,66 @@ def test_keys_name_their_content() -> None:
 
 
 def test_a_folder_of_another_run_is_refused(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"holds a run with validation 16; this one has 50"):
+    with pytest.raises(InputError, match=r"holds a run with validation 16; this one has 50: --quick asks fewer"):
         run(only(pixelprose((0,), ("base",)), [GEO]), folder, jobs=1)
 
 
 def test_a_missing_folder_names_the_command(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="mascot bench run"):
         read(tmp_path / "nothing")
+
+
+def _put(store: Store, number: int, seed: int = 0, data: str = "a", **fields: object) -> None:
+    known = {"dataset": "mine", "seed": seed, "data_hash": data, "split": "test", "versions": results.versions()}
+    store.put({"number": number}, {**known, "study": "main", "label": "base", **fields})
+
+
+def test_only_records_of_the_present_data_are_read(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.claim({"dataset": "mine"}, {0: "a", 1: "a"})
+    for seed in (0, 1):
+        _put(store, seed, seed)
+    store.claim({"dataset": "mine"}, {0: "b"})
+    _put(store, 2, 0, "b")
+    assert [(record["seed"], record["data_hash"]) for record in read(tmp_path)] == [(1, "a"), (0, "b")]
+    run_of = results.told(tmp_path)
+    assert run_of is not None
+    assert run_of.notes == ("the data of seed 0 changed: records of the earlier data are not read",)
+    store.claim({"dataset": "mine"}, {0: "a"})  # back again
+    assert [(record["seed"], record["data_hash"]) for record in read(tmp_path)] == [(0, "a"), (1, "a")]
+
+
+def test_the_record_written_last_is_the_last(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for number in range(8):
+        _put(store, number, versions={"mascot": str(number)}, value=number)
+        os.utime(store.path({"number": number}), ns=(number, number))
+    assert [record["value"] for record in read(tmp_path)] == list(range(8))
+    _put(store, 3, value=3)
+    os.utime(store.path({"number": 3}), ns=(0, 0))
+    store.claim({"dataset": "mine"}, {0: "a"})
+    assert read(tmp_path)[-1]["value"] == 3  # of the versions of the last run, whenever it was written
+
+
+def test_a_partial_run_is_known_as_such(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.claim({"dataset": "mine"}, {0: "a", 1: "a"})
+    _put(store, 0, 0)
+    _put(store, 1, 1)
+    _put(store, 2, 1, label="mmr")
+    (found,) = averages.read(tmp_path)
+    assert found.asked == (0, 1)
+    assert [(point[4], seeds) for point, seeds in found.missing.items()] == [("mmr", [0])]
+    assert found.where(label="base").missing == {}
+    assert "the last run into this folder did not come to its end: points may be missing" in found.notes
+    assert "1 of 2 points were not measured on every seed (0, 1)" in found.notes
+    store.finish()
+    assert not any("did not come to its end" in note for note in averages.read(tmp_path)[0].notes)
+
+
+def test_recall_at_every_k() -> None:
+    record = {"k": 5, "summary": {"r@1": 0.25}, "per_query": {"found_at": [1, 0, 3, 4]}}
+    assert [averages.recall(k)(record) for k in (1, 2, 3, 4, 5, 6)] == [0.25, 0.25, 0.5, 0.75, 0.75, None]
 
 
 def test_versions_are_part_of_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

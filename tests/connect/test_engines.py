@@ -7,10 +7,13 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
@@ -112,11 +115,55 @@ def test_steering_gives_more_places(photos: str) -> None:
 
 
 def test_facts_are_kept(photos: str) -> None:
-    source = open_source(photos)
-    try:
+    with open_source(photos) as source:
         assert source.facts() == {"encoder": "lite", "fingerprint": "abc"}
-    finally:
-        source.close()
+
+
+def test_records_are_named_by_their_ids(photos: str) -> None:
+    found = search(photos, candidates=5)
+    records = found.records()
+    assert [record["id"] for record in records] == [record["path"] for record in records] == found.ids
+    assert [record["score"] for record in records] == found.scores.tolist()
+    assert [record["own_id"] for record in records] == found.columns["id"]
+
+
+def test_only_what_is_asked_for_comes_along(engine: Engine, photos: str) -> None:
+    with open_source(photos) as source:
+        whole = source.search(QUERY, candidates=20)
+        less = source.search(QUERY, candidates=20, columns=["city"], vectors=False)
+        assert (less.ids, less.vectors) == (whole.ids, None)
+        assert less.columns == {name: whole.columns[name] for name in ("city", "path")}
+        bare = source.search(QUERY, candidates=20, vectors=False)
+        assert (bare.columns, bare.vectors) == (whole.columns, None)
+        named = source.search(QUERY, candidates=20, columns=["lat", "lon"])
+        assert np.array_equal(named.vectors, whole.vectors)
+        steered = steer(source, QUERY, mc.spread(mc.Category("city")), k=5, columns=["city"], vectors=False)
+        assert set(steered.records()[0]) == {"city", "path", "id", "score"}
+        with pytest.raises(mc.OptionError, match="columns must be a list of names, got 'city'"):
+            source.search(QUERY, columns="city")
+        if engine.name != "qdrant":  # where a point may have anything
+            with pytest.raises(mc.InputError, match="has no column 'colour'; it has: "):
+                source.search(QUERY, columns=["colour"])
+
+
+def test_closing_twice_and_at_the_end_of_a_with(engine: Engine, photos: str) -> None:
+    with open_sink(engine.uri("closed"), dim=DIM) as sink:
+        sink.put(ROWS[:3], VECTORS[:3])
+    sink.close()
+    with pytest.raises(mc.InputError, match="is closed: open it anew"):
+        sink.put(ROWS[:3], VECTORS[:3])
+    if engine.name == "qdrant":  # in a folder there is one at a time
+        with open_source(photos) as source:
+            pass
+    else:
+        with open_source(photos) as other, open_source(photos) as source:
+            source.close()
+            source.close()
+            assert len(other.search(QUERY, candidates=3)) == 3
+    source.close()
+    for use in (lambda: source.search(QUERY), source.facts):
+        with pytest.raises(mc.InputError, match="is closed: open it anew"):
+            use()
 
 
 def test_writing_again_changes_nothing(engine: Engine) -> None:
@@ -226,6 +273,7 @@ def make_products(engine: Engine) -> str:
     """A shop's table, made with the engine's own package: other names, two columns of vectors."""
     names, prices = [f"p{i}" for i in range(30)], [None if i == 4 else i / 2 for i in range(30)]
     brands = ["Acme" if i % 3 else "Other" for i in range(30)]
+    extras = [{"by": f"m{i % 4}", "at": {"lat": float(i), "lon": 0.0}} for i in range(30)]
     vectors, others = VECTORS[:30], VECTORS[30:60, :4]
     if engine.name == "lance":
         import lancedb
@@ -234,7 +282,7 @@ def make_products(engine: Engine) -> str:
         def column(rows: Any) -> Any:
             return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(rows).ravel()), rows.shape[1])
 
-        table = pa.table({"sku": names, "price": prices, "brand": brands, "seen": column(vectors),
+        table = pa.table({"sku": names, "price": prices, "brand": brands, "extra": extras, "seen": column(vectors),
                           "said": column(others)})  # fmt: skip
         lancedb.connect(engine.base.removeprefix("lance://")).create_table("products", table)
     elif engine.name == "qdrant":
@@ -246,7 +294,7 @@ def make_products(engine: Engine) -> str:
         client.create_collection("products", vectors_config=shapes)
         points = [
             models.PointStruct(id=i, vector={"seen": vectors[i].tolist(), "said": others[i].tolist()},
-                               payload={"sku": names[i], "brand": brands[i]}
+                               payload={"sku": names[i], "brand": brands[i], "extra": extras[i]}
                                | ({} if prices[i] is None else {"price": prices[i]}))
             for i in range(30)
         ]  # fmt: skip
@@ -264,7 +312,8 @@ def make_products(engine: Engine) -> str:
         index.add_index("seen", index_type="HNSW", metric_type="COSINE", params={"M": 16, "efConstruction": 100})
         index.add_index("said", index_type="FLAT", metric_type="L2")
         client.create_collection("products", schema=schema, index_params=index)
-        rows = [{"number": i, "sku": names[i], "brand": brands[i], "seen": vectors[i], "said": others[i]}
+        rows = [{"number": i, "sku": names[i], "brand": brands[i], "extra": extras[i],
+                 "seen": vectors[i], "said": others[i]}
                 | ({} if prices[i] is None else {"price": prices[i]}) for i in range(30)]  # fmt: skip
         client.insert("products", rows)
         client.close()
@@ -280,8 +329,16 @@ def make_products(engine: Engine) -> str:
             )
             for i in range(30):
                 connection.execute(
-                    "INSERT INTO shop.products VALUES (%s::uuid, %s, %s, %s, %s::vector, %s::vector, '{}', now())",
-                    [f"{i:032x}", prices[i], brands[i], ["a", "b"], str(vectors[i].tolist()), str(others[i].tolist())],
+                    "INSERT INTO shop.products VALUES (%s::uuid, %s, %s, %s, %s::vector, %s::vector, %s, now())",
+                    [
+                        f"{i:032x}",
+                        prices[i],
+                        brands[i],
+                        ["a", "b"],
+                        str(vectors[i].tolist()),
+                        str(others[i].tolist()),
+                        json.dumps(extras[i]),
+                    ],
                 )
             connection.execute("INSERT INTO shop.products (sku) VALUES (%s::uuid)", [f"{77:032x}"])  # no vector
         return "shop.products"
@@ -303,9 +360,25 @@ def test_tables_of_others(engine: Engine) -> None:
     assert "seen" not in found.columns
     wishes = [mc.spread(mc.Number("price")), mc.focus(mc.Category("brand"), near="Other")]
     assert len(mc.rerank(found.candidates(), wishes, k=5)) == 5
-    source = open_source(engine.uri(table, vector="seen"))
-    assert source.facts() == {}
-    source.close()
+    inner = [mc.spread(mc.Category("extra.by")), mc.spread(mc.Place("extra.at.lat", "extra.at.lon"))]
+    made = mc.rerank(found.candidates(), inner, k=4, method=mc.Mascot(1.0, protect=1)).positions
+    assert len({found.columns["extra"][i]["by"] for i in made}) == 4
+    with open_source(engine.uri(table, vector="seen")) as source:
+        assert source.facts() == {}
+        less = source.search(QUERY, columns=["extra.by", "brand"], vectors=False)
+        assert (set(less.columns) - {"number"}, less.vectors) == ({"extra", "brand"}, None)
+        assert np.array_equal(less.scores, found.scores)
+        by = [extra["by"] for extra in found.columns["extra"]]
+        assert [extra["by"] for extra in less.columns["extra"]] == by
+        assert less.candidates().columns["extra.by"].tolist() == by
+    if engine.name != "qdrant":  # where a point may have anything
+        with pytest.raises(mc.InputError, match=r"not a table of photographs, its columns lack path, .* and \d+ more"):
+            open_sink(engine.uri(table), dim=DIM)
+    if engine.name == "postgres":
+        import psycopg
+
+        with psycopg.connect(engine.base) as connection:  # nothing was left behind
+            assert connection.execute("SELECT to_regclass('shop.products_facts')").fetchone() == (None,)
     assert len(search(engine.uri(table, vector="said"), VECTORS[0, :4], candidates=5)) == 5
 
 
@@ -389,6 +462,115 @@ def test_lance_scores_exactly_through_an_index(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("engine", ["lance"], indirect=True)
+def test_lance_finds_all_that_a_filter_lets_through(engine: Engine) -> None:
+    """An index looks into twenty of its cells, and what passes the filter may lie in the others."""
+    import lancedb
+    import pyarrow as pa
+    from lancedb.index import IvfFlat
+
+    count = 3000
+    vectors = unit(np.random.default_rng(0).normal(size=(count, 8)))
+    flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), 8)
+    rows = pa.table({"id": range(count), "rare": [i % 100 == 0 for i in range(count)], "vector": flat})
+    table = lancedb.connect(engine.base.removeprefix("lance://")).create_table("rare", rows)
+    table.create_index("vector", config=IvfFlat(distance_type="cosine", num_partitions=200))
+    found = search(engine.uri("rare"), vectors[0], candidates=50, where="rare")
+    assert found.ids == nearest(vectors @ vectors[0], among=np.arange(count) % 100 == 0)
+    assert len(found) == 30
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+def test_postgres_in_threads_and_after_the_server_has_hung_up(engine: Engine, photos: str) -> None:
+    import psycopg
+
+    def ended() -> None:
+        with psycopg.connect(engine.base, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            )
+
+    with open_source(photos) as source:
+        expected = [nearest(VECTORS @ VECTORS[i], 5) for i in range(8)]
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(3):
+                found = list(pool.map(lambda i: source.search(VECTORS[i], candidates=5).ids, range(8)))
+                assert found == [[ROWS[i]["path"] for i in best] for best in expected]
+        ended()
+        assert source.search(VECTORS[0], candidates=5).ids == found[0]
+        ended()
+        assert source.facts() == {"encoder": "lite", "fingerprint": "abc"}
+        only = "current_setting('default_transaction_read_only') = 'on'"  # the new connection, too, only reads
+        assert len(source.search(QUERY, candidates=3, where=only)) == 3
+    with open_sink(photos, dim=DIM) as sink:
+        ended()
+        with pytest.raises(mc.InputError, match="cannot use postgresql:"):
+            sink.facts()
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+def test_postgres_takes_options_with_spaces(engine: Engine, photos: str) -> None:
+    assert len(search(engine.uri("photos", options="-c%20search_path%3Dpublic"), candidates=3)) == 3
+    with pytest.raises(mc.InputError, match="there is no table 'photos'"):
+        search(engine.uri("photos", options="-c%20search_path%3Dnowhere"))
+
+
+class _Refusing(BaseHTTPRequestHandler):
+    """A server of Qdrant that has a collection and refuses to search it."""
+
+    def _answer(self, status: int, result: Any) -> None:
+        body = json.dumps(result).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        params = {"vectors": {"size": DIM, "distance": "Cosine"}}
+        config = {
+            "params": params,
+            "hnsw_config": {"m": 16, "ef_construct": 100, "full_scan_threshold": 10000},
+            "optimizer_config": {"deleted_threshold": 0.2, "vacuum_min_vector_number": 1000,
+                                 "default_segment_number": 0, "flush_interval_sec": 5},
+        }  # fmt: skip
+        there = {"status": "green", "optimizer_status": "ok", "segments_count": 1, "payload_schema": {},
+                 "config": config}  # fmt: skip
+        self._answer(200, {"result": {"exists": True} if self.path.endswith("/exists") else there})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self._answer(400, {"status": {"error": "Bad request: Index required"}, "time": 0})
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_what_a_server_of_qdrant_says_is_told() -> None:
+    pytest.importorskip("qdrant_client", reason="needs mascot[qdrant]")
+    where = '{"must": [{"key": "country", "match": {"value": "PT"}}]}'
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Refusing) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        uri = f"qdrant://127.0.0.1:{server.server_port}/photos"
+        source, sink = open_source(uri), open_sink(uri, dim=DIM)
+        with pytest.raises(mc.OptionError, match=r"^where: Bad request: Index required in "):
+            source.search(QUERY, where=where)
+        for use in (lambda: source.search(QUERY), source.facts, sink.facts, sink.known):
+            with pytest.raises(mc.InputError, match=f"^cannot use {uri}: Bad request: Index required$"):
+                use()
+        server.shutdown()
+    for gone in (
+        lambda: source.search(QUERY, where=where), source.facts, sink.facts, sink.known, lambda: sink.remove(["a"]),
+        lambda: sink.put(ROWS[:1], VECTORS[:1]), lambda: sink.set_facts({"a": "b"}),
+        lambda: open_source(uri), lambda: open_sink(uri, dim=DIM),
+    ):  # fmt: skip
+        with pytest.raises(mc.InputError, match=f"^cannot use {uri}: "):
+            gone()
+    source.close()
+    sink.close()
+
+
+@pytest.mark.parametrize("engine", ["lance"], indirect=True)
 def test_lance_in_object_storage(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """The address passes through to LanceDB, which reads keys and endpoint from the environment."""
     pytest.importorskip("moto", reason="needs moto[server], a server that speaks S3")
@@ -457,6 +639,7 @@ def test_addresses_are_read() -> None:
         ("milvus:///photos", "write milvus://HOST:PORT/COLLECTION"),
         ("lance:///no/such/folder/photos", "there is no /no/such/folder"),
         ("qdrant+local:///no/such/folder/photos", "there is no /no/such/folder"),
+        ("lance+s3:///folder/photos", r"cannot use lance\+s3:///folder/photos: .*bucket"),
         ("qdrant://127.0.0.1:1/photos", "cannot use qdrant://127.0.0.1:1/photos"),
         ("postgresql://me:secret@127.0.0.1:1/mine", "cannot reach postgresql://127.0.0.1:1/mine"),
     ],

@@ -223,7 +223,43 @@ def test_lambda_threshold_goes_there_and_back(value):
     assert ranker.lambda_threshold == pytest.approx(value, abs=1e-15)
 
 
+@pytest.mark.parametrize("options", [{"method": mc.Mmr(0.9)}, {"wishes": mc.spread(mc.Clusters(3))}])
+def test_vectors_come_along_when_the_retriever_is_told(options):
+    store = InMemoryDocumentStore(embedding_similarity_function="cosine")
+    rows = np.random.default_rng(4).normal(size=(12, 4))
+    store.write_documents([Document(content=f"{i}", meta={"n": i}, embedding=v.tolist()) for i, v in enumerate(rows)])
+    bare = InMemoryEmbeddingRetriever(store, top_k=12).run(rows[0].tolist())["documents"]
+    with pytest.raises(mc.InputError, match=r"(Mmr|Clusters) needs vectors.*return_embedding=True"):
+        chosen(SteeredRanker(k=4, **options), bare)
+    told = InMemoryEmbeddingRetriever(store, top_k=12, return_embedding=True).run(rows[0].tolist())["documents"]
+    assert numbers(chosen(SteeredRanker(k=4, **options), told))[0] == 0
+
+
+def test_within_a_dictionary():
+    found = [
+        Document(content="", meta={"n": i, "at": {"city": city}}, score=1 - i / 10) for i, city in enumerate(CITIES)
+    ]
+    assert numbers(chosen(SteeredRanker(mc.spread(mc.Category("at.city")), k=4, method=UNGUARDED), found)) == [
+        0, 4, 5, 6,
+    ]  # fmt: skip
+
+
+class Last:
+    """A user's own method, which cannot be saved."""
+
+    def select(self, problem, k):
+        raise NotImplementedError
+
+
 def test_what_is_wrong_is_said():
+    with pytest.raises(mc.OptionError, match="columns must be a list of names, got 'source'"):
+        SteeredRanker(BY_CITY, columns="source")
+    with pytest.raises(mc.OptionError, match=r"wishes must be spread\(...\) or focus\(...\), got None"):
+        SteeredRanker(None)
+    with pytest.raises(mc.OptionError, match="lambda_threshold needs a method that takes a strength"):
+        SteeredRanker.from_lambda_threshold(0.5, method=mc.Relevance)
+    with pytest.raises(mc.OptionError, match="a method cannot be saved unless it has to_dict"):
+        SteeredRanker(method=Last()).to_dict()
     with pytest.raises(mc.OptionError, match=r"lambda_threshold must be in 0\.\.1, got 2"):
         SteeredRanker.from_lambda_threshold(2)
     with pytest.raises(mc.OptionError, match="wishes must be spread"):

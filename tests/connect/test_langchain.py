@@ -28,7 +28,7 @@ def documents(scores=True, cities=CITIES):
         Document(
             page_content=f"text {i}",
             id=f"d{i}",
-            metadata={"city": city, "n": i} | ({"score": 1 - i / 10} if scores else {}),
+            metadata={"city": city, "n": i} | ({"relevance_score": 1 - i / 10} if scores else {}),
         )
         for i, city in enumerate(cities)
     ]
@@ -69,7 +69,10 @@ def test_it_is_what_rerank_chooses():
     columns = {"lat": rng.uniform(-60, 60, 80), "lon": rng.uniform(-180, 180, 80), "taken": rng.uniform(0, 24, 80)}
     scores = rng.random(80)
     found = [
-        Document(page_content="", metadata={"n": i, "score": scores[i], **{k: float(v[i]) for k, v in columns.items()}})
+        Document(
+            page_content="",
+            metadata={"n": i, "relevance_score": scores[i], **{k: float(v[i]) for k, v in columns.items()}},
+        )
         for i in range(80)
     ]
     wishes = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("taken"), near=18)]
@@ -124,13 +127,80 @@ def test_the_runnable_in_a_batch_and_in_async():
     assert numbers(asyncio.run(chain.ainvoke(documents()))) == [0, 4, 5, 6]
 
 
-@pytest.mark.parametrize("key", ["score", "relevance_score", "rank_score"])
+@pytest.mark.parametrize("key", ["relevance_score", "score", "found.score"])
 def test_where_the_score_is(key):
     found = documents(scores=False)
     for document in found:
-        document.metadata[key] = float(document.metadata["n"])
-    keys = {"score_keys": (key,)} if key == "rank_score" else {}
+        number = float(document.metadata["n"])
+        document.metadata |= {"found": {"score": number}} if key == "found.score" else {key: number}
+    keys = {} if key == "relevance_score" else {"score_keys": (key,)}
     assert numbers(SteeredCompressor(k=3, **keys).compress_documents(found, "")) == [6, 5, 4]
+
+
+def test_the_votes_of_a_forum_are_no_relevance():
+    """A `score` in the metadata may be anything; the order a retriever gives is known to be the relevance."""
+    found = documents(scores=False)
+    for document in found:
+        document.metadata["score"] = document.metadata["n"] * 10
+    assert numbers(steer([], k=3).invoke(found)) == [0, 1, 2]
+
+
+def test_distances_are_better_when_smaller():
+    """As `similarity_search_with_score` of Chroma, FAISS and PGVector gives them."""
+    pairs = [(document, 0.1 + document.metadata["n"]) for document in documents(scores=False)]
+    shuffled = [pairs[i] for i in (3, 6, 0, 5, 1, 4, 2)]
+    assert steer([], k=3, distances=True).invoke(shuffled) == pairs[:3]  # the distances stay as they were
+    chosen = steer(BY_CITY, k=4, method=UNGUARDED, distances=True).invoke(shuffled)
+    assert numbers(document for document, _ in chosen) == [0, 4, 5, 6]
+    for document, distance in pairs:
+        document.metadata["far"] = distance
+    compressor = SteeredCompressor(k=2, score_keys=("far",), distances=True)
+    assert numbers(compressor.compress_documents([document for document, _ in shuffled], "")) == [0, 1]
+    del pairs[0][0].metadata["far"]
+    assert numbers(compressor.compress_documents([document for document, _ in shuffled], "")) == [1, 2]
+
+
+def test_within_a_dictionary():
+    found = [
+        Document(page_content="", metadata={"n": i, "at": {"city": city, "lat": 10.0 * i, "lon": 0.0}})
+        for i, city in enumerate(CITIES)
+    ]
+    by_city = mc.spread(mc.Category("at.city"))
+    assert numbers(steer(by_city, k=4, method=UNGUARDED).invoke(found)) == [0, 4, 5, 6]
+    assert len(steer(mc.spread(mc.Place("at.lat", "at.lon")), k=3).invoke(found)) == 3
+    for document, city in zip(found, reversed(CITIES), strict=True):
+        document.metadata["at.city"] = city  # a key of that very name comes first
+    assert numbers(steer(by_city, k=4, method=UNGUARDED).invoke(found)) == [0, 1, 2, 3]
+    both = [mc.spread(Initial()), mc.spread(mc.Category("at.town"))]
+    with pytest.warns(UserWarning, match=r"no document has the metadata key 'at\.town'"):
+        assert len(steer(both, k=3).invoke(documents())) == 3
+
+
+@pytest.mark.parametrize("method", [mc.Mmr(), mc.KDpp(), mc.MsDpp(), mc.Clustering()])
+def test_a_method_that_compares_nothing_says_how_vectors_come(method):
+    found = documents()
+    with pytest.raises(mc.InputError, match=rf"{type(method).__name__} needs vectors.*vector_key=.*embeddings="):
+        steer([], k=3, method=method).invoke(found)
+    assert len(steer([], k=3, method=method, embeddings=Letters()).invoke(found)) == 3
+    assert len(steer(BY_CITY, k=3, method=method).invoke(found)) == 3  # it compares cities
+    assert numbers(steer([], k=3, method=type(method)(strength=0)).invoke(found)) == [0, 1, 2]
+
+
+def test_what_steer_is_given():
+    assert numbers(steer([], k=2).invoke(document for document in documents())) == [0, 1]
+    assert numbers(steer([], k=2).invoke(tuple(documents()))) == [0, 1]
+    for wrong, kind in [
+        ({"context": documents()}, "dict"), ("ab", "str"), (["ab", "cd"], "str"), (3, "int"),
+        ([documents()[0], (documents()[1], 0.5)], "Document, tuple"), ([(documents()[0], 0.5, 1)], "tuple"),
+    ]:  # fmt: skip
+        with pytest.raises(mc.InputError, match=rf"a list of documents, or of \(document, score\) pairs, got {kind}$"):
+            steer([], k=2).invoke(wrong)
+
+
+def test_a_schema_for_forms():
+    schema = SteeredCompressor.model_json_schema()
+    assert {"wishes", "k", "method", "score_keys", "distances"} <= set(schema["properties"])
+    assert "embeddings" not in schema["properties"]
 
 
 def test_without_scores_the_order_is_the_relevance():
@@ -143,8 +213,8 @@ def test_without_scores_the_order_is_the_relevance():
 
 def test_a_document_without_a_score_among_others_gets_the_lowest():
     found = documents()
-    found[0].metadata["score"] = None
-    del found[3].metadata["score"]
+    found[0].metadata["relevance_score"] = None
+    del found[3].metadata["relevance_score"]
     assert numbers(SteeredCompressor(k=7).compress_documents(found, "")) == [1, 2, 4, 5, 0, 3, 6]
 
 
@@ -208,7 +278,9 @@ def vectors_and_query(seed, count=40, width=8):
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     scores = unit @ query / np.linalg.norm(query)
     found = [
-        Document(page_content=str(i), metadata={"n": i, "score": float(scores[i]), "vector": vectors[i].tolist()})
+        Document(
+            page_content=str(i), metadata={"n": i, "relevance_score": float(scores[i]), "vector": vectors[i].tolist()}
+        )
         for i in range(count)
     ]
     return vectors, query, found
@@ -296,10 +368,17 @@ def test_what_is_wrong_is_said():
         SteeredCompressor(wishes=["city"])
     with pytest.raises(ValueError, match="greater than or equal to 1"):
         SteeredCompressor(k=0)
-    with pytest.raises(ValueError, match="method must be one like"):
-        SteeredCompressor(method="mmr")
+    for wrong in ("mmr", mc.Mmr):
+        with pytest.raises(ValueError, match="method must be one like"):
+            SteeredCompressor(method=wrong)
+    for wrong in (None, 3, "city"):
+        with pytest.raises(ValueError, match=rf"wishes must be spread\(...\) or focus\(...\), got {wrong!r}"):
+            SteeredCompressor(wishes=wrong)
+    for wrong in (mc.Relevance, mc.Mmr(0.3)):
+        with pytest.raises(mc.OptionError, match="lambda_mult needs a method that takes a strength, such as Mascot"):
+            SteeredCompressor.from_lambda_mult(0.7, method=wrong)
     with pytest.raises(mc.InputError, match="scores must be numbers"):
-        SteeredCompressor().compress_documents([Document(page_content="", metadata={"score": "high"})], "")
+        SteeredCompressor().compress_documents([Document(page_content="", metadata={"relevance_score": "high"})], "")
 
 
 def test_a_changed_copy_counts():

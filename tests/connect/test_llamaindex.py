@@ -213,7 +213,35 @@ def test_mmr_threshold_goes_there_and_back(value):
     assert steered.mmr_threshold == pytest.approx(value, abs=1e-15)
 
 
+def test_vectors_are_made_where_a_retriever_leaves_them_behind():
+    texts = ["aaa", "aab", "aaa", "jjj", "aba"]
+    inner = [TextNode(text=text, id_=f"d{i}", metadata={"n": i}) for i, text in enumerate(texts)]
+    for node in inner:
+        node.excluded_embed_metadata_keys = ["n"]
+    found = VectorStoreIndex(inner, embed_model=Letters()).as_retriever(similarity_top_k=5).retrieve("aaa")
+    assert all(one.node.embedding is None for one in found)
+    for options in ({"method": mc.Mmr(0.9)}, {"wishes": mc.spread(mc.Clusters(2)), "method": UNGUARDED}):
+        with pytest.raises(mc.InputError, match=r"(Mmr|Clusters) needs vectors.*embed_model="):
+            SteeredPostprocessor(k=2, **options).postprocess_nodes(found)
+        steered = SteeredPostprocessor(k=2, embed_model=Letters(), **options)
+        assert 3 in numbers(steered.postprocess_nodes(found))
+        assert "embed_model" not in steered.to_dict()
+    found[0].node.embedding = [0.0] * 9 + [1.0]  # one that came along is kept
+    steered = SteeredPostprocessor(k=2, embed_model=Letters(), method=mc.Mmr(1.0))
+    assert 3 not in numbers(steered.postprocess_nodes(found))
+
+
+def test_within_a_dictionary():
+    found = nodes()
+    for one in found:
+        one.node.metadata["at"] = {"city": one.node.metadata.pop("city")}
+    steered = SteeredPostprocessor(wishes=mc.spread(mc.Category("at.city")), k=4, method=UNGUARDED)
+    assert numbers(steered.postprocess_nodes(found)) == [0, 4, 5, 6]
+
+
 def test_what_is_wrong_is_said():
+    with pytest.raises(ValueError, match="top_n"):
+        SteeredPostprocessor(wishes=BY_CITY, top_n=3)
     with pytest.raises(mc.OptionError, match=r"mmr_threshold must be in 0\.\.1, got -1"):
         SteeredPostprocessor.from_mmr_threshold(-1)
     with pytest.raises(ValueError, match="wishes must be spread"):
@@ -238,4 +266,5 @@ def test_plain_data_and_back():
     again = SteeredPostprocessor.from_dict(data)
     assert (again.wishes, again.k, again.method, again.explain) == (steered.wishes, 4, mc.Mascot(0.7), True)
     assert SteeredPostprocessor.from_json(steered.to_json()).wishes == steered.wishes
+    assert SteeredPostprocessor.model_validate_json(steered.model_dump_json()).wishes == steered.wishes
     assert numbers(again.postprocess_nodes(nodes())) == numbers(steered.postprocess_nodes(nodes()))

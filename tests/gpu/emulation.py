@@ -15,7 +15,8 @@ import pytest
 
 import mascot as mc
 from mascot.corpus import Corpus as Fitted
-from mascot.kernels import gpu
+from mascot.kernels import gpu, gpu_plan
+from mascot.kernels.gpu_plan import INPUT, OUTPUT, address
 from mascot.packing import pack
 from mascot.problem import Queries, Selections
 
@@ -41,7 +42,7 @@ def select_many(
     queries: Queries, method: mc.Mascot, k: int, names: tuple[str, ...] = (), tight: bool = True
 ) -> Selections:
     """As `Mascot.select_many`, by the emulated kernel."""
-    corpus = gpu.Corpus.of(pack(queries.memberships))
+    corpus = gpu_plan.Corpus.of(pack(queries.memberships))
     count, kinds = len(queries), len(queries.signs)
     most = int(np.diff(queries.ptr).max())
     near = bool((queries.near >= 0).any())
@@ -50,17 +51,25 @@ def select_many(
     held += [np.ascontiguousarray(queries.seen, np.int64), np.ascontiguousarray(queries.near, np.int64)]
     left = None
     for bet in (tight, False):
-        prepared = gpu.prepare(
-            corpus, queries.signs, queries.weights, queries.rules, gpu.options(method), k, most, near, bet
+        prepared = gpu_plan.prepare(
+            corpus, queries.signs, queries.weights, queries.rules, gpu_plan.options(method, k), k, most, near, bet
         )
-        ask, answer, overflow = np.zeros((), gpu.INPUT), np.zeros((), gpu.OUTPUT), np.zeros(count + 1, np.int64)
+        ask, answer, overflow = (
+            np.zeros((), INPUT),
+            np.zeros((), OUTPUT),
+            np.zeros(count + 1, np.int64),
+        )
         ask["count"], ask["width"] = count if left is None else len(left), most
         for name, array in zip(("ptr", "rows", "seen_ptr", "seen", "near"), held, strict=True):
-            ask[name] = gpu.address(array)
-        ask["scores"], ask["list"] = gpu.address(queries.scores), gpu.address(left)
-        answer["total"], answer["found"], answer["overflow"] = count, gpu.address(out.held), gpu.address(overflow)
-        pointers = [ctypes.c_void_p(gpu.address(record)) for record in (prepared.record, ask, answer)]
-        library(*names, gpu.index_name(corpus), f"WIDE={int(not bet)}").select_all(*pointers)
+            ask[name] = address(array)
+        ask["scores"], ask["list"] = address(queries.scores), address(left)
+        answer["total"], answer["found"], answer["overflow"] = (
+            count,
+            address(out.held),
+            address(overflow),
+        )
+        pointers = [ctypes.c_void_p(address(record)) for record in (prepared.record, ask, answer)]
+        library(*names, gpu_plan.index_name(corpus), f"WIDE={int(not bet)}").select_all(*pointers)
         if not overflow[0]:
             break
         assert bet, "a table of the full size has overflown"

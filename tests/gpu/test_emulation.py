@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from worlds import CASES, world
 
 import mascot as mc
-from mascot.kernels import gpu
+from mascot.kernels import gpu_plan
 from mascot.packing import pack
 from test_exactness import candidates, methods, wishes
 
@@ -77,9 +77,9 @@ def test_the_largest_problems_fit() -> None:
 
 def test_the_arena_of_the_benchmark_leaves_room_for_many_blocks() -> None:
     queries = queries_of([world(200, 0)], CASES["grid, spread"])
-    packed = gpu.Corpus.of(pack(queries.memberships))
-    ready = gpu.prepare(
-        packed, queries.signs, queries.weights, queries.rules, gpu.options(mc.Mascot()), 20, 200, near=False
+    packed = gpu_plan.Corpus.of(pack(queries.memberships))
+    ready = gpu_plan.prepare(
+        packed, queries.signs, queries.weights, queries.rules, gpu_plan.options(mc.Mascot(), 20), 20, 200, near=False
     )
     assert int(ready.record["arena"]) * 8 < 24 * 1024
     assert not ready.slab

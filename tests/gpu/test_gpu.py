@@ -10,7 +10,7 @@ from worlds import CASES, world
 
 import mascot as mc
 from mascot.errors import MissingExtra
-from mascot.kernels import gpu
+from mascot.kernels import gpu, gpu_plan
 
 cp = pytest.importorskip("cupy", reason="needs the extra gpu: pip install 'mascot[gpu]'")
 
@@ -79,6 +79,17 @@ def test_the_largest_problems_are_selected_alike(asked: list[mc.Wish]) -> None:
     found = [world(2048, seed) for seed in range(2)]
     for one, ranking in zip(found, mc.rerank_many(found, asked, 256, backend="gpu"), strict=True):
         assert ranking.ids == mc.rerank(one, asked, 256, backend="numpy").ids
+
+
+@pytest.mark.parametrize("kibibytes", [64, 99, 163])  # T4, Ada, A100
+def test_devices_with_less_shared_memory_select_alike(kibibytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = gpu_plan.Chip(kibibytes * 1024, (kibibytes + 1) * 1024)
+    monkeypatch.setattr(gpu, "chip", lambda device: small)
+    asked = CASES["globe"]
+    for n in (200, 600, 1500):
+        found = [world(n, seed) for seed in range(3)]
+        for one, ranking in zip(found, mc.rerank_many(found, asked, backend="gpu"), strict=True):
+            assert ranking.ids == mc.rerank(one, asked, backend="numpy").ids
 
 
 def test_arrays_stream_through_in_chunks() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mascot as mc
-from mascot.kernels import gpu
+from mascot.kernels import gpu, gpu_plan
 from mascot.packing import pack
 
 
@@ -39,11 +39,23 @@ def test_methods_that_do_not_select_there_are_refused() -> None:
 )
 def test_limits_are_named(n: int, k: int, wishes: int, text: str) -> None:
     member = mc.HourOfDay("hour").membership(hits(n).columns, None)
-    corpus = gpu.Corpus.of(pack([member] * wishes))
+    corpus = gpu_plan.Corpus.of(pack([member] * wishes))
+    options = gpu_plan.options(mc.Mascot(), k)
     with pytest.raises(mc.OptionError, match=text):
-        gpu.prepare(
-            corpus, [1.0] * wishes, [1.0] * wishes, ["last"] * wishes, gpu.options(mc.Mascot()), k, n, near=False
-        )
+        gpu_plan.prepare(corpus, [1.0] * wishes, [1.0] * wishes, ["last"] * wishes, options, k, n, near=False)
+
+
+@pytest.mark.parametrize("kibibytes", [64, 99, 163, 227])  # T4, Ada, A100, H100
+@pytest.mark.parametrize("n", [200, 500, 1000, 2048])
+def test_what_a_device_cannot_hold_goes_to_global_memory(kibibytes: int, n: int) -> None:
+    member = mc.HourOfDay("hour").membership(hits(n).columns, None)
+    chip = gpu_plan.Chip(kibibytes * 1024, (kibibytes + 1) * 1024)
+    options = gpu_plan.options(mc.Mascot(), 20)
+    made = gpu_plan.prepare(
+        gpu_plan.Corpus.of(pack([member] * 4)), [1.0] * 4, [1.0] * 4, ["last"] * 4, options, 20, n, False, chip=chip
+    )
+    assert made.slab or made.size + 1024 <= kibibytes * 1024
+    assert made.slab == (made.size > min(200, kibibytes - 1) * 1024)
 
 
 @pytest.mark.parametrize("normalize", [None, "tn", "tn+tvms"])

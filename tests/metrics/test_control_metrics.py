@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from mascot import metrics
+from mascot.errors import MascotError
 
 SWEEP = np.linspace(0, 1, 11)
 
@@ -164,6 +165,7 @@ def test_a_higher_floor_never_helps_and_the_two_fronts_mirror_each_other(rng):
     ("call", "text"),
     [
         (lambda: metrics.prs([0.1]), r"prs diversity must have >= 2 steps, got 1"),
+        (lambda: metrics.prs(["low", "high"]), r"prs diversity must be an array of numbers: could not convert"),
         (lambda: metrics.prs([0.1, np.nan]), r"prs diversity must be finite, got nan"),
         (lambda: metrics.kendall_tau([0], [1]), r"kendall_tau diversity must have >= 2 steps, got 1"),
         (lambda: metrics.kendall_tau([0, 1], [1]), r"same length, got strength 2, diversity 1"),
@@ -177,5 +179,5 @@ def test_a_higher_floor_never_helps_and_the_two_fronts_mirror_each_other(rng):
     ],
 )
 def test_errors_name_owner_rule_and_value(call, text):
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises(MascotError, match=text):
         call()

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mascot import metrics
+from mascot.errors import MascotError
 
 ORDERS = [0, 0.1, 0.5, 1, 2, 7, math.inf]
 
@@ -306,5 +307,5 @@ def test_overall_reproduces_published_rows(quality, diversity, published):
     ],
 )
 def test_errors_name_owner_rule_and_value(call, text):
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises(MascotError, match=text):
         call()

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from mascot import metrics
+from mascot.errors import InputError, OptionError
 
 MODULES = [
     metrics.__name__,
@@ -65,4 +66,23 @@ def test_metrics_know_no_other_room():
     for module in MODULES:
         source = inspect.getsource(importlib.import_module(module))
         imports = [line for line in source.splitlines() if line.startswith(("import mascot", "from mascot"))]
-        assert all(line.startswith("from mascot.metrics") for line in imports)
+        assert all(line.startswith(("from mascot.metrics", "from mascot.errors")) for line in imports)
+
+
+def test_arrays_are_input_and_parameters_are_options():
+    with pytest.raises(InputError):
+        metrics.recall_at_k([0, 1], k=1)
+    for call in (
+        lambda: metrics.recall_at_k([[0, 1]], k=3),
+        lambda: metrics.vendi([[[1.0]]], order=-1),
+        lambda: metrics.vendi([[[1.0]]], ridge=-1),
+    ):
+        with pytest.raises(OptionError):
+            call()
+    assert issubclass(InputError, ValueError)
+    assert issubclass(OptionError, ValueError)
+
+
+def test_no_metric_raises_a_plain_error():
+    for module in MODULES:
+        assert "raise ValueError" not in inspect.getsource(importlib.import_module(module))

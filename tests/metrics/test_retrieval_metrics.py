@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mascot import metrics
+from mascot.errors import MascotError
 
 DIV400 = Path(__file__).parents[3] / "shared" / "data" / "div400" / "photos.jsonl.gz"
 
@@ -214,6 +215,7 @@ def test_div400_topics_agree_with_plain_sets():
         (lambda: metrics.recall_at_k([[0, 1]], 3), r"recall_at_k k must be between 1 and K=2, got 3"),
         (lambda: metrics.precision_at_k([[0, 1]], 0), r"precision_at_k k must be between 1 and K=2, got 0"),
         (lambda: metrics.recall_at_k([0, 1], 1), r"relevant must have the axes \[Q, K\], got shape \(2,\)"),
+        (lambda: metrics.recall_at_k([[0, 1], [1]], 1), r"relevant must be an array of numbers: .*inhomogeneous"),
         (lambda: metrics.reciprocal_rank([[0, 2]]), r"reciprocal_rank relevant must be 0 or 1, got 2"),
         (lambda: metrics.reciprocal_rank([[0, np.nan]]), r"relevant must be 0 or 1, got nan"),
         (lambda: metrics.reciprocal_rank(np.empty((0, 3))), r"must not be empty, got shape \(0, 3\)"),
@@ -229,5 +231,5 @@ def test_div400_topics_agree_with_plain_sets():
     ],
 )
 def test_errors_name_owner_rule_and_value(call, text):
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises(MascotError, match=text):
         call()

@@ -70,6 +70,13 @@ def test_a_condition_that_never_ends_is_stopped(library: Library, monkeypatch: p
         matching(library.store.path, f"(SELECT max({ids}) FROM {joined}) > 0")
 
 
+def test_several_conditions_hold_together_and_are_told_as_they_were_written(library: Library) -> None:
+    wheres = ["city = 'Tokyo' or city = 'Sydney' -- both", "taken >= ?"]
+    assert len(matching(library.store.path, wheres, ["2021"])) == 6
+    with pytest.raises(mc.OptionError, match=r"no such column: contry in 'contry = 1' and 'taken >= \?'; columns"):
+        matching(library.store.path, ["contry = 1", "taken >= ?"], ["2021"])
+
+
 def test_values_are_values(library: Library) -> None:
     assert len(matching(library.store.path, "city = ?", ["Lisbon"])) == 12
     assert len(matching(library.store.path, "city = ?", ["x' OR '1'='1"])) == 0

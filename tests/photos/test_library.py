@@ -176,6 +176,7 @@ def test_spread_and_focus_in_plain_words(library: Library) -> None:
         ("folder=Tokyo", "Tokyo"),
         ("weekday=sat", "saturday"),
         ("altitude=1200", 1200.0),
+        ("season=jul", "2024-07-15"),
     ],
 )
 def test_values_as_people_write_them(library: Library, text: str, near: object) -> None:
@@ -191,6 +192,10 @@ def test_values_as_people_write_them(library: Library, text: str, near: object) 
         ("part_of_day=teatime", "must be one of dawn, morning"),
         ("smell", "no attribute of photographs is called 'smell'; there are place, city"),
         ("hour=25", "must be an hour"),
+        ("city=o", r"several of city hold 'o', say which: (Lisbon|Tokyo), (Lisbon|Tokyo)"),
+        ("lens=x", "no photograph has lens 'x'; there are: none"),
+        ("season=sumer", "season must be one of spring, summer, autumn, winter, a month like july, .*'sumer'"),
+        ("altitude=nan", "must be a finite number, got 'nan'"),
     ],
 )
 def test_values_nobody_can_mean(library: Library, text: str, said: str) -> None:
@@ -215,6 +220,98 @@ def test_every_method_steers_photographs(library: Library, method: object) -> No
         "sunset", [library.spread("place"), library.spread("look")], 10, method, encoder=BagOfWords()
     )
     assert len(set(found.paths)) == 10
+
+
+def test_namesakes_are_not_averaged(tmp_path: Path) -> None:
+    for i, place in enumerate([(52.48, -1.9), (33.52, -86.8), (33.53, -86.81)]):
+        write_jpeg(tmp_path / "lib" / f"{i}.jpg", f"a boat {i}", place=place)
+    with Library.open(tmp_path / "lib") as library:
+        library.index(BagOfWords())
+        assert [photo.city for photo in library.store.all_photos()] == ["Birmingham"] * 3
+        assert library.focus("place=birmingham").near == pytest.approx((33.525, -86.805), abs=1e-3)
+
+
+def test_the_middle_of_fiji_is_in_fiji() -> None:
+    from mascot.photos.steering import middle
+
+    found = middle([("FJ", -16.8, 179.9), ("FJ", -16.8, -179.7)])
+    assert found == pytest.approx((-16.8, -179.9), abs=1e-3)
+    assert middle([]) is None
+
+
+def test_as_many_results_as_are_asked_for(library: Library) -> None:
+    assert len(library.search("sunset", k=30, candidates=10, encoder=BagOfWords())) == 30
+
+
+def test_folders_as_people_name_them(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    (library.root / "Lisbon" / "Tokyo").mkdir()
+    shutil.move(library.root / "Lisbon" / "burst 0.jpg", library.root / "Lisbon" / "Tokyo" / "burst 0.jpg")
+    library.index(BagOfWords())
+    monkeypatch.chdir(library.root.parent)
+    for name in ("Lisbon", "Lisbon/", "./Lisbon", "photos/Lisbon", "./photos/Lisbon", str(library.root / "Lisbon")):
+        assert library.folder_named(name) == "Lisbon"
+    assert library.folder_named(".") == library.folder_named("photos") == "."
+    assert library.folder_named("Tokyo/../Lisbon/Tokyo") == "Lisbon/Tokyo"
+    monkeypatch.chdir(library.root / "Lisbon")
+    assert library.folder_named("Tokyo") == "Tokyo"
+    assert library.folder_named("./Tokyo") == "Lisbon/Tokyo"
+    assert library.folder_named(".") == "Lisbon"
+    assert library.folder_named("..") == "."
+    for name in ("Lisb", "Lisbon;", "/", str(library.root / ".mascot")):
+        with pytest.raises(mc.OptionError, match=r"has no photographs in a folder '"):
+            library.folder_named(name)
+
+
+def test_encoding_again_hides_nothing(library: Library) -> None:
+    class Stopping(BagOfWords):
+        batches = 1
+
+        def pictures(self, pictures):
+            self.batches -= 1
+            if self.batches < 0:
+                raise KeyboardInterrupt
+            return super().pictures(pictures)
+
+    with pytest.raises(KeyboardInterrupt):
+        library.index(Stopping(), again=True)
+    assert len(library.search("sunset", k=40, encoder=BagOfWords())) == 30
+    assert library.unfinished is None
+    encoder = BagOfWords()
+    assert library.index(encoder).unchanged == 8  # of the first batch
+    assert len(encoder.encoded) == 22
+    other = Stopping("other")
+    other.batches = 0
+    with pytest.raises(KeyboardInterrupt):
+        library.index(other, again=True)
+    with pytest.raises(mc.InputError, match="0 of 30 photographs are encoded with other so far"):
+        library.search("sunset")
+    with pytest.raises(KeyboardInterrupt):
+        library.index(Stopping("other"))
+    assert len(library.search("sunset", k=40, encoder=BagOfWords("other"))) == 8
+    assert library.unfinished is not None
+    assert library.unfinished.startswith("8 of 30 photographs are encoded with other so far")
+    library.index(BagOfWords("other"))
+    assert library.unfinished is None
+
+
+def test_a_photograph_without_a_vector_is_encoded_to_be_searched_with(library: Library) -> None:
+    inside = library.root / "Sydney" / "s0.jpg"
+    with library.store.writing() as connection:
+        connection.execute("DELETE FROM vectors WHERE photo = (SELECT id FROM photos WHERE path = 'Sydney/s0.jpg')")
+    assert {p.city for p in library.search(like=inside, k=5, encoder=BagOfWords()).photos} == {"Sydney"}
+
+
+def test_thumbnails_are_sharp_enough_for_the_page(tmp_path: Path) -> None:
+    from io import BytesIO
+
+    from PIL import Image
+
+    (tmp_path / "lib").mkdir()
+    Image.linear_gradient("L").resize((1200, 900)).save(tmp_path / "lib" / "large.jpg")
+    with Library.open(tmp_path / "lib") as library:
+        library.index(BagOfWords())
+        with Image.open(BytesIO(library.store.thumbnail(1))) as image:
+            assert image.size == (512, 384)
 
 
 def test_where_and_values(library: Library) -> None:
@@ -301,7 +398,7 @@ def test_a_damaged_file_is_told_as_such(library: Library) -> None:
     for file in library.folder.glob("library.sqlite*"):
         file.unlink()
     (library.folder / "library.sqlite").write_bytes(b"this is no database at all, just text " * 200)
-    with pytest.raises(mc.InputError, match=r"is damaged .*: remove its folder and index again"):
+    with pytest.raises(mc.InputError, match=r"is damaged .*: remove the folder \S+/photos/\.mascot, which holds noth"):
         library.search("x")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mascot.photos.nearest import Nearest, Space, open_nearest
 from mascot.photos.photo import Photo
-from mascot.photos.store import Store, put_photo, put_vector
+from mascot.photos.store import Store, put_photo, put_vector, stamp_of
 
 
 def _unit(rows: int, dim: int, seed: int = 0) -> np.ndarray:
@@ -24,11 +24,11 @@ def _photo(i: int) -> Photo:
     return Photo(**values | {"width": 1, "height": 1, "keywords": (), "problems": ()})
 
 
-def _filled(folder: Path, vectors: np.ndarray, stamp: str = "s") -> Store:
+def _filled(folder: Path, vectors: np.ndarray, fingerprint: str = "s") -> Store:
     store = Store(folder / "library.sqlite", create=True)
     with store.writing() as connection:
         for i, vector in enumerate(vectors):
-            put_vector(connection, put_photo(connection, _photo(i)), stamp, vector)
+            put_vector(connection, put_photo(connection, _photo(i)), stamp_of(fingerprint, 1), vector)
     return store
 
 
@@ -78,7 +78,7 @@ def test_the_index_is_kept_and_rebuilt_when_stale(tmp_path: Path) -> None:
     assert len(open_nearest(tmp_path, store, space)) == len(first) == 50
     assert (made / "vectors.npy").stat().st_mtime_ns == stamp
     with store.writing() as connection:
-        put_vector(connection, put_photo(connection, _photo(50)), "s", vectors[0])
+        put_vector(connection, put_photo(connection, _photo(50)), stamp_of("s", 1), vectors[0])
     assert len(open_nearest(tmp_path, store, space)) == 51
     assert len(list(tmp_path.glob("nearest-*"))) == 1
 
@@ -121,3 +121,25 @@ def test_a_large_library_goes_through_the_graph(tmp_path: Path, tokens: int) -> 
         assert (np.diff(scores) <= 0).all()
         assert scores[0] <= true_scores[0] + 1e-6
     assert shared >= 190  # of 200: the graph proposes, the matrix decides
+
+
+def test_a_large_index_is_not_built_for_every_search_while_another_process_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mascot.photos.nearest._LARGE", 1000)
+    vectors = _unit(50, 8)
+    store, space = _filled(tmp_path, vectors), Space("s", 8, 1)
+    first = open_nearest(tmp_path, store, space)
+    with store.writing() as connection:
+        put_vector(connection, put_photo(connection, _photo(50)), stamp_of("s", 1), vectors[0])
+    held = open_nearest(tmp_path, store, space, hurry=True)
+    assert (len(held), held.changes) == (50, first.changes)
+    assert 50 in held
+    assert 51 not in held
+    assert len(open_nearest(tmp_path, store, space)) == 51  # as the writer does when it is done
+    assert len(open_nearest(tmp_path, store, space, hurry=True)) == 51
+    with store.writing() as connection:
+        connection.execute("DELETE FROM photos WHERE id = 51")
+    monkeypatch.setattr("mascot.photos.nearest._LASTS_S", 0.0)
+    monkeypatch.setattr("mascot.photos.nearest._LASTS_TIMES", 0.0)
+    assert len(open_nearest(tmp_path, store, space, hurry=True)) == 50

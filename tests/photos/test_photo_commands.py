@@ -131,6 +131,8 @@ def test_conditions(state: Path) -> None:
     inside = rows(good(state, "search", "the sea", "--folder", folder, "-k", "50"))
     assert inside
     assert all(row["folder"] == folder or row["folder"].startswith(folder + "/") for row in inside)
+    assert rows(good(state, "search", "the sea", "--folder", str(state / "trips" / folder), "-k", "50")) == inside
+    assert len(rows(good(state, "search", "the sea", "--folder", ".", "-k", "150", "--candidates", "9"))) == 150
 
 
 @pytest.mark.parametrize(
@@ -227,6 +229,11 @@ def test_real_photographs_are_steered(real: Path) -> None:
         (["search", "boats", "--candidates", "0"], "candidates must be >= 1"),
         (["search"], "a search needs a text or a photograph"),
         (["search", " "], "must not be empty"),
+        (["search", "\udcff"], r"the text to search for must be valid UTF-8, got '\udcff'"),
+        (["search", "x", "--where", "a = '\udcff'"], "where must be valid UTF-8"),
+        (["search", "x", "--where", "a = 1", "--since", "2019"], "no such column: a in 'a = 1' and 'taken >= ?'"),
+        (["search", "x", "--folder", "nowhere"], "has no photographs in a folder 'nowhere'"),
+        (["search", "x", "-0", "--format", "json"], "--print0 writes paths, and --format json was asked for"),
         (["search", "x", "--like", "none.jpg"], "a text or a photograph to be like, and not both"),
         (["search", "--like", "none.jpg"], "none.jpg cannot be read: No such file"),
         (["search", "x", "--since", "yesterday"], "--since must be a date like 2019-07-14"),
@@ -235,7 +242,7 @@ def test_real_photographs_are_steered(real: Path) -> None:
         (["search", "x", "--encoder", "nonsense"], "nonsense"),
         (["index", "--encoder", "clip:/nonexistent"], "/nonexistent"),
         (["index", "/nonexistent"], "there is no folder /nonexistent"),
-        (["index", "--max-megapixels", "0"], "max_megapixels must be > 0"),
+        (["index", "--max-megapixels", "0"], "--max-megapixels must be > 0"),
     ],
 )
 def test_errors_are_one_line_and_exit_code_two(state: Path, words: list[str], said: str) -> None:
@@ -264,11 +271,11 @@ def test_bombs_are_refused_with_the_knob(tmp_path: Path) -> None:
     Image.new("1", (20_000, 10_000)).save(root / "bomb.png")
     Image.new("1", (13_000, 100)).save(root / "wide.png")
     told = good(tmp_path, "index", str(root), "--max-megapixels", "1")
-    assert "bomb.png: 200 megapixels, more than the 1 allowed (max_megapixels)" in told
-    assert "wide.png: 2 megapixels, more than the 1 allowed (max_megapixels)" in told
+    assert "bomb.png: 200 megapixels, more than the 1 allowed (--max-megapixels)" in told
+    assert "wide.png: 2 megapixels, more than the 1 allowed (--max-megapixels)" in told
     told = good(tmp_path, "index", str(root))
     assert "31 photographs: 1 new" in told
-    assert "bomb.png: 200 megapixels, more than the 150 allowed (max_megapixels)" in told
+    assert "bomb.png: 200 megapixels, more than the 150 allowed (--max-megapixels)" in told
 
 
 def test_names_with_line_breaks_do_not_break_the_table(tmp_path: Path) -> None:
@@ -279,6 +286,24 @@ def test_names_with_line_breaks_do_not_break_the_table(tmp_path: Path) -> None:
     assert "\x1b" not in table
     assert "🌅 sun.jpg" in table
     assert len(rows(good(tmp_path, "search", "sunset"))) == 4
+
+
+def test_a_folder_of_odds_and_ends(tmp_path: Path) -> None:
+    root = tmp_path / "photos"
+    boat = write_jpeg(root / "a\nboat.jpg", "a boat", "Lisbon", "2019-07-14T18:05:00")
+    for name in ("a.NEF", "b.nef", "c.gif"):
+        (root / name).touch()
+    (root / "caf\udce9.jpg").touch()  # as Latin letters were written once
+    told = good(tmp_path, "index", str(root))
+    assert "1 photograph: 1 new" in told
+    assert "1 .gif file, 2 .nef files: of kinds that are not read" in told
+    assert r"caf\xe9.jpg: its name is not valid text" in told
+    os.utime(boat, (1, 1))
+    assert "1 photograph: 1 unchanged" in good(tmp_path, "index", str(root))
+    assert "1 photograph, 2019-07-14 to 2019-07-14, 1 moment\n" in good(tmp_path, "library")
+    assert good(tmp_path, "search", "boat", "-0") == f"{boat}\0"
+    boat.unlink()
+    assert "1 is no longer in the folder" in good(tmp_path, "index", str(root))
 
 
 def test_the_sample_refuses_a_folder_of_others(tmp_path: Path) -> None:

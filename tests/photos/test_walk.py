@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,13 @@ def test_a_relative_root_gives_absolute_paths(tmp_path: Path, monkeypatch: pytes
     assert [item.path for item in walk(Path("album/../album"))] == [tmp_path / "album" / "a.jpg"]
 
 
+def test_pictures_of_kinds_that_are_not_read_are_counted(tmp_path: Path) -> None:
+    grow(tmp_path, "a.jpg", "b.NEF", "c/d.nef", "e.gif", "notes.txt", ".hidden.gif", ".mascot/x.gif")
+    unread: Counter[str] = Counter()
+    assert len(list(walk(tmp_path, unread=unread))) == 1
+    assert unread == {".nef": 2, ".gif": 1}
+
+
 def test_an_empty_folder_gives_nothing(tmp_path: Path) -> None:
     assert list(walk(tmp_path)) == []
 
@@ -85,6 +93,7 @@ def test_names_that_are_no_text_are_skipped_with_a_reason(tmp_path: Path) -> Non
     items = list(walk(tmp_path))
     assert [type(item) for item in items] == [Skipped, Found, Skipped]
     assert [item.reason for item in items if isinstance(item, Skipped)] == ["its name is not valid text"] * 2
+    assert [type(item) for item in walk(folder)] == [Found]  # below it every name is one
 
 
 # Links

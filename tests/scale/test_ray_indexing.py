@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 import typer
 from bag_of_words import BagOfWords
 from engine_stores import started
-from engines_of_tests import Signing, SqliteSink, gone
+from engines_of_tests import DEADLY, Mortal, Signing, SqliteSink, gone
+from PIL import Image
 from typer.testing import CliRunner
 
-from mascot.errors import MissingExtra, OptionError
+from mascot.errors import InputError, MascotError, MissingExtra, OptionError
 from mascot.photos import Library
 from mascot.photos import commands as photos
 from mascot.photos.sample import write_sample
-from mascot.scale import indexing, pipeline
+from mascot.scale import pipeline, run
+from mascot.scale.cluster import cluster
 from mascot.scale.indexing import index_into
+from mascot.scale.stages import Bad
 from mascot.scale.words import TakesRay, with_address
+from mascot.scale.workers import Ledger, Lost, Worker, answers
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),
@@ -149,7 +156,7 @@ def test_a_stopped_run_goes_on(
 ) -> None:
     if address:
         request.getfixturevalue("ray")
-    monkeypatch.setattr(indexing, "_ROWS", 8)
+    monkeypatch.setattr(run, "_ROWS", 8)
     encoder = BagOfWords(dim=64)
 
     def stop(what: str, done: int, total: int) -> None:
@@ -175,6 +182,9 @@ def test_what_changes_is_made_again(own: Path, sink: SqliteSink, tmp_path: Path)
     moved = next(path for path in rows if path not in together)
     (own / "moved").mkdir()
     (own / moved).rename(own / "moved" / "here.jpg")
+    for path in (earliest["path"], moved):  # a folder that is left empty may be a drive that is not mounted
+        if not any((own / path).parent.iterdir()):
+            (own / path).parent.rmdir()
     (own / "broken.jpg").write_bytes((own / "zz" / "copy.jpg").read_bytes())
     kept = index_into(own, sink, encoder)
     assert (kept.gone, kept.pruned) == (2, 0)
@@ -203,6 +213,80 @@ def test_an_encoder_that_fails_on_a_worker_says_why(ray: Any, own: Path, sink: S
 
     with pytest.raises(OptionError, match="got dark"):
         index_into(own, sink, Failing(dim=64), ray="local")
+
+
+def test_a_worker_tells_in_one_line_and_gives_up_what_is_begun_too_often(ray: Any) -> None:
+    ledger = ray.remote(num_cpus=0)(Ledger).remote()
+    batch = pickle.dumps([Bad("a.jpg", ""), Bad("b.jpg", "")])
+    batches = pyarrow.table({"number": [7], "items": [batch]})
+
+    def fails(items: Any) -> Any:
+        raise RuntimeError("CUDA out of memory\nand a page of advice")
+
+    worker = Worker("encode", ray.cloudpickle.dumps(lambda: fails), ledger, retries=1)
+    for _ in range(2):
+        with pytest.raises(
+            MascotError, match=r"^a worker failed at 'a.jpg', 'b.jpg': RuntimeError: CUDA out of memory$"
+        ):
+            list(answers(worker(batches)))
+    assert list(answers(worker(batches))) == [(7, Lost())]
+    # What a stage gave up, the next one hands on.
+    following = Worker("following", ray.cloudpickle.dumps(lambda: fails), ledger, retries=1)
+    assert list(answers(following(worker(batches)))) == [(7, Lost())]
+
+
+def test_a_picture_that_kills_its_worker_is_skipped(
+    ray: Any, sink: SqliteSink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "_RETRIES", 0)
+    root = tmp_path / "own"
+    write_sample(root, 3)
+    Image.new("RGB", DEADLY).save(root / "deadly.png")
+    summary = index_into(root, sink, Mortal(dim=64), ray="local", workers=1)
+    assert len(sink.rows()) == summary.new == 3
+    [skipped] = summary.skipped
+    assert skipped.path.name == "deadly.png"
+    assert skipped.reason == "killed its worker 1 times: a crash, or too little memory"
+
+
+_ON_A_GPU = """
+import ray, sys
+from pathlib import Path
+from bag_of_words import BagOfWords
+from engines_of_tests import SqliteSink
+from mascot.scale.indexing import index_into
+ray.init(num_cpus=2, num_gpus=1, include_dashboard=False, object_store_memory=128 << 20)
+root = Path(sys.argv[1])
+print("new:", index_into(root / "trips", SqliteSink(root / "sink.sqlite"), BagOfWords(dim=64), ray="local").new)
+"""
+
+
+@pytest.mark.slow
+def test_where_there_are_gpus_others_read(tmp_path: Path) -> None:
+    """Ray takes our word for the GPU, and the encoder needs none."""
+    pytest.importorskip("ray")
+    write_sample(tmp_path / "trips", 3)
+    tests = Path(__file__).resolve().parents[1]
+    paths = [str(tests / "photos"), str(tests / "scale"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, "-c", _ON_A_GPU, str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "RAY_USAGE_STATS_ENABLED": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "new: 3" in done.stdout, done.stderr
+
+
+@pytest.mark.slow
+def test_an_encoder_that_kills_its_workers_ends_the_run(
+    ray: Any, sink: SqliteSink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "_RETRIES", 0)
+    monkeypatch.setattr(pipeline, "_LOST", 0)
+    Image.new("RGB", DEADLY).save(tmp_path / "deadly.png")
+    with pytest.raises(MascotError, match=r"workers died at 1 batches.*index a few without --ray to see: 'deadly.png'"):
+        index_into(tmp_path, sink, Mortal(dim=64), ray="local", workers=1)
 
 
 @pytest.mark.parametrize("name", ["lance", "qdrant", "milvus", "postgres"])
@@ -272,6 +356,48 @@ def test_the_address_may_be_left_out(words: list[str], address: str) -> None:
     assert [word for word in told if word not in ("--ray", address)] == [
         word for word in words if word not in ("--ray", address)
     ]
+
+
+def test_a_client_address_is_refused() -> None:
+    with (
+        pytest.raises(OptionError, match=r"must be local, auto or host:port, got 'ray://head:10001'"),
+        cluster("ray://head:10001"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("address", "cause", "told"),
+    [
+        (
+            "head:6379",
+            "Failed. Traceback:\n  frames\nAuthenticationError: token is missing",
+            "no connection to a Ray cluster at 'head:6379': Failed to connect (AuthenticationError: token is missing); "
+            "see whether it runs there and lets this machine in",
+        ),
+        (
+            "auto",
+            None,
+            "no connection to a Ray cluster at 'auto': Failed to connect; start one with `ray start --head`, or use "
+            "`--ray local`",
+        ),
+    ],
+)
+def test_why_there_is_no_connection(
+    address: str, cause: str | None, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = pytest.importorskip("ray")
+
+    def init(*_: Any, **__: Any) -> None:
+        raise ConnectionError("Failed to connect") from (RuntimeError(cause) if cause else None)
+
+    # A cluster that asks for a token takes half a minute to start and to refuse.
+    monkeypatch.setattr(module, "init", init)
+    monkeypatch.setattr(module, "is_initialized", lambda: False)
+    monkeypatch.setattr(module, "shutdown", lambda: None)
+    with pytest.raises(InputError) as refused, cluster(address):
+        pass
+    assert str(refused.value) == told
 
 
 def test_without_ray_the_error_names_the_cure(own: Path, sink: SqliteSink, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "photos"))
 from jpegs import small_library
 
 COMMAND = (sys.executable, "-m", "mascot.cli")
-_PATIENCE_S = 60.0  # for a start on a busy machine
+_PATIENCE_S = 180.0  # for a start on a busy machine
 
 
 @dataclass

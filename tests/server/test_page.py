@@ -15,6 +15,7 @@ from browser import browser, counted, ids, lean, search, shown
 from jpegs import write_jpeg
 from serving import Served, mascot, served
 
+from mascot.photos import Library
 from mascot.photos.sample import write_sample
 
 _POSTCARDS = 60
@@ -102,6 +103,14 @@ def test_first_visit_suggests_searches_that_find_something(page: Any) -> None:
     shown(page)
     assert _told(page)["q"] == [text.lower()]
     assert len(ids(page)) == 24
+    for number, shown_now in ((48, 48), (96, _POSTCARDS)):
+        page.click("text=More results")
+        shown(page)
+        assert _told(page)["k"] == [str(number)]
+        assert len(ids(page)) == shown_now
+    assert page.is_hidden("text=More results"), "there are no more"
+    loaded = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
+    assert not any(name.endswith("/image") for name in loaded), "tiles are thumbnails"
 
 
 def test_spreading_the_place_shows_more_places(page: Any) -> None:
@@ -152,7 +161,7 @@ def test_clicking_the_map_and_the_timeline_focuses_there(page: Any) -> None:
     page.locator("#map canvas").click(position={"x": 120, "y": 90})
     shown(page)
     (place,) = _told(page)["focus"]
-    assert place.startswith("place=")
+    assert re.fullmatch(r"place=-?\d+\.\d{4},-?\d+\.\d{4}", place)
     line = page.locator("#timeline svg")
     line.scroll_into_view_if_needed()
     line.click(position={"x": 40, "y": 30})
@@ -178,7 +187,7 @@ def test_a_value_that_is_not_there_is_explained_and_taken_back(visit: Any) -> No
     other.errors.clear()  # the browser itself reports the refused request
 
 
-def test_a_link_reproduces_the_view(page: Any, visit: Any) -> None:
+def test_a_link_reproduces_the_view(page: Any, visit: Any, postcards: Path) -> None:
     search(page, _QUERY)
     lean(page, "place", 7)
     lean(page, "camera", -4)
@@ -188,7 +197,19 @@ def test_a_link_reproduces_the_view(page: Any, visit: Any) -> None:
     page.select_option("#add", "weekday")
     lean(page, "weekday", 5)
     page.click("#compare")
+    page.fill("#filter-from", "2018-03-01")
+    page.fill("#filter-to", "2023-03-01")
+    page.fill("#filter-folder", "AT")
+    page.press("#filter-folder", "Enter")
     shown(page)
+    assert {"From 1 March 2018", "To 1 March 2023", "Folder “AT”"} <= {
+        chip.inner_text().removesuffix("×").strip() for chip in page.locator("#summary .chip").all()
+    }
+    with Library.open(postcards) as library:
+        found = [library.store.photo(id_) for id_ in ids(page)]
+    assert found
+    assert all(photo.taken and "2018-03-01" <= f"{photo.taken:%Y-%m-%d}" <= "2023-03-01" for photo in found)
+    assert all("at" in photo.folder.lower() for photo in found)
     address = urlsplit(page.url)
     again = visit().open(f"{address.path}?{address.query}")
     shown(again)
@@ -196,6 +217,14 @@ def test_a_link_reproduces_the_view(page: Any, visit: Any) -> None:
     assert ids(again, "plain-grid") == ids(page, "plain-grid")
     for name, value in {"place": "7", "camera": "-4", "weekday": "5", "hour": "0"}.items():
         assert again.input_value(f"#lean-{name}") == value
+    for name, value in {"from": "2018-03-01", "to": "2023-03-01", "folder": "AT"}.items():
+        assert again.input_value(f"#filter-{name}") == value
+    again.fill("#filter-from", "2099-01-01")
+    again.wait_for_selector("#nothing h2")
+    again.click("text=Remove the filters")
+    shown(again)
+    assert set(_told(again)) & {"from", "to", "folder"} == set()
+    assert len(ids(again)) == 24
     assert again.input_value("#protect") == "5"
     assert again.is_checked("#mode-keep")
     assert again.input_value("#text") == _QUERY
@@ -224,7 +253,9 @@ def test_back_and_forward_go_through_searches_and_the_large_view(page: Any) -> N
     page.wait_for_selector("#welcome h2")
 
 
-def test_the_large_view_says_why_and_goes_on(page: Any) -> None:
+def test_the_large_view_says_why_and_goes_on(visit: Any, postcards: Path) -> None:
+    visitor = visit()
+    page = visitor.open()
     search(page, _QUERY)
     lean(page, "place", 10)
     shown_ids = ids(page)
@@ -234,14 +265,32 @@ def test_the_large_view_says_why_and_goes_on(page: Any) -> None:
     page.locator(".stage img").evaluate("picture => picture.decode()")
     assert page.locator(".stage img").evaluate("picture => picture.naturalWidth") in (320, 480)
     at = shown_ids.index(int(_told(page)["photo"][0]))
+    assert page.get_attribute("text=Open the original", "href") == f"/api/photos/{shown_ids[at]}/image"
+    assert re.search(r"\d\.\d{4}° [NS] \d+\.\d{4}° [EW]", page.inner_text(".known"))
+    with Library.open(postcards) as library:
+        file = postcards / library.store.photo(shown_ids[at - 1]).path
+    away = file.rename(file.with_name("away"))
+    page.reload()  # the next one is loaded ahead
+    shown(page)
     page.click("[aria-label='Previous photograph']")
     assert _told(page)["photo"] == [str(shown_ids[at - 1])]
+    page.wait_for_selector(".stage-note:text('is gone')")
+    assert "the small picture that the library keeps" in page.inner_text(".stage-note")
+    page.locator(".stage img").evaluate("picture => picture.decode()")
+    assert page.locator("text=Open the original").count() == 0
+    away.rename(file)
+    visitor.errors.clear()  # the browser itself reports what it could not load
     page.click("text=More like this")
     shown(page)
     assert _told(page)["like"] == [str(shown_ids[at - 1])]
     assert shown_ids[at - 1] not in ids(page)
     assert page.is_hidden("#viewer")
     assert page.is_visible("#like")
+    page.goto(f"{visitor.address}/?q={_QUERY}&photo=99999")
+    page.wait_for_selector(".stage-note:text('not in the library')")
+    assert page.is_hidden(".stage img")
+    assert page.is_hidden("[aria-label='Next photograph']")
+    visitor.errors.clear()
 
 
 def test_everything_with_the_keyboard_alone(page: Any) -> None:
@@ -308,6 +357,13 @@ def test_pointing_links_photographs_and_dots_both_ways(page: Any) -> None:
         if page.locator("#grid .linked").count():
             break
     assert page.locator("#grid .linked").count() == 1
+    name = page.inner_text("#map-tip b")
+    page.mouse.down()
+    page.mouse.up()
+    shown(page)
+    (place,) = _told(page)["focus"]
+    assert re.fullmatch(r"place=-?\d+\.\d{4},-?\d+\.\d{4}", place), "a name would not say which Cambridge"
+    assert page.inner_text("#summary .chip").startswith(f"Place: focus near {name}")
 
 
 def test_compare_marks_what_came_and_what_went(page: Any) -> None:
@@ -329,7 +385,15 @@ def test_compare_marks_what_came_and_what_went(page: Any) -> None:
     page.wait_for_selector("#plain", state="hidden")
 
 
-def test_phone(visit: Any) -> None:
+def _found(site: Served) -> list[dict[str, Any]]:
+    """What the page shows where the place is spread."""
+    wishes = [{"name": "place", "direction": "spread"}]
+    with site.client() as client:
+        found = client.post("/api/search", json={"text": _QUERY, "k": 24, "protect": 3, "wishes": wishes})
+        return list(found.json()["results"])
+
+
+def test_phone(visit: Any, site: Served) -> None:
     page = visit(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True).open(f"/?q={_QUERY}")
     shown(page)
 
@@ -359,6 +423,13 @@ def test_phone(visit: Any) -> None:
     assert page.evaluate("document.querySelector('#viewer').scrollWidth <= 390")
     page.tap("[aria-label=Close]")
     assert page.is_hidden("#viewer")
+    placed = sum(result["photo"]["lat"] is not None for result in _found(site))
+    page.tap("#bar-steer")
+    for width, height in ((390, 844), (820, 1180), (844, 390)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_selector(f"#map[data-seen='{placed}']", timeout=5000)
+        page.locator("#timeline .years text").first.scroll_into_view_if_needed()
+        assert page.locator("#timeline .years text").first.bounding_box()["height"] < 20
 
 
 def test_dark_follows_the_system_and_the_choice_is_remembered(visit: Any) -> None:
@@ -447,6 +518,7 @@ def test_libraries_without_places_and_without_photographs(visit: Any, tmp_path: 
         page.wait_for_selector("#welcome h2")
         assert page.inner_text("#welcome h2") == "No photographs yet"
         assert "mascot index" in page.inner_text("#welcome")
+        assert page.is_hidden("#map-note")
 
 
 def test_no_serious_problem_for_assistive_technology(visit: Any) -> None:

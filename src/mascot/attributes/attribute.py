@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -39,7 +41,18 @@ def check_missing(owner: str, rule: str) -> None:
 
 
 def check_sigma(owner: str, sigma: float | None) -> None:
-    require(sigma is None or (np.isfinite(sigma) and sigma > 0), owner, "must be > 0", sigma)
+    """A width that may be left open."""
+    if sigma is not None:
+        check_positive(owner, sigma)
+
+
+def check_positive(owner: str, value: Any) -> None:
+    require(isinstance(value, Real) and 0 < float(value) < math.inf, owner, "must be > 0", value)
+
+
+def check_whole(owner: str, value: Any, least: int) -> None:
+    require(isinstance(value, Integral), owner, "must be a whole number", value)
+    require(value >= least, owner, f"must be >= {least}", value)
 
 
 def as_membership(given: Any, owner: str, rows: int) -> Membership:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -39,10 +42,13 @@ class Branches(Value):
     name: str = "look"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", tuple(self.counts))
-        require(
-            len(self.counts) > 0 and min(self.counts) >= 1, "Branches.counts", "must be whole numbers >= 1", self.counts
-        )
+        given: Any = self.counts
+        rule = "must be whole numbers >= 1, such as (15, 30, 60)"
+        require(isinstance(given, Iterable) and not isinstance(given, str), "Branches.counts", rule, given)
+        counts = tuple(given)
+        whole = all(isinstance(count, Integral) and int(count) >= 1 for count in counts)
+        require(len(counts) > 0 and whole, "Branches.counts", rule, counts)
+        object.__setattr__(self, "counts", counts)
         check_missing("Branches", self.missing)
 
     @property

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
-from mascot.attributes.columns import column_of, is_missing
-from mascot.errors import InputError
+from mascot.attributes.columns import cells, column_of, is_missing, shown
+from mascot.errors import InputError, require
 from mascot.memberships import Floats, Ints, Sparse
 from mascot.values import Value
 
@@ -19,7 +19,7 @@ from mascot.values import Value
 class Category(Value):
     """One whole bin per label. A candidate has one label, or a list, set or tuple of them.
 
-    Labels are any hashable values. None, NaN, empty text and an empty list are missing values.
+    Labels are any hashable values. None, NaN, pandas.NA, empty text and an empty list are missing values.
     """
 
     column: str
@@ -35,7 +35,7 @@ class Category(Value):
         codes: dict[Hashable, int] = {}
         flat: list[int] = []
         indptr = np.zeros(len(column) + 1, np.int64)
-        for row, value in enumerate(column.tolist() if column.dtype.kind != "O" else column):
+        for row, value in enumerate(cells(column)):
             try:
                 codes_here = sorted({codes.setdefault(label, len(codes)) for label in labels_of(value)})
             except TypeError:
@@ -51,7 +51,27 @@ class Category(Value):
         return matrix / np.maximum(np.sqrt(matrix.sum(axis=1, keepdims=True)), 1.0)
 
     def point(self, value: Any) -> dict[str, Any]:
+        try:
+            known = len(set(labels_of(value))) > 0
+        except TypeError:
+            known = False
+        require(known, "Category near", "must be a label, or several", shown(value))
         return {self.column: value}
+
+    def check_near(self, near: Any, member: Sparse, columns: Columns) -> None:
+        """Refuse the number 5 where the labels have the text '5', or the other way round: it would never be met.
+
+        `member` has the row of `near` last. A label that no candidate has is no error: there are such queries.
+        """
+        at = member.indptr[-2]
+        if member.indices[at:].max() <= member.indices[:at].max(initial=-1):  # numbered as they come: none is new
+            return
+        known = {label for cell in cells(columns[self.column]) for label in labels_of(cell)}
+        twins = {str(label): label for label in known}
+        for label in labels_of(near):
+            if label not in known and str(label) in twins:
+                rule = f"must be a label as column {self.column!r} holds it, {twins[str(label)]!r}"
+                raise InputError(f"Category near {rule}, got {label!r}")
 
 
 def labels_of(value: Any) -> Iterable[Hashable]:

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mascot.attributes.attribute import Columns, Missing, check_missing
-from mascot.attributes.columns import column_of
-from mascot.errors import InputError, require
+from mascot.attributes.attribute import Columns, Missing, check_missing, check_whole
+from mascot.attributes.columns import column_of, vectors_of
+from mascot.errors import InputError
 from mascot.memberships import Floats, Ints, Sparse, one_hot
 from mascot.values import Value
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters(Value):
-    """One whole bin per k-means cluster of the vectors, or of a column of vectors (N x D).
+    """One whole bin per k-means cluster of the vectors, or of a column of vectors (N x D, or a list each).
 
     `Reranker.fit` finds the clusters in the whole corpus; `rerank` finds them among the candidates.
-    A row of NaN is a missing vector.
+    None or a row of NaN is a missing vector.
     """
 
     count: int = 10
@@ -28,8 +28,8 @@ class Clusters(Value):
     column: str | None = None  # None: the candidates' own vectors
 
     def __post_init__(self) -> None:
-        require(self.count >= 1, "Clusters.count", "must be >= 1", self.count)
-        require(self.seed >= 0, "Clusters.seed", "must be >= 0", self.seed)
+        check_whole("Clusters.count", self.count, 1)
+        check_whole("Clusters.seed", self.seed, 0)
         check_missing("Clusters", self.missing)
 
     @property
@@ -58,7 +58,7 @@ class Clusters(Value):
 
 
 def _vectors(columns: Columns, name: str) -> Floats:
-    found = np.asarray(column_of(columns, name, "Clusters"), np.float64)
+    found = vectors_of(column_of(columns, name, "Clusters"), f"Clusters column {name!r}")
     if found.ndim != 2:
         raise InputError(f"Clusters column {name!r} must hold vectors, N x D numbers, got {found.ndim} dimension(s)")
     return found

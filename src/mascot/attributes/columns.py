@@ -1,43 +1,73 @@
-"""Reading columns: numbers, times and labels from whatever a table library hands over."""
+"""Reading columns: numbers, times, labels and vectors from whatever a table library hands over."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Columns
-from mascot.errors import InputError
+from mascot.errors import InputError, OptionError
 from mascot.memberships import Floats
 
-# ISO 8601 and EXIF ("2019:07:14 18:05:33"); a time zone is read over: the clock on the wall counts.
+# ISO 8601, also without separators; EXIF ("2019:07:14 18:05:33"); PostgreSQL ("2019-07-14 18:05:33+00").
+# A time zone is read over: the clock on the wall counts.
 _TIME = re.compile(
-    r"\s*(\d{4})[-:](\d{2})[-:](\d{2})"
-    r"(?:[T ]+(\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?)?\s*(?:Z|[+-]\d{2}:?\d{2})?[\s\0]*"
+    r"\s*(?=\d{4}[-:]|\d{8}[Tt])(\d{4})[-:]?(\d{2})[-:]?(\d{2})"
+    r"(?:[Tt ]+(\d{2}):?(\d{2})(?::?(\d{2})(?:[.,]\d+)?)?(?:\s*[+-]\d{2})?)?"
+    r"\s*(?:[Zz]|[+-]\d{2}:?\d{2})?[\s\0]*"
 )
+_CLOCK = re.compile(r"\s*(\d{1,2}):(\d{2})(?::\d{2}(?:[.,]\d+)?)?\s*(?:[Zz]|[+-]\d{2}(?::?\d{2})?)?\s*")
 
 
 def as_array(column: Any) -> NDArray[Any]:
-    """A numpy array of a list, or of a pandas, Polars or Arrow column."""
+    """A numpy array of a list, or of a pandas, Polars or Arrow column. What is masked is missing."""
+    if isinstance(column, np.ma.MaskedArray):
+        return _unmasked(column)
     if isinstance(column, np.ndarray):
         return column
     if hasattr(column, "to_pylist"):  # Arrow: its own to_numpy refuses nulls and chunks
         column = column.to_pylist()
     elif hasattr(column, "to_numpy"):
+        if getattr(getattr(column, "dtype", None), "time_zone", None):  # Polars would turn to UTC
+            column = column.dt.replace_time_zone(None)
         return np.asarray(column.to_numpy())
+    elif hasattr(column, "__array__"):
+        return np.asarray(column)
+    if not isinstance(column, Iterable):
+        raise InputError(f"a column must be a list or an array of values, got {column!r}")
     column = list(column)
     try:
         array = np.asarray(column)
     except ValueError:  # rows of several lengths: labels
-        array = np.empty(0)
-    if array.shape[:1] != (len(column),) or array.ndim != 1 or array.dtype.kind not in "biufMmUSO":
-        array = np.empty(len(column), object)
-        array[:] = column
-    elif array.dtype.kind in "US" and not all(isinstance(value, (str, bytes)) for value in column):
-        array = np.array(column, object)  # numpy turned None and numbers into text
+        return as_objects(column)
+    if array.shape != (len(column),) or array.dtype.kind not in "biufMmUSO":
+        return as_objects(column)
+    if array.dtype.kind in "US" and not all(isinstance(value, (str, bytes)) for value in column):
+        return as_objects(column)  # numpy turned None and numbers into text
+    return array
+
+
+def as_objects(values: Sequence[Any]) -> NDArray[Any]:
+    """An array of just these objects, lists among them."""
+    array = np.empty(len(values), object)
+    for row, value in enumerate(values):  # one by one: numpy would take lists of one length for a matrix
+        array[row] = value
+    return array
+
+
+def _unmasked(column: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
+    hidden = np.ma.getmaskarray(column)
+    if not hidden.any():
+        return np.asarray(column)
+    array = np.array(column, dtype=None if column.dtype.kind in "fMm" else object)
+    array[hidden] = "NaT" if column.dtype.kind in "Mm" else np.nan if column.dtype.kind == "f" else None
     return array
 
 
@@ -48,25 +78,47 @@ def column_of(columns: Columns, name: str, owner: str) -> NDArray[Any]:
     return columns[name]
 
 
+def _single(columns: Columns, name: str, owner: str) -> NDArray[Any]:
+    """A column of one value each."""
+    column = column_of(columns, name, owner)
+    if column.ndim != 1:
+        raise InputError(f"{owner} column {name!r} must hold one value each, got {' x '.join(map(str, column.shape))}")
+    return column
+
+
+def cells(column: NDArray[Any]) -> list[Any]:
+    """The values one by one, as Python's own."""
+    if column.dtype.kind == "M":
+        column = column.astype("datetime64[us]")  # a finer one would become a number
+    return column.tolist()
+
+
 def is_missing(value: Any) -> bool:
-    """None, NaN, NaT and empty text."""
+    """None, NaN, NaT, pandas.NA, what is masked, and empty text."""
     if value is None or (isinstance(value, str) and not value.strip(" \0")):
         return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):
+    unequal = value != value
+    if unequal is False:
         return False
+    return bool(unequal) if isinstance(unequal, (bool, np.bool_)) else unequal is value  # pandas.NA is NA again
+
+
+def shown(value: Any) -> Any:
+    """A value as messages show it: 5 and not np.int64(5)."""
+    if isinstance(value, tuple):
+        return tuple(shown(part) for part in value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def numbers(columns: Columns, name: str, owner: str) -> Floats:
     """A column as float64; what is missing becomes NaN, infinity and text are refused."""
-    column = column_of(columns, name, owner)
+    column = _single(columns, name, owner)
     if column.dtype.kind in "biuf":
         values = column.astype(np.float64)
     else:
         try:
-            values = np.array([np.nan if is_missing(v) else float(v) for v in column.tolist()], dtype=np.float64)
-        except (TypeError, ValueError) as error:
+            values = np.array([np.nan if is_missing(v) else float(shown(v)) for v in column.tolist()], np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
             raise InputError(f"{owner} column {name!r} must hold numbers: {error}") from None
     if np.isinf(values).any():
         raise InputError(f"{owner} column {name!r} must be finite, got {values[np.isinf(values)][0]}")
@@ -75,42 +127,119 @@ def numbers(columns: Columns, name: str, owner: str) -> Floats:
 
 def times(columns: Columns, name: str, owner: str) -> NDArray[np.datetime64]:
     """A column as datetime64[s] of local clock time; what is missing or impossible (month 0) becomes NaT."""
-    column = column_of(columns, name, owner)
+    column = _single(columns, name, owner)
     if column.dtype.kind == "M":
         return column.astype("datetime64[s]")
-    return np.array([_time(value, owner, name) for value in column], dtype="datetime64[s]")
+    return np.array([_moment(value, owner, name) for value in column.tolist()], dtype="datetime64[s]")
 
 
-def _time(value: Any, owner: str, name: str) -> np.datetime64:
-    if is_missing(value):
-        return np.datetime64("NaT", "s")
+def _moment(value: Any, owner: str, name: str) -> datetime | None:
+    if _no_time(value):
+        return None
     if isinstance(value, np.datetime64):
-        return value.astype("datetime64[s]")
+        value = value.astype("datetime64[s]").item()
     if isinstance(value, datetime):
-        return np.datetime64(value.replace(tzinfo=None, microsecond=0), "s")
+        return datetime(value.year, value.month, value.day, value.hour, value.minute, value.second)
     if isinstance(value, date):
-        return np.datetime64(value, "s")
+        return datetime(value.year, value.month, value.day)
     found = _TIME.fullmatch(value) if isinstance(value, str) else None
     if found is None:
-        raise InputError(f"{owner} column {name!r} must hold times (ISO, EXIF or datetime), got {value!r}")
+        raise InputError(f"{owner} column {name!r} must hold times (ISO, EXIF or datetime), got {shown(value)!r}")
     try:
         year, month, day, hour, minute, second = (int(part or 0) for part in found.groups())
-        return np.datetime64(datetime(year, month, day, hour, minute, second), "s")
+        return datetime(year, month, day, hour, minute, second)
     except ValueError:  # cameras write "0000:00:00 00:00:00" for a clock that was never set
-        return np.datetime64("NaT", "s")
+        return None
+
+
+def _no_time(value: Any) -> bool:
+    """Missing, or EXIF's blank date "    :  :     :  :  "."""
+    return is_missing(value) or (isinstance(value, str) and not value.strip(" :\0"))
 
 
 def hours(columns: Columns, name: str, owner: str) -> Floats:
     """Hour of day, minutes as fractions, from times or from plain hours; NaN where missing."""
-    column = column_of(columns, name, owner)
-    if column.dtype.kind in "biuf" or _plain(column):
-        return numbers(columns, name, owner) % 24
-    if column.dtype.kind == "O" and all(isinstance(v, time) or is_missing(v) for v in column):
-        return np.array([np.nan if is_missing(v) else v.hour + v.minute / 60 for v in column])
-    moments = times(columns, name, owner)
-    minutes = (moments - moments.astype("datetime64[D]")).astype("timedelta64[m]")
-    return np.where(np.isnat(moments), np.nan, minutes.astype(np.float64) / 60)
+    column = _single(columns, name, owner)
+    if column.dtype.kind in "biuf":
+        values = numbers(columns, name, owner)
+        wrong = (values < 0) | (values > 24)
+        if wrong.any():
+            raise _beyond_a_day(values[wrong][0], owner, name)
+        return values % 24
+    if column.dtype.kind == "M":
+        moments = times(columns, name, owner)
+        minutes = (moments - moments.astype("datetime64[D]")).astype("timedelta64[m]")
+        return np.where(np.isnat(moments), np.nan, minutes.astype(np.float64) / 60)
+    return np.array([_hour(value, owner, name) for value in column.tolist()], np.float64)
 
 
-def _plain(column: NDArray[Any]) -> bool:
-    return column.dtype.kind == "O" and all(isinstance(v, (int, float)) or is_missing(v) for v in column)
+def _hour(value: Any, owner: str, name: str) -> float:
+    if _no_time(value):
+        return np.nan
+    if isinstance(value, (int, float, np.integer, np.floating, Decimal)):
+        if not 0 <= value <= 24:
+            raise _beyond_a_day(float(value), owner, name)
+        return float(value) % 24
+    clock = _CLOCK.fullmatch(value) if isinstance(value, str) else None
+    if clock is not None:
+        hour, minute = int(clock[1]), int(clock[2])
+        return (hour + minute / 60) % 24 if minute < 60 and hour + minute / 60 <= 24 else np.nan
+    moment = value if isinstance(value, time) else _moment(value, owner, name)
+    return np.nan if moment is None else moment.hour + moment.minute / 60
+
+
+def _beyond_a_day(value: float, owner: str, name: str) -> InputError:
+    cure = "give Unix time as datetime64 or as ISO text"
+    return InputError(f"{owner} column {name!r} must hold times, or plain hours in 0..24, got {value:.15g}: {cure}")
+
+
+def near_point(
+    read: Callable[[Columns, str, str], NDArray[Any]], column: str, value: Any, owner: str, rule: str
+) -> dict[str, Any]:
+    """`near` as a column's one value; refused where `read` finds none in it."""
+    with suppress(InputError):
+        if not np.isnan(read({column: as_array([value])}, column, owner)[0]):
+            return {column: value}
+    raise OptionError(f"{owner} near must be {rule}, got {shown(value)!r}")
+
+
+def vectors_of(given: Any, owner: str) -> Floats:
+    """Rows of numbers, all of one length, as an N x D array of float64; a missing row is NaN.
+
+    Anything but text and infinity comes back as it is shaped: what else than N x D will do is the caller's to say.
+    """
+    if isinstance(given, (list, tuple)):
+        with suppress(TypeError, ValueError):  # some are missing, or of another length
+            given = np.asarray(given, np.float64)
+    elif hasattr(given, "to_pylist") and hasattr(given, "to_numpy"):  # Arrow
+        given = given.to_numpy(zero_copy_only=False)
+    array = as_array(given)
+    if array.dtype.kind == "O":
+        array = _stacked(array, owner)
+    elif array.dtype.kind not in "biuf":
+        raise InputError(f"{owner} must hold vectors of numbers, got {array.dtype}")
+    return _finite(array.astype(np.float64, copy=False), owner)
+
+
+def _finite(array: Floats, owner: str) -> Floats:
+    infinite = np.isinf(array)
+    if infinite.any():
+        raise InputError(f"{owner} must be finite, got {array[infinite][0]}")
+    return array
+
+
+def _stacked(rows: NDArray[Any], owner: str) -> Floats:
+    made = [None if is_missing(row) else _vector(row, owner) for row in rows]
+    size = next((len(row) for row in made if row is not None), 1)
+    for at, row in enumerate(made):
+        if row is not None and len(row) != size:
+            raise InputError(f"{owner} must hold vectors of one length, got {len(row)} numbers at {at}, {size} before")
+    return np.array([np.full(size, np.nan) if row is None else row for row in made])
+
+
+def _vector(row: Any, owner: str) -> Floats:
+    with suppress(TypeError, ValueError):
+        made = np.asarray(row, np.float64)
+        if made.ndim == 1:
+            return made
+    raise InputError(f"{owner} must hold vectors, N x D numbers, got {shown(row)!r:.60}")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
 
-from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
-from mascot.attributes.columns import hours, numbers, times
-from mascot.errors import OptionError, require
+from mascot.attributes.attribute import Columns, Missing, check_missing, check_positive, check_whole
+from mascot.attributes.columns import hours, near_point, numbers, times
 from mascot.memberships import Axis, Floats, Windows
 from mascot.values import Value
 
@@ -30,14 +29,14 @@ def _circle(values: Floats, period: float) -> Floats:
 
 
 def _check(owner: str, bins: int, sigma: float, missing: str) -> None:
-    require(bins >= 1, f"{owner}.bins", "must be >= 1", bins)
-    check_sigma(f"{owner}.sigma", sigma)
+    check_whole(f"{owner}.bins", bins, 1)
+    check_positive(f"{owner}.sigma", sigma)
     check_missing(owner, missing)
 
 
 @dataclass(frozen=True, slots=True)
 class HourOfDay(Value):
-    """Time of day on a 24-hour circle, to the minute. `column` holds times, or plain hours.
+    """Time of day on a 24-hour circle, to the minute. `column` holds times, plain hours in 0..24, or "18:30".
 
     The clock on the wall counts: a time zone in the value is read over. `sigma` is in hours.
     """
@@ -59,12 +58,7 @@ class HourOfDay(Value):
         return _circle(hours(columns, self.column, "HourOfDay"), 24.0)
 
     def point(self, value: Any) -> dict[str, Any]:
-        if isinstance(value, str) and ":" in value and len(value) <= 8:
-            try:
-                value = time.fromisoformat(value.zfill(5))
-            except ValueError:
-                raise OptionError(f"HourOfDay near must be an hour like 18 or 18:30, got {value!r}") from None
-        return {self.column: value}
+        return near_point(hours, self.column, value, "HourOfDay", "an hour like 18 or 18:30")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +90,7 @@ class DayOfYear(Value):
         return _circle(self._days(columns), 366.0)
 
     def point(self, value: Any) -> dict[str, Any]:
-        return {self.column: value}
+        return near_point(times, self.column, value, "DayOfYear", "a time (ISO, EXIF or datetime)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +119,7 @@ class Weekday(Value):
     def point(self, value: Any) -> dict[str, Any]:
         if isinstance(value, str) and value.capitalize() in _DAYS:
             value = datetime(2024, 1, 1 + _DAYS.index(value.capitalize()))  # 2024 began on a Monday
-        return {self.column: value}
+        return near_point(times, self.column, value, "Weekday", "a day of the week or a time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +134,8 @@ class Cycle(Value):
     name: str = "cycle"
 
     def __post_init__(self) -> None:
-        require(self.period > 0, "Cycle.period", "must be > 0", self.period)
+        check_positive("Cycle.period", self.period)
+        check_whole("Cycle.bins", self.bins, 1)  # the width is made of both
         _check("Cycle", self.bins, self.width, self.missing)
 
     @property
@@ -157,4 +152,4 @@ class Cycle(Value):
         return _circle(numbers(columns, self.column, "Cycle"), self.period)
 
     def point(self, value: Any) -> dict[str, Any]:
-        return {self.column: value}
+        return near_point(numbers, self.column, value, "Cycle", "a number")

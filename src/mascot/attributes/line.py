@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
-from mascot.attributes.columns import numbers, times
+from mascot.attributes.columns import near_point, numbers, times
 from mascot.errors import require
 from mascot.memberships import SPACING, Axis, Floats, Windows
 from mascot.values import Value
@@ -70,7 +70,7 @@ class Number(Value):
         return _standard(numbers(columns, self.column, "Number"))
 
     def point(self, value: Any) -> dict[str, Any]:
-        return {self.column: value}
+        return near_point(numbers, self.column, value, "Number", "a number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +97,4 @@ class Date(Value):
         return _standard(self._days(columns))
 
     def point(self, value: Any) -> dict[str, Any]:
-        return {self.column: value}
+        return near_point(times, self.column, value, "Date", "a time (ISO, EXIF or datetime)")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
-from mascot.attributes.columns import numbers
+from mascot.attributes.attribute import Columns, Missing, check_missing, check_positive, check_sigma, check_whole
+from mascot.attributes.columns import numbers, shown
 from mascot.errors import InputError, require
 from mascot.memberships import Axis, Floats, Sphere, Windows, place_name
 from mascot.values import Value
@@ -85,8 +85,8 @@ class Grid(Value):
     name: str = "place"
 
     def __post_init__(self) -> None:
-        require(self.cells >= 2, "Place.grid.cells", "must be >= 2", self.cells)
-        check_sigma("Place.grid.sigma", self.sigma)
+        check_whole("Place.grid.cells", self.cells, 2)
+        check_positive("Place.grid.sigma", self.sigma)
         check_missing("Place.grid", self.missing)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> Windows:
@@ -129,7 +129,7 @@ def _point(value: Any, lat: str, lon: str, owner: str) -> dict[str, Any]:
     try:
         north, east = (float(part) for part in value)
     except (TypeError, ValueError):
-        raise InputError(f"{owner}: near must be (latitude, longitude), got {value!r}") from None
+        raise InputError(f"{owner}: near must be (latitude, longitude), got {shown(value)!r}") from None
     if not (abs(north) <= 90 and math.isfinite(east)):
-        raise InputError(f"{owner}: near must be a latitude in -90..90 and a longitude, got {value!r}")
+        raise InputError(f"{owner}: near must be a latitude in -90..90 and a longitude, got {shown(value)!r}")
     return {lat: north, lon: east}

@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mascot import metrics
-from mascot.bench import naming
+from mascot.bench import naming, results
 from mascot.errors import InputError
 
 Record = Mapping[str, Any]
 Measure = Callable[[Record], "float | None"]
 
+_TEST = "test"
 _NO_CHOICE = ("default", None)
 _PREFERENCE = ("published", "inferred", "validated", *_NO_CHOICE)
-_IDENTITY = ("study", "point", "task", "direction", "label", "value", "k", "n", "seed")
+_IDENTITY = ("study", "point", "task", "direction", "label", "value", "k", "n")
 _ORDERS = {"label": naming.METHODS | naming.OUTSIDE, "task": naming.TASKS, "direction": naming.DIRECTIONS}
 
 
@@ -58,6 +60,19 @@ def query_mean(key: str) -> Measure:
     return measure
 
 
+def recall(k: int) -> Measure:
+    """R@k for any k, from the ranks of the first positives; None beyond the results that were asked for."""
+
+    def measure(record: Record) -> float | None:
+        said: float | None = record["summary"].get(f"r@{k}")
+        found = per_query(record, "found_at")
+        if said is not None or not len(found) or k > record["k"]:
+            return said
+        return float(((found >= 1) & (found <= k)).mean())
+
+    return measure
+
+
 def per_query(record: Record, key: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The values of the queries, those without one left out; empty where the record has none."""
     values = np.array([np.nan if v is None else v for v in record["per_query"].get(key) or []], dtype=np.float64)
@@ -86,6 +101,7 @@ class Results:
     dataset: str
     records: tuple[Record, ...]
     notes: tuple[str, ...] = field(default=())
+    asked: tuple[int, ...] = ()  # every seed of the dataset's runs
 
     def __bool__(self) -> bool:
         return bool(self.records)
@@ -110,6 +126,21 @@ class Results:
             owners.setdefault(_owner(record), []).append(record.get("point"))
         best = {owner: min(found, key=_rank) for owner, found in owners.items()}
         return replace(self, records=tuple(r for r in self.records if r.get("point") == best[_owner(r)]))
+
+    @property
+    def missing(self) -> dict[tuple[Any, ...], list[int]]:
+        """The seeds that points were not measured on: a run was stopped, or asked for less.
+
+        By study, point, task, direction, label, value, k and n. Points that no seed has are not known here.
+        """
+        found: dict[tuple[Any, ...], set[int]] = {}
+        for record in self.records:
+            found.setdefault(_identity(record), set()).add(record["seed"])
+        return {point: sorted(left) for point, seeds in found.items() if (left := set(self.asked) - seeds)}
+
+    def within(self, subset: str) -> Results:
+        """Records of the queries in a subset of the split; without those that have no such subset."""
+        return replace(self, records=tuple(_cut(r, subset) for r in self.records if subset in r.get("subsets", {})))
 
     def names(self, name: str) -> list[str]:
         """The values of a field: label, task or direction, in the order in which they are shown."""
@@ -153,7 +184,9 @@ class Results:
                 said.append(f"{name.upper()}={'/'.join(map(str, sizes))}")
         queries = sorted({len(record["queries"]) for record in self.records if record.get("queries")})
         if queries:
-            said.append(f"{'/'.join(map(str, queries))} queries")
+            short = max(record.get("short", 0) for record in self.records)
+            few = f" ({short} of them have fewer than K candidates)" if short else ""
+            said.append(f"{'/'.join(map(str, queries))} queries{few}")
         seeds = ", ".join(map(str, self.seeds))
         said.append(f"mean of seeds {seeds}" if len(self.seeds) > 1 else f"seed {seeds}")
         return ", ".join(said)
@@ -167,41 +200,71 @@ def _rank(point: str | None) -> int:
     return _PREFERENCE.index(point) if point in _PREFERENCE else len(_PREFERENCE)
 
 
+def _identity(record: Record) -> tuple[Any, ...]:
+    return tuple(record.get(name) for name in _IDENTITY)
+
+
+def _cut(record: Record, subset: str) -> Record:
+    part = record["subsets"][subset]
+    kept = set(part["queries"])
+    inside = [query in kept for query in record["queries"]]
+    values = {name: list(compress(column, inside)) for name, column in record["per_query"].items()}
+    return {**record, "queries": part["queries"], "per_query": values, "summary": part["summary"]}
+
+
 def read(directory: str | Path) -> list[Results]:
     """The results of each dataset in a directory that the benchmark wrote."""
-    from mascot.bench import results
-
-    found = collect(results.read(directory))
+    found = collect(results.read(directory), results.told(directory))
     if not found:
-        raise InputError(f"{directory} holds no test results; make some with: mascot bench run DATASET --out DIR")
+        raise InputError(_none(directory))
     return found
 
 
-def collect(records: Iterable[Record]) -> list[Results]:
+def check(directory: str | Path) -> None:
+    """Refuse a directory without test results, as `read` does, without reading all of it."""
+    if not any(record.get("split") == _TEST for record in results.each(directory)):
+        raise InputError(_none(directory))
+
+
+def _none(directory: str | Path) -> str:
+    return f"{directory} holds no test results; make some with: mascot bench run DATASET --out DIR"
+
+
+def collect(records: Iterable[Record], run: results.Told | None = None) -> list[Results]:
     """Test records by dataset. Where a point was measured twice the last one counts, and a note says so."""
     datasets: dict[str, dict[tuple[Any, ...], Record]] = {}
     twice: dict[str, int] = {}
     for record in records:
-        if record.get("split") != "test":
+        if record.get("split") != _TEST:
             continue
         if record.get("point") == "released":
             record = {**record, "point": "validated", "label": naming.released(record["label"])}
         points = datasets.setdefault(record["dataset"], {})
-        identity = tuple(record.get(name) for name in _IDENTITY)
+        identity = (*_identity(record), record["seed"])
         twice[record["dataset"]] = twice.get(record["dataset"], 0) + (identity in points)
         points.pop(identity, None)
         points[identity] = record
-    return [
-        Results(name, tuple(points.values()), tuple(_doubts(points.values(), twice[name])))
-        for name, points in sorted(datasets.items())
-    ]
+    return [_results(name, tuple(points.values()), twice[name], run) for name, points in sorted(datasets.items())]
 
 
-def _doubts(records: Iterable[Record], twice: int) -> Iterable[str]:
+def _results(name: str, records: tuple[Record, ...], twice: int, run: results.Told | None) -> Results:
+    asked = {record["seed"] for record in records} | (set(run.data) if run is not None else set())
+    found = Results(name, records, asked=tuple(sorted(asked)))
+    said = run.notes if run is not None else ()
+    return replace(found, notes=(*said, *_doubts(found, twice, run)))
+
+
+def _doubts(found: Results, twice: int, run: results.Told | None) -> Iterable[str]:
+    if run is not None and not run.ended:
+        yield "the last run into this folder did not come to its end: points may be missing"
+    if missing := found.missing:
+        points = len({_identity(record) for record in found.records})
+        seeds = ", ".join(map(str, found.asked))
+        yield f"{len(missing)} of {points} points were not measured on every seed ({seeds})"
     if twice:
         yield f"{twice} points were measured more than once; the last record of each counts"
     versions: dict[int, set[str]] = {}
-    for record in records:
+    for record in found.records:
         versions.setdefault(record["seed"], set()).add(record["data_hash"])
     mixed = [str(seed) for seed, hashes in sorted(versions.items()) if len(hashes) > 1]
     if mixed:

@@ -1,5 +1,7 @@
 """Let methods choose, sharing between points what they have in common.
 
+A query that has fewer candidates than results are asked for shows all of them; behind the last stands -1.
+
 Coverage runs compiled over all queries. Trees (`Branches`) are grown from each query's own candidates. The logarithms
 of MS-DPP's similarities depend on the query alone, and its combined kernel on all but the strength: both are computed
 once. Everything else runs query by query.
@@ -21,6 +23,7 @@ from mascot.bench.points import Point
 from mascot.bench.tasks import SPREAD
 from mascot.candidates import Candidates
 from mascot.corpus import Rankings
+from mascot.errors import InputError
 from mascot.kernels.dpp import ensemble, greedy_map
 from mascot.kernels.similarity import similarities
 from mascot.kernels.tangents import combine, tangents, unit_logarithm
@@ -32,7 +35,7 @@ from mascot.rerank import Reranker, rerank, rerank_many
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """What a point's method chose: [Q, K] positions, and where it was timed alone, seconds a query."""
+    """What a point's method chose: [Q, k] positions, -1 behind the end of a short list; seconds where timed alone."""
 
     point: Point
     positions: Ints
@@ -41,7 +44,7 @@ class Choice:
 
 
 def choose(points: Sequence[Point], material: Material) -> Iterator[Choice]:
-    """The choices of many points, in any order. No more results are chosen than the shortest list has."""
+    """The choices of many points, in any order."""
     dpps = [p for p in points if isinstance(p.method, (KDpp, MsDpp)) and p.method.strength > 0]
     if material.unit is None:
         dpps = []
@@ -78,7 +81,7 @@ def _candidates(rows: Ints, scores: Floats, material: Material) -> Candidates:
 
 
 def _alone(point: Point, material: Material) -> Choice:
-    k = min(point.k, material.smallest)
+    k = point.k
     if _grows(point):
         lists = [_candidates(r, s, material) for r, s in zip(material.rows, material.scores, strict=True)]
         started = time.perf_counter()
@@ -103,23 +106,33 @@ def timed(point: Point, material: Material, queries: int) -> Choice:
         if _grows(point)
         else _reranker(point, material).rerank
     )
-    found, times = [], []
-    for rows, scores in list(zip(material.rows, material.scores, strict=True))[:queries]:
+    asked = list(zip(material.rows, material.scores, strict=True))[:queries]
+    found, times = _unfilled(len(asked), point.k), []
+    for q, (rows, scores) in enumerate(asked):
         started = time.perf_counter()
-        found.append(ask(rows, scores, min(point.k, material.smallest)).positions)
+        chosen = ask(rows, scores, point.k).positions
         times.append(time.perf_counter() - started)
-    return Choice(point, np.stack(found), float(np.median(times)))
+        found[q, : len(chosen)] = chosen
+    return Choice(point, found, float(np.median(times)))
+
+
+def _unfilled(queries: int, k: int) -> Ints:
+    return np.full((queries, k), -1, np.int64)
 
 
 def _dpps(points: Sequence[Point], material: Material) -> Iterator[Choice]:
     """Points of one k."""
     assert material.unit is not None
-    k = min(points[0].k, material.smallest)
+    k = points[0].k
     plans = _plans(points)
+    if any(plan.normalize is not None for plan in plans):
+        lowest = min(float(scores.min()) for scores in material.scores)
+        if lowest <= 0:
+            raise InputError(f"MsDpp.normalize takes logarithms and needs scores > 0, got {lowest:g}")
     attributes = list(dict.fromkeys(attribute for plan in plans for attribute in plan.attributes))
     manifold = any(plan.is_tangent for plan in plans)
     data = material.dataset
-    out = {point: np.empty((len(material.rows), k), np.int64) for point in points}
+    out = {point: _unfilled(len(material.rows), k) for point in points}
     for q, (rows, scores) in enumerate(zip(material.rows, material.scores, strict=True)):
         columns = {name: column[rows] for name, column in data.columns.items()}
         vectors = None if data.vectors is None else data.vectors[rows]
@@ -136,7 +149,7 @@ def _dpps(points: Sequence[Point], material: Material) -> Iterator[Choice]:
                 none = np.empty((len(ensembles), 0), np.int64)
                 chosen = greedy_map(ensembles, again, k, none, released)
                 for (point, _), positions in zip(some, chosen, strict=True):
-                    out[point][q] = positions
+                    out[point][q, : len(positions)] = positions
     for point in points:
         yield Choice(point, out[point])
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -13,18 +14,18 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from mascot.bench import averages, suites
 from mascot.bench import compare as comparing
-from mascot.bench import suites
 from mascot.bench.datasets.folder import read_folder
 from mascot.bench.experiment import Crew, Suite
 from mascot.bench.experiment import run as run_suite
 from mascot.bench.grid import LABELS
-from mascot.bench.results import read
+from mascot.bench.results import read, told
 from mascot.errors import InputError, MascotError, OptionError
 from mascot.scale.words import Ray, TakesRay
 
 _REFUSED, _STOPPED = 2, 130
-_DIV400 = Path("..") / "shared" / "data" / "div400"
+_DIV400 = "MASCOT_DIV400"  # the environment variable
 
 bench = typer.Typer(
     name="bench",
@@ -71,16 +72,20 @@ def run(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where the results go; a killed run resumes there.")
     ],
-    data: Annotated[Path | None, typer.Option(metavar="PATH", help="The files of div400.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="PATH", help=f"The files of div400, unless ${_DIV400} says where.")
+    ] = None,
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="Whose vectors of a folder, where several models encoded it.")
     ] = None,
     methods: Annotated[str | None, typer.Option(metavar="NAMES", help="Some methods, with commas between.")] = None,
     tasks: Annotated[str | None, typer.Option(metavar="NAMES", help="Some tasks, with commas between.")] = None,
-    seeds: Annotated[str, typer.Option(metavar="NUMBERS", help="Seeds of the simulated data.")] = "0,1,2",
+    seeds: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Seeds of the simulated data; 0,1,2 unless given.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores unless given.")] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few queries and one seed: minutes, and rough numbers.")
+        bool, typer.Option("--quick", help="Few queries, and seed 0 unless given: minutes, and rough numbers.")
     ] = False,
     ray: Ray = None,
 ) -> None:
@@ -89,6 +94,9 @@ def run(
         suite = _suite(dataset, data, model, methods, tasks, seeds, quick)
         with _progress("search", "test") as report:
             records = run_suite(suite, out, jobs, report, None if ray is None else _crew(ray, jobs))
+    known = told(out)
+    for note in () if known is None else known.notes:
+        print(f"note: {note}")
     print(f"{len(records)} points in {out}; next: mascot bench tables {out}")
 
 
@@ -178,14 +186,23 @@ def tables(
     results: _Results,
     format: Annotated[TableFormat, typer.Option(help="How the tables are written.")] = TableFormat.text,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="PATH", help="A file or folder; printed without.")
+        str | None, typer.Option("--out", metavar="PATH", help="A file, or a folder with / behind it; printed without.")
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option("--only", metavar="NAMES", help="Some tables, by name or how names begin, with commas."),
     ] = None,
 ) -> None:
     """Every table of the paper, ours beside the published."""
     from mascot.bench import tables as made
 
     with _one_line_errors():
-        written = made.write(results, format.value, out)
+        averages.check(results)
+        if out is not None and out.endswith(("/", os.sep)):
+            Path(out).mkdir(parents=True, exist_ok=True)
+        written = made.write(
+            results, format.value, out, [name.strip() for name in (only or "").split(",") if name.strip()]
+        )
     if out is None:
         print(written)
 
@@ -194,15 +211,26 @@ def tables(
 def figures(
     results: _Results,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the figures go.")] = Path("figures"),
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The encoded folder, for the figure of one query with its pictures."),
+    ] = None,
+    query: Annotated[
+        int | None, typer.Option(min=0, help="Which query that figure shows; a telling one unless given.")
+    ] = None,
 ) -> None:
     """Every figure of the paper, drawn from the results."""
     from mascot.bench import figures as made
+    from mascot.bench.datasets.folder import Folder
     from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 
     with _one_line_errors():
-        simulated = next((r for r in read(results) if r["dataset"] == "pixelprose-sim"), None)
-        dataset = PixelProseSim(seed=simulated["seed"]).load() if simulated else None
-        drawn = made.draw(results, out, dataset, caption="city" if dataset else None)
+        if data is not None:
+            drawn = made.draw(results, out, Folder(data).load(), query, picture=made.pictures(data))
+        else:
+            simulated = next((r for r in read(results) if r["dataset"] == "pixelprose-sim"), None)
+            dataset = PixelProseSim(seed=simulated["seed"]).load() if simulated else None
+            drawn = made.draw(results, out, dataset, query, caption="city" if dataset else None)
     for name, note in drawn.notes:
         print(f"{name}: {note}")
     print(f"{len(drawn.files)} files in {out}")
@@ -215,38 +243,55 @@ def compare(
 ) -> None:
     """Ours (the mean of the seeds), the published number, and the difference."""
     with _one_line_errors():
+        averages.check(results)
         print(comparing.compare(results, format.value), end="")
 
 
 def _suite(
-    dataset: str, data: Path | None, model: str | None, methods: str | None, tasks: str | None, seeds: str, quick: bool
+    dataset: str, data: Path | None, model: str | None, methods: str | None, tasks: str | None, seeds: str | None,
+    quick: bool,
 ) -> Suite:  # fmt: skip
-    labels = _some("method", methods, LABELS)
+    path = Path(dataset)
+    given = {"--data": data, "--model": model, "--tasks": tasks, "--seeds": seeds, "--quick": quick or None}
     if dataset == "pixelprose-sim":
+        _refuse(dataset, given, "--data", "--model")
         known = {task.name: task for task in suites.PIXELPROSE_TASKS}
         asked = [known[name] for name in _some("task", tasks, list(known))]
-        numbers = _numbers(seeds)
-        return suites.pixelprose(numbers[:1] if quick else numbers, labels, asked, quick)
+        numbers = _numbers(seeds) if seeds is not None else suites.SEEDS[:1] if quick else suites.SEEDS
+        return suites.pixelprose(numbers, _some("method", methods, LABELS), asked, quick)
     if dataset == "div400":
-        where = data or _DIV400
-        if not where.is_dir():
-            raise InputError(
-                f"{where}: no such folder; div400 needs --data PATH, the folder with photos.jsonl.gz, topics.json.gz "
-                "and descriptors.npz of MediaEval 2013"
-            )
-        extra = _some("method", methods, [*suites.DIV400_LABELS])
-        return suites.div400(where, extra)
-    path = Path(dataset)
+        _refuse(dataset, given, "--model", "--tasks", "--seeds", "--quick")
+        return suites.div400(_div400(data), _some("method", methods, suites.DIV400_LABELS))
     if path.is_dir():
-        suite = suites.folder(path, model, labels, quick)
+        _refuse("a folder", given, "--data", "--seeds")
+        suite = suites.folder(path, model, _some("method", methods, LABELS), quick)
     elif path.suffix in (".npz", ".parquet"):
-        suite = suites.arrays(path, labels, quick)
+        _refuse("a file", given, "--data", "--model", "--seeds")
+        suite = suites.arrays(path, _some("method", methods, LABELS), quick)
     else:
         raise InputError(
             f"DATASET must be pixelprose-sim, div400, a file .npz or .parquet, or a prepared folder, got {dataset!r}"
         )
     named = {task.name: task for task in suite.plan.tasks}
     return suites.only(suite, [named[name] for name in _some("task", tasks, list(named))])
+
+
+def _refuse(dataset: str, given: Mapping[str, object], *options: str) -> None:
+    """Refuse options that this dataset has no use for."""
+    for option in options:
+        if given[option] is not None:
+            raise OptionError(f"{option} must not be given with {dataset}: it would change nothing")
+
+
+def _div400(data: Path | None) -> Path:
+    told_where = os.environ.get(_DIV400)
+    where = data if data is not None else Path(told_where) if told_where else None
+    if where is None or not where.is_dir():
+        raise InputError(
+            f"{'' if where is None else f'{where}: no such folder; '}div400 needs --data PATH (or {_DIV400} in the "
+            "environment), the folder with photos.jsonl.gz, topics.json.gz and descriptors.npz of MediaEval 2013"
+        )
+    return where
 
 
 def _some(kind: str, given: str | None, known: Sequence[str]) -> list[str]:
@@ -267,7 +312,7 @@ def _numbers(given: str) -> list[int]:
         numbers = []
     if not numbers or min(numbers) < 0:
         raise OptionError(f"--seeds must be whole numbers >= 0 with commas between, got {given!r}")
-    return numbers
+    return list(dict.fromkeys(numbers))
 
 
 @contextmanager

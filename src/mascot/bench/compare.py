@@ -1,34 +1,38 @@
-"""Ours beside the published: the mean over seeds, the paper's number, and the difference."""
+"""Ours beside the published: the mean over seeds, the paper's number, and the difference, wherever there are both."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from mascot.bench import naming
-from mascot.bench.averages import Results, collect, summary
-from mascot.bench.averages import average as mean_of
+from mascot.bench.averages import Average, Results, average, collect, per_query, query_mean, summary
 from mascot.bench.published import Published
 from mascot.bench.results import Record, read
+from mascot.bench.tables.analysis import GAINS, MIXED, displaced, milliseconds
+from mascot.bench.tables.control import FLOORS, SWEEPS, all_points, fronts, reflection
 from mascot.errors import OptionError
 
 FORMATS = ("text", "markdown", "csv")
-MEASURES = ("r@1", "r@10", "map", "dm", "hm")
-_HEAD = ("task", "direction", "method", "point", "measure", "ours", "published", "difference")
+MEASURES = ("r@1", "r@3", "r@5", "r@10", "r@20", "map", "dm", "hm")
+_HEAD = ("table", "task", "direction", "method", "point", "measure", "at", "ours", "published", "difference")
+_WORDS = 7  # columns before the numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One number of ours and of theirs."""
 
+    table: str  # "main", "appearance", "prs", "fixed recall", ..., or what was swept
     task: str
     direction: str
     label: str
     point: str
     measure: str
+    at: str  # the swept value or the floor; empty where there is none
     ours: float
     published: float
     seeds: int
@@ -39,37 +43,128 @@ class Difference:
 
 
 def differences(records: Iterable[Record]) -> list[Difference]:
-    """Every number of the comparison tables that both have, at each operating point."""
+    """Every number that both have, at each operating point."""
     found: list[Difference] = []
     for results in collect(records):
         published = Published(results.dataset)
-        main = results.where(study="main", split="test")
-        for task in main.names("task"):
-            for direction in main.names("direction"):
-                for label in main.names("label"):
-                    row = published.row(task, direction, naming.origin(label))
-                    if row is not None:
-                        cell = main.where(task=task, direction=direction, label=label)
-                        found += _cell(cell, row)
+        for table in (_main, _appearance, _first_result, _prs, _sweeps, _fixed_recall, _mixed, _clusters, _runtime):
+            found += table(results, published)
     return found
 
 
-def _cell(cell: Results, row: dict[str, float]) -> list[Difference]:
-    found = []
-    points = sorted({str(record.get("point")) for record in cell.records})
-    for point in points:
-        some = [record for record in cell.records if str(record.get("point")) == point]
+def _main(results: Results, published: Published) -> Iterator[Difference]:
+    for task, direction, label, point, cell in _cells(results.where(study="main")):
+        row = published.row(task, direction, naming.origin(label)) or {}
         for measure in MEASURES:
-            ours = mean_of(summary(measure)(record) for record in some)
-            if ours is not None and measure in row:
-                first = some[0]
-                found.append(
-                    Difference(
-                        first["task"], first["direction"], first["label"], point, measure,
-                        ours.value, row[measure], ours.seeds,
+            yield from _pair(
+                "main", task, direction, label, point, measure, cell.average(summary(measure)), row.get(measure)
+            )
+
+
+def _appearance(results: Results, published: Published) -> Iterator[Difference]:
+    for task, direction, label, point, cell in _cells(results.where(study="main")):
+        said = published.appearance(task, direction, naming.origin(label))
+        ours = cell.average(summary("appearance"))
+        yield from _pair("appearance", task, direction, label, point, "appearance", ours, said)
+
+
+def _first_result(results: Results, published: Published) -> Iterator[Difference]:
+    """Agreement with the base's first result, displaced first results over all tasks, and the first pick's gain."""
+    main = results.where(study="main")
+    for task, direction, label, point, cell in _cells(main):
+        agreed = published.top1(task, direction, label)
+        yield from _pair(
+            "first result", task, direction, label, point, "agrees", cell.average(query_mean("top1")), agreed
+        )
+        gains = [values for record in cell.records if len(values := per_query(record, "first_gain"))]
+        said = published.first_gain(task, direction, label) or {}
+        for name, how in GAINS.items():
+            ours = average(map(how, gains))
+            yield from _pair("first gain", task, direction, label, point, name, ours, said.get(name))
+    for direction in main.names("direction"):
+        for label in main.where(direction=direction).names("label"):
+            counts = published.displaced(direction, label)
+            for point in _points(some := main.where(direction=direction, label=label)) if counts else ():
+                assert counts is not None
+                paper = (float(counts[0]), 100 * counts[1] / counts[0])
+                ours_moved = displaced(some.where(point=point))
+                for name, mean, theirs in zip(("displaced", "other bin, %"), ours_moved, paper, strict=True):
+                    yield from _pair("first result", "all", direction, label, point, name, mean, theirs)
+
+
+def _prs(results: Results, published: Published) -> Iterator[Difference]:
+    for task, direction, label, point, cell in _cells(results.where(study="strength")):
+        said = published.prs(task, direction, naming.origin(label))
+        ours = average(reflection(run)[0] for run in cell.by_seed()) if said is not None else None
+        yield from _pair("prs", task, direction, label, point, "prs", ours, said)
+
+
+def _sweeps(results: Results, published: Published) -> Iterator[Difference]:
+    for study in SWEEPS:
+        for task, direction, label, point, cell in _cells(results.where(study=study)):
+            for value, said in published.sweep(study, task, direction, label).items():
+                runs = [record for record in cell.records if round(record["value"], 6) == value]
+                ours = average(map(summary("r@10"), runs))
+                yield from _pair(study, task, direction, label, point, "r@10", ours, said, f"{value:g}")
+
+
+def _fixed_recall(results: Results, published: Published) -> Iterator[Difference]:
+    points = all_points(results)
+    for task in points.names("task"):
+        for direction in points.names("direction"):
+            for label in points.where(task=task, direction=direction).names("label"):
+                said = published.fixed_recall(task, direction, naming.origin(label))
+                if not said:
+                    continue
+                ours = fronts(points.where(task=task, direction=direction, label=label))
+                for floor, mean in zip(FLOORS, ours, strict=True):
+                    found = mean if isinstance(mean, Average) else None  # "none": the floor is not met
+                    paper = said.get(floor)
+                    yield from _pair(
+                        "fixed recall", task, direction, label, None, "dm", found, paper, f">= {floor:.2f}"
                     )
-                )  # fmt: skip
-    return found
+
+
+def _mixed(results: Results, published: Published) -> Iterator[Difference]:
+    for task, direction, label, point, cell in _cells(results.where(study="mixed")):
+        said = published.mixed(direction, naming.origin(label)) or {}
+        for name, measure in MIXED.items():
+            yield from _pair("mixed", task, direction, label, point, name, cell.average(measure), said.get(name))
+
+
+def _clusters(results: Results, published: Published) -> Iterator[Difference]:
+    for task, direction, label, point, cell in _cells(results.where(study="clusters")):
+        for name, said in (published.clusters(direction, label) or {}).items():
+            yield from _pair("clusters", task, direction, label, point, name, cell.average(summary(name)), said)
+
+
+def _runtime(results: Results, published: Published) -> Iterator[Difference]:
+    for task, direction, label, point, cell in _cells(results.where(study="runtime")):
+        said = published.runtime(naming.origin(label))
+        yield from _pair("runtime", task, direction, label, point, "ms", cell.average(milliseconds), said)
+
+
+def _cells(found: Results) -> Iterator[tuple[str, str, str, str | None, Results]]:
+    """Task, direction, label and point of the records that differ in seed and swept value alone."""
+    for task in found.names("task"):
+        for direction in found.where(task=task).names("direction"):
+            for label in found.where(task=task, direction=direction).names("label"):
+                some = found.where(task=task, direction=direction, label=label)
+                for point in _points(some):
+                    yield task, direction, label, point, some.where(point=point)
+
+
+def _points(found: Results) -> list[str | None]:
+    return sorted({record.get("point") for record in found.records}, key=str)
+
+
+def _pair(
+    table: str, task: str, direction: str, label: str, point: str | None, measure: str,
+    ours: Average | float | str | None, published: float | None, at: str = "",
+) -> Iterator[Difference]:  # fmt: skip
+    """A difference where there are both numbers."""
+    if isinstance(ours, Average) and published is not None:
+        yield Difference(table, task, direction, label, point or "", measure, at, ours.value, published, ours.seeds)
 
 
 def compare(folder: Path | str, format: str = "text") -> str:
@@ -87,32 +182,30 @@ def compare(folder: Path | str, format: str = "text") -> str:
     found = differences(read(folder))
     if not found:
         return "Nothing here has a published counterpart.\n"
-    rows = [
-        (d.task, d.direction, d.label, d.point, d.measure, d.ours, d.published, d.difference)
-        for d in found
-    ]  # fmt: skip
     if format == "csv":
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(_HEAD)
-        writer.writerows([*row[:5], *(f"{value:.4f}" for value in row[5:])] for row in rows)
+        for one in found:
+            numbers = (one.ours, one.published, one.difference)
+            writer.writerow([*astuple(one)[:_WORDS], *(f"{value:.4f}" for value in numbers)])
         return stream.getvalue()
-    lines = [_HEAD, *(_words(row) for row in rows)]
+    lines = [_HEAD, *map(_words, found)]
     if format == "markdown":
         body = ["| " + " | ".join(line) + " |" for line in lines]
-        return "\n".join([body[0], "|" + " --- |" * 5 + " ---: |" * 3, *body[1:]]) + "\n"
+        return "\n".join([body[0], "|" + " --- |" * _WORDS + " ---: |" * 3, *body[1:]]) + "\n"
     widths = [max(len(line[i]) for line in lines) for i in range(len(_HEAD))]
     made = ["  ".join(_aligned(cell, i, widths[i]) for i, cell in enumerate(line)).rstrip() for line in lines]
     return "\n".join(made) + "\n"
 
 
-def _words(row: Sequence[str | float]) -> tuple[str, ...]:
-    task, direction, label, point, measure, ours, theirs, difference = row
+def _words(one: Difference) -> Sequence[str]:
+    measure = one.measure.upper() if one.measure in (*MEASURES, "prs") else one.measure
     return (
-        naming.task(str(task)), naming.direction(str(direction)), naming.method(str(label)), str(point),
-        str(measure).upper(), f"{ours:.4f}", f"{theirs:.4f}", f"{difference:+.4f}",
+        one.table, naming.task(one.task), naming.direction(one.direction), naming.method(one.label), one.point,
+        measure, one.at, f"{one.ours:.4f}", f"{one.published:.4f}", f"{one.difference:+.4f}",
     )  # fmt: skip
 
 
 def _aligned(cell: str, column: int, width: int) -> str:
-    return cell.ljust(width) if column < 5 else cell.rjust(width)
+    return cell.ljust(width) if column < _WORDS else cell.rjust(width)

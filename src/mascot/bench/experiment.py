@@ -20,7 +20,7 @@ from mascot.bench.grid import best, search
 from mascot.bench.material import Material
 from mascot.bench.measure import measure
 from mascot.bench.points import Point
-from mascot.bench.results import Record, Store, versions
+from mascot.bench.results import Record, Store, digest, versions
 from mascot.bench.studies import Plan, studies
 from mascot.bench.tasks import CLUSTERS
 from mascot.kernels.parallel import cores
@@ -62,6 +62,10 @@ class Suite:
         Column of judged clusters, for CR@k.
     extra
         Points on the test split beside the plan's.
+    subsets
+        Splits within the test split, to be summed up on their own.
+    notes
+        What tables should say: which methods were left out, and why.
     """
 
     name: str
@@ -73,6 +77,8 @@ class Suite:
     retrieval: str = "r@10"
     judged: str | None = None
     extra: tuple[Point, ...] = ()
+    subsets: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def limit(self, split: str) -> int | None:
         return self.validation if split == "validation" else self.test
@@ -91,6 +97,7 @@ class Job:
     retrieval: str
     folder: Path
     points: tuple[Point, ...]
+    subsets: tuple[str, ...] = ()
 
     def key(self, point: Point) -> dict[str, Any]:
         return {
@@ -122,7 +129,7 @@ def run(
     report: Callable[[str, int, int], None] | None = None,
     crew: Crew | None = None,
 ) -> list[Record]:
-    """Run what is not there yet, and return the records of the test split.
+    """Run what is not there yet, and return the records of the test split, each once.
 
     Parameters
     ----------
@@ -138,13 +145,31 @@ def run(
         Who does it in place of so many processes: `mascot.scale.benchmarking.RayCrew`.
     """
     store = Store(folder)
-    store.claim({"dataset": suite.name, "validation": suite.validation, "test": suite.test, "n": suite.plan.n})
     tell = report or (lambda stage, done, total: None)
     hashes = {seed: _loaded(source).content_hash for seed, source in suite.sources}
+    asked = {"dataset": suite.name, "validation": suite.validation, "test": suite.test, "n": suite.plan.n}
+    store.claim(asked, hashes, suite.notes)
 
     def job(seed: int, source: Source, points: Sequence[Point]) -> Job:
-        limit = suite.limit(points[0].split) if points else None
-        return Job(suite.name, seed, source, hashes[seed], limit, suite.judged, suite.retrieval, folder, tuple(points))
+        split = points[0].split if points else ""
+        subsets = suite.subsets if split == "test" else ()
+        made = Job(
+            suite.name,
+            seed,
+            source,
+            hashes[seed],
+            suite.limit(split),
+            suite.judged,
+            suite.retrieval,
+            folder,
+            (),
+            subsets,
+        )
+        # Points may differ in what nothing sees, such as the width of places where only hours are asked for.
+        once: dict[str, Point] = {}
+        for point in points:
+            once.setdefault(digest(made.key(point)), point)
+        return replace(made, points=tuple(once.values()))
 
     with crew or _Workers(jobs or cores()) as workers:
         looked = list(_searched(suite))
@@ -152,10 +177,11 @@ def run(
         whole = []
         for seed, source in suite.sources:
             before = job(seed, source, looked)
-            records = [store.get(before.key(point)) for point in looked]
-            chosen = best(looked, [record for record in records if record is not None], suite.metric)
+            records = [store.get(before.key(point)) for point in before.points]
+            chosen = best(before.points, [record for record in records if record is not None], suite.metric)
             whole.append(job(seed, source, [*studies(suite.plan, chosen), *suite.extra]))
         _do(whole, workers, tell, "test")
+    store.finish()
     found = [store.get(one.key(point)) for one in whole for point in one.points]
     return [record for record in found if record is not None]
 
@@ -247,6 +273,10 @@ def records(job: Job, chosen: Iterable[Choice] | None = None) -> Iterator[tuple[
         "seed": job.seed,
         "retrieval": job.retrieval,
         "queries": material.queries.tolist(),
+        "sizes": {
+            name: {"images": len(split.images), "queries": len(split.queries)}
+            for name, split in material.dataset.splits.items()
+        },
         "versions": versions(),
     }
     single = [point for point in job.points if point.study == "runtime" and point.point == "single"]
@@ -258,17 +288,25 @@ def records(job: Job, chosen: Iterable[Choice] | None = None) -> Iterator[tuple[
         record = {
             **known,
             **point.to_dict(),
+            **_sizes(point, few),
             **measure(point, choice.positions, few, job.retrieval),
             "seconds": choice.seconds,
         }
         yield point, {**record, "queries": asked.tolist()}
     for choice in choose(several, material) if chosen is None else chosen:
         point = choice.point
-        measured = measure(point, choice.positions, material, job.retrieval)
+        measured = measure(point, choice.positions, material, job.retrieval, job.subsets)
         if choice.first_gain is not None:
             measured["per_query"]["first_gain"] = [round(float(gain), 6) for gain in choice.first_gain]
             measured["summary"]["first_gain"] = float(choice.first_gain.mean())
-        yield point, {**known, **point.to_dict(), **measured, "seconds": choice.seconds}
+        yield point, {**known, **point.to_dict(), **_sizes(point, material), **measured, "seconds": choice.seconds}
+
+
+def _sizes(point: Point, material: Material) -> dict[str, int]:
+    """Results and candidates there were, which may be fewer than were asked for."""
+    k = min(point.k, material.largest)
+    short = sum(len(rows) < k for rows in material.rows)
+    return {"k": k, "n": min(point.n, material.largest), "short": short}
 
 
 class _Workers:

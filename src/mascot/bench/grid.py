@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
+from mascot.bench import naming
 from mascot.bench.points import Point
 from mascot.bench.published import Published
 from mascot.bench.results import Record
 from mascot.bench.tasks import Direction, Geo, Hour, Task, Widths
+from mascot.errors import InputError
 from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
 from mascot.problem import Method
 
@@ -103,6 +105,17 @@ def dpp(label: str, beta: float, theta: float, released: bool = False) -> KDpp |
     return MsDpp(strength, beta, normalize[label], released)
 
 
+def released(setting: Setting) -> Setting | None:
+    """A DPP's setting with the greedy update of the published experiments; None for the other methods."""
+    method = setting.method
+    return replace(setting, method=replace(method, released=True)) if isinstance(method, (KDpp, MsDpp)) else None
+
+
+def chosen_as(label: str, method: Method) -> str:
+    """By which name a search's choice goes: a DPP has two updates, and each is searched for on its own."""
+    return naming.released(label) if isinstance(method, (KDpp, MsDpp)) and method.released else label
+
+
 def settings(label: str, task: Task) -> list[Setting]:
     """What a method is searched over on a task; one setting where there is nothing to search."""
     if label in COVERAGE:
@@ -126,19 +139,24 @@ def settings(label: str, task: Task) -> list[Setting]:
 def search(
     labels: Iterable[str], tasks: Sequence[Task], directions: Sequence[Direction], n: int, k: int = 10
 ) -> Iterator[Point]:
-    """The points of the validation search, for methods with more than one setting."""
+    """The points of the validation search, for methods with more than one setting; DPPs with either update."""
     for label, task, direction in product(labels, tasks, directions):
         some = settings(label, task)
         if len(some) == 1:
             continue
-        for one in some:
+        for one in (*some, *(other for one in some if (other := released(one)) is not None)):
             yield Point("search", task, direction, label, one.method, one.widths, split="validation", k=k, n=n)
 
 
 def best(points: Sequence[Point], records: Sequence[Record], metric: str) -> dict[tuple[str, str, str], Setting]:
-    """For each label, task and direction the setting of the highest metric; the first of equal ones."""
+    """For each label (see `chosen_as`), task and direction the setting of the highest metric; the first of equals."""
     found: dict[tuple[str, str, str], list[tuple[float, Setting]]] = defaultdict(list)
     for point, record in zip(points, records, strict=True):
-        key = (point.label, point.task.name, point.direction.name)
-        found[key].append((record["summary"].get(metric, 0.0), Setting(point.method, point.widths)))
+        if metric not in record["summary"]:
+            raise InputError(
+                f"the search needs {metric} of every setting, got none for {point.label} on {point.task.name}, "
+                f"{point.direction.name}: no query of the validation split shows two results"
+            )
+        key = (chosen_as(point.label, point.method), point.task.name, point.direction.name)
+        found[key].append((record["summary"][metric], Setting(point.method, point.widths)))
     return {key: max(some, key=lambda pair: pair[0])[1] for key, some in found.items()}

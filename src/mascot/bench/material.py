@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -56,6 +56,9 @@ class Material:
         for block in self.dataset.blocks(self.n, self.split, queries=self.queries):
             for i, count in enumerate(block.counts.tolist()):
                 relevant[len(rows), :count] = block.relevant[i, :count]
+                if not count:
+                    query = int(block.queries[i])
+                    raise InputError(f"{self.dataset.name}: every query must have a candidate, query {query} has none")
                 rows.append(block.images[i, :count])
                 scores.append(block.scores[i, :count])
         return rows, scores, relevant
@@ -75,9 +78,9 @@ class Material:
         return self._hits[2]
 
     @cached_property
-    def smallest(self) -> int:
-        """Candidates of the query that has fewest; no more results than that are compared."""
-        return min(len(rows) for rows in self.rows)
+    def largest(self) -> int:
+        """Candidates of the query that has most; no query shows more results."""
+        return max(len(rows) for rows in self.rows)
 
     @cached_property
     def relevance(self) -> Floats:
@@ -87,35 +90,18 @@ class Material:
             found[q, : len(scores)] = (scores - scores[-1]) / (scores[0] - scores[-1] + 1e-8)
         return found
 
-    @cached_property
+    @property
     def unit(self) -> Floats | None:
         """Unit image vectors; zeros where the vector is missing."""
-        if self.dataset.vectors is None:
-            return None
-        vectors = np.nan_to_num(self.dataset.vectors)
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-
-    @cached_property
-    def _pairs(self) -> Floats | None:
-        """[M, M] similarities of all images, where there are few enough."""
-        if self.unit is None or len(self.unit) > _TABLE:
-            return None
-        count = len(self.unit)
-        table = np.empty((count, count))
-        parts = [np.arange(first, min(first + _BLOCK, count)) for first in range(0, count, _BLOCK)]
-        for i, one in enumerate(parts):
-            for other in parts[i:]:
-                kernel = metrics.similarity_kernel(self.unit[np.concatenate([one, other])][None])[0]
-                across = kernel[: len(one), len(one) :]
-                table[np.ix_(one, other)], table[np.ix_(other, one)] = across, across.T
-        return table
+        return _unit(self.dataset)
 
     def appearance(self, shown: Ints) -> Floats | None:
         """Normalised Vendi score of the images of each list, [Q, K] rows; None without vectors."""
         if self.unit is None:
             return None
-        if self._pairs is not None:
-            return metrics.normalised_vendi(self._pairs[shown[:, :, None], shown[:, None, :]])
+        pairs = _pairs(self.dataset)
+        if pairs is not None:
+            return metrics.normalised_vendi(pairs[shown[:, :, None], shown[:, None, :]])
         parts = [shown[first : first + _LISTS] for first in range(0, len(shown), _LISTS)]
         # By products instead of differences: several times as fast, and equal images are still at distance 0.
         found = [metrics.normalised_vendi(similarities(self.unit[part])) for part in parts]
@@ -149,3 +135,29 @@ class Material:
         of = self.dataset.columns[self.judged].astype(np.int64)
         positives = [of[self.dataset.positives[query]] for query in self.queries.tolist()]
         return of, np.array([len(np.unique(some[some >= 0])) for some in positives])
+
+
+# Of the dataset and not of a split: several materials of one dataset are in use at once.
+@lru_cache(maxsize=4)
+def _unit(dataset: Dataset) -> Floats | None:
+    if dataset.vectors is None:
+        return None
+    vectors = np.nan_to_num(dataset.vectors)
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+@lru_cache(maxsize=4)
+def _pairs(dataset: Dataset) -> Floats | None:
+    """[M, M] similarities of all images, where there are few enough."""
+    unit = _unit(dataset)
+    if unit is None or len(unit) > _TABLE:
+        return None
+    count = len(unit)
+    table = np.empty((count, count))
+    parts = [np.arange(first, min(first + _BLOCK, count)) for first in range(0, count, _BLOCK)]
+    for i, one in enumerate(parts):
+        for other in parts[i:]:
+            kernel = metrics.similarity_kernel(unit[np.concatenate([one, other])][None])[0]
+            across = kernel[: len(one), len(one) :]
+            table[np.ix_(one, other)], table[np.ix_(other, one)] = across, across.T
+    return table

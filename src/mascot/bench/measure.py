@@ -1,8 +1,14 @@
-"""From the chosen positions to a record's numbers. Every number is one of `mascot.metrics`."""
+"""From the chosen positions to a record's numbers. Every number is one of `mascot.metrics`.
+
+A query that shows fewer than k results is measured on those it shows: places behind the end are no hits, and the Vendi
+scores are of the results there are. A single result has no diversity to speak of: such a query has no Vendi score (NaN
+here, null in a record), and means leave it out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,52 +20,69 @@ from mascot.bench.points import Point
 from mascot.bench.tasks import Widths
 
 CUTOFFS = (1, 3, 5, 10, 20)
+FOUND_AT = "found_at"
 _JUDGED_AT = 20
 _DIGITS = 6
+_AT_K = re.compile(r"(r|p|cr|f1)@\d+")
+_NAMED = ("map", "appearance", "metadata", "top1", "displaced", "other_bin", "kept", "first_gain", FOUND_AT, "dm", "hm")
 
 
-def measure(point: Point, positions: Ints, material: Material, retrieval: str = "r@10") -> dict[str, Any]:
-    """The `per_query` and `summary` of a record.
+def is_measure(name: str) -> bool:
+    """Whether a record has a number of this name, which an attribute must therefore not have.
+
+    >>> is_measure("r@10"), is_measure("appearance"), is_measure("camera")
+    (True, True, False)
+    """
+    return name in _NAMED or _AT_K.fullmatch(name) is not None
+
+
+def measure(
+    point: Point, positions: Ints, material: Material, retrieval: str = "r@10", subsets: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The `per_query` and `summary` of a record, and its `subsets` where some are named.
 
     Parameters
     ----------
     point
     positions
-        [Q, K] positions among each query's candidates, best first.
+        [Q, k] positions among each query's candidates, best first; -1 behind the end of a short list.
     material
     retrieval
         What HM takes for relevance: ``"r@10"``, or ``"map"`` where queries have many positives.
+    subsets
+        Splits of the dataset within this one, to be summed up on their own.
     """
     values = per_query(point, positions, material, retrieval)
     rounded: dict[str, list[Any]] = {}
     for name, column in values.items():
-        whole = column.dtype.kind == "b" or name.startswith("r@") or name == "top1"
-        rounded[name] = column.astype(int).tolist() if whole else np.round(column, _DIGITS).tolist()
-    return {"per_query": rounded, "summary": summary(point, values, retrieval)}
+        whole = column.dtype.kind in "bi" or name.startswith("r@") or name == "top1"
+        plain = column.astype(int).tolist() if whole else np.round(column, _DIGITS).tolist()
+        rounded[name] = [None if value != value else value for value in plain]
+    found: dict[str, Any] = {"per_query": rounded, "summary": summary(point, values, retrieval)}
+    for name in subsets:
+        inside = np.isin(material.queries, material.dataset.splits[name].queries)
+        some = {key: column[inside] for key, column in values.items()}
+        queries = material.queries[inside].tolist()
+        found.setdefault("subsets", {})[name] = {"queries": queries, "summary": summary(point, some, retrieval)}
+    return found
 
 
 def per_query(point: Point, positions: Ints, material: Material, retrieval: str = "r@10") -> dict[str, Any]:
     """Arrays of Q values by name; average precision only where it is the `retrieval`."""
     k = positions.shape[1]
-    shown = np.stack([rows[chosen] for rows, chosen in zip(material.rows, positions, strict=True)])
+    filled = positions >= 0
+    shown = np.stack([rows[chosen] for rows, chosen in zip(material.rows, np.maximum(positions, 0), strict=True)])
     base = np.array([rows[0] for rows in material.rows])
-    hits = np.take_along_axis(material.relevant, positions, axis=1)
+    hits = np.take_along_axis(material.relevant, np.maximum(positions, 0), axis=1) & filled
     values: dict[str, Any] = {f"r@{at}": metrics.recall_at_k(hits, at) for at in CUTOFFS if at <= k}
+    values[FOUND_AT] = np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0)
     if retrieval == "map":
         values["map"] = metrics.average_precision_at_k(hits, k)
-    looks = material.appearance(shown) if k >= 2 else None
-    if looks is not None:
-        values["appearance"] = looks
-    if k >= 2:
-        blocks = {facet.name: material.features(facet)[shown] for facet in point.task.facets}
-        together = metrics.similarity_kernel(np.concatenate(list(blocks.values()), axis=-1))
-        values["metadata"] = metrics.normalised_vendi(together)
-        values |= metrics.vendi_by_attribute(blocks) if len(blocks) > 1 else {next(iter(blocks)): values["metadata"]}
+    values |= _by_length(point, positions, shown, filled.sum(axis=1), material)
     values["top1"] = metrics.top1_agreement(shown[:, 0], base)
     bins = material.primary_bins(point.task, point.widths or Widths())
     moved = metrics.displacement(shown[:, 0], base, material.relevant[:, 0], bins)
     values["displaced"], values["other_bin"] = moved.displaced, moved.other_bin
-    values["kept"] = metrics.relevance_kept(material.relevance, positions)
     if material.clusters is not None and k >= _JUDGED_AT:
         of, total = material.clusters
         labels = np.where(hits, of[shown], -1)
@@ -69,14 +92,43 @@ def per_query(point: Point, positions: Ints, material: Material, retrieval: str 
     return values
 
 
+def _by_length(point: Point, positions: Ints, shown: Ints, lengths: Ints, material: Material) -> dict[str, Floats]:
+    """What looks at all results of a list together: lists of one length at a time."""
+    found: dict[str, Floats] = {}
+    for length in np.unique(lengths).tolist():
+        these = np.flatnonzero(lengths == length)
+        part = shown[these, :length]
+        values = {"kept": metrics.relevance_kept(material.relevance[these], positions[these, :length])}
+        if length >= 2:
+            values |= _diversity(point, part, material)
+        for name, some in values.items():
+            found.setdefault(name, np.full(len(shown), np.nan))[these] = some
+    return found
+
+
+def _diversity(point: Point, shown: Ints, material: Material) -> dict[str, Floats]:
+    """The channels of DM, and the Vendi score of each attribute."""
+    values: dict[str, Floats] = {}
+    looks = material.appearance(shown)
+    if looks is not None:
+        values["appearance"] = looks
+    blocks = {facet.name: material.features(facet)[shown] for facet in point.task.facets}
+    together = metrics.similarity_kernel(np.concatenate(list(blocks.values()), axis=-1))
+    values["metadata"] = metrics.normalised_vendi(together)
+    return values | (
+        metrics.vendi_by_attribute(blocks) if len(blocks) > 1 else {next(iter(blocks)): values["metadata"]}
+    )
+
+
 def summary(point: Point, values: Mapping[str, Floats], retrieval: str = "r@10") -> dict[str, float]:
-    """Means over queries, DM and the overall score.
+    """Means over the queries that have the value, DM and the overall score.
 
     A mixed direction has no inverted channel, as published.
     """
-    found = {name: float(np.mean(column)) for name, column in values.items()}
-    if "appearance" in values and "metadata" in values:
-        found["dm"] = metrics.dm(values["appearance"], values["metadata"], focus=point.direction.focus)
+    known = {name: column[~np.isnan(column)] for name, column in values.items() if name != FOUND_AT}
+    found = {name: float(np.mean(column)) for name, column in known.items() if len(column)}
+    if "appearance" in found and "metadata" in found:
+        found["dm"] = metrics.dm(known["appearance"], known["metadata"], focus=point.direction.focus)
         if retrieval in found:
             found["hm"] = metrics.overall(found[retrieval], found["dm"])
     return found

@@ -4,6 +4,9 @@ A point's file is ``DIR/points/<hash>.json``; the hash is of its key: the parame
 versions. It is written to the side and moved into place, so a file is whole or absent however a run ends. A run
 looks for the file first: what is there is not computed again, and what cannot be read counts as absent.
 
+``DIR/run.json`` says what the folder is for (see `Told`). Where the data of a seed changed since, the records of what
+it was before stay where they are and are not read: tables show the new numbers, and going back costs nothing.
+
 A record, as `read` returns it::
 
     dataset     "pixelprose-sim", "div400", or the name of the user's file
@@ -17,21 +20,26 @@ A record, as `read` returns it::
     label       "base", "clustering", "mmr", "k-dpp", "ms-dpp", "ms-dpp+tn", "ms-dpp+tn+tvms", "prob-coverage",
                 "no-normalization", "uniform-binning", "mascot", "guarded", "guarded-10", or "pyversity-..."
     point       how the setting came about: "published" (the paper's table), "inferred" (the paper does not print it;
-                see `grid.INFERRED`), "validated" (searched on the validation split), "released" (validated, with the
-                greedy update of the published experiments), "default" (nothing was chosen), "batch" or "single"
-                (runtime), or null
-    method      its parameters
+                see `grid.INFERRED`), "validated" (searched on the validation split), "released" (of a DPP with the
+                greedy update of the published experiments, searched with that update, or swept from there),
+                "default" (nothing was chosen), "batch" or "single" (runtime), or null
+    method      its parameters; of DPPs "released" says which update
     wishes      their parameters
     value       the value of what the study sweeps, or null
-    k, n        results, and candidates
+    k, n        results and candidates of the query that has most
+    short       how many queries had fewer than k candidates, and show fewer results
     queries     the queries, by number
     retrieval   what "hm" takes for relevance: "r@10", or "map" on Incidents1M
-    per_query   lists as long as `queries`: "r@1" ... "r@20" (0 or 1), "appearance" and "metadata" (normalised Vendi
-                scores, never inverted), one Vendi score for each attribute ("geo", "hour", ...), "top1" (agreement
-                with the base), "displaced", "other_bin", "kept" (share of relevance); where measured also
-                "first_gain" (coverage of the first pick), "map" (average precision over the results, divided by
-                the positives found), and "p@20", "cr@20", "f1@20" on judged data
-    summary     means of the above, and "dm", "hm"
+    per_query   lists as long as `queries`: "r@1", "r@3", "r@5", "r@10", "r@20" (0 or 1), "found_at" (rank of the first
+                positive, 0 where none is shown: R@K is the share in 1..K, see `averages.recall`), "appearance" and
+                "metadata" (normalised Vendi scores, never inverted; null where a single result is shown), one Vendi
+                score for each attribute ("geo", "hour", ...), "top1" (agreement with the base), "displaced",
+                "other_bin", "kept" (share of relevance); where measured also "first_gain" (coverage of the first
+                pick), "map" (average precision over the results, divided by the positives found), and "p@20",
+                "cr@20", "f1@20" on judged data
+    summary     means of the above but "found_at", and "dm", "hm"
+    subsets     where the dataset names some: {"unseen": {"queries": [...], "summary": {...}}}, the same of the
+                queries in that split, on div400 the topics that no choice has seen
     seconds     a query's share of the time (the median where queries were timed one by one); null where the work
                 was shared with other points
     versions    of the packages
@@ -54,8 +62,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -66,14 +75,20 @@ from mascot.errors import InputError
 
 Record = dict[str, Any]
 
-_FORMAT = 1  # of the records; part of every key
+_FORMAT = 2  # of the records; part of every key
 _PACKAGES = ("numpy", "numba")
+_RUN = "run.json"
 
 
 def versions() -> dict[str, str]:
     """What a result may depend on besides its parameters."""
     own = {"mascot": mascot.__version__, "python": ".".join(map(str, sys.version_info[:2])), "results": str(_FORMAT)}
-    return own | {name: version(name) for name in _PACKAGES}
+    return own | _packages()
+
+
+@cache
+def _packages() -> dict[str, str]:
+    return {name: version(name) for name in _PACKAGES}  # once: each looks through files
 
 
 def digest(key: Mapping[str, Any]) -> str:
@@ -105,24 +120,92 @@ class Store:
         path = self.path(key)
         _write(path, {**record, "id": path.stem})
 
-    def claim(self, run: Mapping[str, Any]) -> None:
-        """Note what the folder is for, and refuse another run's folder: their tables would mix."""
-        path = self.folder / "run.json"
-        before = _parsed(path)
-        if before is not None and before != dict(run):
-            differ = {name: (before.get(name), value) for name, value in run.items() if before.get(name) != value}
-            name, (old, new) = next(iter(differ.items()), ("run", (before, dict(run))))
-            raise InputError(f"{self.folder} holds a run with {name} {old!r}; this one has {new!r}: use another --out")
-        _write(path, dict(run))
+    def claim(self, asked: Mapping[str, Any], data: Mapping[int, str], notes: Sequence[str] = ()) -> None:
+        """Note what the folder is for, and refuse another run's folder: their tables would mix.
+
+        Parameters
+        ----------
+        asked
+            What every run into the folder must have alike.
+        data
+            The hash of each seed's dataset. Seeds of earlier runs stay; a hash that changed replaces the earlier one.
+        notes
+            What tables should say of the run.
+        """
+        before = told(self.folder)
+        known: dict[int, str] = {}
+        if before is not None:
+            for name, value in asked.items():
+                if name in before.asked and before.asked[name] != value:
+                    raise InputError(_another(self.folder, name, before.asked[name], value))
+            known = dict(before.data)
+        changed = [str(seed) for seed, content in data.items() if known.get(seed, content) != content]
+        if changed:
+            notes = (*notes, f"the data of seed {', '.join(changed)} changed: records of the earlier data are not read")
+        self._tell(Told(dict(asked), known | dict(data), versions(), tuple(notes), ended=False))
+
+    def finish(self) -> None:
+        """Note that the run came to its end."""
+        before = told(self.folder)
+        if before is not None:
+            self._tell(replace(before, ended=True))
+
+    def _tell(self, run: Told) -> None:
+        data = {str(seed): content for seed, content in run.data.items()}
+        _write(self.folder / _RUN, {**asdict(run), "data": data})
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What ``run.json`` says of the runs into a folder."""
+
+    asked: Mapping[str, Any]  # what all of them have alike
+    data: Mapping[int, str]  # the hash of each seed's dataset
+    versions: Mapping[str, str]  # of the last run
+    notes: tuple[str, ...] = ()  # of the last run
+    ended: bool = False  # whether the last run came to its end
+
+
+def told(folder: Path | str) -> Told | None:
+    """What a folder is for; None where it does not say."""
+    found = _parsed(Path(folder) / _RUN)
+    try:
+        data = {int(seed): str(content) for seed, content in found["data"].items()} if found else {}
+        return Told(**{**found, "data": data, "notes": tuple(found["notes"])}) if found else None
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _another(folder: Path, name: str, before: Any, value: Any) -> str:
+    why = ": --quick asks fewer queries, give it to both or" if name in ("validation", "test") else ":"
+    return f"{folder} holds a run with {name} {before!r}; this one has {value!r}{why} use another --out"
 
 
 def read(folder: Path | str) -> list[Record]:
-    """Every whole record of a folder, in the order of their names. Files that cannot be read are passed over."""
+    """Every whole record of the folder's data, the one written last behind those before it.
+
+    Files that cannot be read are passed over, and so are records of data that has changed since. Where versions
+    changed, the records of the last run's versions are the last.
+    """
+    return sorted(each(folder), key=partial(_recent, told(folder), Path(folder)))
+
+
+def each(folder: Path | str) -> Iterator[Record]:
+    """The records that `read` returns, in the order of their names, one by one."""
     where = Path(folder)
     if not where.is_dir():
         raise InputError(f"{where}: no such folder; make one with: mascot bench run DATASET --out {where}")
-    records = [_whole(path) for path in sorted((where / "points").glob("*.json"))]
-    return [record for record in records if record is not None]
+    run = told(where)
+    data = {} if run is None else run.data
+    for path in sorted((where / "points").glob("*.json")):
+        record = _whole(path)
+        if record is not None and data.get(record.get("seed", -1), record.get("data_hash")) == record.get("data_hash"):
+            yield record
+
+
+def _recent(run: Told | None, folder: Path, record: Record) -> tuple[bool, int, str]:
+    path = folder / "points" / f"{record['id']}.json"
+    return run is not None and record.get("versions") == run.versions, path.stat().st_mtime_ns, record["id"]
 
 
 def _parsed(path: Path) -> Record | None:

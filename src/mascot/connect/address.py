@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Literal
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from mascot.errors import InputError, MissingExtra, OptionError, require
 
 Metric = Literal["cosine", "ip", "l2"]
 METRICS: tuple[Metric, ...] = ("cosine", "ip", "l2")
+ENGINES = ("lance", "qdrant", "milvus", "postgresql")
 _OURS = ("table", "vector", "id", "metric")
+# User and password, up to the last @ before a slash; or, where a password itself has a slash, up to the last @ of all.
+_SECRET = re.compile(r"^(?:[^/]*@|[^/]*:(?!\d*/).*@)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,30 +71,56 @@ class Address:
 
 def read_address(uri: str) -> Address:
     """The parts of an address, checked."""
-    parts = urlsplit(uri)
+    shown = _without_secrets(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # its message may hold the password
+        raise OptionError(f"{shown} is not an address: its host cannot be read") from None
     engine, _, way = parts.scheme.partition("+")
+    engine = "postgresql" if engine == "postgres" else engine
+    known = ", ".join(f"{name}://" for name in ENGINES)
+    require(engine in ENGINES, "the address of an engine", f"must begin with one of {known}", shown)
+    _check_user(uri, engine, parts.netloc, shown)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     ours = {name: value for name, value in pairs if name in _OURS}
     theirs = [(name, value) for name, value in pairs if name not in _OURS]
-    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     metric = ours.get("metric")
     require(metric is None or metric in METRICS, f"{shown} ?metric", f"must be one of {', '.join(METRICS)}", metric)
     host, place = unquote(parts.netloc.rpartition("@")[2]), unquote(parts.path)
     dsn = ""
-    if engine in ("postgresql", "postgres"):
-        dsn = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(theirs), ""))
-        engine, table = "postgresql", ours.get("table", "photos")
+    if engine == "postgresql":
+        # PostgreSQL reads a plus as a plus, where forms of web pages mean a space.
+        dsn = urlunsplit((engine, parts.netloc, parts.path, urlencode(theirs, quote_via=quote), ""))
+        table = ours.get("table", "photos")
     else:
         unknown = [name for name, _ in theirs] + ["table"] * ("table" in ours)
         require(not unknown, shown, "takes ?vector=, ?id= and ?metric=", ", ".join(unknown))
         whole = place if place.strip("/") else f"/{host}"
         host = host if place.strip("/") else ""
         place, _, table = whole.rstrip("/").rpartition("/")
-    require(bool(table), f"the address of {engine or 'an engine'}", "must end with the name of a table", uri)
+    require(bool(table), f"the address of {engine}", "must end with the name of a table", shown)
     return Address(
         engine, way, host, place, table, ours.get("vector"), ours.get("id"), metric,  # type: ignore[arg-type]
         shown, dsn,
     )  # fmt: skip
+
+
+def _without_secrets(uri: str) -> str:
+    """An address for messages: without user and password, and without what is behind its question mark."""
+    scheme, mark, rest = uri.partition("://")
+    return re.split("[?#]", scheme + mark + _SECRET.sub("", rest, count=1))[0]
+
+
+def _check_user(uri: str, engine: str, netloc: str, shown: str) -> None:
+    """Only PostgreSQL takes a user from its address, and signs that end a part of it must not cut a password."""
+    user = _SECRET.match(uri.partition("://")[2])
+    if user and engine != "postgresql":
+        raise OptionError(
+            f"{shown}: {engine}:// takes no user or password in its address; set QDRANT_API_KEY or MILVUS_TOKEN in "
+            "the environment (and write ./ before a folder whose name has an @)"
+        )
+    if "#" in uri or (user and netloc.count("@") != 1):
+        raise OptionError(f"{shown}: write #, and within a password ?, / and @, as %23, %3F, %2F and %40")
 
 
 def package(name: str, extra: str) -> ModuleType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import struct
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
+from mascot.connect.nested import value_of
 
 NOTE = "mascot"  # the metadata key under which a document says why it is there
 Metadata = Sequence[Mapping[str, Any]]
@@ -33,13 +35,19 @@ class Steering:
         `Mascot(...)`, or another.
     columns
         The metadata keys to read. Unless given: those the wishes name, or all where an attribute is not mascot's own
-        and cannot be asked.
+        and cannot be asked. `location.lat` is the `lat` of a dictionary `location`, unless there is such a key.
+    remedy
+        How this framework lets vectors come along, for the message where they are needed and did not.
+    distances
+        Scores are distances: smaller is better.
     """
 
     wishes: tuple[mc.Wish, ...]
     k: int
     method: Any
     columns: tuple[str, ...] | None = None
+    remedy: str = ""
+    distances: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.k, int) or self.k < 1:
@@ -55,10 +63,7 @@ class Steering:
     def needs_vectors(self) -> bool:
         """Whether the method or a wish compares vectors: reading them from lists costs more than all the rest."""
         return not isinstance(self.method, (mc.Mascot, mc.Relevance)) or any(
-            isinstance(wish.attribute, mc.Branches)
-            or (isinstance(wish.attribute, mc.Clusters) and wish.attribute.column is None)
-            or not _own(wish.attribute)
-            for wish in self.wishes
+            _compares_vectors(wish.attribute) or not _own(wish.attribute) for wish in self.wishes
         )
 
     def rank(
@@ -71,18 +76,31 @@ class Steering:
 
         `vectors` is only called where they are needed.
         """
-        found = mc.Candidates(
-            scores=as_scores(scores),
-            columns=self._columns(metadata),
-            vectors=as_vectors(vectors()) if self.needs_vectors else None,
-        )
+        compared = as_vectors(vectors()) if self.needs_vectors else None
+        if compared is None and (owner := self._blind()) is not None:
+            raise mc.InputError(f"{owner} needs vectors, and no document came with one: {self.remedy}")
+        relevance = as_scores(scores, self.distances)
+        found = mc.Candidates(scores=relevance, columns=self._columns(metadata), vectors=compared)
         return mc.rerank(found, self.wishes, k=self.k, method=self.method)
+
+    def _blind(self) -> str | None:
+        """Who could do nothing without vectors: a wish about them, or a method that has no wishes to compare."""
+        for wish in self.wishes:
+            if _own(wish.attribute) and _compares_vectors(wish.attribute):
+                return type(wish.attribute).__name__
+        method = self.method
+        idle = self.wishes or self.strength == 0 or isinstance(method, (mc.Mascot, mc.Relevance)) or not _own(method)
+        return None if idle else type(method).__name__
 
     def _columns(self, metadata: Metadata) -> dict[str, list[Any]]:
         names = self.columns if self.columns is not None else _named(self.wishes)
-        if names is None:  # a user's own attribute may read any of them
-            names = tuple(dict.fromkeys(key for one in metadata for key in one if isinstance(key, str)))
-        found = {name: [one.get(name) for one in metadata] for name in names}
+        if self.columns is None and not all(_own(wish.attribute) for wish in self.wishes):
+            # A user's own attribute may read any of them.
+            names = tuple(dict.fromkeys([*names, *(key for one in metadata for key in one if isinstance(key, str))]))
+        found = {
+            name: [value_of(one, name) for one in metadata] if "." in name else [one.get(name) for one in metadata]
+            for name in names
+        }
         for name, column in found.items():
             if column[0] is None and not any(value is not None for value in column):
                 warnings.warn(f"no document has the metadata key {name!r}", UserWarning, stacklevel=2)
@@ -109,8 +127,19 @@ def lambda_from_strength(strength: float | None) -> float | None:
     return None if strength is None else 1 - strength
 
 
+def with_strength(method: Callable[..., Any], strength: float, owner: str) -> Any:
+    """A method of that strength, of a class or another function that makes one."""
+    known = inspect.signature(method).parameters.values() if callable(method) else ()
+    if not any(one.name == "strength" or one.kind is one.VAR_KEYWORD for one in known):
+        name = getattr(method, "__name__", repr(method))
+        raise mc.OptionError(f"{owner} needs a method that takes a strength, such as Mascot or Mmr, got {name}")
+    return method(strength=strength)
+
+
 def as_wishes(given: Any) -> tuple[mc.Wish, ...]:
     """One wish or several, as objects or as dictionaries."""
+    if isinstance(given, str) or not isinstance(given, (mc.Wish, Iterable)):
+        raise mc.OptionError(f"wishes must be spread(...) or focus(...), got {given!r}")
     several = [given] if isinstance(given, (mc.Wish, Mapping)) else list(given)
     wishes = tuple(mc.from_dict(wish) if isinstance(wish, Mapping) else wish for wish in several)
     for wish in wishes:
@@ -124,7 +153,7 @@ def as_method(given: Any) -> Any:
     method = mc.from_dict(given) if isinstance(given, Mapping) else given
     if method is None:
         return mc.Mascot()
-    if not hasattr(method, "select"):
+    if not hasattr(method, "select") or isinstance(method, type):
         raise mc.OptionError(f"method must be one like Mascot(), got {method!r}")
     return method
 
@@ -134,8 +163,16 @@ def plain_wishes(wishes: Iterable[mc.Wish]) -> list[dict[str, Any]]:
     return [wish.to_dict() for wish in wishes]
 
 
-def as_scores(scores: Scores) -> NDArray[np.float64]:
-    """Scores without gaps.
+def plain_method(method: Any) -> dict[str, Any]:
+    """A method as a dictionary."""
+    if not hasattr(method, "to_dict"):
+        raise mc.OptionError(f"a method cannot be saved unless it has to_dict(), got {method!r}")
+    plain: dict[str, Any] = method.to_dict()
+    return plain
+
+
+def as_scores(scores: Scores, distances: bool = False) -> NDArray[np.float64]:
+    """Scores without gaps, higher is better; of distances, where smaller is, their negatives.
 
     Where no document has one, the order is the relevance: evenly spaced from 1 downwards. Where some have, the others
     get the lowest.
@@ -144,6 +181,7 @@ def as_scores(scores: Scores) -> NDArray[np.float64]:
         found = np.asarray(scores, np.float64)  # None becomes NaN
     except (TypeError, ValueError) as error:
         raise mc.InputError(f"scores must be numbers: {error}") from None
+    found = -found if distances else found
     missing = np.isnan(found)
     if not missing.any():
         return found
@@ -192,13 +230,16 @@ def _own(attribute: Any) -> bool:
     return type(attribute).__module__.startswith("mascot.")
 
 
-def _named(wishes: Iterable[mc.Wish]) -> tuple[str, ...] | None:
-    """The columns the wishes name; None where an attribute is a user's own."""
+def _compares_vectors(attribute: Any) -> bool:
+    clusters = isinstance(attribute, mc.Clusters) and attribute.column is None
+    return clusters or isinstance(attribute, mc.Branches)
+
+
+def _named(wishes: Iterable[mc.Wish]) -> tuple[str, ...]:
+    """The columns the wishes name, as far as their attributes are mascot's own."""
     names: dict[str, None] = {}
     for wish in wishes:
-        if not _own(wish.attribute):
-            return None
-        for field in ("lat", "lon", "column"):
+        for field in ("lat", "lon", "column") if _own(wish.attribute) else ():
             name = getattr(wish.attribute, field, None)
             if name is not None:
                 names[name] = None

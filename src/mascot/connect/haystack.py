@@ -15,23 +15,28 @@ from mascot.connect.documents import (
     lambda_from_strength,
     missing,
     notes,
+    plain_method,
     plain_wishes,
     strength_from_lambda,
+    with_strength,
 )
+from mascot.connect.nested import names_of
 
 try:
     from haystack import Document, component, default_from_dict, default_to_dict
 except ModuleNotFoundError as error:
     raise missing(error, "mascot.connect.haystack", "haystack") from None
 
+_REMEDY = "let the retriever return them with return_embedding=True"
+
 
 @component
 class SteeredRanker:
     """Choose k of the documents a retriever found, as the wishes ask.
 
-    Metadata keys are columns: `Category("source")` reads ``meta["source"]``; a document's embedding is its vector. The
-    documents come back as they are, the same objects with the same scores; with `explain` they are copies whose meta
-    says, under ``"mascot"``, rank, was and gains.
+    Metadata keys are columns: `Category("source")` reads ``meta["source"]``; a document's embedding is its vector,
+    where the retriever was told ``return_embedding=True``. The documents come back as they are, the same objects with
+    the same scores; with `explain` they are copies whose meta says, under ``"mascot"``, rank, was and gains.
 
     Parameters
     ----------
@@ -42,7 +47,7 @@ class SteeredRanker:
     method
         `Mascot()` unless given.
     columns
-        Meta keys to read; those the wishes name unless given.
+        Meta keys to read; those the wishes name unless given. `location.lat` is the `lat` of a dictionary `location`.
     explain
         Say in the meta why a document is there.
 
@@ -58,8 +63,8 @@ class SteeredRanker:
         columns: Sequence[str] | None = None,
         explain: bool = False,
     ) -> None:
-        keys = None if columns is None else tuple(columns)
-        self._steering = Steering(as_wishes(wishes), k, as_method(method), keys)
+        keys = None if columns is None else tuple(names_of(columns))
+        self._steering = Steering(as_wishes(wishes), k, as_method(method), keys, _REMEDY)
         self.explain = explain
 
     @classmethod
@@ -72,7 +77,8 @@ class SteeredRanker:
         **options: Any,
     ) -> SteeredRanker:
         """With Haystack's `lambda_threshold`, where 1 is relevance only and 0 is diversity only: strength is 1 - it."""
-        made = method(strength=strength_from_lambda(lambda_threshold, "lambda_threshold"))
+        strength = strength_from_lambda(lambda_threshold, "lambda_threshold")
+        made = with_strength(method, strength, "lambda_threshold")
         return cls(wishes, k, made, **options)
 
     @property
@@ -114,7 +120,7 @@ class SteeredRanker:
             self,
             wishes=plain_wishes(steering.wishes),
             k=steering.k,
-            method=steering.method.to_dict(),
+            method=plain_method(steering.method),
             columns=None if steering.columns is None else list(steering.columns),
             explain=self.explain,
         )

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.connect.address import Address, package
-from mascot.connect.rows import FIELDS, SEEN, VECTOR, Known, Vectors, checked, chunks, one_each, seen
-from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape
+from mascot.connect.closing import Closing
+from mascot.connect.rows import FIELDS, SEEN, VECTOR, Known, Vectors, checked, chunks, fits, one_each, seen
+from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape, wanted
 from mascot.errors import InputError, OptionError
 
 _METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}
@@ -19,36 +20,53 @@ _AT_ONCE = 500  # paths in one expression
 _TRIES = 5  # of a write that another process was faster with
 
 
-class LanceSource:
+class LanceSource(Closing):
     """A table of LanceDB, to be searched. `where` is SQL over its columns."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._database = _connect(address, make=False)
         self._table = _open(self._database, address)
-        self._vector, self._dim, self._tokens = _vector_of(self._table.schema, address)
+        schema = self._table.schema
+        self._vector, self._dim, self._tokens = _vector_of(schema, address)
+        self._names = [name for name in schema.names if name != self._vector]
+        self._key = _key_of(self._names, address)
 
-    def search(self, vector: NDArray[np.float32], *, candidates: int = CANDIDATES, where: str | None = None) -> Found:
+    def search(
+        self,
+        vector: NDArray[np.float32],
+        *,
+        candidates: int = CANDIDATES,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        vectors: bool = True,
+    ) -> Found:
+        self._must_be_open()
         query = asked(vector, candidates, self._dim, self._address.shown)
+        names = wanted(columns, self._names, self._key, self._address.shown)
         indexed, metric = self._index()
         search = self._table.search(query, vector_column_name=self._vector, query_type="vector")
         search = search.distance_type(metric).limit(candidates)
+        if columns is not None or not vectors:
+            search = search.select([*names, *([self._vector] if vectors else []), "_distance"])
         if indexed:
             search = search.refine_factor(1)  # an index may keep vectors roughly; the scores are to be exact
         if where is not None:
             search = search.where(where, prefilter=True)
         try:
             rows = search.to_arrow()
+            if indexed and rows.num_rows < candidates:
+                # An index looks into some of its cells only: there may be more in the others.
+                rows = search.bypass_vector_index().to_arrow()
         except (ValueError, RuntimeError, OSError) as error:
             if where is None:
                 raise InputError(f"{self._address.shown}: {_line(error)}") from None
             raise OptionError(f"where: {_line(error)} in {where!r}") from None
         distances = rows["_distance"].to_numpy()
         scores = from_l2(distances, squared=True) if metric == "l2" else 1 - distances.astype(np.float64)
-        vectors = _matrix(rows[self._vector], self._dim, self._tokens)
-        names = [name for name in rows.column_names if name not in (self._vector, "_distance", "_rowid")]
-        columns = {name: rows[name].to_pylist() for name in names}
-        return found(_ids(columns, self._address, rows.num_rows), scores, columns, vectors)
+        cells = {name: rows[name].to_pylist() for name in names}
+        ids = list(range(rows.num_rows)) if self._key is None else cells[self._key]
+        return found(ids, scores, cells, _matrix(rows[self._vector], self._dim, self._tokens) if vectors else None)
 
     def _index(self) -> tuple[bool, str]:
         """Whether there is an index of the vectors, and the metric: as asked, or as the index was made, or cosine."""
@@ -60,13 +78,14 @@ class LanceSource:
         return False, wanted or "cosine"
 
     def facts(self) -> dict[str, str]:
+        self._must_be_open()
         return _facts(self._database, self._address)
 
-    def close(self) -> None:
+    def _release(self) -> None:
         del self._table, self._database
 
 
-class LanceSink:
+class LanceSink(Closing):
     """A table of LanceDB, to be written to. Several processes may write at once."""
 
     def __init__(self, address: Address, dim: int, tokens: int) -> None:
@@ -80,10 +99,12 @@ class LanceSink:
         fields.append(arrow.field(self._vector, one if tokens == 1 else arrow.list_(one)))
         self._schema = arrow.schema(fields)
         self._table = _made(self._database, address.table, self._schema)
+        fits(address, self._table.schema.names)
         _, there_dim, there_tokens = _vector_of(self._table.schema, address)
         same_shape(address.shown, (there_dim, min(there_tokens, 2)), (dim, min(tokens, 2)))
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        self._must_be_open()
         made, given = checked(rows, vectors, self._dim, self._tokens)
         if not made:
             return
@@ -111,19 +132,23 @@ class LanceSink:
         _merge(_made(self._database, self._address.facts, schema), "name", self._arrow.table(rows, schema=schema))
 
     def facts(self) -> dict[str, str]:
+        self._must_be_open()
         return _facts(self._database, self._address)
 
-    def close(self) -> None:
+    def _release(self) -> None:
         del self._table, self._database
 
 
 def _connect(address: Address, make: bool) -> Any:
     lancedb = package("lancedb", "lance")
-    # What another process has written since is seen by the next search.
-    now = timedelta(0)
-    if address.way:
-        return lancedb.connect(f"{address.way}://{address.host}{address.place}", read_consistency_interval=now)
-    return lancedb.connect(address.file if make else address.open_file(), read_consistency_interval=now)
+    place: Any = f"{address.way}://{address.host}{address.place}"
+    if not address.way:
+        place = address.file if make else address.open_file()
+    try:
+        # What another process has written since is seen by the next search.
+        return lancedb.connect(place, read_consistency_interval=timedelta(0))
+    except (ValueError, RuntimeError, OSError) as error:
+        raise InputError(f"cannot use {address.shown}: {_line(error)}") from None
 
 
 def _open(database: Any, address: Address) -> Any:
@@ -192,11 +217,10 @@ def _matrix(column: Any, dim: int, tokens: int) -> Vectors:
     return np.concatenate([np.zeros((0, dim), np.float32), *(one_each(row) for row in rows)])
 
 
-def _ids(columns: Mapping[str, list[Any]], address: Address, count: int) -> list[Any]:
-    if address.id is not None and address.id not in columns:
-        raise InputError(f"{address.shown} has no column {address.id!r}; it has: {', '.join(columns)}")
-    name = address.id or next((name for name in ("path", "id") if name in columns), None)
-    return list(range(count)) if name is None else columns[name]
+def _key_of(names: Sequence[str], address: Address) -> str | None:
+    if address.id is not None and address.id not in names:
+        raise InputError(f"{address.shown} has no column {address.id!r}; it has: {', '.join(names)}")
+    return address.id or next((name for name in ("path", "id") if name in names), None)
 
 
 def _line(error: Exception) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import mascot as mc
@@ -14,9 +14,12 @@ from mascot.connect.documents import (
     lambda_from_strength,
     missing,
     notes,
+    plain_method,
     plain_wishes,
     strength_from_lambda,
+    with_strength,
 )
+from mascot.connect.nested import value_of
 
 try:
     from langchain_core.callbacks import Callbacks
@@ -24,8 +27,11 @@ try:
     from langchain_core.embeddings import Embeddings
     from langchain_core.runnables import Runnable, RunnableLambda
     from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
+    from pydantic.json_schema import SkipJsonSchema
 except ModuleNotFoundError as error:
     raise missing(error, "mascot.connect.langchain", "langchain") from None
+
+_REMEDY = "name the metadata key they are under with vector_key=, or make them of the texts with embeddings="
 
 
 class SteeredCompressor(BaseDocumentCompressor):
@@ -43,14 +49,18 @@ class SteeredCompressor(BaseDocumentCompressor):
     method
         `Mascot()` unless given.
     score_keys
-        Where in the metadata a score is, higher is better; the first key a document has. Where no document has a
-        score, the order they come in is their relevance; where only some have, the others get the lowest.
+        Where in the metadata the relevance is; the first key a document has. LangChain's rerankers write
+        `relevance_score`; a `score` may be anything, so it must be named. Where no document has one, the order they
+        come in is their relevance; where only some have, the others get the lowest.
+    distances
+        Scores, those of pairs too, are distances: smaller is better.
     vector_key
         Where in the metadata a vector is. Read only where a wish or the method compares vectors.
     embeddings
         Makes the vectors from the texts instead, for each query: the slow way.
     columns
-        Metadata keys to read; those the wishes name unless given.
+        Metadata keys to read; those the wishes name unless given. `location.lat` is the `lat` of a dictionary
+        `location`.
     explain
         Say in the metadata why a document is there.
     """
@@ -59,18 +69,20 @@ class SteeredCompressor(BaseDocumentCompressor):
 
     wishes: Annotated[Any, BeforeValidator(as_wishes), PlainSerializer(plain_wishes)] = ()
     k: int = Field(default=20, ge=1)
-    method: Annotated[Any, BeforeValidator(as_method), PlainSerializer(lambda method: method.to_dict())] = Field(
+    method: Annotated[Any, BeforeValidator(as_method), PlainSerializer(plain_method)] = Field(
         default=None, validate_default=True
     )
-    score_keys: tuple[str, ...] = ("score", "relevance_score")
+    score_keys: tuple[str, ...] = ("relevance_score",)
+    distances: bool = False
     vector_key: str | None = None
-    embeddings: Embeddings | None = Field(default=None, exclude=True)
+    embeddings: SkipJsonSchema[Embeddings | None] = Field(default=None, exclude=True)
     columns: tuple[str, ...] | None = None
     explain: bool = False
 
     @property
     def _steering(self) -> Steering:
-        return Steering(as_wishes(self.wishes), self.k, as_method(self.method), self.columns)
+        wishes, method = as_wishes(self.wishes), as_method(self.method)
+        return Steering(wishes, self.k, method, self.columns, _REMEDY, self.distances)
 
     @classmethod
     def from_lambda_mult(
@@ -82,7 +94,7 @@ class SteeredCompressor(BaseDocumentCompressor):
         **options: Any,
     ) -> SteeredCompressor:
         """With LangChain's `lambda_mult`, where 1 is relevance only and 0 is diversity only: strength is 1 - it."""
-        made = method(strength=strength_from_lambda(lambda_mult, "lambda_mult"))
+        made = with_strength(method, strength_from_lambda(lambda_mult, "lambda_mult"), "lambda_mult")
         return cls(wishes=wishes, k=k, method=made, **options)
 
     @property
@@ -97,11 +109,16 @@ class SteeredCompressor(BaseDocumentCompressor):
         found = list(documents)
         return self._chosen(found, [self._score(document.metadata) for document in found])[0]
 
-    def choose(self, found: Sequence[Any]) -> list[Any]:
+    def choose(self, found: Any) -> list[Any]:
         """The same for documents or for (document, score) pairs: what comes in comes out."""
-        if not found or isinstance(found[0], Document):
-            return list(self.compress_documents(found))
-        documents, scores = [document for document, _ in found], [score for _, score in found]
+        listed = isinstance(found, Iterable) and not isinstance(found, (str, Mapping))
+        given = list(found) if listed else [found]
+        if listed and all(isinstance(one, Document) for one in given):
+            return self.compress_documents(given)
+        if not all(_is_pair(one) for one in given):
+            kinds = ", ".join(dict.fromkeys(type(one).__name__ for one in given))
+            raise mc.InputError(f"steer takes a list of documents, or of (document, score) pairs, got {kinds}")
+        documents, scores = [document for document, _ in given], [score for _, score in given]
         chosen, positions = self._chosen(documents, scores)
         return [(document, scores[at]) for document, at in zip(chosen, positions, strict=True)]
 
@@ -120,17 +137,21 @@ class SteeredCompressor(BaseDocumentCompressor):
 
     def _score(self, metadata: dict[str, Any]) -> float | None:
         for key in self.score_keys:
-            score: float | None = metadata.get(key)
+            score: float | None = value_of(metadata, key)
             if score is not None:
                 return score
         return None
 
     def _vectors(self, found: list[Document]) -> list[Any]:
         if self.vector_key is not None:
-            return [document.metadata.get(self.vector_key) for document in found]
+            return [value_of(document.metadata, self.vector_key) for document in found]
         if self.embeddings is not None:
             return self.embeddings.embed_documents([document.page_content for document in found])
         return [None] * len(found)
+
+
+def _is_pair(one: Any) -> bool:
+    return isinstance(one, (tuple, list)) and len(one) == 2 and isinstance(one[0], Document)
 
 
 def steer(wishes: mc.Wish | Sequence[mc.Wish], k: int = 20, **options: Any) -> Runnable[Any, list[Any]]:

@@ -14,16 +14,22 @@ from mascot.connect.documents import (
     lambda_from_strength,
     missing,
     notes,
+    plain_method,
     plain_wishes,
     strength_from_lambda,
+    with_strength,
 )
 
 try:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
-    from pydantic import BeforeValidator, Field, PlainSerializer
+    from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
+    from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+    from pydantic.json_schema import SkipJsonSchema
 except ModuleNotFoundError as error:
     raise missing(error, "mascot.connect.llamaindex", "llamaindex") from None
+
+_REMEDY = "retrievers of LlamaIndex leave them behind; embed_model= makes them of the texts"
 
 
 class SteeredPostprocessor(BaseNodePostprocessor):
@@ -41,8 +47,12 @@ class SteeredPostprocessor(BaseNodePostprocessor):
         How many nodes.
     method
         `Mascot()` unless given.
+    embed_model
+        Makes the vectors of nodes that came without, where a wish or the method compares vectors: retrievers of
+        LlamaIndex leave them behind.
     columns
-        Metadata keys to read; those the wishes name unless given.
+        Metadata keys to read; those the wishes name unless given. `location.lat` is the `lat` of a dictionary
+        `location`.
     explain
         Say in the metadata why a node is there.
 
@@ -50,17 +60,26 @@ class SteeredPostprocessor(BaseNodePostprocessor):
     lowest.
     """
 
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
     wishes: Annotated[Any, BeforeValidator(as_wishes), PlainSerializer(plain_wishes)] = ()
     k: int = Field(default=20, ge=1)
-    method: Annotated[Any, BeforeValidator(as_method), PlainSerializer(lambda method: method.to_dict())] = Field(
+    method: Annotated[Any, BeforeValidator(as_method), PlainSerializer(plain_method)] = Field(
         default=None, validate_default=True
     )
+    embed_model: SkipJsonSchema[BaseEmbedding | None] = Field(default=None, exclude=True)
     columns: tuple[str, ...] | None = None
     explain: bool = False
 
+    @model_validator(mode="before")
+    @classmethod
+    def _named_as_dumped(cls, data: Any) -> Any:
+        """LlamaIndex writes the name of the class among the fields."""
+        return {key: value for key, value in data.items() if key != "class_name"} if isinstance(data, dict) else data
+
     @property
     def _steering(self) -> Steering:
-        return Steering(as_wishes(self.wishes), self.k, as_method(self.method), self.columns)
+        return Steering(as_wishes(self.wishes), self.k, as_method(self.method), self.columns, _REMEDY)
 
     @classmethod
     def class_name(cls) -> str:
@@ -76,7 +95,7 @@ class SteeredPostprocessor(BaseNodePostprocessor):
         **options: Any,
     ) -> SteeredPostprocessor:
         """With LlamaIndex's `mmr_threshold`, where 1 is relevance only and 0 is diversity only: strength is 1 - it."""
-        made = method(strength=strength_from_lambda(mmr_threshold, "mmr_threshold"))
+        made = with_strength(method, strength_from_lambda(mmr_threshold, "mmr_threshold"), "mmr_threshold")
         return cls(wishes=wishes, k=k, method=made, **options)
 
     @property
@@ -93,7 +112,7 @@ class SteeredPostprocessor(BaseNodePostprocessor):
         ranking = self._steering.rank(
             [node.metadata for node in inner],
             [found.score for found in nodes],
-            lambda: [node.embedding for node in inner],
+            lambda: self._vectors(inner),
         )
         chosen = [nodes[at] for at in ranking.positions.tolist()]
         if not self.explain:
@@ -102,6 +121,14 @@ class SteeredPostprocessor(BaseNodePostprocessor):
             NodeWithScore(node=_noted(found.node, note), score=found.score)
             for found, note in zip(chosen, notes(ranking), strict=True)
         ]
+
+    def _vectors(self, nodes: list[BaseNode]) -> list[list[float] | None]:
+        if self.embed_model is None:
+            return [node.embedding for node in nodes]
+        bare = [node for node in nodes if node.embedding is None]
+        texts = [node.get_content(MetadataMode.EMBED) for node in bare]
+        made = iter(self.embed_model.get_text_embedding_batch(texts) if texts else ())
+        return [next(made) if node.embedding is None else node.embedding for node in nodes]
 
 
 def _noted(node: BaseNode, note: dict[str, Any]) -> BaseNode:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.connect.address import Address, Metric, package
-from mascot.connect.rows import FIELDS, LISTS, SEEN, VECTOR, Known, checked, chunks, seen
-from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape
+from mascot.connect.closing import Closing
+from mascot.connect.nested import names_of
+from mascot.connect.rows import FIELDS, LISTS, SEEN, VECTOR, Known, checked, chunks, fits, seen
+from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape, wanted
 from mascot.errors import InputError, OptionError, require
 
 _METRICS: dict[str, Metric] = {"COSINE": "cosine", "IP": "ip", "L2": "l2"}
@@ -25,11 +28,12 @@ _LONGEST = 65_535  # bytes of a text
 _AT_ONCE = 256
 _PAGE = 1000
 _TIMEOUT_S = 30
+_PORT = re.compile(r":\d+$")
 _FILES: Counter[str] = Counter()  # clients of each file in this process
 _FILES_LOCK = threading.Lock()
 
 
-class MilvusSource:
+class MilvusSource(Closing):
     """A collection of Milvus, to be searched. `where` is a boolean expression of Milvus."""
 
     def __init__(self, address: Address) -> None:
@@ -37,10 +41,20 @@ class MilvusSource:
         self._client = _connect(address, make=False)
         with _closed_on_error(self._client, address), _told(address):
             self._vector, self._dim, self._key = _shape_of(self._client, address)
+            self._names, self._dynamic = _fields_of(self._client, address)
             self._index, self._metric = _index_of(self._client, address, self._vector)
             _load(self._client, address.table)
 
-    def search(self, vector: NDArray[np.float32], *, candidates: int = CANDIDATES, where: str | None = None) -> Found:
+    def search(
+        self,
+        vector: NDArray[np.float32],
+        *,
+        candidates: int = CANDIDATES,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        vectors: bool = True,
+    ) -> Found:
+        self._must_be_open()
         query = asked(vector, candidates, self._dim, self._address.shown)
         require(candidates <= _MOST, "candidates", f"must be <= {_MOST:,} for Milvus", candidates)
         more = {"ef": max(candidates, 64)} if self._index == "HNSW" else {}
@@ -51,28 +65,40 @@ class MilvusSource:
                 anns_field=self._vector,
                 limit=candidates,
                 filter=where or "",
-                output_fields=["*", self._vector],
+                output_fields=[*self._fields(columns, vectors), *([self._vector] if vectors else [])],
                 search_params={"params": more},
             )[0]
         given = [hit["distance"] for hit in hits]
         scores = from_l2(given, squared=True) if self._metric == "l2" else np.asarray(given, np.float64)
         rows = [dict(hit["entity"]) for hit in hits]
-        vectors = np.asarray([row.pop(self._vector) for row in rows], np.float32).reshape(len(rows), self._dim)
+        pulled = [row.pop(self._vector, None) for row in rows]  # "*" brings the vectors along
         names = list(dict.fromkeys(name for row in rows for name in row))
-        columns = {name: [row.get(name) for row in rows] for name in names}
-        if self._address.id is not None and rows and self._address.id not in columns:
-            raise InputError(f"{self._address.shown} has no field {self._address.id!r}; it has: {', '.join(columns)}")
-        key = self._address.id or ("path" if "path" in columns else self._key)
-        return found([row[key] for row in rows], scores, columns, vectors)
+        cells = {name: [row.get(name) for row in rows] for name in names}
+        if self._address.id is not None and rows and self._address.id not in cells:
+            raise InputError(f"{self._address.shown} has no field {self._address.id!r}; it has: {', '.join(cells)}")
+        matrix = np.asarray(pulled, np.float32).reshape(len(rows), self._dim) if vectors else None
+        key = self._address.id or ("path" if "path" in cells else self._key)
+        return found([row[key] for row in rows], scores, cells, matrix)
+
+    def _fields(self, columns: Sequence[str] | None, vectors: bool) -> list[str]:
+        """What to ask for. Where fields are dynamic any name may be one, or the beginning of a dotted one."""
+        if columns is None:
+            return ["*"] if vectors or self._dynamic else self._names
+        known = [*self._names, self._address.id or "path"] if self._dynamic else self._names
+        if self._dynamic:
+            known += [name.partition(".")[0] for name in names_of(columns)]
+        own = self._address.id or ("path" if "path" in known else None)
+        return [*wanted(columns, known, own, self._address.shown), self._key]
 
     def facts(self) -> dict[str, str]:
+        self._must_be_open()
         return _facts(self._client, self._address)
 
-    def close(self) -> None:
+    def _release(self) -> None:
         _close(self._client, self._address)
 
 
-class MilvusSink:
+class MilvusSink(Closing):
     """A collection of Milvus, to be written to. Photographs of several vectors need another engine."""
 
     def __init__(self, address: Address, dim: int, tokens: int) -> None:
@@ -89,6 +115,7 @@ class MilvusSink:
                 metric = (address.metric or "cosine").upper()
                 _make(self._client, address, address.table, self._schema(), self._vector, metric)
             _load(self._client, address.table)
+            fits(address, _fields_of(self._client, address)[0])
             self._vector, there, _ = _shape_of(self._client, address)
             _index_of(self._client, address, self._vector)
             same_shape(address.shown, (there, 1), (dim, 1))
@@ -108,6 +135,7 @@ class MilvusSink:
         return schema
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        self._must_be_open()
         made, given = checked(rows, vectors, self._dim, 1)
         full = [
             {name: _fitting(name, value) for name, value in row.items()} | {self._vector: vector}
@@ -145,7 +173,7 @@ class MilvusSink:
     def facts(self) -> dict[str, str]:
         return _facts(self._client, self._address)
 
-    def close(self) -> None:
+    def _release(self) -> None:
         _close(self._client, self._address)
 
 
@@ -159,20 +187,27 @@ def _connect(address: Address, make: bool) -> Any:
                 client = milvus.MilvusClient(str(address.file if make else address.open_file()))
                 _FILES[str(address.file.resolve())] += 1
             return client
-        if not address.host:
+        database = address.place.removeprefix("/")
+        if not address.host or "/" in database or address.way not in ("", "https"):
             raise OptionError(
-                f"write milvus://HOST:PORT/COLLECTION or milvus:///FILE/COLLECTION, got {address.shown!r}"
+                "write milvus://HOST:PORT/COLLECTION, milvus://HOST:PORT/DATABASE/COLLECTION, milvus+https://... or "
+                f"milvus:///FOLDER/FILE.db/COLLECTION, got {address.shown!r}"
             )
-        host, way = address.host, address.way or "http"
         with _quiet():
-            return milvus.MilvusClient(f"{way}://{host}", token=os.environ.get("MILVUS_TOKEN", ""), timeout=_TIMEOUT_S)
+            return milvus.MilvusClient(
+                f"{address.way or 'http'}://{address.host}",
+                token=os.environ.get("MILVUS_TOKEN", ""),
+                db_name=database,
+                timeout=_TIMEOUT_S,
+            )
     except milvus.MilvusException as error:
         alone = " (one process at a time may open a file)" if _is_file(address) else ""
         raise InputError(f"cannot use {address.shown}: {_line(error)}{alone}") from None
 
 
 def _is_file(address: Address) -> bool:
-    return bool(address.place) or address.host.endswith(".db")
+    """Files end with .db, and a host with a port is no folder."""
+    return not address.way and str(address.file).endswith(".db") and not _PORT.search(address.host)
 
 
 def _close(client: Any, address: Address) -> None:
@@ -207,6 +242,13 @@ def _shape_of(client: Any, address: Address) -> tuple[str, int, str]:
     dims = {field["name"]: int(field["params"]["dim"]) for field in fields if field["type"] == kinds.FLOAT_VECTOR}
     name = address.pick(list(dims))
     return name, dims[name], next(field["name"] for field in fields if field.get("is_primary"))
+
+
+def _fields_of(client: Any, address: Address) -> tuple[list[str], bool]:
+    """The fields that are no vectors, and whether rows may have others."""
+    told = client.describe_collection(address.table)
+    names = [field["name"] for field in told["fields"] if "dim" not in field["params"]]
+    return names, bool(told.get("enable_dynamic_field"))
 
 
 def _index_of(client: Any, address: Address, vector: str) -> tuple[str, Metric]:

@@ -4,38 +4,61 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mascot.connect.address import Address, Metric, package
-from mascot.connect.rows import FIELDS, SEEN, VECTOR, Known, Vectors, checked, one_each, seen
-from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape
+from mascot.connect.closing import Closing
+from mascot.connect.rows import FIELDS, SEEN, VECTOR, Known, Vectors, checked, fits, one_each, seen
+from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape, wanted
 from mascot.errors import InputError, OptionError
 
 _OPERATORS: dict[Metric, str] = {"cosine": "<=>", "ip": "<#>", "l2": "<->"}
 _VECTOR = re.compile(r"(vector|halfvec)(?:\((\d+)\))?|(vector)(?:\((\d+)\))?\[\]")
 _TIMEOUT_S = 10  # to connect, and for a search to run
 _WIDEST = 1000  # what pgvector lets hnsw.ef_search be
+_Result = TypeVar("_Result")
 _KINDS = {str: "text", int: "bigint", float: "double precision"}
 
 
-class PostgresSource:
+class PostgresSource(Closing):
     """A table of PostgreSQL, to be searched. `where` is an SQL expression over its columns.
 
     It runs alone, in a read-only transaction of ten seconds at most. What else it may see is a matter of the role
-    in the address: one that may only SELECT is enough.
+    in the address: one that may only SELECT is enough. Threads that share a source wait for each other.
     """
 
     def __init__(self, address: Address) -> None:
         self._address, self._sql = address, package("psycopg.sql", "postgres")
-        self._connection = _connect(address)
-        with _closed_on_error(self._connection):
-            self._connection.execute("SET default_transaction_read_only = on")
+        self._lock = threading.RLock()  # of the one connection: statements of several threads would mix
+        self._connection = self._connected()
+        with _closed_on_error(self._connection), _told(address):
             self._look(address)
+
+    def _connected(self) -> Any:
+        connection = _connect(self._address)
+        with _closed_on_error(connection), _told(self._address):
+            connection.execute("SET default_transaction_read_only = on")
+        return connection
+
+    def _run(self, work: Callable[[], _Result]) -> _Result:
+        """Work with the connection. Where the server has ended it, a new one is made, once."""
+        errors = package("psycopg", "postgres")
+        with self._lock:
+            self._must_be_open()
+            try:
+                return work()
+            except errors.OperationalError:
+                if not self._connection.closed:
+                    raise
+                self._connection = self._connected()
+                return work()
 
     def _look(self, address: Address) -> None:
         """Find out what the table is made of."""
@@ -55,23 +78,33 @@ class PostgresSource:
             raise InputError(f"{address.shown} has no column {address.id!r}; it has: {', '.join(self._names)}")
         return address.id or next((name for name in ("path", "id") if name in self._names), None)
 
-    def search(self, vector: NDArray[np.float32], *, candidates: int = CANDIDATES, where: str | None = None) -> Found:
+    def search(
+        self,
+        vector: NDArray[np.float32],
+        *,
+        candidates: int = CANDIDATES,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        vectors: bool = True,
+    ) -> Found:
         query = asked(vector, candidates, self._dim, self._address.shown)
-        rows = self._rows(query, candidates, where, exact=False)
+        names = wanted(columns, self._names, self._key, self._address.shown)
+        statement = self._statement(names, where, vectors)
+        rows = self._rows(statement, query, candidates, where, exact=False)
         if len(rows) < candidates and self._index:
             # An index proposes so many and filters afterwards: there may be more.
-            rows = self._more(query, candidates, where) or rows
+            rows = self._more(statement, query, candidates, where) or rows
         distances = np.array([row[-1] for row in rows], np.float64)
         if self._metric == "l2":
             scores = from_l2(distances, squared=False)
         else:
             scores = 1 - distances if self._metric == "cosine" else -distances
-        columns = {name: [row[i] for row in rows] for i, name in enumerate(self._names)}
-        ids = list(range(len(rows))) if self._key is None else columns[self._key]
-        return found(ids, scores, columns, self._matrix([row[-2] for row in rows], len(query)))
+        cells = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+        ids = list(range(len(rows))) if self._key is None else cells[self._key]
+        return found(ids, scores, cells, self._matrix([row[-2] for row in rows], len(query)) if vectors else None)
 
-    def _rows(self, query: Vectors, candidates: int, where: str | None, exact: bool) -> list[Any]:
-        errors = package("psycopg", "postgres")
+    def _statement(self, names: Sequence[str], where: str | None, vectors: bool) -> Any:
+        """The columns, the vector if it is wanted, and the distance of the nearest rows."""
         sql = self._sql
         column = sql.Identifier(self._vector)
         apart = f"{_OPERATORS[self._metric]} %(query)s::{self._kind}"
@@ -83,15 +116,23 @@ class PostgresSource:
             sent = sql.SQL("vector_send({}::vector)").format(column)
         # The line breaks end a comment, so that nothing can hide the closing bracket.
         condition = sql.SQL("" if where is None else " AND (\n" + where.replace("%", "%%") + "\n)")
-        selected = sql.SQL(", ").join([*map(sql.Identifier, self._names), sent, distance])
-        statement = sql.SQL("SELECT {} FROM {} WHERE {} IS NOT NULL{} ORDER BY {} LIMIT %(count)s").format(
+        selected = sql.SQL(", ").join([*map(sql.Identifier, names), *([sent] if vectors else []), distance])
+        return sql.SQL("SELECT {} FROM {} WHERE {} IS NOT NULL{} ORDER BY {} LIMIT %(count)s").format(
             selected, self._table, column, condition, distance
         )
-        try:
+
+    def _rows(self, statement: Any, query: Vectors, candidates: int, where: str | None, exact: bool) -> list[Any]:
+        errors = package("psycopg", "postgres")
+
+        def work() -> list[Any]:
             with self._connection.transaction():
                 self._prepare(candidates, exact)
                 # With values there is one statement or none: PostgreSQL refuses a second behind a semicolon.
-                return self._connection.execute(statement, {"query": _text(query), "count": candidates}).fetchall()
+                values = {"query": _text(query), "count": candidates}
+                return list(self._connection.execute(statement, values).fetchall())
+
+        try:
+            return self._run(work)
         except errors.Error as error:
             told = " ".join(str(error).split())
             if where is None or self._connection.closed:
@@ -116,11 +157,11 @@ class PostgresSource:
                 order = "strict_order" if self._index == "hnsw" else "relaxed_order"
                 run(f"SET LOCAL {self._index}.iterative_scan = {order}")
 
-    def _more(self, query: Vectors, candidates: int, where: str | None) -> list[Any]:
+    def _more(self, statement: Any, query: Vectors, candidates: int, where: str | None) -> list[Any]:
         """The same by comparing every row, if there is time."""
         late = package("psycopg.errors", "postgres").QueryCanceled
         try:
-            return self._rows(query, candidates, where, exact=True)
+            return self._rows(statement, query, candidates, where, exact=True)
         except (InputError, OptionError) as error:
             if isinstance(error.__cause__, late):
                 return []
@@ -133,13 +174,15 @@ class PostgresSource:
         return np.concatenate([np.zeros((0, dim), np.float32), *means])
 
     def facts(self) -> dict[str, str]:
-        return _facts(self._connection, self._address)
+        with _told(self._address):
+            return self._run(lambda: _facts(self._connection, self._address))
 
-    def close(self) -> None:
-        self._connection.close()
+    def _release(self) -> None:
+        with self._lock:
+            self._connection.close()
 
 
-class PostgresSink:
+class PostgresSink(Closing):
     """A table of PostgreSQL, to be written to. Several processes may write at once."""
 
     def __init__(self, address: Address, dim: int, tokens: int) -> None:
@@ -151,12 +194,12 @@ class PostgresSink:
         self._connection = _connect(address)
         with _closed_on_error(self._connection), _told(address):
             with _alone(self._connection):
-                self._make()
-            kind = _columns(self._connection, address)[self._vector]
+                kind = self._make()
             there = int(re.sub(r"\D", "", kind) or dim)
             same_shape(address.shown, (there, 1 + kind.endswith("[]")), (dim, 1 + (tokens > 1)))
 
-    def _make(self) -> None:
+    def _make(self) -> str:
+        """Make what is not there, or refuse and leave everything as it was; the type of the column of vectors."""
         run, sql = self._connection.execute, self._sql
         if not run("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone():
             run("CREATE EXTENSION vector")
@@ -165,9 +208,15 @@ class PostgresSink:
         made = sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, {}, PRIMARY KEY (path))")
         run("SET LOCAL client_min_messages = warning")
         run(made.format(self._table, sql.SQL(", ").join(fields), vectors))
+        kinds = _columns(self._connection, self._address)
+        fits(self._address, kinds)
+        if self._vector not in kinds:
+            raise InputError(f"{self._address.shown} has no column {self._vector!r}; it has: {', '.join(kinds)}")
         run(sql.SQL("CREATE TABLE IF NOT EXISTS {} (name text PRIMARY KEY, value text NOT NULL)").format(self._beside))
+        return kinds[self._vector]
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        self._must_be_open()
         made, given = checked(rows, vectors, self._dim, self._tokens)
         sql = self._sql
         names = [*FIELDS, self._vector]
@@ -206,9 +255,11 @@ class PostgresSink:
             self._connection.cursor().executemany(statement, sorted(facts.items()))
 
     def facts(self) -> dict[str, str]:
-        return _facts(self._connection, self._address)
+        self._must_be_open()
+        with _told(self._address):
+            return _facts(self._connection, self._address)
 
-    def close(self) -> None:
+    def _release(self) -> None:
         self._connection.close()
 
 
@@ -218,7 +269,9 @@ def _connect(address: Address) -> Any:
     try:
         connection = psycopg.connect(address.dsn, autocommit=True, connect_timeout=_TIMEOUT_S)
     except psycopg.Error as error:
-        raise InputError(f"cannot reach {address.shown}: {' '.join(str(error).split())}") from None
+        told = " ".join(str(error).split())
+        secret = urlsplit(address.dsn).password  # PostgreSQL repeats what it cannot decode
+        raise InputError(f"cannot reach {address.shown}: {told.replace(secret, '...') if secret else told}") from None
     connection.adapters.register_loader("numeric", numeric.FloatLoader)
     return connection
 

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mascot.connect.address import Address, Metric, package
-from mascot.connect.rows import SEEN, VECTOR, Known, checked, chunks, one_each, seen
+from mascot.connect.closing import Closing
+from mascot.connect.nested import names_of
+from mascot.connect.rows import SEEN, VECTOR, Known, Vectors, checked, chunks, one_each, seen
 from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape
 from mascot.errors import InputError, OptionError
 
 _DISTANCES: dict[Metric, str] = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
 _AT_ONCE = 256
 _PAGE = 1000
+_BAD_REQUEST = 400
 _TIMEOUT_S = 30
 
 
-class QdrantSource:
+class QdrantSource(Closing):
     """A collection of Qdrant, to be searched. `where` is a filter as JSON, as Qdrant's own interface takes it."""
 
     def __init__(self, address: Address) -> None:
@@ -33,19 +37,29 @@ class QdrantSource:
             self._client.close()
             raise
 
-    def search(self, vector: NDArray[np.float32], *, candidates: int = CANDIDATES, where: str | None = None) -> Found:
-        shape = self._shape
-        query = asked(vector, candidates, shape.size, self._address.shown).tolist()
+    def search(
+        self,
+        vector: NDArray[np.float32],
+        *,
+        candidates: int = CANDIDATES,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        vectors: bool = True,
+    ) -> Found:
+        self._must_be_open()
+        shape, shown, own = self._shape, self._address.shown, self._address.id or "path"
+        query = asked(vector, candidates, shape.size, shown).tolist()
         several = shape.multivector_config is not None
-        points = self._client.query_points(
-            self._address.table,
-            query=[query] if several else query,
-            using=self._vector or None,
-            query_filter=None if where is None else _filter(where),
-            limit=candidates,
-            with_payload=True,
-            with_vectors=[self._vector] if self._vector else True,
-        ).points
+        with _told(self._address, where):
+            points = self._client.query_points(
+                self._address.table,
+                query=[query] if several else query,
+                using=self._vector or None,
+                query_filter=None if where is None else _filter(where),
+                limit=candidates,
+                with_payload=True if columns is None else [*names_of(columns), own],
+                with_vectors=[self._vector] if vectors and self._vector else vectors,
+            ).points
         given = [point.score for point in points]
         kind = shape.distance.value
         scores = from_l2(given, squared=False) if kind == "Euclid" else np.asarray(given, np.float64)
@@ -53,32 +67,30 @@ class QdrantSource:
             scores = -scores
         payloads = [point.payload or {} for point in points]
         names = list(dict.fromkeys(name for payload in payloads for name in payload))
-        columns = {name: [payload.get(name) for payload in payloads] for name in names}
-        found_vectors = [point.vector[self._vector] if self._vector else point.vector for point in points]
-        if several:
-            vectors = np.concatenate(
-                [
-                    np.zeros((0, shape.size), np.float32),
-                    *(one_each(np.asarray([tokens], np.float32)) for tokens in found_vectors),
-                ]
-            )
-        else:
-            vectors = np.asarray(found_vectors, np.float32).reshape(len(points), shape.size)
-        key = self._address.id
-        if key is not None and points and key not in columns:
-            raise InputError(f"{self._address.shown}: no point has {key!r}; they have: {', '.join(columns)}")
-        own = key or "path"
+        cells = {name: [payload.get(name) for payload in payloads] for name in names}
+        if self._address.id is not None and points and own not in cells:
+            raise InputError(f"{shown}: no point has {own!r}; they have: {', '.join(cells)}")
         ids = [payload.get(own, point.id) for payload, point in zip(payloads, points, strict=True)]
-        return found(ids, scores, columns, vectors)
+        return found(ids, scores, cells, self._matrix(points) if vectors else None)
+
+    def _matrix(self, points: Sequence[Any]) -> Vectors:
+        """A vector for each point, the mean of its tokens where it has several."""
+        size = self._shape.size
+        given = [point.vector[self._vector] if self._vector else point.vector for point in points]
+        if self._shape.multivector_config is None:
+            return np.asarray(given, np.float32).reshape(len(points), size)
+        means = (one_each(np.asarray([tokens], np.float32)) for tokens in given)
+        return np.concatenate([np.zeros((0, size), np.float32), *means])
 
     def facts(self) -> dict[str, str]:
+        self._must_be_open()
         return _facts(self._client, self._address)
 
-    def close(self) -> None:
+    def _release(self) -> None:
         self._client.close()
 
 
-class QdrantSink:
+class QdrantSink(Closing):
     """A collection of Qdrant, to be written to."""
 
     def __init__(self, address: Address, dim: int, tokens: int) -> None:
@@ -91,7 +103,8 @@ class QdrantSink:
         distance = models.Distance(_DISTANCES[address.metric or "cosine"])
         shape = models.VectorParams(size=dim, distance=distance, multivector_config=several)
         try:
-            _make(self._client, address.table, {self._vector: shape})
+            with _told(address):
+                _make(self._client, address.table, {self._vector: shape})
             self._vector, there = _shape_of(self._client, address)
             same_shape(address.shown, (there.size, 1 + (there.multivector_config is not None)), (dim, 1 + (tokens > 1)))
         except BaseException:
@@ -99,46 +112,51 @@ class QdrantSink:
             raise
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        self._must_be_open()
         made, given = checked(rows, vectors, self._dim, self._tokens)
         lists = (given if self._tokens > 1 else given[:, 0]).tolist()
-        for some in chunks(list(zip(made, lists, strict=True)), _AT_ONCE):
-            points = [
-                self._models.PointStruct(
-                    id=_point(row["path"]), vector={self._vector: vector} if self._vector else vector, payload=row
-                )
-                for row, vector in some
-            ]
-            self._client.upsert(self._address.table, points=points, wait=True)
+        with _told(self._address):
+            for some in chunks(list(zip(made, lists, strict=True)), _AT_ONCE):
+                points = [
+                    self._models.PointStruct(
+                        id=_point(row["path"]), vector={self._vector: vector} if self._vector else vector, payload=row
+                    )
+                    for row, vector in some
+                ]
+                self._client.upsert(self._address.table, points=points, wait=True)
 
     def known(self) -> Known:
         there: Known = {}
         offset: Any = None
-        while True:
-            points, offset = self._client.scroll(
-                self._address.table, limit=_PAGE, offset=offset, with_payload=list(SEEN), with_vectors=False
-            )
-            there |= {point.payload["path"]: seen(point.payload) for point in points}
-            if offset is None:
-                return there
+        with _told(self._address):
+            while True:
+                points, offset = self._client.scroll(
+                    self._address.table, limit=_PAGE, offset=offset, with_payload=list(SEEN), with_vectors=False
+                )
+                there |= {point.payload["path"]: seen(point.payload) for point in points}
+                if offset is None:
+                    return there
 
     def remove(self, paths: Sequence[str]) -> None:
-        for some in chunks(paths, _AT_ONCE):
-            chosen = self._models.PointIdsList(points=[_point(path) for path in some])
-            self._client.delete(self._address.table, points_selector=chosen, wait=True)
+        with _told(self._address):
+            for some in chunks(paths, _AT_ONCE):
+                chosen = self._models.PointIdsList(points=[_point(path) for path in some])
+                self._client.delete(self._address.table, points_selector=chosen, wait=True)
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
-        _make(self._client, self._address.facts, {})
         points = [
             self._models.PointStruct(id=_point(name), vector={}, payload={"name": name, "value": value})
             for name, value in facts.items()
         ]
-        if points:
-            self._client.upsert(self._address.facts, points=points, wait=True)
+        with _told(self._address):
+            _make(self._client, self._address.facts, {})
+            if points:
+                self._client.upsert(self._address.facts, points=points, wait=True)
 
     def facts(self) -> dict[str, str]:
         return _facts(self._client, self._address)
 
-    def close(self) -> None:
+    def _release(self) -> None:
         self._client.close()
 
 
@@ -164,14 +182,11 @@ def _connect(address: Address, make: bool) -> Any:
 
 def _shape_of(client: Any, address: Address) -> tuple[str, Any]:
     """The name of the vectors ("" where they have none), and their parameters."""
-    errors = package("qdrant_client.http.exceptions", "qdrant")
-    try:
+    with _told(address):
         if not client.collection_exists(address.table):
             there = ", ".join(sorted(one.name for one in client.get_collections().collections)) or "none"
             raise InputError(f"{address.shown}: there is no collection {address.table!r}; collections: {there}")
         shapes = client.get_collection(address.table).config.params.vectors
-    except (errors.ResponseHandlingException, errors.UnexpectedResponse) as error:
-        raise InputError(f"cannot use {address.shown}: {' '.join(str(error).split())}") from None
     named = shapes if isinstance(shapes, dict) else {"": shapes}
     name = "" if list(named) == [""] else address.pick(list(named))
     distances: dict[str, Metric] = {value: metric for metric, value in _DISTANCES.items()}
@@ -191,10 +206,33 @@ def _make(client: Any, name: str, vectors: Any) -> None:
 
 
 def _facts(client: Any, address: Address) -> dict[str, str]:
-    if not client.collection_exists(address.facts):
-        return {}
-    points, _ = client.scroll(address.facts, limit=_PAGE, with_payload=True)
+    with _told(address):
+        if not client.collection_exists(address.facts):
+            return {}
+        points, _ = client.scroll(address.facts, limit=_PAGE, with_payload=True)
     return {point.payload["name"]: point.payload["value"] for point in points}
+
+
+@contextmanager
+def _told(address: Address, where: str | None = None) -> Iterator[None]:
+    errors = package("qdrant_client.http.exceptions", "qdrant")
+    try:
+        yield
+    except errors.UnexpectedResponse as error:
+        if where is not None and error.status_code == _BAD_REQUEST:
+            raise OptionError(f"where: {_line(error)} in {where!r}") from None
+        raise InputError(f"cannot use {address.shown}: {_line(error)}") from None
+    except (errors.ApiException, OSError) as error:
+        raise InputError(f"cannot use {address.shown}: {_line(error)}") from None
+
+
+def _line(error: Any) -> str:
+    """What a server says is wrong, without the answer around it."""
+    try:
+        told = error.structured()["status"]["error"]
+    except (AttributeError, ValueError, KeyError, TypeError):
+        told = getattr(error, "source", error)
+    return " ".join(str(told).split())
 
 
 def _filter(where: str) -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mascot.connect.address import Address
 from mascot.errors import InputError
 
 Vectors = NDArray[np.float32]
@@ -46,6 +47,18 @@ def checked(
     places = list(last.values())
     made = [{name: _value(rows[place].get(name), kind) for name, kind in FIELDS.items()} for place in places]
     return made, given[places]
+
+
+def fits(address: Address, names: Iterable[str]) -> None:
+    """Refuse to write photographs into a table that was made for something else."""
+    there = set(names)
+    lacks = [name for name in FIELDS if name not in there]
+    if lacks:
+        told = ", ".join(lacks[:3]) + (f" and {len(lacks) - 3} more" if len(lacks) > 3 else "")
+        raise InputError(
+            f"{address.shown}: {address.table!r} is not a table of photographs, its columns lack {told}: "
+            "name another table"
+        )
 
 
 def _path(row: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ import mascot as mc
 from mascot import words
 from mascot.attributes.category import labels_of
 from mascot.attributes.columns import is_missing
+from mascot.connect.nested import unfolded
 from mascot.connect.source import CANDIDATES, Found, Source, Steered, open_source, warn_of_few
 from mascot.errors import InputError, OptionError
 from mascot.photos import steering
@@ -44,11 +45,8 @@ def search_source(
 ) -> Steered:
     """Search the table at an address; wishes are in words, about its columns."""
     warn_of_few(candidates, k)
-    source = open_source(uri)
-    try:
+    with open_source(uri) as source:
         found = source.search(vector_of(source, question), candidates=candidates, where=where)
-    finally:
-        source.close()
     if not len(found):
         return Steered(found, None)
     wishes = [_wish(text, 1, found, missing) for text in spread] + [_wish(text, -1, found, missing) for text in focus]
@@ -92,12 +90,13 @@ class _Rows:
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
         if not {column, "lat", "lon"} <= set(self._columns):
             return None
-        rows = zip(*(self._columns[name].tolist() for name in (column, "lat", "lon")), strict=True)
-        there = [
-            row[1:] for row in rows if not any(map(is_missing, row)) and str(row[0]).casefold() == value.casefold()
-        ]
-        lat, lon = np.asarray(there, np.float64).reshape(-1, 2).mean(axis=0) if there else (None, None)
-        return None if lat is None or lon is None else (float(lat), float(lon))
+        country = "country" if "country" in self._columns else column
+        rows = zip(*(self._columns[name].tolist() for name in (column, country, "lat", "lon")), strict=True)
+        return steering.middle(
+            (where, lat, lon)
+            for label, where, lat, lon in rows
+            if not any(map(is_missing, (label, lat, lon))) and str(label).casefold() == value.casefold()
+        )
 
     def labels(self, column: str) -> list[Any]:
         return list(dict.fromkeys(label for cell in self._columns[column].tolist() for label in labels_of(cell)))
@@ -111,9 +110,9 @@ def _wish(text: str, sign: int, found: Found, missing: str) -> mc.Wish:
         if set(needed) <= set(found.columns):
             return steering.wish(text, sign, _Rows(found), missing)
     made = words.spread(text, missing) if sign > 0 else words.focus(text, missing)  # type: ignore[arg-type]
+    known = unfolded(found.columns)
     for column in words.columns_of(made):
-        if column not in found.columns:
-            known = ", ".join(found.columns)
-            raise InputError(f"{text!r}: the source has no column {column!r}; its columns: {known}")
-        made = words.anchored(made, found.columns[column])
+        if column not in known:
+            raise InputError(f"{text!r}: the source has no column {column!r}; its columns: {', '.join(known)}")
+        made = words.anchored(made, known[column])
     return made

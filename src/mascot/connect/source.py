@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot.connect.address import Address, read_address
+from mascot.connect.address import read_address
+from mascot.connect.nested import names_of, stem_of, unfolded
 from mascot.connect.rows import LISTS
-from mascot.errors import InputError, OptionError, require
+from mascot.errors import InputError, require
 from mascot.problem import Method
 
 CANDIDATES = 200
-ENGINES = ("lance", "qdrant", "milvus", "postgresql")
 
 
 class FewCandidates(UserWarning):
@@ -38,18 +38,23 @@ class Found:
         return len(self.ids)
 
     def candidates(self) -> mc.Candidates:
-        """The same for `mascot.rerank`; keywords are lists of labels."""
+        """The same for `mascot.rerank`; keywords are lists of labels, and `location.lat` is within `location`."""
         columns = {name: _labels(values) if name in LISTS else values for name, values in self.columns.items()}
-        return mc.Candidates(self.scores, self.ids, columns, self.vectors)
+        return mc.Candidates(self.scores, self.ids, unfolded(columns), self.vectors)
 
     def records(self) -> list[dict[str, Any]]:
-        """A plain record for each, with its score."""
-        names = list(self.columns)
-        rows = zip(*self.columns.values(), strict=True) if names else ((),) * len(self)
-        return [
-            {"id": id_, **dict(zip(names, row, strict=True)), "score": float(score)}
-            for id_, row, score in zip(self.ids, rows, self.scores, strict=True)
-        ]
+        """A plain record for each: its columns, its `id` and its `score`.
+
+        Columns of the table that have these names themselves, and say something else, are `own_id` and `own_score`.
+        """
+        ours = {"id": self.ids, "score": self.scores.tolist()}
+        named = {name: values for name, values in self.columns.items() if name not in ours}
+        for name, values in ours.items():
+            own = self.columns.get(name, values)
+            if own != values and any(value is not None for value in own):
+                named[f"own_{name}"] = own
+        rows = zip(*named.values(), *ours.values(), strict=True)
+        return [dict(zip([*named, *ours], row, strict=True)) for row in rows]
 
 
 class Source(Protocol):
@@ -61,7 +66,30 @@ class Source(Protocol):
     def facts(self) -> dict[str, str]:
         """How the table was made: `encoder`, `fingerprint` and so on, as of a library; empty if nobody noted it."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of it; closing again changes nothing."""
+
+
+class OpenSource(Source, Protocol):
+    """A table of an engine. It closes at the end of a `with`."""
+
+    def search(
+        self,
+        vector: NDArray[np.float32],
+        *,
+        candidates: int = CANDIDATES,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        vectors: bool = True,
+    ) -> Found:
+        """The nearest rows, of those for which `where`, in the engine's own language, holds.
+
+        All columns and the vectors come along, unless `columns` names some and `vectors` is False.
+        """
+
+    def __enter__(self) -> OpenSource: ...
+
+    def __exit__(self, *_: object) -> None: ...
 
 
 class Sink(Protocol):
@@ -80,21 +108,31 @@ class Sink(Protocol):
 
     def facts(self) -> dict[str, str]: ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of it; closing again changes nothing."""
 
 
-def open_source(uri: str) -> Source:
+class OpenSink(Sink, Protocol):
+    """A table of an engine, to be written to. It closes at the end of a `with`."""
+
+    def __enter__(self) -> OpenSink: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def open_source(uri: str) -> OpenSource:
     """The table at an address, to be searched.
 
     Parameters
     ----------
     uri
         `lance:///FOLDER/TABLE`, `lance+s3://BUCKET/FOLDER/TABLE`, `qdrant://HOST:PORT/COLLECTION`,
-        `qdrant+local:///FOLDER/COLLECTION`, `milvus://HOST:PORT/COLLECTION`, `milvus:///FILE/COLLECTION` or
+        `qdrant+local:///FOLDER/COLLECTION`, `milvus://HOST:PORT/COLLECTION`,
+        `milvus://HOST:PORT/DATABASE/COLLECTION`, `milvus:///FILE.db/COLLECTION` or
         `postgresql://HOST/DATABASE?table=TABLE`; behind it `?vector=` and `?id=` name columns, and `?metric=`
         is cosine, ip or l2 where the engine does not know.
     """
-    address = _known(uri)
+    address = read_address(uri)
     if address.engine == "lance":
         from mascot.connect.lance import LanceSource
 
@@ -112,14 +150,14 @@ def open_source(uri: str) -> Source:
     return PostgresSource(address)
 
 
-def open_sink(uri: str, *, dim: int, tokens: int = 1) -> Sink:
+def open_sink(uri: str, *, dim: int, tokens: int = 1) -> OpenSink:
     """The table at an address, to be written to; made where there is none.
 
     Vectors have `dim` numbers, and a photograph `tokens` of them.
     """
     require(dim >= 1, "dim", "must be >= 1", dim)
     require(tokens >= 1, "tokens", "must be >= 1", tokens)
-    address = _known(uri)
+    address = read_address(uri)
     if address.engine == "lance":
         from mascot.connect.lance import LanceSink
 
@@ -135,14 +173,6 @@ def open_sink(uri: str, *, dim: int, tokens: int = 1) -> Sink:
     from mascot.connect.postgres import PostgresSink
 
     return PostgresSink(address, dim, tokens)
-
-
-def _known(uri: str) -> Address:
-    address = read_address(uri)
-    if address.engine not in ENGINES:
-        known = ", ".join(f"{name}://" for name in ENGINES)
-        raise OptionError(f"the address of an engine must begin with one of {known}, got {uri!r}")
-    return address
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +198,17 @@ def steer(
     *,
     candidates: int = CANDIDATES,
     where: str | None = None,
+    columns: Sequence[str] | None = None,
+    vectors: bool = True,
     method: Method | None = None,
 ) -> Steered:
-    """Ask for more than is shown, and spend the `k` places on the wishes."""
+    """Ask for more than is shown, and spend the `k` places on the wishes.
+
+    `columns` and `vectors=False` bring less of each row along, as `OpenSource.search` has them; the wishes need theirs.
+    """
     warn_of_few(candidates, k)
-    found = source.search(vector, candidates=candidates, where=where)
+    less: dict[str, Any] = ({} if columns is None else {"columns": columns}) | ({} if vectors else {"vectors": False})
+    found = source.search(vector, candidates=candidates, where=where, **less)
     return Steered(found, mc.rerank(found.candidates(), wishes, k, method) if len(found) else None)
 
 
@@ -213,6 +249,17 @@ def asked(vector: NDArray[np.floating], candidates: int, dim: int | None, shown:
     if dim is not None and len(query) != dim:
         raise InputError(f"{shown} holds vectors of {dim} numbers, and the one to search with has {len(query)}")
     return query
+
+
+def wanted(columns: Sequence[str] | None, known: Sequence[str], key: str | None, shown: str) -> list[str]:
+    """The columns to fetch: all unless named, and always the one of ids; of `location.lat` that is `location`."""
+    if columns is None:
+        return list(known)
+    stems = {name: stem_of(name, known) for name in names_of(columns)}
+    for name, stem in stems.items():
+        if stem not in known:
+            raise InputError(f"{shown} has no column {name!r}; it has: {', '.join(known)}")
+    return list(dict.fromkeys([*stems.values(), *([] if key is None else [key])]))
 
 
 def from_l2(distances: NDArray[np.floating] | Sequence[float], squared: bool) -> NDArray[np.float64]:

@@ -338,7 +338,7 @@ def select_range(
         lam, coarse, rung = strength, True, 20
         while True:
             if keep > 0.0:
-                lam = rung * 0.05 if coarse else rung * 0.01
+                lam = rung / 20.0 if coarse else rung / 100.0
             for i in range(n):
                 base[i] = (1.0 - lam) * relevance[i] + lam * offset[i]
             tie = TIE * ((1.0 - lam) * biggest + lam * total_worth)

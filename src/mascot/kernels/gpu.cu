@@ -1426,7 +1426,7 @@ DEVICE void select_one(const Plan& plan, const Input& in, const Output& out, i64
     for (;;) {
 #if KEEP
         if (plan.keep > 0.0) {
-            lam = coarse ? rung * 0.05 : rung * 0.01;
+            lam = coarse ? rung / 20.0 : rung / 100.0;
             EACH_THREAD for (int j = t; j < plan.slots; j += THREADS) state[j] = start[j];
             SYNC;
             EACH_KIND refresh_neutral(team, plan.kind[a], arena, state);

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mascot.kernels.gpu import Batch, Corpus, Device, Options, cupy, parts
+from mascot.kernels.gpu import Batch, Device, cupy, parts
+from mascot.kernels.gpu_plan import Corpus, Options
 from mascot.kernels.parallel import cores
 from mascot.packing import LINE, Packed
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -13,12 +14,14 @@ import numpy as np
 from mascot.accounts import Account, account
 from mascot.errors import OptionError, require
 from mascot.kernels import reference
-from mascot.memberships import Floats, Ints
+from mascot.memberships import Floats, Ints, Sparse
 from mascot.packing import pack
 from mascot.problem import Problem, Queries, Selection, Selections
 from mascot.values import Value
 
-_SMALL = 4_000_000  # candidates x bins up to which numpy answers before a compiler has started
+_SMALL = 16_000_000  # candidates x bins up to which numpy answers before a compiler has started
+_PROTECT = 3
+_A_THIRD = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,8 @@ class Mascot(Value):
         0 is relevance only, 1 is wishes only; 0.5 unless `keep` is given.
     protect
         The first so many by relevance are always kept, and count as covered (but where a focus names
-        its point, they do not pull it elsewhere).
+        its point, they do not pull it elsewhere). 3 unless given, but no more than a third of the results
+        asked for, rounded up: of few results some are left to steer.
     bin_weight
         ``"uniform"``: every bin is worth 1. ``"query"``: a bin is worth its peak relevance (the paper's omega).
     normalize
@@ -47,8 +51,8 @@ class Mascot(Value):
     order
         Show the chosen by ``"relevance"`` or in the order of ``"selection"``.
     keep
-        Share of the best possible summed relevance that the result must retain; the largest strength
-        that does (in hundredths) is found for each query.
+        Share of the best possible summed relevance that the result must retain. For each query the strength comes
+        down from 1 in steps of 0.05 until that much is kept, then goes back up in hundredths while it is.
 
     The default is the guarded method. `Mascot.paper` is the published one; the paper's ablations are
     its switches: `normalize=False` (w/o Normalization), `bin_weight="uniform"` (Uniform Binning),
@@ -56,7 +60,7 @@ class Mascot(Value):
     """
 
     strength: float | None = None
-    protect: int = 3
+    protect: int | None = None
     bin_weight: Literal["uniform", "query"] = "uniform"
     normalize: bool = True
     scale: bool = True
@@ -70,16 +74,26 @@ class Mascot(Value):
                     f"Mascot.keep finds the strength itself: give keep or strength, got keep={self.keep!r} "
                     f"and strength={self.strength!r}"
                 )
-            require(0 < self.keep <= 1, "Mascot.keep", "must be in 0..1 and above 0", self.keep)
+            require(
+                _is_number(self.keep) and 0 < self.keep <= 1,
+                "Mascot.keep",
+                "must be in 0..1 and above 0",
+                self.keep,
+            )
         elif self.strength is None:
             object.__setattr__(self, "strength", 0.5)
         require(
-            self.strength is None or 0 <= self.strength <= 1,
+            self.strength is None or (_is_number(self.strength) and 0 <= self.strength <= 1),
             "Mascot.strength",
             "must be in 0..1",
             self.strength,
         )
-        require(self.protect >= 0, "Mascot.protect", "must be >= 0", self.protect)
+        require(
+            self.protect is None or (isinstance(self.protect, (int, np.integer)) and self.protect >= 0),
+            "Mascot.protect",
+            "must be a whole number >= 0",
+            self.protect,
+        )
         require(
             self.bin_weight in ("uniform", "query"),
             "Mascot.bin_weight",
@@ -100,20 +114,21 @@ class Mascot(Value):
         """The published method, exactly: query bin weights, no scaling, nobody protected, selection order."""
         return cls(strength, 0, bin_weight, normalize, scale=False, order="selection")
 
+    def protected(self, k: int) -> int:
+        """How many of k results are protected."""
+        return min(_PROTECT, math.ceil(k / _A_THIRD)) if self.protect is None else int(self.protect)
+
     def select(self, problem: Problem, k: int) -> Selection:
         """Choose k of one query's candidates, on numpy if the problem is small and numba is not yet loaded."""
-        backend = problem.backend
-        if backend == "auto":
-            members = [member.resolve() for member in problem.memberships()]
-            bins = sum(min(member.bins, 32 * member.rows) for member in members)
-            fast = "mascot.kernels.cpu" in sys.modules or len(problem.scores) * bins > _SMALL
-            backend = "numba" if fast else "numpy"
-        if backend in ("numba", "gpu"):
-            return self.select_many(Queries.of(problem), k, threads=1, backend=backend)[0]
-        return self._select_numpy(problem, k)
+        if problem.backend in ("numba", "gpu") or (problem.backend == "auto" and "mascot.kernels.cpu" in sys.modules):
+            return self.select_many(Queries.of(problem), k, threads=1, backend=problem.backend)[0]
+        rows = [member.sparse().compact() for member in problem.memberships()]
+        if problem.backend == "auto" and len(problem.scores) * sum(member.bins for member in rows) > _SMALL:
+            return self.select_many(Queries.of(problem), k, threads=1)[0]
+        return self._select_numpy(problem, rows, k)
 
-    def _select_numpy(self, problem: Problem, k: int) -> Selection:
-        scores, count = problem.scores, len(problem.scores)
+    def _select_numpy(self, problem: Problem, members: Sequence[Sparse], k: int) -> Selection:
+        scores, count, protect = problem.scores, len(problem.scores), self.protected(k)
         ideal = reference.normalized(scores)
         relevance = ideal if self.normalize else scores
         share = float(problem.weights.sum()) if self.scale else 1.0
@@ -121,11 +136,11 @@ class Mascot(Value):
         states: list[Floats] = []
         multipliers, tops = np.zeros(len(problem.signs)), np.zeros(len(problem.signs))
         offset = np.zeros(count)
-        top = np.argsort(-scores, kind="stable")[: self.protect]
+        top = np.argsort(-scores, kind="stable")[:protect]
         chosen = top[~np.isin(top, problem.seen)][:k]
         known = np.concatenate([problem.seen, chosen])  # covered before the first choice
-        for a, member in enumerate(problem.memberships()):
-            rows = member.sparse().compact().dense()
+        for a, member in enumerate(members):
+            rows = member.dense()
             membership, missing = rows[:count], member.missing[:count]
             if problem.rules[a] == "neutral":
                 membership[missing] = reference.mean_membership(membership, missing)
@@ -157,19 +172,19 @@ class Mascot(Value):
             if self.strength is not None
             else _ladder(positions, ideal, problem.seen, k, self.keep or 0.0)
         )
-        return Selection(picked, self._shown(picked, scores), strength, multipliers, tops, self.protect)
+        return Selection(picked, self._shown(picked, scores), strength, multipliers, tops, protect)
 
     def select_many(self, queries: Queries, k: int, threads: int | None = None, backend: str = "auto") -> Selections:
         """Choose for many queries at once, compiled, on all cores or on a GPU."""
-        packed = queries.packed or pack(queries.memberships)
+        packed, protect = queries.packed or pack(queries.memberships), self.protected(k)
         if backend == "gpu":
-            from mascot.kernels import gpu
+            from mascot.kernels import gpu, gpu_plan
 
             out, shown, strengths, multipliers, tops = gpu.select_host(
                 queries.ptr, queries.rows, queries.scores, queries.seen_ptr, queries.seen, queries.near, packed,
-                queries.signs, queries.weights, queries.rules, gpu.options(self), k,
+                queries.signs, queries.weights, queries.rules, gpu_plan.options(self, k), k,
             )  # fmt: skip
-            return Selections(out, shown, strengths, multipliers, tops, self.protect)
+            return Selections(out, shown, strengths, multipliers, tops, protect)
         from mascot.kernels import cpu, parallel
 
         count, kinds = len(queries), len(queries.signs)
@@ -185,12 +200,12 @@ class Mascot(Value):
                 packed.shapes, packed.axes, packed.xs, packed.ys, packed.sparse_at, packed.indptr, packed.indices,
                 packed.values, queries.signs, queries.weights, rules, queries.near, packed.blocks_each,
                 packed.lanes_each, bits, float(self.strength or 0.0), float(self.keep or 0.0),
-                self.bin_weight == "query", self.normalize, self.scale, self.protect, k,
+                self.bin_weight == "query", self.normalize, self.scale, protect, k,
                 out, strengths, multipliers, tops,
             )  # fmt: skip
 
         parallel.in_chunks(some, count, threads)
-        return Selections(out, self._shown_many(out, queries), strengths, multipliers, tops, self.protect)
+        return Selections(out, self._shown_many(out, queries), strengths, multipliers, tops, protect)
 
     def account(self, problem: Problem, selection: Selection, others: Ints) -> Account:
         """What each chosen candidate, and each of the others, earned and opened."""
@@ -211,6 +226,10 @@ class Mascot(Value):
         return positions[np.lexsort((positions, -scores[positions]))]
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real)
+
+
 def _ladder(positions: Callable[[float], Ints], ideal: Floats, seen: Ints, k: int, keep: float) -> tuple[float, Ints]:
     """The largest strength, in hundredths, whose result keeps that share of the best summed relevance.
 
@@ -223,13 +242,13 @@ def _ladder(positions: Callable[[float], Ints], ideal: Floats, seen: Ints, k: in
         return float(ideal[picked].sum()) >= floor
 
     for rung in range(20, -1, -1):
-        picked = positions(rung * 0.05)
+        picked = positions(rung / 20)
         if enough(picked) or rung == 0:
             break
     if rung == 20 or not enough(picked):
-        return rung * 0.05, picked
+        return rung / 20, picked
     for fine in range(rung * 5 + 4, rung * 5 - 1, -1):
-        picked = positions(fine * 0.01)
+        picked = positions(fine / 100)
         if enough(picked):
             break
-    return fine * 0.01, picked
+    return fine / 100, picked

@@ -6,7 +6,8 @@ compared query by query. Numbers that are not a mean over queries are floats: ``
 ``overall``, ``prs`` and ``kendall_tau``.
 
 Axes: Q queries, K results shown (best first), N candidates or corpus rows, U bins, d features, S strengths.
-Arrays are checked here: a ``ValueError`` names the owner, the rule and the value.
+Arrays are checked here: an ``InputError``, or for a parameter an ``OptionError``, names the owner, the rule and
+the value.
 
 >>> from mascot import metrics
 >>> minutes = [[0, 360, 720, 1080], [600, 601, 602, 603]]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mascot.errors import InputError
 from mascot.metrics import _checks
 from mascot.metrics._checks import Bools, Floats, Ints
 
@@ -64,7 +65,7 @@ def prs(diversity: ArrayLike) -> float:
     """
     values = _checks.floats("prs diversity", diversity, "[S]")
     if len(values) < 2:
-        raise ValueError(f"prs diversity must have >= 2 steps, got {len(values)}")
+        raise InputError(f"prs diversity must have >= 2 steps, got {len(values)}")
     extent = values.max() - values.min()
     return float((values[-1] - values[0]) / extent) if extent > 0 else 0.0
 
@@ -99,7 +100,7 @@ def kendall_tau(strength: ArrayLike, diversity: ArrayLike) -> float:
     values = _checks.floats("kendall_tau diversity", diversity, "[S]")
     _checks.same_length("kendall_tau", strength=settings, diversity=values)
     if len(values) < 2:
-        raise ValueError(f"kendall_tau diversity must have >= 2 steps, got {len(values)}")
+        raise InputError(f"kendall_tau diversity must have >= 2 steps, got {len(values)}")
     first, second = np.triu_indices(len(values), k=1)
     moved = np.sign(settings[second] - settings[first])
     answered = np.sign(values[second] - values[first])
@@ -156,7 +157,7 @@ def primary_bin(membership: ArrayLike) -> Ints:
     """
     array = _checks.floats("primary_bin membership", membership, "[N, U]")
     if (array < 0).any():
-        raise ValueError(f"primary_bin membership must be >= 0, got {array.min()}")
+        raise InputError(f"primary_bin membership must be >= 0, got {array.min()}")
     return np.where(array.any(axis=1), array.argmax(axis=1), -1)
 
 
@@ -271,5 +272,5 @@ def _rows(owner: str, values: ArrayLike, corpus: int) -> Ints:
     rows = _checks.integers(owner, values, "[Q]")
     outside = (rows < 0) | (rows >= corpus)
     if outside.any():
-        raise ValueError(f"{owner} must be between 0 and N-1={corpus - 1}, got {rows[outside][0]}")
+        raise InputError(f"{owner} must be between 0 and N-1={corpus - 1}, got {rows[outside][0]}")
     return rows

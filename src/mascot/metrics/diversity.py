@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mascot.errors import InputError, require
 from mascot.metrics import _checks
 from mascot.metrics._checks import Floats
 from mascot.metrics.features import similarity_kernel
@@ -55,15 +56,13 @@ def vendi(kernel: ArrayLike, *, order: float = 0.1, ridge: float = 1e-5) -> Floa
     >>> vendi(np.ones((1, 20, 20))).round(1)
     array([8.7])
     """
-    if not order >= 0:
-        raise ValueError(f"vendi order must be >= 0, got {order}")
-    if not 0 <= ridge < math.inf:
-        raise ValueError(f"vendi ridge must be >= 0 and finite, got {ridge}")
+    require(order >= 0, "vendi order", "must be >= 0", order)
+    require(0 <= ridge < math.inf, "vendi ridge", "must be >= 0 and finite", ridge)
     array = _kernel("vendi kernel", kernel)
     shown = array.shape[-1]
     eigenvalues = np.linalg.eigvalsh(array / shown)
     if eigenvalues.min() < -1e-6:
-        raise ValueError(f"vendi kernel must be positive semi-definite, got eigenvalue {eigenvalues.min() * shown:.3g}")
+        raise InputError(f"vendi kernel must be positive semi-definite, got eigenvalue {eigenvalues.min() * shown:.3g}")
     noise = shown * np.finfo(np.float64).eps
     return _effective_number(np.where(eigenvalues > noise, eigenvalues, 0.0) + ridge, order)
 
@@ -286,10 +285,10 @@ def _effective_number(eigenvalues: Floats, order: float) -> Floats:
 def _square(owner: str, values: ArrayLike) -> Floats:
     array = _checks.floats(owner, values, "[Q, K, K]")
     if array.shape[1] != array.shape[2]:
-        raise ValueError(f"{owner} must be square, got shape {array.shape}")
+        raise InputError(f"{owner} must be square, got shape {array.shape}")
     asymmetry = float(np.abs(array - array.transpose(0, 2, 1)).max())
     if asymmetry > 1e-6 * max(1.0, float(np.abs(array).max())):
-        raise ValueError(f"{owner} must be symmetric, got a difference of {asymmetry:.3g}")
+        raise InputError(f"{owner} must be symmetric, got a difference of {asymmetry:.3g}")
     return array
 
 
@@ -298,13 +297,13 @@ def _kernel(owner: str, values: ArrayLike) -> Floats:
     diagonal = np.einsum("qii->qi", array)
     off = np.abs(diagonal - 1.0) > 1e-6
     if off.any():
-        raise ValueError(f"{owner} must have ones on its diagonal, got {diagonal[off][0]:.6g}")
+        raise InputError(f"{owner} must have ones on its diagonal, got {diagonal[off][0]:.6g}")
     return array
 
 
 def _at_least_two(owner: str, shown: int) -> int:
     if shown < 2:
-        raise ValueError(f"{owner} K must be >= 2, got {shown}")
+        raise InputError(f"{owner} K must be >= 2, got {shown}")
     return shown
 
 
@@ -313,7 +312,7 @@ def _pairs(owner: str, distances: ArrayLike) -> Floats:
     array = _square(f"{owner} distances", distances)
     shown = _at_least_two(owner, array.shape[-1])
     if (array < 0).any():
-        raise ValueError(f"{owner} distances must be >= 0, got {array.min()}")
+        raise InputError(f"{owner} distances must be >= 0, got {array.min()}")
     first, second = np.triu_indices(shown, k=1)
     pairs: Floats = array[:, first, second]
     return pairs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mascot.errors import InputError
 from mascot.metrics import _checks
 from mascot.metrics._checks import Floats
 
@@ -35,10 +36,10 @@ def place_features(latitude: ArrayLike, longitude: ArrayLike) -> Floats:
     lat = _checks.floats("place_features latitude", latitude, "[Q, K]")
     lon = _checks.floats("place_features longitude", longitude, "[Q, K]")
     if lat.shape != lon.shape:
-        raise ValueError(f"place_features latitude and longitude must have one shape, got {lat.shape}, {lon.shape}")
+        raise InputError(f"place_features latitude and longitude must have one shape, got {lat.shape}, {lon.shape}")
     outside = np.abs(lat) > 90
     if outside.any():
-        raise ValueError(f"place_features latitude must be between -90 and 90, got {lat[outside][0]}")
+        raise InputError(f"place_features latitude must be between -90 and 90, got {lat[outside][0]}")
     lat, lon = np.radians(lat), np.radians(lon)
     return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)
 
@@ -68,7 +69,7 @@ def time_of_day_features(minutes: ArrayLike) -> Floats:
     array = _checks.floats("time_of_day_features minutes", minutes, "[Q, K]")
     outside = (array < 0) | (array >= 1440)
     if outside.any():
-        raise ValueError(f"time_of_day_features minutes must be >= 0 and < 1440, got {array[outside][0]}")
+        raise InputError(f"time_of_day_features minutes must be >= 0 and < 1440, got {array[outside][0]}")
     angle = 2 * np.pi * array / 1439
     return np.stack([np.sin(angle), np.cos(angle)], axis=-1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mascot.errors import InputError
 from mascot.metrics import _checks
 from mascot.metrics._checks import Floats
 
@@ -31,7 +32,7 @@ def harmonic_mean(values: ArrayLike) -> float:
     """
     array = _checks.floats("harmonic_mean values", values, "[n]")
     if (array < 0).any():
-        raise ValueError(f"harmonic_mean values must be >= 0, got {array[array < 0][0]}")
+        raise InputError(f"harmonic_mean values must be >= 0, got {array[array < 0][0]}")
     return float(_harmonic(array))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mascot.errors import InputError
 from mascot.metrics import _checks
 from mascot.metrics._checks import Bools, Floats
 from mascot.metrics.means import _harmonic
@@ -151,12 +152,12 @@ def cluster_recall_at_k(clusters: ArrayLike, total: ArrayLike, k: int) -> Floats
     _checks.cutoff(owner, k, labels.shape[1])
     _checks.same_length(owner, clusters=labels, total=totals)
     if (totals < 1).any():
-        raise ValueError(f"{owner} total must be >= 1, got {totals.min()}")
+        raise InputError(f"{owner} total must be >= 1, got {totals.min()}")
     ordered = np.sort(labels[:, :k], axis=1)
     new = np.diff(ordered, axis=1, prepend=-1) != 0
     seen = (new & (ordered >= 0)).sum(axis=1)
     if (seen > totals).any():
-        raise ValueError(f"{owner} total must be >= the clusters seen, got {totals[seen > totals][0]}")
+        raise InputError(f"{owner} total must be >= the clusters seen, got {totals[seen > totals][0]}")
     share: Floats = seen / totals
     return share
 
@@ -220,15 +221,15 @@ def relevance_kept(relevance: ArrayLike, positions: ArrayLike) -> Floats:
     chosen = _checks.integers(f"{owner} positions", positions, "[Q, K]")
     _checks.same_length(owner, relevance=scores, positions=chosen)
     if (scores < 0).any():
-        raise ValueError(f"{owner} relevance must be >= 0, got {scores.min()}")
+        raise InputError(f"{owner} relevance must be >= 0, got {scores.min()}")
     candidates = scores.shape[1]
     outside = (chosen < 0) | (chosen >= candidates)
     if outside.any():
-        raise ValueError(f"{owner} positions must be between 0 and N-1={candidates - 1}, got {chosen[outside][0]}")
+        raise InputError(f"{owner} positions must be between 0 and N-1={candidates - 1}, got {chosen[outside][0]}")
     ordered = np.sort(chosen, axis=1)
     twice = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]
     if twice.size:
-        raise ValueError(f"{owner} positions must not repeat, got {twice[0]} twice")
+        raise InputError(f"{owner} positions must not repeat, got {twice[0]} twice")
     # Both sums run in the same order, so that an untouched ranking keeps exactly 1.
     kept = np.sort(np.take_along_axis(scores, chosen, axis=1), axis=1).sum(axis=1)
     best = np.sort(scores, axis=1)[:, candidates - chosen.shape[1] :].sum(axis=1)

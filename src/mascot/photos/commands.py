@@ -7,7 +7,7 @@ import tempfile
 import time
 import warnings
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from enum import Enum
@@ -20,6 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 import mascot as mc
 from mascot import options, printing
+from mascot.errors import require
 from mascot.scale.words import Ray
 from mascot.tables import Query
 
@@ -86,6 +87,7 @@ def index(
     """
     from mascot.photos.library import Library
 
+    require(max_megapixels > 0, "--max-megapixels", "must be > 0", max_megapixels)
     if ray is not None and into is None:
         raise mc.OptionError("--ray needs --into URI: the machines of a cluster cannot share FOLDER/.mascot")
     if into is not None:
@@ -146,13 +148,16 @@ def _bar() -> Iterator[Report]:
 
 
 def _told(done: Summary) -> list[str]:
+    from mascot.photos.shown import number_of
+    from mascot.photos.texts import as_text
+
     parts = [
         f"{count} {word}"
         for word, count in (
             ("new", done.new),
             ("changed", done.changed),
             ("moved", done.moved),
-            ("copies", done.copied),
+            ("copy" if done.copied == 1 else "copies", done.copied),
             ("unchanged", done.unchanged),
             ("removed", done.pruned),
         )
@@ -160,12 +165,20 @@ def _told(done: Summary) -> list[str]:
     ]
     read = done.new + done.changed
     rate = f" ({read / done.seconds:.0f} a second)" if read and done.seconds > 0 else ""
-    lines = [f"{done.photos} photographs: {', '.join(parts) or 'none found'}, in {done.seconds:.1f} s{rate}"]
-    if done.gone:
+    photos = number_of(done.photos, "photograph")
+    lines = [f"{photos}: {', '.join(parts) or 'none found'}, in {done.seconds:.1f} s{rate}"]
+    if done.gone == 1:
+        lines.append("1 is no longer in the folder; `mascot index --prune` removes it")
+    elif done.gone:
         lines.append(f"{done.gone} are no longer in the folder; `mascot index --prune` removes them")
+    if done.unread:
+        kinds = ", ".join(number_of(count, f"{suffix} file") for suffix, count in done.unread)
+        lines.append(f"{kinds}: of kinds that are not read")
     if done.skipped:
         lines.append(f"{len(done.skipped)} skipped:")
-        lines += [f"  {printing.visible(str(item.path))}: {item.reason}" for item in done.skipped[:_SKIPPED_SHOWN]]
+        lines += [
+            f"  {printing.visible(as_text(str(item.path)))}: {item.reason}" for item in done.skipped[:_SKIPPED_SHOWN]
+        ]
         if len(done.skipped) > _SKIPPED_SHOWN:
             lines.append(f"  and {len(done.skipped) - _SKIPPED_SHOWN} more: `mascot library --format json` lists all")
     return lines
@@ -187,7 +200,7 @@ def search(
     like: Annotated[
         Path | None, typer.Option(metavar="PHOTO", help="Search for what looks like this photograph instead.")
     ] = None,
-    candidates: Annotated[int, typer.Option(help="Best matches that are steered.")] = _CANDIDATES,
+    candidates: Annotated[int, typer.Option(help="Best matches that are steered, at least -k.")] = _CANDIDATES,
     where: Annotated[
         str | None, typer.Option(metavar="SQL", help="Only photographs for which this holds: \"country = 'PT'\".")
     ] = None,
@@ -197,6 +210,9 @@ def search(
     explain: Annotated[bool, typer.Option("--explain", help="Say why each result is there.")] = False,
     compare: Annotated[bool, typer.Option("--compare", help="Plain relevance beside the steered list.")] = False,
     format: Annotated[Format | None, typer.Option(help="Table on a terminal, JSON lines in a pipe.")] = None,
+    print0: Annotated[
+        bool, typer.Option("--print0", "-0", help="Paths that end with NUL, for xargs -0: names may hold line breaks.")
+    ] = False,
     pictures: Annotated[
         bool | None, typer.Option("--pictures/--no-pictures", help="Small pictures in the table, where colours allow.")
     ] = None,
@@ -232,6 +248,11 @@ def search(
     """
     from mascot.photos.library import Library
 
+    if print0:
+        if format not in (None, Format.paths):
+            raise mc.OptionError(f"--print0 writes paths, and --format {format.value} was asked for")
+        format = Format.paths
+    end = "\0" if print0 else "\n"
     if source is not None:
         only = {"since": since, "until": until, "folder": folder, "compare": compare, "open": open_, "library": library}
         given = [f"--{name}" for name, value in only.items() if value]
@@ -246,21 +267,27 @@ def search(
                 source, question, spread or (), focus or (), k, chosen,
                 candidates=candidates, where=where, missing=missing.value,
             )  # fmt: skip
-        _print_source(steered, format, explain)
+        _print_source(steered, format, explain, end)
         return
     with Library.open(library, device.value) as found:
         wishes = [found.spread(word, missing.value) for word in spread or []]
         wishes += [found.focus(word, missing.value) for word in focus or []]
         chosen = options.method(strength, protect, keep, order, method)
-        condition, values = _condition(where, since, until, folder)
+        inner = None if folder is None else found.folder_named(folder)
+        conditions, values = _conditions(where, since, until, inner)
         results = found.search(
             text, wishes, k, chosen,
-            like=like, candidates=candidates, where=condition, values=values, encoder=encoder,
+            like=like, candidates=candidates, where=conditions, values=values, encoder=encoder,
         )  # fmt: skip
         if not len(results):
             print("mascot: no photograph matches these conditions", file=sys.stderr)
+        if found.unfinished:
+            print(f"mascot: {found.unfinished}", file=sys.stderr)
         shape = format or (Format.table if sys.stdout.isatty() or compare or explain else Format.jsonl)
-        _print(found, results, shape, explain, compare, pictures)
+        if shape is Format.paths:
+            _print_paths(results.paths, end)
+        else:
+            _print(found, results, shape, explain, compare, pictures)
         if open_:
             _open(found, results)
 
@@ -278,7 +305,7 @@ def _warned() -> Iterator[None]:
         print(f"mascot: {warning.message}", file=sys.stderr)
 
 
-def _print_source(steered: Any, format: Format | None, explain: bool) -> None:
+def _print_source(steered: Any, format: Format | None, explain: bool, end: str) -> None:
     """What an engine gave has the engine's own columns: it is shown as `mascot rerank` shows it."""
     if steered.ranking is None:
         print("mascot: nothing matches these conditions", file=sys.stderr)
@@ -288,19 +315,22 @@ def _print_source(steered: Any, format: Format | None, explain: bool) -> None:
     if shape is Format.table:
         printing.show(printing.ranking_table(query, steered.ranking, explain))
     elif shape is Format.paths:
-        for id_ in steered.ranking.ids:
-            sys.stdout.write(f"{id_}\n")
+        _print_paths(steered.ranking.ids, end)
     else:
         records = printing.result_records(query, steered.ranking, explain)
         for part in [records] if shape is Format.json else records:
             printing.show_json(part)
 
 
-def _condition(
+def _print_paths(paths: Iterable[Any], end: str) -> None:
+    sys.stdout.writelines(f"{path}{end}" for path in paths)
+
+
+def _conditions(
     where: str | None, since: str | None, until: str | None, folder: str | None
-) -> tuple[str | None, list[Any]]:
-    """The conditions as one SQL expression; what the flags say goes in as values, never as SQL."""
-    parts: list[str] = [] if where is None else [f"({where}\n)"]
+) -> tuple[list[str] | None, list[Any]]:
+    """The conditions in SQL; what the flags say goes in as values, never as SQL."""
+    parts: list[str] = [] if where is None else [where]
     values: list[Any] = []
     for flag, operator, value in (("since", ">=", since), ("until", "<=", until)):
         if value is not None:
@@ -308,10 +338,12 @@ def _condition(
             parts.append(f"taken {operator} ?")
             values.append(_day(flag, value) + ("\uffff" if flag == "until" else ""))
     if folder is not None:
-        parts.append("(folder = ? OR substr(folder, 1, ?) = ?)")
-        under = folder.strip("/")
-        values += [under, len(under) + 1, under + "/"]
-    return " AND ".join(parts) or None, values
+        from mascot.photos.filters import within
+
+        part, inside = within(folder)
+        parts.append(part)
+        values += inside
+    return parts or None, values
 
 
 def _day(flag: str, value: str) -> str:
@@ -332,9 +364,6 @@ def _print(library: Any, results: Any, shape: Format, explain: bool, compare: bo
             return
         with_pictures = shown.can_show_pictures() if pictures is None else pictures
         printing.show(shown.results_table(library, results, explain, with_pictures))
-    elif shape is Format.paths:
-        for path in results.paths:
-            sys.stdout.write(f"{path}\n")
     else:
         records = results.records(explain)
         if compare:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from mascot.errors import OptionError
 from mascot.photos.photo import COLUMNS
+from mascot.photos.store import reading_only
+from mascot.photos.texts import require_text
 
 _LONGEST_S = 10.0  # a filter may run
 # Without those that can make large values out of small ones (replace, zeroblob, printf).
@@ -24,25 +26,37 @@ _FUNCTIONS = frozenset({
 _READS = frozenset({"photos", "json_each"})
 
 
-def matching(database: Path, where: str, values: Sequence[Any] = ()) -> NDArray[np.int64]:
-    """Ids of the photographs for which the SQL expression holds, in order.
+def matching(database: Path, where: str | Sequence[str], values: Sequence[Any] = ()) -> NDArray[np.int64]:
+    """Ids of the photographs for which the SQL expression holds, in order; of several, all of them.
 
-    The expression reads the columns of `photos` and calls plain functions; anything else is refused.
-    `values` stand for its question marks.
+    An expression reads the columns of `photos` and calls plain functions; anything else is refused.
+    `values` stand for the question marks.
     """
-    connection = sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True, timeout=_LONGEST_S)
+    wheres = [where] if isinstance(where, str) else list(where)
+    for text in [*wheres, *values]:
+        require_text(str(text), "where")
+    connection = reading_only(database)
     try:
         connection.execute("PRAGMA query_only = ON")
         connection.set_authorizer(_allowed)
         ends = time.monotonic() + _LONGEST_S
         connection.set_progress_handler(lambda: int(time.monotonic() > ends), 100_000)
         # The line break ends a comment, so that nothing can hide the closing bracket.
-        rows = connection.execute(f"SELECT id FROM photos WHERE (\n{where}\n) ORDER BY id", tuple(values)).fetchall()
+        holds = " AND ".join(f"(\n{one}\n)" for one in wheres)
+        rows = connection.execute(f"SELECT id FROM photos WHERE {holds} ORDER BY id", tuple(values)).fetchall()
     except (sqlite3.Error, sqlite3.Warning) as error:
-        raise OptionError(f"where: {_told(error)} in {where!r}; columns are {', '.join(COLUMNS)}") from None
+        told = " and ".join(map(repr, wheres))
+        raise OptionError(f"where: {_told(error)} in {told}; columns are {', '.join(COLUMNS)}") from None
     finally:
         connection.close()
     return np.array([row[0] for row in rows], np.int64)
+
+
+def within(folder: str) -> tuple[str, list[Any]]:
+    """The condition, with its values, that a photograph lies in a folder of the library or below it."""
+    if folder == ".":
+        return "1", []
+    return "(folder = ? OR substr(folder, 1, ?) = ?)", [folder, len(folder) + 1, f"{folder}/"]
 
 
 def _allowed(action: int, first: str | None, second: str | None, *_: str | None) -> int:

@@ -39,6 +39,7 @@ _TURN = {
     8: Image.Transpose.ROTATE_90,
 }
 _NEARLY_WHOLE = 1.1  # a picture may come out smaller by a tenth
+_THUMBNAIL_QUALITY = 75
 _LOCK = threading.RLock()
 
 pillow_heif.register_heif_opener()
@@ -86,7 +87,7 @@ def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> 
     if megapixels > max_megapixels:
         _let_go(image)
         raise Unreadable(
-            f"{math.ceil(megapixels)} megapixels, more than the {max_megapixels:g} allowed (max_megapixels)"
+            f"{math.ceil(megapixels)} megapixels, more than the {max_megapixels:g} allowed (--max-megapixels)"
         )
     return image
 
@@ -153,14 +154,14 @@ def shrunk(image: Image.Image, side: int = 256) -> Image.Image:
     return image.resize(size, Image.Resampling.BILINEAR, reducing_gap=3.0)
 
 
-def thumbnail(image: Image.Image, side: int = 256) -> bytes:
+def thumbnail(image: Image.Image, side: int = 512) -> bytes:
     """A small JPEG of an upright RGB image, with none of the original's metadata in it."""
     small = shrunk(image, side)
     if small.info:  # or the encoder would carry comments and XMP over
         small = small.copy()
         small.info = {}
     out = io.BytesIO()
-    small.save(out, "JPEG", quality=80)
+    small.save(out, "JPEG", quality=_THUMBNAIL_QUALITY)
     return out.getvalue()
 
 

@@ -9,23 +9,28 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mascot.photos.adopting import Row, copy, move, plan
+from mascot.photos.drives import emptied
+from mascot.photos.encoders.describe import path_words
 from mascot.photos.encoders.encoder import Encoder
 from mascot.photos.images import Unreadable
 from mascot.photos.moments import Shot, moments
 from mascot.photos.photo import Photo
-from mascot.photos.reading import MEGAPIXELS, File, Reading, folder_of, photos_of, picture, read
+from mascot.photos.reading import MEGAPIXELS, File, Reading, has_own_time, photos_of, picture, read, says_when
 from mascot.photos.store import Store, put_photo, put_pixels, put_vector
+from mascot.photos.texts import as_text
 from mascot.photos.walk import Found, Skipped, walk
 
 _FIRST = 8
@@ -50,12 +55,14 @@ class Summary:
     skipped: tuple[Skipped, ...]
     seconds: float
     encoding_s: float  # of which in the encoder
+    unread: tuple[tuple[str, int], ...] = ()  # suffixes of pictures of kinds that are not read, and how many
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     """A row as the walk compares it."""
 
+    id: int
     size: int
     mtime_ns: int
     hash: str
@@ -75,7 +82,7 @@ class _Same:
     """A file whose content is in the library already, or is being read under another name."""
 
     file: File
-    path: Path
+    found: Found
 
 
 class Indexer:
@@ -96,60 +103,82 @@ class Indexer:
         self._root, self._store, self._encoder, self._stamp = root, store, encoder, stamp
         self._prune, self._hidden, self._max_megapixels = prune, hidden, max_megapixels
         self._report = report or (lambda what, done, total: None)
-        self._claimed: set[str] = set()  # hashes that a thread reads in this run
+        self._uses_words = bool(getattr(encoder, "uses_words", False))
+        self._claimed: set[tuple[str, tuple[str, ...]]] = set()  # what a thread reads in this run: hash and words
         self._claiming = threading.Lock()
-        self._fresh: frozenset[str] = frozenset()  # hashes encoded under this stamp before the run
+        self._fresh: Mapping[str, Sequence[str]] = {}  # paths encoded under this stamp before the run, by hash
+        self._left: dict[str, list[int]] = {}  # rows whose file is not there any more, by hash
+        self._shares = True  # whether files of equal content share what was read
         self._skipped: list[Skipped] = []
-        self._counts = {"new": 0, "changed": 0, "moved": 0, "copied": 0}
+        self._blind: set[str] = set()  # where they lie
+        self._unread: Counter[str] = Counter()
+        self._counts = {"new": 0, "changed": 0, "moved": 0, "copied": 0, "unchanged": 0}
         self._encoding_s = 0.0
 
     def run(self) -> Summary:
         started = time.monotonic()
         known = self._known()
-        self._fresh = frozenset(row.hash for row in known.values() if row.fresh)
         found, unchanged = self._look(known)
         here = {self._relative(item.path) for item in found} | unchanged
-        later: list[_Same] = []
-        done = 0
+        self._counts["unchanged"] = len(unchanged)
+        self._fresh = _by_hash((row.hash, path) for path, row in known.items() if row.fresh)
+        lost = self._lost(known, here)
+        self._left = _by_hash((known[path].hash, known[path].id) for path in sorted(lost))
         self._report("indexing", 0, len(found))
-        for batch in self._read(found):
-            reads = [item for item in batch if isinstance(item, _Read)]
-            later += [item for item in batch if isinstance(item, _Same)]
-            self._skipped += [item for item in batch if isinstance(item, Skipped)]
-            if reads:
-                self._write(reads, self._encode(reads), known)
-            done += len(batch)
-            self._report("indexing", done - len(later), len(found))
-        # Only now is everything encoded that the others may be the same as.
-        for some in _batches(later, _BATCH):
-            self._adopt(some, known, here)
+        same = self._read_and_write(found, known, len(found))
+        if same:  # only now is everything encoded that they may be the same as
+            self._shares = False
+            self._read_and_write(self._adopt(same, lost), known, len(found))
         self._report("indexing", len(found), len(found))
         pruned, gone = self._gone(here)
         self._note_skipped()
         self._name_moments()
         return Summary(
             photos=self._store.count(),
-            unchanged=len(unchanged),
             pruned=pruned,
             gone=gone,
             skipped=tuple(self._skipped),
             seconds=time.monotonic() - started,
             encoding_s=self._encoding_s,
+            unread=tuple(sorted(self._unread.items())),
             **self._counts,
         )
 
+    def _lost(self, known: Mapping[str, _Known], here: set[str]) -> set[str]:
+        """Paths of rows whose files are gone. A drive that is not mounted must not empty the library."""
+        self._note_blind()
+        lost = {path for path in known.keys() - here if not self._is_out_of_sight(path)}
+        self._skipped += emptied(self._root, lost)
+        self._note_blind()
+        return {path for path in lost if not self._is_out_of_sight(path)}
+
+    def _read_and_write(self, found: Sequence[Found], known: Mapping[str, _Known], total: int) -> list[_Same]:
+        """Read, encode and store these files; those that are the same as others are left for later."""
+        same: list[_Same] = []
+        done = total - len(found)
+        for batch in self._read(found):
+            reads = [item for item in batch if isinstance(item, _Read)]
+            same += [item for item in batch if isinstance(item, _Same)]
+            self._skipped += [item for item in batch if isinstance(item, Skipped)]
+            if reads:
+                self._write(reads, self._encode(reads), known)
+            done += len(batch)
+            self._report("indexing", done - len(same), total)
+        return same
+
     def _known(self) -> dict[str, _Known]:
         query = (
-            "SELECT path, size, mtime_ns, hash, stamp IS ? FROM photos LEFT JOIN vectors ON vectors.photo = photos.id"
+            "SELECT path, id, size, mtime_ns, hash, stamp IS ? FROM photos "
+            "LEFT JOIN vectors ON vectors.photo = photos.id"
         )
         rows = self._store.connection.execute(query, (self._stamp,))
-        return {row[0]: _Known(row[1], row[2], row[3], bool(row[4])) for row in rows}
+        return {row[0]: _Known(row[1], row[2], row[3], row[4], bool(row[5])) for row in rows}
 
-    def _look(self, known: dict[str, _Known]) -> tuple[list[Found], set[str]]:
+    def _look(self, known: Mapping[str, _Known]) -> tuple[list[Found], set[str]]:
         """Files that must be read, and the paths of those that need not be."""
         found: list[Found] = []
         unchanged: set[str] = set()
-        for item in walk(self._root, hidden=self._hidden):
+        for item in walk(self._root, hidden=self._hidden, unread=self._unread):
             if isinstance(item, Skipped):
                 self._skipped.append(item)
                 continue
@@ -187,14 +216,29 @@ class Indexer:
             return Skipped(found.path, f"cannot be read: {error.strerror or error}")
         digest = hashlib.blake2b(content, digest_size=16).hexdigest()
         file = File(self._relative(found.path), found.size, found.mtime_ns, digest)
-        with self._claiming:
-            if digest in self._fresh or digest in self._claimed:
-                return _Same(file, found.path)
-            self._claimed.add(digest)
+        if self._is_shared(file):
+            return _Same(file, found)
         try:
             return _Read(file, read(content, self._max_megapixels))
         except Unreadable as error:
             return Skipped(found.path, str(error))
+
+    def _is_shared(self, file: File) -> bool:
+        """Whether the vector of this content is there or on its way; if not, it is from now on."""
+        if not self._shares:
+            return False
+        words = self._words(file.path)
+        if any(self._words(path) == words for path in self._fresh.get(file.hash, ())):
+            return True
+        with self._claiming:
+            if (file.hash, words) in self._claimed:
+                return True
+            self._claimed.add((file.hash, words))
+        return False
+
+    def _words(self, path: str) -> tuple[str, ...]:
+        """What of a path goes into a vector."""
+        return tuple(path_words(path)) if self._uses_words else ()
 
     def _encode(self, reads: Sequence[_Read]) -> list[tuple[Photo, NDArray[np.float32]]]:
         readings = [read.reading for read in reads]
@@ -206,67 +250,69 @@ class Indexer:
         return list(zip(photos, vectors, strict=True))
 
     def _write(
-        self, reads: Sequence[_Read], encoded: Sequence[tuple[Photo, NDArray[np.float32]]], known: dict[str, _Known]
+        self, reads: Sequence[_Read], encoded: Sequence[tuple[Photo, NDArray[np.float32]]], known: Mapping[str, _Known]
     ) -> None:
         with self._store.writing() as connection:
             for item, (photo, vector) in zip(reads, encoded, strict=True):
+                left = None if photo.path in known else self._take_left(photo.hash)
+                if left is not None:
+                    move(connection, {left: item.file})
                 id_ = put_photo(connection, photo)
                 put_pixels(connection, id_, item.reading.thumbnail, item.reading.look)
                 put_vector(connection, id_, self._stamp, vector)
-                self._counts["changed" if photo.path in known else "new"] += 1
+                self._counts["changed" if photo.path in known else "new" if left is None else "moved"] += 1
 
-    def _adopt(self, same: Iterable[_Same], known: dict[str, _Known], here: set[str]) -> None:
-        """Give files of known content their rows: the old row where its own file is gone, else a copy of it."""
-        with self._store.writing() as connection:
-            for item in same:
-                path, size, mtime_ns = item.file.path, item.file.size, item.file.mtime_ns
-                place: dict[str, Any] = {"path": path, "folder": folder_of(path), "size": size, "mtime_ns": mtime_ns}
-                query = (
-                    "SELECT photos.* FROM photos JOIN vectors ON photo = id "
-                    "WHERE hash = ? AND stamp = ? ORDER BY path = ? DESC, id"
-                )
-                rows = connection.execute(query, (item.file.hash, self._stamp, path)).fetchall()
-                if not rows:  # its twin could not be read after all
-                    self._skipped.append(Skipped(item.path, "the same as another file that cannot be read"))
-                    continue
-                touched = rows[0]["path"] == path
-                moved = next((row for row in rows if row["path"] not in here), None)
-                if touched or (moved is not None and path not in known):
-                    id_ = rows[0]["id"] if touched or moved is None else moved["id"]
-                    connection.execute(
-                        "UPDATE photos SET path = :path, folder = :folder, size = :size, mtime_ns = :mtime_ns "
-                        "WHERE id = :id",
-                        place | {"id": id_},
-                    )
-                    self._counts["moved"] += not touched
-                    continue
-                id_ = put_photo(connection, replace(Photo.from_row(rows[0]), **place))
-                for table, columns in (("pixels", "thumbnail, look"), ("vectors", "stamp, vector")):
-                    connection.execute(
-                        f"INSERT OR REPLACE INTO {table} SELECT ?, {columns} FROM {table} WHERE photo = ?",
-                        (id_, rows[0]["id"]),
-                    )
-                self._counts["copied"] += 1
+    def _take_left(self, hash_: str) -> int | None:
+        """A row of this content whose file is not there any more, once."""
+        rows = self._left.get(hash_)
+        return rows.pop(0) if rows else None
+
+    def _adopt(self, same: Sequence[_Same], lost: Collection[str]) -> list[Found]:
+        """Give files of known content their rows; those that must be read after all."""
+        query = "SELECT id, path, hash, taken FROM photos JOIN vectors ON photo = id WHERE stamp = ? ORDER BY id"
+        rows = [Row(*row) for row in self._store.connection.execute(query, (self._stamp,))]
+        made = plan([item.file for item in same], rows, lost, self._serves)
+        if made.touched or made.moved:
+            with self._store.writing() as connection:
+                move(connection, {**made.touched, **made.moved})
+        for some in _batches(made.copied, _BATCH):
+            with self._store.writing() as connection:
+                for source, file in some:
+                    copy(connection, source, file)
+        self._left = {hash_: [id_ for id_ in ids if id_ not in made.moved] for hash_, ids in self._left.items()}
+        for word, count in (("unchanged", made.touched), ("moved", made.moved), ("copied", made.copied)):
+            self._counts[word] += len(count)
+        again = {file.path for file in made.again}
+        return [item.found for item in same if item.file.path in again]
+
+    def _serves(self, row: Row, path: str) -> bool:
+        """Whether a row of the same content is right at another path: that says something of a photograph, too."""
+        if self._words(row.path) != self._words(path):
+            return False
+        before, now = says_when(row.path), says_when(path)
+        told = before == now or (row.taken is not None and row.taken != before)
+        return told or has_own_time(self._root / path, self._max_megapixels)
+
+    def _is_out_of_sight(self, path: str) -> bool:
+        """Whether it lies where this run could not look: that is not gone."""
+        return bool(self._blind) and any(part in self._blind for part in _upwards(path))
 
     def _gone(self, here: set[str]) -> tuple[int, int]:
         """How many rows without a file were removed, and how many were kept."""
-        # What could not be looked into is not gone: a drive that is not mounted must not empty the library.
-        blind = [self._relative(item.path) for item in self._skipped if item.path.is_relative_to(self._root)]
+        self._note_blind()
         rows = self._store.connection.execute("SELECT id, path FROM photos").fetchall()
-        lost = [
-            row[0]
-            for row in rows
-            if row[1] not in here
-            and not any(row[1] == path or path == "." or row[1].startswith(path + "/") for path in blind)
-        ]
+        lost = [row[0] for row in rows if row[1] not in here and not self._is_out_of_sight(row[1])]
         if not lost or not self._prune:
             return 0, len(lost)
         with self._store.writing() as connection:
             connection.executemany("DELETE FROM photos WHERE id = ?", [(id_,) for id_ in lost])
         return len(lost), 0
 
+    def _note_blind(self) -> None:
+        self._blind = {self._relative(item.path) for item in self._skipped if item.path.is_relative_to(self._root)}
+
     def _note_skipped(self) -> None:
-        told = sorted((str(item.path), item.reason) for item in self._skipped)
+        told = sorted((as_text(str(item.path)), item.reason) for item in self._skipped)
         before = self._store.connection.execute("SELECT path, reason FROM skipped ORDER BY path").fetchall()
         if told != [tuple(row) for row in before]:
             with self._store.writing() as connection:
@@ -281,6 +327,22 @@ class Indexer:
         if changed:
             with self._store.writing() as connection:
                 connection.executemany("UPDATE photos SET moment = ? WHERE id = ?", changed)
+
+
+def _by_hash(pairs: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:
+    found: dict[str, list[_Item]] = defaultdict(list)
+    for hash_, item in pairs:
+        found[hash_].append(item)
+    return found
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """The path, each folder above it, and the top."""
+    yield path
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
+    yield "."
 
 
 def _batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 import mascot as mc
 from mascot.errors import InputError, OptionError, require
 from mascot.photos import steering
-from mascot.photos.filters import matching
+from mascot.photos.filters import matching, within
 from mascot.photos.nearest import EXACT, Nearest, Space, open_nearest
 from mascot.photos.results import Hits, Results
-from mascot.photos.store import FOLDER, Store
+from mascot.photos.store import FOLDER, Store, stamp_of
+from mascot.photos.texts import as_text, is_text, require_text
 
 if TYPE_CHECKING:
     from mascot.photos.encoders.encoder import Encoder
@@ -44,10 +45,11 @@ class Library:
         if not root.is_dir():
             raise InputError(f"a library is a folder of photographs, and there is no folder {root}")
         self.root = root.resolve()
+        require_text(str(self.root), "the path of a library")
         self.folder = self.root / FOLDER
         self._device = device  # where encoders run
         self._exact = exact  # photographs up to which every vector is compared
-        self._nearest: tuple[int, Nearest] | None = None
+        self._nearest: Nearest | None = None
         self._encoders: dict[str, Encoder] = {}
 
     @classmethod
@@ -122,8 +124,9 @@ class Library:
                 self.__dict__["store"] = Store(self.folder / _DATABASE, create=True)
             chosen = self._encoder_for_index(encoder, again)
             options: dict[str, Any] = {"prune": prune, "hidden": hidden, "max_megapixels": max_megapixels}
-            summary = Indexer(self.root, self.store, chosen, self._space.stamp, report=report, **options).run()
-            self._open_nearest(report)
+            stamp = stamp_of(chosen.fingerprint, int(self.store.fact("epoch") or 0))
+            summary = Indexer(self.root, self.store, chosen, stamp, report=report, **options).run()
+            self._open_nearest(report, hurry=False)
         _remember(self.root)
         return summary
 
@@ -193,17 +196,32 @@ class Library:
     @property
     def _space(self) -> Space:
         fact = self.store.fact
-        stamp = f"{fact('fingerprint')}-{fact('epoch')}"
-        return Space(stamp, int(fact("dim") or 1), int(fact("tokens") or 1))
+        return Space(fact("fingerprint") or "", int(fact("dim") or 1), int(fact("tokens") or 1))
 
-    def _open_nearest(self, report: Report | None = None) -> Nearest:
-        changes = self.store.changes
-        if self._nearest is None or self._nearest[0] != changes:
+    @property
+    def unfinished(self) -> str | None:
+        """What a user should know while only a part can be searched: indexing with another encoder is not done."""
+        encoded, photos = len(self._open_nearest()), self.store.count()
+        if encoded >= photos:
+            return None
+        return (
+            f"{encoded} of {photos} photographs are encoded with {self.encoder} so far, and only these are found: "
+            "`mascot index` goes on with the others"
+        )
+
+    @property
+    def state(self) -> int:
+        """Which state of the library a search sees: that after so many changes."""
+        return self._open_nearest().changes
+
+    def _open_nearest(self, report: Report | None = None, hurry: bool = True) -> Nearest:
+        if self._nearest is None or self._nearest.changes != self.store.changes:
             progress: Callable[[int, int], None] | None = None
             if report is not None:
                 progress = lambda done, total: report("arranging vectors", done, total)  # noqa: E731
-            self._nearest = (changes, open_nearest(self.folder, self.store, self._space, self._exact, progress))
-        return self._nearest[1]
+            space = self._space
+            self._nearest = open_nearest(self.folder, self.store, space, self._exact, progress, hurry=hurry)
+        return self._nearest
 
     def vector_of(
         self,
@@ -216,9 +234,10 @@ class Library:
             raise OptionError("a search needs a text or a photograph to be like, and not both")
         if text is not None and not text.strip():
             raise OptionError(f"the text to search for must not be empty, got {text!r}")
+        require_text(text or "", "the text to search for")
         own = self._id_of(like)
-        if own is not None:
-            return self._open_nearest().vectors(np.array([own]))[0]
+        if own is not None and own in (nearest := self._open_nearest()):
+            return nearest.vectors(np.array([own]))[0]
         chosen = self._opened(encoder if encoder is not None else self.encoder)
         known = self.store.fact("fingerprint")
         if chosen.fingerprint != known:
@@ -242,18 +261,20 @@ class Library:
         like: str | os.PathLike[str] | None = None,
         vector: NDArray[np.float32] | None = None,
         candidates: int = 200,
-        where: str | None = None,
+        where: str | Sequence[str] | None = None,
         values: Sequence[Any] = (),
         encoder: str | Encoder | None = None,
     ) -> Hits:
         """The best matches of a text, a photograph or a vector of the library's space, by relevance alone.
 
-        `where` is an SQL expression over the columns of the library, `values` stand for its question marks.
+        `where` is an SQL expression over the columns of the library, or several that must all hold; `values` stand
+        for the question marks.
         """
         require(candidates >= 1, "candidates", "must be >= 1", candidates)
         nearest = self._open_nearest()
         if not len(nearest):
-            raise InputError(f"the library {self.root} holds no photographs: add some and run `mascot index` again")
+            none = f"the library {self.root} holds no photographs: add some and run `mascot index` again"
+            raise InputError(self.unfinished or none)
         among = None if where is None else matching(self.store.path, where, values)
         own = self._id_of(like)
         query = self.vector_of(text, like, encoder) if vector is None else vector
@@ -262,7 +283,7 @@ class Library:
         # Nobody looks for the photograph in hand; and another process may have removed one just now.
         stay = np.array([i != own and i in photos for i in ids.tolist()], bool)
         ids, scores = ids[stay][:candidates], scores[stay][:candidates]
-        asked = text if text is not None else "" if like is None else f"like {like}"
+        asked = text if text is not None else "" if like is None else f"like {as_text(str(like))}"
         if not len(ids):
             empty = np.zeros((0, 1), np.float32)
             return Hits(self.root, asked, [], scores, empty, empty)
@@ -274,11 +295,34 @@ class Library:
         if like is None:
             return None
         path = Path(like).resolve()
-        if not path.is_relative_to(self.root):
+        if not path.is_relative_to(self.root) or not is_text(str(path)):
             return None
         query = "SELECT id FROM photos WHERE path = ?"
         row = self.store.connection.execute(query, (path.relative_to(self.root).as_posix(),)).fetchone()
         return None if row is None else int(row[0])
+
+    def folder_named(self, name: str | os.PathLike[str]) -> str:
+        """The folder a person means, as the library knows it: from its top, from where one stands, or absolute.
+
+        What begins with a dot is taken from where one stands first.
+        """
+        said = os.fspath(name)
+        places = [self.root, Path.cwd()]
+        if said.startswith("."):
+            places.reverse()
+        for place in places:
+            for path in (Path(os.path.abspath(place / said)), (place / said).resolve()):
+                if path.is_relative_to(self.root) and self._holds(inner := path.relative_to(self.root).as_posix()):
+                    return inner
+        raise OptionError(f"the library {self.root} has no photographs in a folder {said!r}")
+
+    def _holds(self, folder: str) -> bool:
+        if not is_text(folder):
+            return False
+        query, values = within(folder)
+        return (
+            self.store.connection.execute(f"SELECT 1 FROM photos WHERE {query} LIMIT 1", values).fetchone() is not None
+        )
 
     def search(
         self,
@@ -289,13 +333,14 @@ class Library:
         *,
         like: str | os.PathLike[str] | None = None,
         candidates: int = 200,
-        where: str | None = None,
+        where: str | Sequence[str] | None = None,
         values: Sequence[Any] = (),
         encoder: str | Encoder | None = None,
     ) -> Results:
-        """Search and steer at once: the `hits`, then `rerank` of them."""
+        """Search and steer at once: the `hits`, then `rerank` of them. There are never fewer candidates than `k`."""
+        require(candidates >= 1, "candidates", "must be >= 1", candidates)
         listed = [wishes] if isinstance(wishes, mc.Wish) else list(wishes)
-        hits = self.hits(text, like=like, candidates=candidates, where=where, values=values, encoder=encoder)
+        hits = self.hits(text, like=like, candidates=max(candidates, k), where=where, values=values, encoder=encoder)
         return hits.rerank(listed, k, method)
 
     def spread(self, text: str, missing: str = "last") -> mc.Wish:
@@ -316,13 +361,13 @@ def _remember(root: Path) -> None:
     """Keep the library indexed last in mind; a home that cannot be written to is no reason to fail."""
     try:
         _memory().parent.mkdir(parents=True, exist_ok=True)
-        _memory().write_text(str(root), "utf-8")
+        _memory().write_bytes(os.fsencode(root))
     except OSError:
         return
 
 
 def _remembered() -> str | None:
     try:
-        return _memory().read_text("utf-8") or None
+        return os.fsdecode(_memory().read_bytes()) or None
     except OSError:
         return None

@@ -6,6 +6,8 @@ Up to some 200,000 photographs every vector is compared, over a memory-mapped ma
 
 from __future__ import annotations
 
+import errno
+import glob
 import json
 import os
 import shutil
@@ -26,6 +28,8 @@ EXACT = 200_000  # photographs up to which every vector is compared
 _BLOCK = 16_384  # rows compared at a time
 _TRIES = 5
 _ABANDONED_S = 24 * 3600  # after which a folder being built is taken to be left by a process that died
+_LARGE = 16 * 2**20  # bytes of vectors from which on building takes long enough to be put off
+_LASTS_S, _LASTS_TIMES = 5.0, 10.0  # for how long: seconds, and times what the last one took
 _SPARE = 4  # times as many proposals of the graph as are asked for
 _ABOUT, _IDS, _VECTORS, _GRAPH = "about.json", "ids.npy", "vectors.npy", "graph.usearch"
 
@@ -36,22 +40,26 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Where vectors live: which encoding they came from, and their shape."""
+    """Where vectors live: the encoder's fingerprint, and their shape."""
 
-    stamp: str
+    fingerprint: str
     dim: int
     tokens: int
 
 
 class Nearest:
-    """Search over one state of a library."""
+    """Search over one state of a library: that after so many changes."""
 
-    def __init__(self, ids: Ids, vectors: Vectors, space: Space, graph: Any = None) -> None:
-        self.ids, self.space = ids, space
+    def __init__(self, ids: Ids, vectors: Vectors, space: Space, graph: Any = None, changes: int = 0) -> None:
+        self.ids, self.space, self.changes = ids, space, changes
         self._vectors, self._graph = vectors, graph
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __contains__(self, id_: int) -> bool:
+        place = int(np.searchsorted(self.ids, id_))
+        return place < len(self) and int(self.ids[place]) == id_
 
     def search(self, query: Vectors, count: int, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
         """The `count` best ids and their scores, best first; `among` leaves only those ids.
@@ -104,22 +112,59 @@ def _best(scores: Vectors, count: int) -> Ids:
 
 
 def open_nearest(
-    folder: Path, store: Store, space: Space, exact: int = EXACT, progress: Progress | None = None
+    folder: Path,
+    store: Store,
+    space: Space,
+    exact: int = EXACT,
+    progress: Progress | None = None,
+    *,
+    hurry: bool = False,
 ) -> Nearest:
-    """The derived index of the library's present state: the one on disk, or a new one."""
+    """The derived index of the library's present state: the one on disk, or a new one.
+
+    In a `hurry` a large one that was built just now will do, though the library has changed since: while another
+    process adds photographs, searches would build one after the other.
+    """
     for _ in range(_TRIES):
-        place = folder / f"nearest-{store.changes}-{space.stamp}-{exact}"
+        place = folder / f"nearest-{store.changes}-{space.fingerprint}-{exact}"
         found = _load(place, space, exact)
+        if found is None and hurry:
+            found = _lately_built(place, space, exact)
         if found is not None:
             return found
         shutil.rmtree(place, ignore_errors=True)
-        _build(place, store, space, exact, progress)
+        if not _build(place, store, space, exact, progress):
+            return _in_memory(store, space)
         found = _load(place, space, exact)
         _remove_older(place)
         if found is not None:
             return found
         # Another process saw a newer state of the library and removed this one: look again.
     raise InputError(f"cannot build the vector index in {folder}: the library changes all the time")
+
+
+def _lately_built(place: Path, space: Space, exact: int) -> Nearest | None:
+    """A large index of an earlier state, while it is younger than some times what it took to build."""
+    ending = place.name.partition("-")[2].partition("-")[2]
+    for older in sorted(place.parent.glob(f"nearest-*-{glob.escape(ending)}"), key=_state, reverse=True):
+        try:
+            about = json.loads((older / _ABOUT).read_text("utf-8"))
+            age = time.time() - (older / _ABOUT).stat().st_mtime
+            lasts = max(_LASTS_S, _LASTS_TIMES * float(about["seconds"]))
+            large = about["files"][_VECTORS] >= _LARGE
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if large and 0 <= age < lasts:
+            return _load(older, space, exact)
+    return None
+
+
+def _in_memory(store: Store, space: Space) -> Nearest:
+    """Of a library that cannot be written to."""
+    changes, found = store.changes, list(store.vectors_of(space.fingerprint))
+    ids = np.array([photo for photo, _ in found], np.int64)
+    vectors = np.frombuffer(b"".join(vector for _, vector in found), np.float32)
+    return Nearest(ids, vectors.reshape(-1, space.tokens, space.dim), space, changes=changes)
 
 
 def _remove_older(place: Path) -> None:
@@ -141,17 +186,24 @@ def _state(place: Path) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def _build(place: Path, store: Store, space: Space, exact: int, progress: Progress | None) -> None:
-    count = store.count_vectors(space.stamp)
+def _build(place: Path, store: Store, space: Space, exact: int, progress: Progress | None) -> bool:
+    """Whether it was built; not where nothing may be written."""
+    started = time.monotonic()
+    count = store.count_vectors(space.fingerprint)
     work = place.with_name(f"building-{os.getpid()}-{threading.get_ident()}")
     shutil.rmtree(work, ignore_errors=True)
     try:
         work.mkdir(parents=True)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            return False
+        raise InputError(f"cannot write the vector index in {place.parent}: {error.strerror}") from None
+    try:
         ids = np.empty(count, np.int64)
         shape = (count, space.tokens, space.dim)
         matrix: Any = np.lib.format.open_memmap(work / _VECTORS, "w+", np.float32, shape)
         rows = 0
-        for photo, vector in store.vectors(space.stamp):
+        for photo, vector in store.vectors_of(space.fingerprint):
             if rows == count:
                 break  # written since the count: the next state of the library will have it
             ids[rows] = photo
@@ -165,13 +217,16 @@ def _build(place: Path, store: Store, space: Space, exact: int, progress: Progre
             _write_graph(work / _GRAPH, matrix, space, progress)
         del matrix
         sizes = {file.name: file.stat().st_size for file in work.iterdir()}
-        (work / _ABOUT).write_text(json.dumps({"rows": rows, "files": sizes}), "utf-8")
+        (work / _ABOUT).write_text(
+            json.dumps({"rows": rows, "files": sizes, "seconds": time.monotonic() - started}), "utf-8"
+        )
         try:
             work.rename(place)
         except OSError:
             if not place.is_dir():
                 raise
             # Another process built the same one first; either will do.
+        return True
     except OSError as error:
         raise InputError(f"cannot write the vector index in {place.parent}: {error.strerror}") from None
     finally:
@@ -213,4 +268,4 @@ def _load(place: Path, space: Space, exact: int) -> Nearest | None:
             graph.view(str(place / _GRAPH))
     except (OSError, ValueError, KeyError, TypeError, RuntimeError):
         return None
-    return Nearest(ids, np.asarray(vectors)[:rows], space, graph)
+    return Nearest(ids, np.asarray(vectors)[:rows], space, graph, _state(place))

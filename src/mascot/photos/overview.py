@@ -21,6 +21,7 @@ class Overview:
     photos: int
     encoder: str
     fingerprint: str
+    encoded: int  # photographs that a search finds: fewer while indexing with another encoder is not done
     bytes: int  # of the index on disk
     without_place: int
     without_time: int
@@ -57,6 +58,7 @@ def overview(root: Path, folder: Path, store: Store) -> Overview:
         photos=counts[0],
         encoder=store.fact("encoder") or "",
         fingerprint=store.fact("fingerprint") or "",
+        encoded=store.count_vectors(store.fact("fingerprint") or ""),
         bytes=sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
         without_place=counts[1],
         without_time=counts[2],

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MEGAPIXELS = 150.0  # a larger image is refused: a small file can hold one that fills the memory
-_SIDE = 512  # longest side, in pixels, that encoders see
+_SIDE = 512  # longest side, in pixels, of thumbnails and of what encoders see
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,7 @@ def read(content: bytes, max_megapixels: float = MEGAPIXELS) -> Reading:
     image = open_image(BytesIO(content), max_megapixels)
     metadata = metadata_of(image)
     image = upright(image, _SIDE)
-    small = shrunk(image)
-    return Reading(metadata, image, thumbnail(small), look(small))
+    return Reading(metadata, image, thumbnail(image, _SIDE), look(shrunk(image)))
 
 
 def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]:
@@ -104,6 +103,21 @@ def _dated(known: Metadata, path: str) -> Metadata:
         return known
     problems = tuple(problem for problem in known.problems if not problem.startswith("taken:"))
     return replace(known, taken=said.clock, problems=problems)
+
+
+def says_when(path: str) -> str | None:
+    """The time in a file's name, as a row would have it."""
+    said = names.moment(PurePosixPath(path).name)
+    return None if said is None else said.clock.isoformat()
+
+
+def has_own_time(file: Path, max_megapixels: float = MEGAPIXELS) -> bool:
+    """Whether the file itself says when it was taken, and not only its name."""
+    try:
+        with open_image(file, max_megapixels) as image:
+            return metadata_of(image).taken is not None
+    except Unreadable:
+        return False
 
 
 def picture(photo: Photo, reading: Reading) -> Picture:

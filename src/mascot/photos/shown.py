@@ -168,16 +168,25 @@ def contact_sheet(library: Library, results: Results) -> str:
     )
 
 
+def number_of(count: int, word: str) -> str:
+    """`1 moment`, `2 moments`."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
 def overview_text(told: Overview, points: Sequence[tuple[float, float]]) -> str:
     """What a library holds: counts, a map and a clock."""
     span = f"{told.first[:10]} to {told.last[:10]}" if told.first and told.last else "no times"
     lines = [
         told.root,
-        f"  {told.photos} photographs, {span}, {told.moments} moments",
+        f"  {number_of(told.photos, 'photograph')}, {span}, {number_of(told.moments, 'moment')}",
         f"  without a place {told.without_place}, without a time {told.without_time}, "
         f"without title, caption or keywords {told.without_words}",
         f"  encoder {told.encoder} ({told.fingerprint}); index {told.bytes / 1e6:.1f} MB",
     ]
+    if told.encoded < told.photos:
+        lines.append(
+            f"  {told.encoded} encoded so far, and only these are found: `mascot index` goes on with the others"
+        )
     for name, title in (("country", "countries"), ("city", "cities"), ("camera", "cameras")):
         some = ", ".join(f"{label} {count}" for label, count in list(told.labels[name].items())[:8])
         more = f", and {told.distinct[name] - 8} more" if told.distinct[name] > 8 else ""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Protocol
+
+import numpy as np
 
 import mascot as mc
 from mascot import words
 from mascot.photos.gazetteer import gazetteer
 from mascot.photos.seasons import PARTS_OF_DAY, SEASONS
 from mascot.photos.store import Store
+from mascot.photos.texts import require_text
 
 LOOKS = 12  # clusters of the visual descriptors
 _NUMBERS = ("altitude", "width", "height", "size")
@@ -23,10 +28,26 @@ class Rows(Protocol):
     """Photographs that a value in words is looked up in."""
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
-        """The mean latitude and longitude of those whose city or country is this."""
+        """The middle, as latitude and longitude, of those whose city or country is this; of namesakes see `middle`."""
 
     def labels(self, column: str) -> list[Any]:
         """Every label of a column, once."""
+
+
+def middle(points: Iterable[tuple[Any, float, float]]) -> tuple[float, float] | None:
+    """The middle on the globe of these points (country, latitude, longitude); of several countries that with most.
+
+    There is a Cambridge in England and one in Massachusetts, and nothing of either halfway between.
+    """
+    countries: dict[Any, list[tuple[float, float]]] = defaultdict(list)
+    for country, lat, lon in points:
+        countries[country].append((lat, lon))
+    if not countries:
+        return None
+    lats, lons = np.radians(max(countries.values(), key=len)).T
+    # On the sphere: the middle of 179° and -179° is not 0°.
+    east, north, up = ((np.cos(lats) * np.cos(lons)).mean(), (np.cos(lats) * np.sin(lons)).mean(), np.sin(lats).mean())
+    return float(np.degrees(np.arctan2(up, np.hypot(east, north)))), float(np.degrees(np.arctan2(north, east)))
 
 
 class _Stored:
@@ -36,9 +57,10 @@ class _Stored:
         self._run = store.connection.execute
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
-        query = f"SELECT avg(lat), avg(lon), count(lat) FROM photos WHERE {column} = ? COLLATE NOCASE"
-        lat, lon, count = self._run(query, (value,)).fetchone()
-        return (lat, lon) if count else None
+        query = (
+            f"SELECT country, lat, lon FROM photos WHERE {column} = ? COLLATE NOCASE AND lat IS NOT NULL ORDER BY id"
+        )
+        return middle(self._run(query, (value,)))
 
     def labels(self, column: str) -> list[Any]:
         if column == "keywords":
@@ -75,12 +97,18 @@ def made_wish(
     rows = _Stored(store) if isinstance(store, Store) else store
     if value is None:
         return mc.Wish(attribute(name, missing), sign, weight)
+    require_text(value, name)
     if sign > 0:
         raise mc.OptionError(f"{name}={value}: spread has no place to be near, only focus does")
     if name == "place" and not _is_point(value):
         return mc.Wish(attribute(name, missing), sign, weight, _point(value, rows))
     if name == "season" and value.casefold() not in SEASONS:
-        return replace(words.focus(f"season={value}", missing), weight=weight)  # type: ignore[arg-type]
+        try:
+            return replace(words.focus(f"season={value}", missing), weight=weight)  # type: ignore[arg-type]
+        except mc.OptionError:
+            raise mc.OptionError(
+                f"season must be one of {', '.join(SEASONS)}, a month like july, or a day like 07-14, got {value!r}"
+            ) from None
     found = attribute(name, missing)
     if isinstance(found, mc.Category):
         return mc.Wish(found, sign, weight, _label(name, value, rows))
@@ -128,4 +156,6 @@ def _label(name: str, value: str, rows: Rows) -> Any:
     if len(near) == 1:
         return near[0]
     some = ", ".join(str(label) for label in (near or labels)[:8]) + (", ..." if len(near or labels) > 8 else "")
-    raise mc.OptionError(f"no photograph has {name} {value!r}; there are: {some}")
+    if near:
+        raise mc.OptionError(f"several of {name} hold {value!r}, say which: {some}")
+    raise mc.OptionError(f"no photograph has {name} {value!r}; there are: {some or 'none'}")

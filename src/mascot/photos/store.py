@@ -20,19 +20,49 @@ FOLDER = ".mascot"  # in a library's folder: all that we write there
 _BUSY_S = 60.0  # waited for another process to finish writing
 _AT_ONCE = 500  # ids in one statement, below SQLite's limit on parameters
 _CACHE_KIB = 32 * 1024
+_IN_SPACE = "rtrim(stamp, '0123456789') = ? || '-'"  # see `stamp_of`
+
+
+def reading_only(path: Path) -> sqlite3.Connection:
+    """A connection that never writes, also to a library on a disk or of a user that may not be written to."""
+    # To read beside a writer SQLite needs two files of its own; where it cannot make them, nobody writes.
+    for options in ("mode=ro", "mode=ro&immutable=1"):
+        connection = _connected(path, options)
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            return connection
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if not _cannot_write(error):
+                raise
+            refused = error
+    raise refused
+
+
+def _cannot_write(error: sqlite3.OperationalError) -> bool:
+    """Whether SQLite wanted to write, be it only its own files beside the library's."""
+    return "readonly" in str(error) or "unable to open" in str(error)
+
+
+def _connected(path: Path, options: str) -> sqlite3.Connection:
+    address = f"{path.absolute().as_uri()}?{options}"
+    return sqlite3.connect(address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
 
 
 class _Handle:
     """A connection that ends with the thread it belongs to."""
 
     def __init__(self, path: Path, mode: str) -> None:
-        address = f"{path.absolute().as_uri()}?mode={mode}"  # rw: a file that was removed is not made anew, empty
-        self.connection = sqlite3.connect(
-            address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
-        )
+        self.connection = _connected(path, f"mode={mode}")  # rw: a file that was removed is not made anew, empty
+        try:
+            self.connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if not _cannot_write(error):
+                raise
+            self.connection.close()
+            self.connection = reading_only(path)
         self.connection.row_factory = sqlite3.Row
-        cache = f"cache_size = {-_CACHE_KIB}"
-        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", cache):
+        for pragma in ("synchronous = NORMAL", "foreign_keys = ON", f"cache_size = {-_CACHE_KIB}"):
             self.connection.execute(f"PRAGMA {pragma}")
 
     def __del__(self) -> None:
@@ -153,8 +183,20 @@ class Store:
         for row in self.connection.execute(query, (stamp,)):
             yield row[0], row[1]
 
-    def count_vectors(self, stamp: str) -> int:
-        return int(self.connection.execute("SELECT count(*) FROM vectors WHERE stamp = ?", (stamp,)).fetchone()[0])
+    def vectors_of(self, fingerprint: str) -> Iterator[tuple[int, bytes]]:
+        """Id and vector of every photograph in the space of this fingerprint, by id."""
+        query = f"SELECT photo, vector FROM vectors WHERE {_IN_SPACE} ORDER BY photo"
+        for row in self.connection.execute(query, (fingerprint,)):
+            yield row[0], row[1]
+
+    def count_vectors(self, fingerprint: str) -> int:
+        query = f"SELECT count(*) FROM vectors WHERE {_IN_SPACE}"
+        return int(self.connection.execute(query, (fingerprint,)).fetchone()[0])
+
+
+def stamp_of(fingerprint: str, epoch: int) -> str:
+    """What a vector was made by: the space it lives in, and how often the library had been encoded anew."""
+    return f"{fingerprint}-{epoch}"
 
 
 @contextmanager
@@ -172,7 +214,10 @@ def _told(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.IntegrityError):
             raise
-        raise InputError(f"{path} is damaged ({error}): remove its folder and index again") from None
+        raise InputError(
+            f"{path} is damaged ({error}): remove the folder {path.parent}, which holds nothing but the index, "
+            "and run `mascot index` again"
+        ) from None
 
 
 def put_photo(connection: sqlite3.Connection, photo: Photo) -> int:

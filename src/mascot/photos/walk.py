@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,14 @@ from pathlib import Path
 from mascot.errors import InputError
 from mascot.photos.images import SUFFIXES
 from mascot.photos.store import FOLDER
+from mascot.photos.texts import is_text
+
+# Pictures of kinds that are not read. They are counted, so that nobody wonders where they are.
+_UNREAD = frozenset({
+    ".3fr", ".arw", ".avif", ".bmp", ".cr2", ".cr3", ".crw", ".dcr", ".dng", ".erf", ".gif", ".iiq", ".jp2", ".jxl",
+    ".kdc", ".mef", ".mrw", ".nef", ".nrw", ".orf", ".pef", ".psd", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf",
+    ".srw", ".x3f",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +40,12 @@ class Skipped:
     reason: str
 
 
-def walk(root: Path, *, hidden: bool = False) -> Iterator[Found | Skipped]:
+def walk(root: Path, *, hidden: bool = False, unread: Counter[str] | None = None) -> Iterator[Found | Skipped]:
     """Picture files below `root`, sorted by name within each folder, folders in their place.
 
     Links are followed after everything real, so that a file is known by its own path where it has one
     below `root`; whatever was met before is passed over, so that links can neither loop nor double.
+    Pictures of kinds that are not read are counted in `unread`, by suffix.
     """
     top = Path(os.path.abspath(root))
     try:
@@ -45,20 +54,20 @@ def walk(root: Path, *, hidden: bool = False) -> Iterator[Found | Skipped]:
         raise InputError(f"{top} cannot be walked: {error.strerror}") from None
     if not stat.S_ISDIR(there.st_mode):
         raise InputError(f"{top} cannot be walked: not a folder")
-    return _Walk(hidden).below(top, there)
+    return _Walk(str(top), hidden, Counter() if unread is None else unread).below(there)
 
 
 class _Walk:
     """One walk: what it has met so far, and the links still to follow."""
 
-    def __init__(self, hidden: bool) -> None:
-        self._hidden = hidden
+    def __init__(self, top: str, hidden: bool, unread: Counter[str]) -> None:
+        self._top, self._hidden, self._unread = top, hidden, unread
         self._met: set[int] = set()
         self._links: deque[str] = deque()
 
-    def below(self, top: Path, there: os.stat_result) -> Iterator[Found | Skipped]:
+    def below(self, there: os.stat_result) -> Iterator[Found | Skipped]:
         self._is_new(there)
-        yield from self._folder(str(top))
+        yield from self._folder(self._top)
         while self._links:
             yield from self._follow(self._links.popleft())
 
@@ -103,9 +112,12 @@ class _Walk:
             yield reading
 
     def _target(self, path: str, is_folder: bool) -> Found | Skipped | str | None:
-        if not is_folder and os.path.splitext(path)[1].lower() not in SUFFIXES:
+        suffix = os.path.splitext(path)[1].lower()
+        if not is_folder and suffix not in SUFFIXES:
+            if suffix in _UNREAD:
+                self._unread[suffix] += 1
             return None
-        if not _is_text(path):
+        if not is_text(path[len(self._top) :]):  # the library knows files by the rest of their path
             return Skipped(Path(path), "its name is not valid text")
         try:
             # The entry's own stat would have no inode numbers on Windows.
@@ -132,11 +144,3 @@ class _Walk:
 def _last_first(folder: str) -> list[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         return sorted(entries, key=lambda entry: entry.name, reverse=True)
-
-
-def _is_text(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -51,8 +51,6 @@ class _Part(Material):
         self.__dict__ |= {
             "queries": whole.queries[first:last],
             "_hits": (rows[first:last], scores[first:last], relevant[first:last]),
-            "smallest": whole.smallest,
-            "unit": whole.unit,
         }
 
 

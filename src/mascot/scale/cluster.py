@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from mascot.errors import InputError, MissingExtra
+from mascot.errors import InputError, MissingExtra, OptionError
 from mascot.kernels.parallel import cores
 from mascot.scale import LOCAL
 
@@ -31,11 +31,16 @@ def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
     Parameters
     ----------
     address
-        `local` starts one on this machine; `auto` finds one that runs on it; else `host:port` or `ray://host:port`.
+        `local` starts one on this machine; `auto` finds one that runs on it; else `host:port`.
         Where this process is connected already, that connection is used.
     cpus
         Cores of a local one; all unless given.
     """
+    if address.startswith("ray://"):
+        raise OptionError(
+            f"--ray must be local, auto or host:port, got {address!r}: Ray Data does not work through Ray's client; "
+            "run this on a machine of the cluster with --ray auto, for instance by `ray job submit`"
+        )
     ray = _loaded()
     if ray.is_initialized():
         yield ray
@@ -49,10 +54,10 @@ def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
         try:
             ray.init(address, logging_level="ERROR", log_to_driver=False, **own)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            first = str(error).strip().partition("\n")[0].rstrip(".")
-            raise InputError(
-                f"no Ray cluster at {address!r}: {first}. Start one with `ray start --head`, or use `--ray local`"
-            ) from None
+            cure = "see whether it runs there and lets this machine in"
+            if address == "auto" and error.__cause__ is None:  # none runs
+                cure = "start one with `ray start --head`, or use `--ray local`"
+            raise InputError(f"no connection to a Ray cluster at {address!r}: {_told(error)}; {cure}") from None
         yield ray
     finally:
         ray.shutdown()
@@ -61,6 +66,12 @@ def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _told(error: BaseException) -> str:
+    """The first and the last line of Ray's pages: what happened, and what it was caused by."""
+    lines = [line for page in (error, error.__cause__) if page is not None for line in str(page).strip().splitlines()]
+    return lines[0] if len(lines) == 1 else f"{lines[0]} ({lines[-1].strip()})"
 
 
 def _loaded() -> Any:

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import logging
 import pickle
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from mascot.errors import MascotError
 from mascot.photos.encoders.encoder import Encoder
-from mascot.scale.stages import Bad, Encode, Order, Row, read
+from mascot.scale.stages import Bad, Encode, Order, Row, Seen, read
+from mascot.scale.workers import Ledger, Lost, Stage, Worker, answers, named
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
+_Pipeline = Callable[[Any, int, bool], Any]  # of a dataset, how many batches it has, and whether they are files alone
 
 _BATCH = 32  # photographs encoded together
 _HEADERS = 256  # files looked at by one task
 _WINDOW = 1 << 17  # photographs in one pipeline, so that its plan stays small
-# Shares of a core. Equal, so that Ray Data joins the two where both need cores alone, and a picture never leaves the
-# process that read it; halves, so that encoders for all cores would leave room for readers were they not joined.
-_READING, _ENCODING = 0.5, 0.5
+_SHARE = 0.5  # of a core: readers wait for disks, and encoders for all cores leave room for readers
+_RETRIES = 2  # of a batch whose worker died, then of each of its files alone
+_LOST = 16  # batches of a pipeline that may be lost so, or files alone
 
 
 class Runner(Protocol):
     """Runs stages over many items; results come in any order."""
 
-    def each(self, stage: Callable[[Sequence[_In]], list[_Out]], items: Sequence[_In]) -> Iterator[_Out]:
+    def each(self, stage: Callable[[Sequence[Seen]], list[_Out]], files: Sequence[Seen]) -> Iterator[_Out | Bad]:
         """A stage without memory."""
 
     def encode(
@@ -40,8 +41,9 @@ class Runner(Protocol):
 class Here:
     """This process, batch by batch."""
 
-    def each(self, stage: Callable[[Sequence[_In]], list[_Out]], items: Sequence[_In]) -> Iterator[_Out]:
-        for some in _batches(items, _HEADERS):
+    def each(self, stage: Callable[[Sequence[Seen]], list[_Out]], files: Sequence[Seen]) -> Iterator[_Out | Bad]:
+        """A stage without memory."""
+        for some in _batches(files, _HEADERS):
             yield from stage(some)
 
     def encode(
@@ -56,7 +58,7 @@ class Here:
 
 
 class OnRay:
-    """A cluster. What a dead worker had in hand is done again by another.
+    """A cluster. What a dead worker had in hand is done again by another; a file that kills each of them is bad.
 
     Parameters
     ----------
@@ -72,103 +74,98 @@ class OnRay:
         self._gpus = int(there.get("GPU", 0))
         self._workers = workers
         self._cores = max(1, int(there.get("CPU", 1)))
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = context.print_on_execution_start = False
+        self._ledger = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Ledger).remote()
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
 
-    def each(self, stage: Callable[[Sequence[_In]], list[_Out]], items: Sequence[_In]) -> Iterator[_Out]:
+    def each(self, stage: Callable[[Sequence[Seen]], list[_Out]], files: Sequence[Seen]) -> Iterator[_Out | Bad]:
         """A stage without memory."""
-        for some in _batches(items, _WINDOW):
-            dataset = self._dataset(some, _HEADERS)
-            yield from self._run(dataset.map_batches(_Lifted(stage), **_WHOLE, num_cpus=_READING))
+        opener = self._pickled(lambda: stage)
+        return self._all(files, _HEADERS, lambda dataset, *_: self._in_tasks(dataset, opener))
 
     def encode(
         self, orders: Sequence[Order], max_megapixels: float, encoder: str | Encoder, device: str, fingerprint: str
     ) -> Iterator[Row | Bad]:
-        """Read on any core, encode in a pool of actors."""
+        """Encode in a pool of actors. Where they have GPUs, others read for them."""
         on_gpu = self._gpus > 0 and device != "cpu"
         workers = self._workers or (self._gpus if on_gpu else self._cores)
-        share = {"num_gpus": 1} if on_gpu else {"num_cpus": _ENCODING}
-        for some in _batches(orders, _WINDOW):
-            pool = self._ray.data.ActorPoolStrategy(size=max(1, min(workers, -(-len(some) // _BATCH))))
-            dataset = self._dataset(some, _BATCH).map_batches(
-                _Lifted(_Reading(max_megapixels)), **_WHOLE, num_cpus=_READING
+        share = {"num_gpus": 1} if on_gpu else {"num_cpus": _SHARE}
+        reading = partial(read, max_megapixels=max_megapixels)
+        encoding = partial(Encode, encoder, device, fingerprint)
+        reader = self._pickled(lambda: reading)
+        opener = self._pickled(encoding if on_gpu else partial(_joined, reading, encoding))
+
+        def pipeline(dataset: Any, batches: int, alone: bool) -> Any:
+            if on_gpu:
+                dataset = self._in_tasks(dataset, reader)
+            pool = self._ray.data.ActorPoolStrategy(
+                size=min(workers, batches),
+                # A result may die with its worker at the next task, unless that is sent only when it is here.
+                max_tasks_in_flight_per_actor=1 if alone else None,
             )
-            arguments = (encoder, device, fingerprint)
-            yield from self._run(
-                dataset.map_batches(_LiftedEncode, fn_constructor_args=arguments, compute=pool, **_WHOLE, **share)
+            return dataset.map_batches(
+                Worker, fn_constructor_args=("encode", opener, self._ledger, _RETRIES), compute=pool, **_BY_ROW, **share
             )
 
-    def _dataset(self, items: Sequence[Any], size: int) -> Any:
-        """A block for each batch: a block is what one task gets."""
-        return self._ray.data.from_items(
-            [{"item": pickle.dumps(some)} for some in _batches(items, size)],
-            override_num_blocks=max(1, -(-len(items) // size)),
+        return self._all(orders, _BATCH, pipeline)
+
+    def _in_tasks(self, dataset: Any, opener: bytes) -> Any:
+        return dataset.map_batches(Worker("read", opener, self._ledger, _RETRIES), num_cpus=_SHARE, **_BY_ROW)
+
+    def _pickled(self, opener: Callable[[], Any]) -> bytes:
+        pickled: bytes = self._ray.cloudpickle.dumps(opener)
+        return pickled
+
+    def _all(self, items: Sequence[Any], size: int, pipeline: _Pipeline) -> Iterator[Any]:
+        """Results of items, in batches of a size; those of batches that were lost are done alone."""
+        for some in _batches(items, _WINDOW):
+            lost = yield from self._run(list(_batches(some, size)), pipeline, alone=False)
+            alone = [[item] for batch in lost for item in batch]
+            killers = (yield from self._run(alone, pipeline, alone=True)) if alone else []
+            for [item] in killers:
+                yield Bad(item.path, f"killed its worker {1 + _RETRIES} times: a crash, or too little memory")
+
+    def _run(
+        self, batches: Sequence[list[_In]], pipeline: _Pipeline, alone: bool
+    ) -> Generator[Any, None, list[list[_In]]]:
+        """Results of batches; returns those that were lost."""
+        self._ray.get(self._ledger.forget.remote())
+        dataset = self._ray.data.from_items(
+            [{"number": number, "items": pickle.dumps(batch)} for number, batch in enumerate(batches)],
+            override_num_blocks=len(batches),  # a block is what one task gets
         )
-
-    def _run(self, dataset: Any) -> Iterator[Any]:
-        for block in dataset.iter_batches(batch_size=None, batch_format="pyarrow"):
-            yield from _items(block)
-
-
-_WHOLE: dict[str, Any] = {"batch_size": None, "batch_format": "pyarrow", "zero_copy_batch": True}
-
-
-@dataclass(frozen=True, slots=True)
-class _Refused:
-    """What a worker refused to do; Ray would tell of it as of an accident, in a page of its own frames."""
-
-    error: MascotError
-
-
-def _items(table: Any) -> list[Any]:
-    items = [item for block in table["item"].to_pylist() for item in pickle.loads(block)]
-    for item in items:
-        if isinstance(item, _Refused):
-            raise item.error
-    return items
-
-
-def _table(items: Sequence[Any]) -> Any:
-    import pyarrow
-
-    # Large: pictures of one batch may pass two gigabytes, where the offsets of plain binary end.
-    return pyarrow.table({"item": pyarrow.array([pickle.dumps(items, 5)], pyarrow.large_binary())})
-
-
-class _Lifted:
-    """A stage over tables of one column, whose cells are pickled lists."""
-
-    def __init__(self, stage: Callable[[Sequence[Any]], list[Any]]) -> None:
-        self._stage = stage
-        self.__name__ = getattr(stage, "__name__", type(stage).__name__.strip("_").lower())
-
-    def __call__(self, table: Any) -> Any:
+        context = dataset.context  # its own
+        context.enable_progress_bars = context.print_on_execution_start = False
+        lost = []
         try:
-            return _table(self._stage(_items(table)))
-        except MascotError as error:
-            return _table([_Refused(error)])
+            for block in pipeline(dataset, len(batches), alone).iter_batches(batch_size=None, batch_format="pyarrow"):
+                for number, results in answers(block):
+                    if isinstance(results, Lost):
+                        lost.append(batches[number])
+                    else:
+                        yield from results
+                if len(lost) > _LOST:
+                    raise _given_up(lost)
+        except self._ray.exceptions.RayError as error:
+            # Ray's page of frames says at its end what happened.
+            raise MascotError(f"a worker failed: {str(error).strip().rpartition(chr(10))[2].strip()}") from None
+        return lost
 
 
-class _Reading:
-    def __init__(self, max_megapixels: float) -> None:
-        self._max_megapixels = max_megapixels
-
-    def __call__(self, orders: Sequence[Order]) -> list[Any]:
-        return [*read(orders, self._max_megapixels)]
+# A row of a table is a batch of ours. Ray Data wants a number where there are GPUs.
+_BY_ROW: dict[str, Any] = {"batch_size": 1, "batch_format": "pyarrow", "zero_copy_batch": True}
 
 
-class _LiftedEncode(_Lifted):
-    def __init__(self, encoder: str | Encoder, device: str, fingerprint: str) -> None:
-        super().__init__(self._encode)
-        self._open = partial(Encode, encoder, device, fingerprint)
+def _given_up(lost: Sequence[Sequence[Any]]) -> MascotError:
+    return MascotError(
+        f"workers died at {len(lost)} batches, {1 + _RETRIES} times at each, so rather the encoder or too little "
+        "memory is at fault than a file; index a few without --ray to see: "
+        f"{named([item.path for batch in lost for item in batch])}"
+    )
 
-    @cached_property
-    def _opened(self) -> Encode:
-        return self._open()
 
-    def _encode(self, shown: Sequence[Any]) -> list[Any]:
-        return [*self._opened(shown)]
+def _joined(reading: Stage, opening: Callable[[], Stage]) -> Stage:
+    encode = opening()
+    return lambda orders: encode(reading(orders))
 
 
 def _batches(items: Sequence[_In], size: int) -> Iterator[list[_In]]:

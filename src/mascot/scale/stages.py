@@ -50,6 +50,10 @@ class Order:
     twin: str  # the path whose words count: its own, or that of the first file of the same content
     stamp: str
 
+    @property
+    def path(self) -> str:
+        return self.photo.path
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -57,6 +61,10 @@ class Shown:
 
     order: Order
     picture: Picture
+
+    @property
+    def path(self) -> str:
+        return self.order.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +111,14 @@ def read(orders: Sequence[Order], max_megapixels: float) -> list[Shown | Bad]:
 
 
 def _picture(order: Order, max_megapixels: float) -> Shown | Bad:
-    content = _content(order.file, order.photo.path)
+    content = _content(order.file, order.path)
     if isinstance(content, Bad):
         return content
     try:
         image = open_image(content, max_megapixels)
         reading = Reading(metadata_of(image), upright(image, _SIDE), b"", _NO_LOOK)
     except Unreadable as error:
-        return Bad(order.photo.path, str(error))
+        return Bad(order.path, str(error))
     seen = picture(replace(order.photo, path=order.twin), reading)
     return Shown(replace(order, photo=replace(order.photo, hash=_hash(content))), seen)
 

@@ -32,8 +32,8 @@ def with_address(arguments: Sequence[str]) -> list[str]:
 
     >>> with_address(["Pictures", "--ray", "--into", "lance://x"])
     ['Pictures', '--ray', 'local', '--into', 'lance://x']
-    >>> with_address(["--ray", "ray://head:10001", "Pictures"])
-    ['--ray', 'ray://head:10001', 'Pictures']
+    >>> with_address(["--ray", "head:6379", "Pictures"])
+    ['--ray', 'head:6379', 'Pictures']
     """
     told: list[str] = []
     for at, word in enumerate(arguments):

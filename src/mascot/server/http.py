@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI, Request, Response
@@ -21,11 +22,10 @@ from starlette.exceptions import HTTPException
 import mascot as mc
 from mascot.photos.images import Unreadable
 from mascot.photos.library import Library
-from mascot.photos.photo import Photo
 from mascot.server import models, pictures
 from mascot.server.guard import Guard, Headed
 from mascot.server.metrics import CONTENT_TYPE, FAILED, Counted, Metrics, log
-from mascot.server.service import Service, photo_out, rerank
+from mascot.server.service import LibraryGone, Service, photo_out, rerank
 from mascot.server.streaming import Duplex, answers
 from mascot.server.threads import Threads
 
@@ -33,16 +33,18 @@ LARGEST_REQUEST = 16 * 1024 * 1024  # bytes of a request, and of a line of a str
 _STATIC = Path(__file__).parent / "static"
 _STREAM = "/api/rerank/stream"
 _AT_ONCE = max(2, os.cpu_count() or 1)  # lists of the caller's own that are re-ranked; pictures never wait for them
-_KINDS = {404: "NotFound", 405: "MethodNotAllowed"}
+_KINDS = {404: "NotFound", 405: "MethodNotAllowed", 416: "BadRange"}
 _TEXTS = {
     400: "Something the library refuses, in its own words",
     401: "The token is missing or wrong",
     403: "A foreign host or origin",
     404: "No such photograph",
     413: "The request is too large",
+    416: "The file has no such part",
     422: "A field is missing, unknown or of the wrong type",
     503: "The library cannot be read",
 }
+_Found = TypeVar("_Found")
 _Id = Annotated[int, InPath(ge=1, le=2**53, description="A photograph of the library.")]
 
 
@@ -79,7 +81,7 @@ def make_app(
         redoc_url=None,
     )
     app.state.service = service = Service(library)
-    metrics, apart = Metrics(library), Threads()
+    metrics, apart = Metrics(service.count), Threads()
     _explain_failures(app)
     _add_photographs(app, service, apart)
     _add_own(app, largest)
@@ -120,7 +122,7 @@ def _add_photographs(app: FastAPI, service: Service, apart: Threads) -> None:
     @app.get("/api/photos/{id}", tags=["photographs"], responses=_failures(404, 422))
     async def photo(id: _Id) -> models.PhotoOut:
         """What the library knows of a photograph."""
-        return photo_out(await apart(_known, service, id))
+        return photo_out(await apart(_found, service.photo, id))
 
     @app.get(
         "/api/photos/{id}/thumb",
@@ -130,20 +132,19 @@ def _add_photographs(app: FastAPI, service: Service, apart: Threads) -> None:
     )
     async def thumb(id: _Id, request: Request) -> Response:
         """A small picture, as JPEG."""
-        known = await apart(_known, service, id)
-        return pictures.thumbnail(request, await apart(service.library.store.thumbnail, id), known.hash)
+        return pictures.thumbnail(request, await apart(_found, service.thumbnail, id))
 
     @app.get(
         "/api/photos/{id}/image",
         tags=["photographs"],
         response_class=Response,
-        responses=_pictures("image/*") | _failures(404, 422),
+        responses=_pictures("image/*") | _failures(404, 416, 422),
     )
     async def image(id: _Id, request: Request) -> Response:
         """The photograph itself; as JPEG where browsers cannot show its format."""
-        known = await apart(_known, service, id)
+        known = await apart(_found, service.photo, id)
         try:
-            return await to_thread.run_sync(pictures.photograph, request, service.file(known))
+            return await to_thread.run_sync(lambda: pictures.photograph(request, service.file(known), known))
         except Unreadable as error:
             raise HTTPException(404, f"{known.path!r}: {error}") from None
         except (mc.InputError, OSError) as error:
@@ -187,7 +188,7 @@ def _add_running(app: FastAPI, service: Service, metrics: Metrics, apart: Thread
     @app.get("/healthz", tags=["running it"])
     async def health() -> models.Health:
         """Whether the library can be read."""
-        await apart(service.library.store.count)
+        await apart(service.count)
         return models.Health(status="ok")
 
     text = {"text/plain": {"schema": {"type": "string"}}}
@@ -198,9 +199,9 @@ def _add_running(app: FastAPI, service: Service, metrics: Metrics, apart: Thread
         return Response(await apart(metrics.text), media_type=CONTENT_TYPE)
 
 
-def _known(service: Service, id_: int) -> Photo:
+def _found(find: Callable[[int], _Found], id_: int) -> _Found:
     try:
-        return service.photo(id_)
+        return find(id_)
     except mc.InputError as error:
         raise HTTPException(404, str(error)) from None
 
@@ -232,6 +233,8 @@ def _failure(kind: str, message: str) -> dict[str, Any]:
 
 def _first(errors: list[Any]) -> str:
     """The first of the mistakes in a request, with its place."""
+    if errors[0].get("type") == "json_invalid":  # its place is a number of letters, and no field
+        return f"the request must be JSON: {errors[0]['ctx']['error']}"
     where = ".".join(str(part) for part in errors[0].get("loc", ()) if part != "body")
     said = errors[0].get("msg", "is wrong")
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -261,7 +264,8 @@ def _explain_failures(app: FastAPI) -> None:
         kind = _KINDS.get(error.status_code, "HttpError")
         return _Told(_failure(kind, str(error.detail)), error.status_code, headers=error.headers)
 
+    @app.exception_handler(LibraryGone)
     @app.exception_handler(sqlite3.Error)
-    async def unreadable(_: Request, error: sqlite3.Error) -> JSONResponse:
+    async def unreadable(_: Request, error: Exception) -> JSONResponse:
         message = f"the library cannot be read ({error}): is its folder still there?"
         return _Told(_failure("LibraryError", message), 503)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Callable
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from mascot.photos.library import Library
 from mascot.server.guard import App, Message, Receive, Scope, Send
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -20,7 +20,7 @@ log = logging.getLogger("mascot.server")
 class Metrics:
     """What is counted, in a registry of its own."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, count: Callable[[], int]) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter("mascot_requests", "Requests answered", ["route", "status"], registry=self.registry)
         self.seconds = Histogram(
@@ -28,7 +28,7 @@ class Metrics:
         )
         self.running = Gauge("mascot_requests_running", "Requests being answered", registry=self.registry)
         photos = Gauge("mascot_photos", "Photographs in the library", registry=self.registry)
-        photos.set_function(lambda: float(library.store.count()))
+        photos.set_function(lambda: float(count()))
 
     def text(self) -> bytes:
         return generate_latest(self.registry)

@@ -27,15 +27,39 @@ _REMEMBERED_PHOTOS = 25_000  # of all of them together
 _POINTS = 2000  # of the library, on the map
 
 
+class LibraryGone(mc.MascotError):
+    """The library was removed while it was served."""
+
+
 class Service:
     """Answers about one library. Safe to use from several threads."""
 
     def __init__(self, library: Library) -> None:
-        self.library = library
+        self._library, self._root, self._index = library, library.root, library.store.path
+        self._opened = self._identity()
         self._hits: OrderedDict[tuple[Any, ...], Hits] = OrderedDict()
-        self._overview: tuple[int, models.LibraryOut] | None = None
+        self._overview: tuple[tuple[Any, ...], models.LibraryOut] | None = None
         self._lock = threading.Lock()
         self._encoding = threading.Lock()  # encoders are not made for several threads at once
+
+    @property
+    def library(self) -> Library:
+        """The library; where it was removed and made anew, the new one."""
+        with self._lock:
+            there = self._identity()
+            if there != self._opened:
+                # Not closed: others may still be reading from it.
+                self._library, self._opened = Library(self._root), there
+                self._hits.clear()
+            return self._library
+
+    def _identity(self) -> tuple[int, int]:
+        """Which file the index is: one that was removed stays open, and would be read on and on."""
+        try:
+            about = self._index.stat()
+        except OSError as error:
+            raise LibraryGone(error.strerror) from None
+        return about.st_dev, about.st_ino
 
     def search(self, asked: models.Search) -> models.SearchOut:
         started = time.perf_counter()
@@ -57,16 +81,20 @@ class Service:
 
     def _found(self, asked: models.Search) -> Hits:
         """The candidates: those of the same question asked before, or new ones."""
-        key = (asked.text, asked.like, asked.candidates, asked.where, self.library.store.changes)
+        library, candidates = self.library, max(asked.candidates, asked.k)
+        key = (asked.text, asked.like, candidates, asked.where, self._opened, library.state)
         known = self._remembered(key)
         if known is not None:
             return known
-        like = None if asked.like is None else self.file(self.photo(asked.like))
         with self._encoding:
             known = self._remembered(key)  # others may have waited for the same answer
             if known is not None:
                 return known
-            hits = self.library.hits(asked.text, like=like, candidates=asked.candidates, where=asked.where)
+            if asked.like is not None and asked.text is None:
+                hits = _like(library, asked.like, candidates, asked.where)
+            else:  # what is wrong with neither or both the library says itself
+                like = None if asked.like is None else library.root
+                hits = library.hits(asked.text, like=like, candidates=candidates, where=asked.where)
         with self._lock:
             self._hits[key] = hits
             while len(self._hits) > _REMEMBERED or sum(map(len, self._hits.values())) > _REMEMBERED_PHOTOS:
@@ -96,34 +124,71 @@ class Service:
             for wish in asked.wishes
         ]
 
+    def count(self) -> int:
+        return self.library.store.count()
+
     def photo(self, id_: int) -> Photo:
         return self.library.store.photo(id_)
 
+    def thumbnail(self, id_: int) -> bytes:
+        return self.library.store.thumbnail(id_)
+
     def file(self, photo: Photo) -> Path:
-        """The photograph's own file. The library may hold a link; what it leads to outside is not shown."""
-        path = (self.library.root / photo.path).resolve()
-        if not path.is_relative_to(self.library.root):
-            raise mc.InputError(f"the file {photo.path!r} leads out of the library's folder")
-        if not path.is_file() or not os.access(path, os.R_OK):
-            raise mc.InputError(f"the file {photo.path!r} is not in the library's folder any more, or cannot be read")
+        """The photograph's own file. A link may lead out of the folder, but only to what was indexed through it."""
+        path = Path(os.path.realpath(self._root / photo.path))
+        if not path.is_file():
+            raise mc.InputError(f"the file {photo.path!r} is gone: it is not in the library's folder any more")
+        if not path.is_relative_to(self._root) and not _is_indexed(path, photo):
+            raise mc.InputError(
+                f"the file {photo.path!r} leads out of the library's folder, to one that was not indexed: "
+                "run `mascot index` again"
+            )
+        if not os.access(path, os.R_OK):
+            raise mc.InputError(f"the file {photo.path!r} cannot be read")
         return path
 
     def overview(self) -> models.LibraryOut:
-        changes = self.library.store.changes
-        known = self._overview
-        if known is None or known[0] != changes:
-            known = self._overview = (changes, self._counted())
+        library = self.library
+        state, known = (self._opened, library.store.changes), self._overview
+        if known is None or known[0] != state:
+            known = self._overview = (state, _counted(library))
         return known[1]
 
-    def _counted(self) -> models.LibraryOut:
-        told = overview(self.library.root, self.library.folder, self.library.store)
-        everywhere = points(self.library.store)
-        step = max(len(everywhere) // _POINTS, 1)
-        known = told.to_dict() | {"skipped": len(told.skipped), "notice": self.library.notice}
-        known |= {"attributes": list(NAMES), "points": [list(point) for point in everywhere[::step]]}
-        known |= {"suggestions": suggestions(self.library.store)}
-        names = models.LibraryOut.model_fields
-        return models.LibraryOut(**{name: value for name, value in known.items() if name in names})
+
+def _like(library: Library, id_: int, candidates: int, where: str | None) -> Hits:
+    """What is like a photograph of the library, by its stored vector: the file may be gone, or behind a link."""
+    library.store.photo(id_)  # refuses one that is not there
+    nowhere = np.zeros(int(library.store.fact("dim") or 1), np.float32)
+    own = library.hits(vector=nowhere, candidates=1, where="id = ?", values=(id_,))
+    if not len(own):
+        raise mc.InputError(f"photograph {id_} is not encoded: run `mascot index` again")
+    hits = library.hits(vector=_vectors(own)[0], candidates=candidates + 1, where=where)
+    # Nobody looks for the photograph in hand.
+    stay = [place for place, photo in enumerate(hits.photos) if photo.id != id_][:candidates]
+    if len(stay) == len(hits):
+        return hits
+    photos, looks = [hits.photos[place] for place in stay], hits.candidates.columns["look"]
+    return Hits(hits.root, hits.query, photos, hits.scores[stay], _vectors(hits)[stay], looks[stay])
+
+
+def _vectors(hits: Hits) -> np.ndarray:
+    return np.asarray(hits.candidates.vectors, np.float32)
+
+
+def _is_indexed(path: Path, photo: Photo) -> bool:
+    about = path.stat()
+    return (about.st_size, about.st_mtime_ns) == (photo.size, photo.mtime_ns)
+
+
+def _counted(library: Library) -> models.LibraryOut:
+    told = overview(library.root, library.folder, library.store)
+    everywhere = points(library.store)
+    step = max(len(everywhere) // _POINTS, 1)
+    known = told.to_dict() | {"skipped": len(told.skipped), "notice": library.unfinished or library.notice}
+    known |= {"attributes": list(NAMES), "points": [list(point) for point in everywhere[::step]]}
+    known |= {"suggestions": suggestions(library.store)}
+    names = models.LibraryOut.model_fields
+    return models.LibraryOut(**{name: value for name, value in known.items() if name in names})
 
 
 def rerank(asked: models.Rerank) -> models.RerankOut:

@@ -13,12 +13,17 @@ array              shape           what
 ``column:NAME``    M               an attribute: ``column:lat``, ``column:lon``, ``column:taken``, ...
 =================  ==============  ==================================================================
 
-**Parquet**, one row for each pair of a query and a candidate: ``query`` and ``id`` (any values), ``score`` (a
+**Parquet**, one row for each pair of a query and a candidate: ``query`` and ``id`` (text or numbers), ``score`` (a
 number), ``positive`` (true or false), ``vector`` (a list of numbers, optional); every other column is an attribute
-of the image and must be the same wherever its ``id`` occurs.
+of the image and must be the same wherever its ``id`` occurs. Queries may have different numbers of candidates; one with
+fewer than the results asked for shows all it has.
 
-``lat`` and ``lon`` in degrees are a place; ``taken`` holds times (datetime64, ISO or EXIF text) or plain hours.
-Every other column is a label or, where it holds floating-point numbers, a number.
+Scores are finite and best above 0, as cosines of matching pairs are: MS-DPP+TN and MS-DPP+TN+TVMS take their logarithm
+and are left out, with a note, where a candidate's is not.
+
+``lat`` and ``lon`` in degrees are a place; ``taken`` holds times (datetime64, ISO or EXIF text) or plain hours, 0..24.
+Every other column is a label or, where it holds floating-point numbers, a number. It must not have the name of a
+measure or a task of the benchmark (``r@10``, ``appearance``, ``geo``, ...).
 
 More than one file's worth, with pictures to encode, is a folder: see `mascot.bench.datasets.folder`.
 
@@ -28,28 +33,37 @@ search all images.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from mascot.attributes.columns import as_array, is_missing
-from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Lists, Ragged, Split
+from mascot.bench.datasets.attributes import check_attributes
+from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Lists, Ragged, Split, Stamp, stamp
 from mascot.errors import InputError, MissingExtra
 
 _COLUMN = "column:"
 _OWN = ("query", "id", "score", "positive", "vector")
+# What a damaged zip file may make of the reader: cut short, a flipped bit, a header that promises too much.
+_DAMAGED = (OSError, ValueError, EOFError, BadZipFile, zlib.error, RuntimeError, KeyError, SyntaxError, MemoryError)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrays:
-    """The dataset of a file; see the module's text for what it must hold."""
+    """The dataset of a file as it is now; see the module's text for what it must hold."""
 
     path: Path
     seed: int = 0
+    stamp: Stamp = field(init=False, repr=False)  # a file that was written again is another dataset
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stamp", stamp(self.path))
 
     def load(self) -> Dataset:
         """Read the file and check every field of it."""
@@ -58,34 +72,39 @@ class Arrays:
             raise InputError(f"{self.path}: the suffix must be one of {', '.join(readers)}")
         if not self.path.is_file():
             raise InputError(f"{self.path}: no such file")
+        if stamp(self.path) != self.stamp:
+            raise InputError(f"{self.path}: the file changed while it was in use; run again")
         parts = readers[self.path.suffix](self.path)
-        images = np.arange(_images(parts))
-        order = np.random.default_rng(self.seed).permutation(len(parts["positives"]))
+        positives: Ragged = parts["positives"]
+        if not len(positives.values):
+            raise InputError(f"{self.path}: at least one query must have a positive, got none")
+        order = np.random.default_rng(self.seed).permutation(len(positives))
         if len(order) < 2:
             raise InputError(f"{self.path}: must have at least 2 queries, one to search on, got {len(order)}")
         held = max(1, len(order) // 5)
+        images = np.arange(len(next(iter(parts["columns"].values()))))
         splits = {"validation": Split(images, order[:held]), "test": Split(images, order[held:])}
-        return Dataset(name=self.path.stem, splits=splits, **parts)
-
-
-def _images(parts: Mapping[str, Any]) -> int:
-    if parts["vectors"] is not None:
-        return len(parts["vectors"])
-    return len(next(iter(parts["columns"].values())))
+        try:
+            return Dataset(name=self.path.stem, splits=splits, **parts)
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from None
 
 
 def _npz(path: Path) -> dict[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        stored = np.load(path, allow_pickle=False)
+        if not isinstance(stored, NpzFile):
+            raise ValueError("it holds one array and no names; write it with numpy.savez")
+        with stored:
             found = {name: stored[name] for name in stored.files}
-    except (OSError, ValueError) as error:
+    except _DAMAGED as error:
         raise InputError(f"{path}: not an npz file without objects: {error}") from None
 
     def numbers(name: str, dimensions: int) -> Floats | None:
         if name not in found:
             return None
         array = found[name]
-        if array.dtype.kind not in "iuf" or array.ndim != dimensions:
+        if array.dtype.kind not in "iuf" or array.ndim != dimensions or not array.shape[-1]:
             raise InputError(
                 f"{path}: {name} must be numbers of {dimensions} dimensions, got {array.dtype} {array.shape}"
             )
@@ -108,13 +127,14 @@ def _npz(path: Path) -> dict[str, Any]:
     if not columns:
         raise InputError(f"{path}: must hold at least one attribute, named {_COLUMN}NAME, got {sorted(found)}")
     images = scores.shape[1] if scores is not None else len(vectors if vectors is not None else ())
-    sizes = {f"{_COLUMN}{name}": len(column) for name, column in columns.items()}
+    sizes = {f"{_COLUMN}{name}": len(column) for name, column in columns.items() if column.ndim}
     if vectors is not None:
         sizes["vectors"] = len(vectors)
     for name, size in sizes.items():
         if size != images:
             owner = "scores" if scores is not None else "vectors"
             raise InputError(f"{path}: {name} must have {images} values like {owner}, got {size}")
+    check_attributes(columns, lambda name: f"{path}: {_COLUMN}{name}")
     if scores is not None and not np.isfinite(scores).all():
         raise InputError(f"{path}: scores must be finite, got {scores[~np.isfinite(scores)][0]}")
     queries = len(scores if scores is not None else query_vectors if query_vectors is not None else ())
@@ -157,7 +177,7 @@ def _parquet(path: Path) -> dict[str, Any]:
         raise MissingExtra("reading Parquet needs: pip install 'mascot[parquet]'") from None
     try:
         table = reader.read_table(path)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, NotImplementedError) as error:
         raise InputError(f"{path}: not a Parquet file: {str(error).splitlines()[0]}") from None
     for name in ("query", "id", "score", "positive"):
         if name not in table.column_names:
@@ -166,14 +186,14 @@ def _parquet(path: Path) -> dict[str, Any]:
     if not names:
         raise InputError(f"{path}: must have at least one attribute beside {', '.join(_OWN)}")
     values = {name: table.column(name).to_pylist() for name in table.column_names}
-    queries, query = _numbered(values["query"])
-    ids, image = _numbered(values["id"])
+    queries, query = _numbered(path, "query", values["query"])
+    ids, image = _numbered(path, "id", values["id"])
     for row, score in enumerate(values["score"]):
         if not isinstance(score, (int, float)) or isinstance(score, bool) or not np.isfinite(score):
             raise InputError(f"{path} row {row + 1}: score must be a finite number, got {score!r}")
     scores = np.array(values["score"], np.float64)
     for row, flag in enumerate(values["positive"]):
-        if flag not in (True, False):
+        if not isinstance(flag, bool):
             raise InputError(f"{path} row {row + 1}: positive must be true or false, got {flag!r}")
     positive = np.array(values["positive"], np.bool_)
     if len(np.unique(query * len(ids) + image)) != len(query):
@@ -186,6 +206,7 @@ def _parquet(path: Path) -> dict[str, Any]:
             if here != there and not (is_missing(here) and is_missing(there)):
                 raise InputError(f"{path} row {row + 1}: {name} must be the same for id {ids[one]!r}, got {here!r}")
     columns = {name: as_array([values[name][row] for row in first]) for name in names}
+    check_attributes(columns, lambda name: f"{path}: column {name!r}")
     vectors = _vectors(path, [values["vector"][row] for row in first]) if "vector" in values else None
     order = np.argsort(query, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(queries)))])
@@ -198,10 +219,14 @@ def _parquet(path: Path) -> dict[str, Any]:
     }
 
 
-def _numbered(values: list[Any]) -> tuple[list[Any], Ints]:
+def _numbered(path: Path, name: str, values: list[Any]) -> tuple[list[Any], Ints]:
     """The different values in the order of appearance, and the number of each."""
     known: dict[Any, int] = {}
-    numbers = np.array([known.setdefault(value, len(known)) for value in values], np.int64)
+    numbers = np.empty(len(values), np.int64)
+    for row, value in enumerate(values):
+        if is_missing(value) or isinstance(value, (list, dict)):
+            raise InputError(f"{path} row {row + 1}: {name} must be text or a number, got {value!r:.60}")
+        numbers[row] = known.setdefault(value, len(known))
     return list(known), numbers
 
 
@@ -209,8 +234,9 @@ def _vectors(path: Path, rows: list[Any]) -> Floats:
     known = [row for row in rows if row is not None]
     if not known:
         raise InputError(f"{path}: vector must not be empty in every row")
-    size = len(known[0])
     for row in known:
-        if len(row) != size:
-            raise InputError(f"{path}: vector must have {size} numbers like the first, got {len(row)}")
-    return np.array([[np.nan] * size if row is None else row for row in rows], np.float64)
+        if not isinstance(row, list) or not row or not all(isinstance(value, (int, float)) for value in row):
+            raise InputError(f"{path}: vector must be a list of numbers, got {row!r:.60}")
+        if len(row) != len(known[0]):
+            raise InputError(f"{path}: vector must have {len(known[0])} numbers like the first, got {len(row)}")
+    return np.array([[np.nan] * len(known[0]) if row is None else row for row in rows], np.float64)

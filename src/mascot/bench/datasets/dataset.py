@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from mascot.errors import InputError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Stamp = tuple[int, int] | None
 
 # BLAS sums equal rows in different orders, so equal images would not tie; this step is far above its
 # error and far below any difference that means something.
@@ -279,6 +281,15 @@ class Dataset:
                 images[i, :count], scores[i, :count] = chosen, values
                 relevant[i, :count] = np.isin(chosen, self.positives[query])
             yield HitBlock(rows, images, scores, relevant, counts)
+
+
+def stamp(path: Path) -> Stamp:
+    """When a file was written and how long it is, to tell that it is another now; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def _best(scores: Floats, n: int) -> Ints:

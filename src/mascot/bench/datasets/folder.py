@@ -18,7 +18,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.attributes.columns import as_array
-from mascot.bench.datasets.dataset import Dataset, Ints, Lists, Ragged, Split
+from mascot.bench.datasets.attributes import check_attributes
+from mascot.bench.datasets.dataset import Dataset, Ints, Lists, Ragged, Split, Stamp, stamp
 from mascot.bench.files import replace_text, replacing, sha256
 from mascot.errors import InputError, MissingExtra
 
@@ -192,10 +193,15 @@ def encoded(folder: Path, model: str | None = None) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """The dataset of a prepared folder, as one model sees it."""
+    """The dataset of a prepared folder as it is now, as one model sees it."""
 
     path: Path
     model: str | None = None
+    stamp: tuple[Stamp, ...] = field(init=False, repr=False)  # a folder that was encoded again is another dataset
+
+    def __post_init__(self) -> None:
+        files = (self.path / _ABOUT, *sorted(self.path.glob(f"{ENCODED}/*/{MODEL}")))
+        object.__setattr__(self, "stamp", tuple(map(stamp, files)))
 
     def load(self) -> Dataset:
         """The tables, the model's image vectors, and the best candidates of each query."""
@@ -212,6 +218,7 @@ class Folder:
         parts = splits(stored)
         wanted = stored.about.get("attributes", _ATTRIBUTES)
         columns = {name: column for name, column in stored.columns.items() if name in wanted}
+        check_attributes(columns, lambda name: f"{self.path / _IMAGES}: column {name!r}")
         return Dataset(
             name=dataset_name(stored, str(told.get("model"))),
             columns=columns,

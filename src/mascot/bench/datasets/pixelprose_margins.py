@@ -1,17 +1,23 @@
-"""Why two published rows are missed on the simulated PixelProse: the base's rows do not fix how scores fall off.
+"""Why published rows are missed on the simulated PixelProse: the base's rows fix the order of scores, not the scores.
 
     python -m mascot.bench.datasets.pixelprose_margins
 
 Any rising function of the scores leaves the base retriever's list, and so every row the simulation was fitted to, as
-it is. But the methods add coverage to scores from 0 to 1, and how far the best match stands above the rest decides
-when they let go of it. Here the scores r of each query, from 0 to 1, become r ** power, and the published settings are
-measured again. Nothing of this is used elsewhere: the simulation has power 1.
+it is. But the methods add coverage to scores, and how far the best match stands above the rest decides when they let go
+of it. Here the scores are changed in three ways, and the published settings are measured again:
+
+- *power*: scores r of each query, from 0 to 1, become r ** power; all four methods see it;
+- *factor*: all scores are multiplied. Of the four Prob-Coverage alone sees it, which adds raw scores to coverage that
+  does not know them; w/o Normalization weighs its bins by the same raw scores, and the factor cancels;
+- *shift*: a number is added to all scores. Of the four w/o Normalization alone sees it.
+
+Nothing of this is used elsewhere: the simulation has power 1, factor 1 and shift 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -26,25 +32,45 @@ from mascot.bench.points import Point
 from mascot.bench.published import Published
 from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD
 
-POWERS = (1.0, 1.15, 1.3)
-_LABELS = ("mascot", "uniform-binning", "prob-coverage")
+LABELS = ("mascot", "uniform-binning", "prob-coverage", "no-normalization")
 Key = tuple[str, str, str]  # label, task, direction
+_MEASURES = ("r@1", "r@10", "dm")
 
 
-def bent(dataset: Dataset, power: float, split: str = "test") -> Dataset:
-    """The same lists with scores r ** power, r from 0 to 1 over each query's candidates."""
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of the scores: first the power, then ``factor * score + shift``."""
+
+    power: float = 1.0
+    factor: float = 1.0
+    shift: float = 0.0
+
+    def __str__(self) -> str:
+        return f"power {self.power:g}, {self.factor:g} r {self.shift:+g}"
+
+
+CHANGES = (Change(), Change(1.15), Change(1.3), Change(1.0, 1.6, -0.32), Change(1.15, 1.6, -0.32))
+
+
+def bent(dataset: Dataset, power: float, split: str = "test", *, factor: float = 1.0, shift: float = 0.0) -> Dataset:
+    """The same lists with other scores; see `Change`."""
     found = Material(dataset, split)
     images: list[np.ndarray] = [np.empty(0, np.int64)] * dataset.queries
     scores = [np.empty(0)] * dataset.queries
     for query, rows, old in zip(found.queries.tolist(), found.rows, found.scores, strict=True):
         low, span = old[-1], old[0] - old[-1]
-        images[query], scores[query] = rows, low + span * ((old - low) / span) ** power
+        images[query], scores[query] = rows, factor * (low + span * ((old - low) / span) ** power) + shift
     lists = Lists(Ragged.of(images), np.concatenate(scores))
     return replace(dataset, query_vectors=None, lists=lists)
 
 
-def rows(dataset: Dataset, labels: Sequence[str] = _LABELS, limit: int | None = None) -> dict[Key, tuple[float, float]]:
-    """R@10 and DM of each method at its published or inferred setting, on all or the first so many test queries."""
+def rows(
+    dataset: Dataset,
+    labels: Sequence[str] = LABELS,
+    limit: int | None = None,
+    measures: Sequence[str] = ("r@10", "dm"),
+) -> dict[Key, tuple[float, ...]]:
+    """Measures of each method at its published or inferred setting, on all or the first so many test queries."""
     material = Material(dataset, limit=limit)
     points = []
     for label, task, direction in product(labels, (GEO_HOUR, HOUR, GEO), (FOCUS, SPREAD)):
@@ -55,31 +81,37 @@ def rows(dataset: Dataset, labels: Sequence[str] = _LABELS, limit: int | None = 
     for choice in choose(points, material):
         point = choice.point
         numbers = summary(point, per_query(point, choice.positions, material))
-        made[point.label, point.task.name, point.direction.name] = (numbers["r@10"], numbers["dm"])
+        made[point.label, point.task.name, point.direction.name] = tuple(numbers[name] for name in measures)
     return made
 
 
-def table(seeds: Sequence[int] = (0, 1, 2), powers: Sequence[float] = POWERS) -> str:
-    """Differences from the published R@10 and DM, the mean of the seeds, for each power."""
+def table(seeds: Sequence[int] = (0, 1, 2), changes: Sequence[Change] = CHANGES, labels: Sequence[str] = LABELS) -> str:
+    """Differences from the published R@1, R@10 and DM, the mean of the seeds, for each change of the scores."""
     datasets = [PixelProseSim(seed=seed).load() for seed in seeds]
-    found = {power: [rows(bent(dataset, power)) for dataset in datasets] for power in powers}
     paper = Published("pixelprose")
-    lines = [f"{'R@10 and DM less the published':<36}" + "".join(f"  power {power:<10g}" for power in powers)]
-    worst = {power: np.zeros(2) for power in powers}
-    for label, task, direction in found[powers[0]][0]:
-        row = paper.row(task, direction, label)
-        assert row is not None
-        cells = []
-        for power in powers:
-            ours = np.mean([one[label, task, direction] for one in found[power]], axis=0)
-            apart = ours - (row["r@10"], row["dm"])
-            worst[power] = np.maximum(worst[power], np.abs(apart))
-            cells.append(f"  {apart[0]:+.3f}, {apart[1]:+.3f}  ")
-        lines.append(f"{label + ' ' + task + ' ' + direction:<36}" + "".join(cells))
-    lines.append(
-        f"{'largest':<36}" + "".join(f"   {worst[power][0]:.3f},  {worst[power][1]:.3f}  " for power in powers)
-    )
+    apart: dict[Change, dict[Key, np.ndarray]] = {}
+    for change in changes:
+        changed = [bent(dataset, change.power, factor=change.factor, shift=change.shift) for dataset in datasets]
+        found = [rows(one, labels, measures=_MEASURES) for one in changed]
+        for key in found[0]:
+            row = paper.row(key[1], key[2], key[0])
+            assert row is not None
+            ours = np.mean([one[key] for one in found], axis=0)
+            apart.setdefault(change, {})[key] = ours - [row[name] for name in _MEASURES]
+    lines = [f"{'R@1, R@10, DM less the published':<36}" + "".join(f"  {change!s:<26}" for change in changes)]
+    for key in apart[changes[0]]:
+        lines.append(f"{' '.join(key):<36}" + "".join(f"  {_cell(apart[change][key], '+')}" for change in changes))
+    for label in labels:
+        worst = [
+            np.max([np.abs(apart[change][key]) for key in apart[change] if key[0] == label], axis=0)
+            for change in changes
+        ]
+        lines.append(f"{'largest, ' + label:<36}" + "".join(f"  {_cell(values, '')}" for values in worst))
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _cell(values: np.ndarray, sign: str) -> str:
+    return f"{', '.join(f'{value:{sign}.3f}' for value in values):<26}"
 
 
 if __name__ == "__main__":

@@ -14,11 +14,12 @@ from mascot.bench import averages
 from mascot.bench.averages import Results
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.figures import control, relevance, runtime, style
-from mascot.bench.figures.one_query import of_query, qualitative
+from mascot.bench.figures.one_query import Picture, of_query, pictures, qualitative
 from mascot.bench.figures.relevance import Drawing
 from mascot.bench.published import Published
+from mascot.problem import Method
 
-__all__ = ["Drawn", "draw", "of_query", "qualitative"]
+__all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
 
 # What each is called where it is missing, and the study it is made of.
 _BUILDERS: tuple[tuple[str, str, Callable[[Results, Published], Iterator[Drawing]]], ...] = (
@@ -47,6 +48,8 @@ def draw(
     dataset: Dataset | None = None,
     query: int | None = None,
     caption: str | None = None,
+    method: Method | None = None,
+    picture: Picture | None = None,
 ) -> Drawn:
     """Every figure that the results in a directory allow, each as PDF and as PNG.
 
@@ -60,8 +63,9 @@ def draw(
         Where ``mascot bench run`` left its results.
     out
         A folder for the figures; with results of several datasets, one folder in it for each.
-    dataset, query, caption
-        For the qualitative figure, which the records alone cannot make; see `of_query`.
+    dataset, query, caption, method, picture
+        For the qualitative figure, which the records alone cannot make; see `of_query`. Of a prepared folder,
+        ``Folder(path).load()`` is the dataset and ``pictures(path)`` its pictures.
     """
     found = averages.read(directory)
     files: list[Path] = []
@@ -78,7 +82,8 @@ def draw(
                 if len(files) == before:
                     notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
         if dataset is not None:
-            files += style.save(of_query(dataset, query, caption=caption), Path(out), "qualitative")
+            figure = of_query(dataset, query, caption=caption, method=method, picture=picture)
+            files += style.save(figure, Path(out), "qualitative")
         else:
             notes.append((found[0].dataset, "no qualitative figure: it needs the dataset itself"))
     return Drawn(tuple(files), tuple(notes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mascot.bench import naming
@@ -30,7 +31,10 @@ _TICKS = {
 
 
 def sensitivity(results: Results, published: Published) -> Iterator[Drawing]:
-    """R@10 (or MAP) of a method as each parameter changes: lines ours, hollow markers published."""
+    """R@10 (or MAP) of a method as each parameter changes: lines ours, hollow markers published.
+
+    Where nothing was published DM has rows of its own, as it has columns in the tables.
+    """
     swept = Results(results.dataset, tuple(r for r in results.records if r["study"] in _SWEEPS)).preferred()
     for label in swept.names("label"):
         found = swept.where(label=label)
@@ -38,25 +42,28 @@ def sensitivity(results: Results, published: Published) -> Iterator[Drawing]:
         if len(studies) < 2 and label != "mascot":
             continue  # a method with a strength alone is in the strength figures
         directions, tasks = cases(found)
-        size = (style.FULL * max(len(studies), 2) / 4, 0.7 + 1.55 * len(directions))
-        figure, axes = style.panels(len(directions), len(studies), size, share_y=True, share_x="col")
-        said = False
-        for row, direction in zip(axes, directions, strict=True):
+        looks = style.tasks(tasks)
+        said = any(published.sweep(s, t, d, label) for s in studies for t in tasks for d in directions)
+        keys = (results.retrieval,) if said else (results.retrieval, "dm")
+        rows = [(direction, key) for direction in directions for key in keys]
+        size = (style.FULL * max(len(studies), 2) / 4, 0.7 + 1.55 * len(rows))
+        figure, axes = style.panels(len(rows), len(studies), size, share_y="row", share_x="col")
+        for row, (direction, key) in zip(axes, rows, strict=True):
             for ax, study in zip(row, studies, strict=True):
                 part = found.where(study=study, direction=direction)
                 for task in part.names("task"):
-                    _curve(ax, part.where(task=task), summary(results.retrieval), style.task(task))
+                    _curve(ax, part.where(task=task), summary(key), looks[task])
                     paper = published.sweep(study, task, direction, label)
-                    said |= bool(paper)
-                    style.hollow(ax, list(paper), list(paper.values()), style.task(task))
+                    style.hollow(ax, list(paper), list(paper.values()), looks[task])
                 if _SWEEPS[study][1]:
                     ax.set_xscale("log")
                 style.ticks(ax, _TICKS[study])
-                ax.set_ylim(-0.04, 1.04)
-            row[0].set_ylabel(f"{results.retrieval.upper()}, {direction}")
+                if said:
+                    ax.set_ylim(-0.04, 1.04)
+            row[0].set_ylabel(f"{key.upper()}, {direction}")
         for ax, study in zip(axes[-1], studies, strict=True):
             ax.set_xlabel(_SWEEPS[study][0])
-        handles = [style.key(style.task(task)) for task in tasks]
+        handles = [style.key(looks[task]) for task in tasks]
         names = [naming.task(task) for task in tasks]
         if said:
             handles.append(style.key(style.Look(style.QUIET, "o"), line=False, hollow=True))
@@ -67,10 +74,11 @@ def sensitivity(results: Results, published: Published) -> Iterator[Drawing]:
 
 def strength(results: Results, published: Published) -> Iterator[Drawing]:
     """Wished diversity, and R@10 (or MAP), of every method as its strength goes from 0 to 1."""
-    study = results.where(study="strength").preferred()
+    study = _swept(results)
+    stretched = style.stretched(results.retrieval.upper())
     for name, measure, words in (
         ("strength-diversity", wished_diversity, {"spread": "diversity V", "focus": "concentration 1 − V"}),
-        ("strength-recall", summary(results.retrieval), dict.fromkeys(("spread", "focus"), results.retrieval.upper())),
+        ("strength-recall", summary(results.retrieval), dict.fromkeys(("spread", "focus"), stretched)),
     ):
         directions, tasks = cases(study)
         labels = study.names("label")
@@ -98,7 +106,7 @@ def strength(results: Results, published: Published) -> Iterator[Drawing]:
 
 def front(results: Results, published: Published) -> Iterator[Drawing]:
     """The trade-off each method offers: R@10 against DM along its strengths, a dot at every tenth."""
-    study = results.where(study="strength").preferred()
+    study = _swept(results)
     directions, tasks = cases(study)
     labels = study.names("label")
     if not labels:
@@ -124,7 +132,7 @@ def front(results: Results, published: Published) -> Iterator[Drawing]:
             style.recall_axis(ax, upright=False)
         row[0].set_ylabel("DM")
     for ax in axes[-1]:
-        ax.set_xlabel(results.retrieval.upper())
+        ax.set_xlabel(style.stretched(results.retrieval.upper()))
     style.legend(figure, [style.key(style.method(x)) for x in labels], [naming.method(x) for x in labels])
     yield "front", figure
 
@@ -136,6 +144,7 @@ def protection(results: Results, published: Published) -> Iterator[Drawing]:
     for label in study.names("label"):
         found = study.where(label=label)
         directions, tasks = cases(found)
+        looks = style.tasks(tasks)
         size = (style.FULL * 0.85, 0.6 + 1.5 * len(directions))
         figure, axes = style.panels(len(directions), len(measures), size, share_x=True)
         based = False
@@ -143,23 +152,30 @@ def protection(results: Results, published: Published) -> Iterator[Drawing]:
             for ax, (name, key) in zip(row, measures, strict=True):
                 for task in tasks:
                     part = found.where(direction=direction, task=task)
-                    _curve(ax, part, summary(key), style.task(task))
+                    _curve(ax, part, summary(key), looks[task])
                     base = results.where(study="main", label=naming.BASE, direction=direction, task=task)
                     level = base.preferred().average(summary(key))
                     if level is not None:
                         based = True
-                        ax.axhline(level.value, color=style.task(task).colour, linewidth=0.7, linestyle=(0, (3, 2)))
+                        ax.axhline(level.value, color=looks[task].colour, linewidth=0.7, linestyle=(0, (3, 2)))
                 ax.set_title(f"{name}, {direction}")
+                ax.set_ylim(top=min(ax.get_ylim()[1], 1.005))
                 style.ticks(ax, found.values)
         for ax in axes[-1]:
             ax.set_xlabel("protected results")
-        handles = [style.key(style.task(task)) for task in tasks]
+        handles = [style.key(looks[task]) for task in tasks]
         names = [naming.task(task) for task in tasks]
         if based:
             handles.append(style.key(style.Look(style.QUIET, "none", 0.7, (0, (3, 2)))))
             names.append("base retriever")
         style.legend(figure, handles, names)
         yield f"protect-{label}", figure
+
+
+def _swept(results: Results) -> Results:
+    """The sweeps over strength, without the variants of a method: their lines would hide one another."""
+    study = results.where(study="strength").preferred()
+    return replace(study, records=tuple(r for r in study.records if r["label"] == naming.origin(r["label"])))
 
 
 def _curve(ax: Axes, found: Results, measure: Measure, look: style.Look) -> None:

@@ -7,6 +7,7 @@ chosen from them (`qualitative`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import mascot as mc
 from mascot import metrics
 from mascot.attributes.columns import hours, numbers
 from mascot.bench.datasets.dataset import Dataset
+from mascot.bench.datasets.folder import read_folder
 from mascot.bench.figures import style
 from mascot.errors import InputError
 from mascot.problem import Method
@@ -29,6 +31,7 @@ Picture = Callable[[int], NDArray[Any]]
 
 _ACCENT, _FILL, _DEEP = "#C8102E", "#8CC7BC", "#00695C"
 _HEAT = ("#FFFFFF", "#D3EBE6", "#8CC7BC", "#2F9C8A", "#00594D")
+_OVER = 12  # points between a panel and its title
 _CELLS = (160, 80)  # of the heat map, east and north
 
 
@@ -108,8 +111,9 @@ def qualitative(
 ) -> Figure:
     """A row for each list: its first results, a heat map of their places, a clock of their hours.
 
-    On the map grey dots are all candidates, the heat is the density of the results, stars are the first three;
-    on the clock, red bars hold the first three.
+    A listed result's bar is as long as its score, from 0, the worst candidate, to 1, the best. On the map grey dots are
+    all candidates, the heat is the density of the results, stars are the first three; on the clock a bar is as long as
+    there are results in that hour, and red bars hold the first three.
 
     Parameters
     ----------
@@ -148,18 +152,54 @@ def qualitative(
                 _captioned(listed, rows[:top], names, clock, relevance, right)
             else:
                 _pictured(listed, rows[:3], picture, right)
-            listed.set_title(name, fontsize=8.5)
+            listed.set_title(name, fontsize=8.5, pad=_OVER)
             world = figure.add_subplot(grid[place_in, 1])
             _map(world, heats[name], hottest, extent, (lat, lon), rows)
-            world.set_title(f"place: V = {_diversity(metrics.place_features(lat[rows][None], lon[rows][None])):.2f}")
+            world.set_title(
+                f"place: V = {_diversity(metrics.place_features(lat[rows][None], lon[rows][None])):.2f}", pad=_OVER
+            )
             dial = figure.add_subplot(grid[place_in, 2], projection="polar")
             _clock(dial, counts[name], clock[rows[:3]], fullest)
             minutes = np.floor(clock[rows] * 60)[None]
-            dial.set_title(f"hour: V = {_diversity(metrics.time_of_day_features(minutes)):.2f}", pad=9)
+            said = f"hour: V = {_diversity(metrics.time_of_day_features(minutes)):.2f}"
+            dial.set_title(said, y=1.0, pad=_OVER)  # y: or it would rise above the dial's labels, unlike the others
         looks = (style.Look("#808080", ".", size=4), style.Look(_DEEP, "o"), style.Look(_ACCENT, "*", size=7))
         words = ("candidates", "results", "first three results")
-        style.legend(figure, [style.key(look, line=False) for look in looks], words)
+        notes = [
+            "V: normalised Vendi score of the results, from 0 (all alike) to 1 (all different).",
+            f"Clock: results in each hour; the outer ring is {fullest}.",
+        ]
+        if picture is None:
+            notes.append("Bars on the left: the score, from the worst candidate (0) to the best (1).")
+        style.legend(figure, [style.key(look, line=False) for look in looks], words, notes)
     return figure
+
+
+def pictures(folder: Path, side: int = 256) -> Picture:
+    """From a row of a prepared folder's dataset to its picture, for `of_query`.
+
+    Parameters
+    ----------
+    folder
+        What `mascot bench prepare` wrote.
+    side
+        The longest side, in pixels.
+    """
+    from mascot.photos.images import Unreadable, open_image, upright
+
+    files = read_folder(folder).columns["file"]
+
+    def picture(row: int) -> NDArray[Any]:
+        path = folder / str(files[row])
+        try:
+            with open_image(path) as image:
+                return np.asarray(upright(image, side))
+        except (Unreadable, OSError) as error:
+            raise InputError(
+                f"{path} gives no picture ({error}); make the folder again with: mascot bench prepare"
+            ) from None
+
+    return picture
 
 
 def _diversity(features: Floats) -> float:

@@ -9,14 +9,18 @@ import numpy as np
 
 from mascot.bench import naming
 from mascot.bench.averages import Average, Results, summary
+from mascot.bench.averages import recall as recall_at
 from mascot.bench.figures import style
+from mascot.bench.figures.style import Floats
 from mascot.bench.published import Published
+from mascot.bench.tables.comparison import stand_ins
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _CUTOFFS = (1, 3, 5, 10, 20)
+_ROOM = np.array([0.16, 0.08])  # inches that half a number on a curve takes, across and up
 Drawing = tuple[str, "Figure"]
 
 
@@ -32,7 +36,7 @@ def title(task: str, direction: str) -> str:
 
 
 def recall(results: Results, published: Published) -> Iterator[Drawing]:
-    """Recall at K of every method, one panel for each task and direction."""
+    """Recall at K of every method, one panel for each task and direction: ours at every K, published curves dotted."""
     main = results.where(study="main")
     for point in main.points or [""]:
         found = main.at(point)
@@ -43,39 +47,62 @@ def recall(results: Results, published: Published) -> Iterator[Drawing]:
         narrow = len(tasks) == 1  # the legend is long
         size = (style.width(len(tasks)), 0.75 + 1.75 * len(directions) + narrow)
         figure, axes = style.panels(len(directions), len(tasks), size, share_y="row", share_x=True)
+        said = False
         for row, direction in zip(axes, directions, strict=True):
             for ax, task in zip(row, tasks, strict=True):
                 for label in labels:
                     runs = found.where(task=task, direction=direction, label=label)
-                    curve = [(k, runs.average(summary(f"r@{k}"))) for k in _CUTOFFS]
-                    _line(ax, [(float(k), value) for k, value in curve if value is not None], label)
+                    curve = [(k, runs.average(recall_at(k))) for k in range(1, _CUTOFFS[-1] + 1)]
+                    _line(ax, [(k, value) for k, value in curve if value is not None], label)
+                    paper = published.recall(task, direction, label)
+                    if paper:
+                        said = True
+                        at = [k for k in _CUTOFFS if f"r@{k}" in paper]
+                        style.published_line(ax, at, [paper[f"r@{k}"] for k in at], style.method(label))
                 ax.set_xscale("log")
                 style.ticks(ax, _CUTOFFS)
                 style.recall_axis(ax)
                 ax.set_title(title(task, direction))
-            row[0].set_ylabel("R@K")
+            row[0].set_ylabel(style.stretched("R@K"))
         for ax in axes[-1]:
             ax.set_xlabel("K")
-        style.legend(figure, [style.key(style.method(x)) for x in labels], [naming.method(x) for x in labels])
+        handles = [style.key(style.method(label)) for label in labels]
+        words = [_marked(label, found, point) for label in labels]
+        if said:
+            handles.append(style.key(style.Look(style.QUIET, "none", 0.8, style.DOTS)))
+            words.append(style.PAPER)
+        style.legend(figure, handles, words, _sentences(found, point))
         yield "-".join(filter(None, ("recall", point))), figure
 
 
-def _line(ax: Axes, curve: Sequence[tuple[float, Average]], label: str) -> None:
+def _marked(label: str, found: Results, point: str) -> str:
+    """A method's name with the marks it has in the tables: its setting is not the paper's."""
+    return naming.method(label) + "".join(f" {mark}" for mark in stand_ins(found.where(label=label), point))
+
+
+def _sentences(found: Results, point: str) -> list[str]:
+    return [f"{mark} {sentence}" for mark, sentence in stand_ins(found, point).items()]
+
+
+def _line(ax: Axes, curve: Sequence[tuple[int, Average]], label: str) -> None:
     if curve:
         x, y = [at for at, _ in curve], [value for _, value in curve]
-        style.band(ax, x, [v.value for v in y], [v.low for v in y], [v.high for v in y], style.method(label))
+        look, marked = style.method(label), [place for place, at in enumerate(x) if at in _CUTOFFS]
+        style.band(ax, x, [v.value for v in y], [v.low for v in y], [v.high for v in y], look, marked=marked)
+        if label == naming.BASE:  # the guarded methods and MMR lie on it for a while
+            style.under(ax, x, [v.value for v in y], look)
 
 
 def tradeoff(results: Results, published: Published) -> Iterator[Drawing]:
     """R@10 against DM at the operating points: ours filled, the published hollow, curves of equal HM behind."""
     yield from _scatter(
-        results, published, "tradeoff", (results.retrieval, "dm"), (results.retrieval.upper(), "DM"), "HM"
+        results, published, "tradeoff", (results.retrieval, "dm"), (results.retrieval.upper(), "DM"), "equal HM"
     )
 
 
 def judged(results: Results, published: Published) -> Iterator[Drawing]:
     """P@20 against cluster recall at 20, where the dataset's images were judged."""
-    yield from _scatter(results, published, "judged", ("p@20", "cr@20"), ("P@20", "CR@20"), "F1")
+    yield from _scatter(results, published, "judged", ("p@20", "cr@20"), ("P@20", "CR@20"), "equal HM of the means")
 
 
 def _scatter(
@@ -99,14 +126,14 @@ def _scatter(
                     row_said = published.row(task, direction, naming.origin(label)) or {}
                     paper = (row_said.get(keys[0]), row_said.get(keys[1]))
                     said |= _point(ax, runs.average(summary(keys[0])), runs.average(summary(keys[1])), paper, label)
-                _equal_means(ax, mean)
+                _equal_means(ax)
                 ax.set_title(title(task, direction))
                 ax.set_xlabel(names[0])
                 ax.locator_params(nbins=5)
             row[0].set_ylabel(names[1])
         shown = [label for label in labels if label == naming.origin(label)]
         handles = [style.key(style.method(label), line=False) for label in shown]
-        words = [naming.method(label) for label in shown]
+        words = [_marked(label, found, point) for label in shown]
         quiet = style.Look(style.QUIET, "o")
         if shown != labels:
             handles.append(style.key(style.Look(style.QUIET, "s"), line=False, pale=True))
@@ -114,7 +141,9 @@ def _scatter(
         if said:
             handles += [style.key(quiet, line=False), style.key(quiet, line=False, hollow=True)]
             words += [style.OURS, style.PAPER]
-        style.legend(figure, handles, words)
+        handles.append(style.key(style.Look(style.CONTOUR, "none", 0.8)))
+        words.append(mean)
+        style.legend(figure, handles, words, _sentences(found, point))
         yield "-".join(filter(None, (name, point))), figure
 
 
@@ -150,17 +179,72 @@ def _point(
     return True
 
 
-def _equal_means(ax: Axes, name: str) -> None:
-    """Curves on which the harmonic mean of both axes is the same."""
+def _equal_means(ax: Axes) -> None:
+    """Curves on which the harmonic mean of both axes is the same, numbered where there is room."""
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
     right, high, low = min(right, 1.005), min(high, 1.0), max(low, 0.0)
+    taken = _drawn(ax)
     x, y = np.meshgrid(np.linspace(max(left, 1e-3), right, 120), np.linspace(max(low, 1e-3), high, 120))
     means = 2 * x * y / (x + y)
-    lines = ax.contour(x, y, means, levels=4, colors=style.FAINT, linewidths=0.8, zorder=1)
-    ax.clabel(lines, fmt=f"{name} %.3g", fontsize=5.5, colors=style.QUIET, zorder=1.5)
+    lines = ax.contour(x, y, means, levels=4, colors=style.CONTOUR, linewidths=0.6, zorder=1)
     ax.grid(False)
     ax.set_xlim(left, right)
     ax.set_ylim(low, high)
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    inches = np.array([ax.get_position().width, ax.get_position().height]) * figure.get_size_inches()
+    box = np.array([[left, low], [right, high]])
+    for level in lines.levels:
+        spot = label_spot(float(level), box, np.array(taken), inches)
+        if spot is not None:
+            taken.append(spot)
+            white = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+            text = ax.text(float(spot[0]), float(spot[1]), f"{level:.3g}", color=style.QUIET, fontsize=5.5, bbox=white)
+            text.set(ha="center", va="center", zorder=1.5)
+
+
+def _drawn(ax: Axes) -> list[Floats]:
+    """Points along everything that was drawn: markers, the lines between them, and the bars of the seeds."""
+    from matplotlib.container import ErrorbarContainer
+
+    strokes = [np.asarray(line.get_xydata()) for line in ax.lines]
+    for container in ax.containers:
+        bars = container.lines[2] if isinstance(container, ErrorbarContainer) else ()
+        strokes += [np.asarray(segment) for bar in bars for segment in bar.get_segments()]
+    steps = np.linspace(0, 1, 12)[:, None]
+    return [point for stroke in strokes if len(stroke) for point in stroke[0] + steps * (stroke[-1] - stroke[0])]
+
+
+def label_spot(level: float, box: Floats, taken: Floats, inches: Floats) -> Floats | None:
+    """Where on the curve of a harmonic mean its number stands farthest from all else; None where nowhere is free.
+
+    Parameters
+    ----------
+    level
+        The harmonic mean.
+    box : [2, 2]
+        The lower left and the upper right corner of the axes.
+    taken : [M, 2]
+        What not to cover.
+    inches : [2]
+        Width and height of the axes.
+    """
+    size = box[1] - box[0]
+    x = np.linspace(box[0, 0], box[1, 0], 400)
+    x = x[2 * x > level]
+    curve = np.column_stack([x, level * x / (2 * x - level)])
+    where = (curve - box[0]) / size * inches
+    inside = ((where >= _ROOM) & (where <= inches - _ROOM)).all(axis=1)
+    if not inside.any():
+        return None
+    curve, where = curve[inside], where[inside]
+    apart = np.full(len(where), np.inf)
+    if len(taken):
+        others = (taken - box[0]) / size * inches
+        # A number is twice as wide as it is high.
+        apart = np.linalg.norm((where[:, None] - others[None]) / _ROOM, axis=2).min(axis=1)
+    best = int(apart.argmax())
+    return None if apart[best] < 1 else np.asarray(curve[best])
 
 
 def _any(found: Results, key: str) -> bool:

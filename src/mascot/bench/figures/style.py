@@ -1,7 +1,7 @@
 """The look of all figures: one colour and marker for each method, sizes for print, and how files are written.
 
-Methods of one family share a hue and differ in lightness and marker, so that they stay apart for colour-blind
-readers and in grey. matplotlib is imported here alone, and its global state is left as it was.
+Methods of one family share a hue or lie near it, and differ in lightness and marker, so that they stay apart for
+colour-blind readers and in grey. matplotlib is imported here alone, and its global state is left as it was.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 FULL, COLUMN = 7.0, 3.35  # inches: the width of a page and of a column
-INK, QUIET, FAINT = "#222222", "#6E6E6E", "#E4E4E4"
+INK, QUIET, FAINT, CONTOUR = "#222222", "#6E6E6E", "#E4E4E4", "#C4C4C4"
 PALE = 0.45  # how strong the variant of a method is drawn
 OURS, PAPER = "ours", "published"
+DOTS = (0, (1, 1.3))  # of published curves
 
 _RC: Any = {
     "font.family": "DejaVu Sans",
@@ -82,7 +83,7 @@ class Look:
 
 
 _METHODS = {
-    "base": Look("#111111", "P", 1.1, (0, (4, 1.6)), 5.0, 4),
+    "base": Look("#111111", "P", 1.1, (0, (2, 2.2)), 5.0, 8),
     "clustering": Look("#ABABAB", "v"),
     "mmr": Look("#573A08", "^"),
     "k-dpp": Look("#E3B505", ">"),
@@ -99,16 +100,19 @@ _METHODS = {
     "pyversity-dpp": Look("#CFA9E3", ">"),
     "pyversity-cover": Look("#5B3A86", "8"),
     "pyversity-ssd": Look("#8F8FB8", "H"),
-    "guarded-10": Look("#4DBD9C", "*", 1.2, size=6.0, order=5),
+    "guarded-10": Look("#006180", "<", 1.3, (0, (6, 1.5)), 4.4, 5),
 }
 _OTHERS = ("#7A5195", "#A05195", "#5C5C8A", "#9467BD", "#6B4C9A", "#B07AA1")
 _OTHER_MARKERS = ("<", "8", "H", "1", "2", "3")
 
-TASKS = {
+_TASKS = {
     "geo_hour": Look("#2B2B2B", "o", 1.4),
     "hour": Look("#A3439A", "s", 1.4, size=3.6),
     "geo": Look("#9AA02E", "^", 1.4, size=4.4),
 }
+# For a dataset's own tasks, in turn: after Okabe and Ito, whose colours stay apart for colour-blind readers.
+_OWN = (("#0072B2", "D"), ("#D55E00", "v"), ("#56B4E9", "P"), ("#E69F00", "X"), ("#00614A", "<"), ("#F0A6CA", "h"))
+_OWN_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
 
 
 def method(label: str) -> Look:
@@ -120,8 +124,16 @@ def method(label: str) -> Look:
     return Look(_OTHERS[number % len(_OTHERS)], _OTHER_MARKERS[number // 7 % len(_OTHER_MARKERS)])
 
 
-def task(name: str) -> Look:
-    return TASKS.get(name, Look(INK, "D"))
+def tasks(names: Sequence[str]) -> dict[str, Look]:
+    """The looks of a figure's tasks, no two alike: a dataset's own get theirs in turn."""
+    own = [name for name in names if name not in _TASKS]
+    looks = {name: _own(number) for number, name in enumerate(own)}
+    return {name: _TASKS.get(name) or looks[name] for name in names}
+
+
+def _own(number: int) -> Look:
+    again, place = divmod(number, len(_OWN))
+    return Look(*_OWN[place], 1.4, _OWN_DASHES[again % len(_OWN_DASHES)])
 
 
 @contextmanager
@@ -171,22 +183,29 @@ def key(look: Look, *, line: bool = True, hollow: bool = False, pale: bool = Fal
     )
 
 
-def legend(figure: Figure, handles: Sequence[Artist], names: Sequence[str]) -> None:
-    """One legend under all panels, as many in a row as fit, read along its rows."""
+def legend(figure: Figure, handles: Sequence[Artist], names: Sequence[str], notes: Sequence[str] = ()) -> None:
+    """One legend under all panels, as many in a row as fit, read along its rows; sentences stand above it."""
     most = max(2, round(6 * figure.get_figwidth() / FULL - 0.5))
     rows = -(-len(names) // most)
     columns = -(-len(names) // rows)
     # matplotlib fills column by column; readers go row by row.
     order = [row * columns + column for column in range(columns) for row in range(rows)]
     order = [index for index in order if index < len(names)]
-    figure.legend([handles[i] for i in order], [names[i] for i in order], loc="outside lower center", ncols=columns)
+    figure.legend(
+        [handles[i] for i in order],
+        [names[i] for i in order],
+        loc="outside lower center",
+        ncols=columns,
+        title="\n".join(notes) or None,
+        title_fontsize=6,
+    )
 
 
 def band(
     ax: Axes, x: Sequence[float], means: Sequence[float], lows: Sequence[float], highs: Sequence[float], look: Look,
-    *, markers: bool = True,
+    *, marked: Sequence[int] | None = None,
 ) -> None:  # fmt: skip
-    """A line of means in a band from the lowest to the highest seed."""
+    """A line of means in a band from the lowest to the highest seed, with markers at all or some of its points."""
     if not np.allclose(lows, highs):
         ax.fill_between(x, lows, highs, color=look.colour, alpha=0.16, linewidth=0, zorder=look.order - 1)
     ax.plot(
@@ -195,12 +214,23 @@ def band(
         color=look.colour,
         linewidth=look.width,
         linestyle=look.dashes,
-        marker=look.marker if markers else "none",
+        marker=look.marker,
+        markevery=marked,
         markersize=look.size * 0.8,
         markeredgecolor="white",
         markeredgewidth=0.3,
         zorder=look.order,
     )
+
+
+def published_line(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
+    """A published curve: thin and dotted."""
+    ax.plot(x, y, color=look.colour, linewidth=0.8, linestyle=DOTS, zorder=look.order - 0.5)
+
+
+def under(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
+    """A broad pale stroke, so that a line can be followed below others."""
+    ax.plot(x, y, color=look.colour, linewidth=4.5, alpha=0.16, solid_capstyle="butt", zorder=1.5)
 
 
 def hollow(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
@@ -222,6 +252,11 @@ def ticks(ax: Axes, values: Sequence[float]) -> None:
     """These values and no others on the horizontal axis."""
     ax.set_xticks(values, [f"{value:g}" for value in values])
     ax.set_xticks([], minor=True)
+
+
+def stretched(name: str) -> str:
+    """The label of an axis that `recall_axis` made."""
+    return f"{name} (axis stretched towards 1)"
 
 
 def recall_axis(ax: Axes, upright: bool = True) -> None:

@@ -6,24 +6,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mascot.bench import averages
 from mascot.bench.averages import Record, Results
 from mascot.bench.published import Published
-from mascot.bench.tables import analysis, comparison, control
+from mascot.bench.tables import analysis, comparison, control, differences, sizes
 from mascot.bench.tables.grid import Column, Row, Section, Table
 from mascot.bench.tables.render import FORMATS, render
+from mascot.errors import OptionError
 
-__all__ = ["FORMATS", "Column", "Row", "Section", "Sheets", "Table", "build", "render", "write"]
+__all__ = ["FORMATS", "Column", "Row", "Section", "Sheets", "Table", "build", "render", "select", "write"]
 
 Builder = Callable[[Results, Published], Iterator[Table]]
 
 # What each is called where it is missing, and the study it is made of.
 _BUILDERS: tuple[tuple[str, str, Builder], ...] = (
+    ("sizes", "main", sizes.sizes),
     ("spread and focus tables", "main", comparison.comparison),
+    ("differences", "main with guarded and a rival", differences.differences),
     ("recall", "main", comparison.recall),
     ("clusters found", "main with judged images", comparison.judged),
     ("chosen parameters", "main, validated", comparison.parameters),
@@ -54,6 +57,27 @@ def build(records: Iterable[Record]) -> Sheets:
     return _build(averages.collect(records))
 
 
+def select(sheets: Sheets, names: Sequence[str]) -> Sheets:
+    """Some of the tables, without the notes on what is missing.
+
+    Parameters
+    ----------
+    sheets
+    names
+        Keys of tables, or how they begin: ``"runtime"`` is one table, ``"recall"`` is every table of recall,
+        ``"recall-focus"`` those of focus.
+    """
+    keys = list(dict.fromkeys(table.key for table in sheets.tables))
+    for name in names:
+        if not any(_named(key, name) for key in keys):
+            raise OptionError(f"only must be one of {', '.join(keys)}, got {name!r}")
+    return Sheets(tuple(table for table in sheets.tables if any(_named(table.key, name) for name in names)), ())
+
+
+def _named(key: str, name: str) -> bool:
+    return key == name or key.startswith(f"{name}-")
+
+
 def _build(found: Iterable[Results]) -> Sheets:
     tables: list[Table] = []
     notes: list[tuple[str, str]] = []
@@ -69,8 +93,8 @@ def _build(found: Iterable[Results]) -> Sheets:
     return Sheets(tuple(tables), tuple(notes))
 
 
-def write(directory: str | Path, format: str = "text", out: str | Path | None = None) -> str:
-    """All tables of the results in a directory.
+def write(directory: str | Path, format: str = "text", out: str | Path | None = None, only: Sequence[str] = ()) -> str:
+    """The tables of the results in a directory.
 
     Parameters
     ----------
@@ -80,6 +104,8 @@ def write(directory: str | Path, format: str = "text", out: str | Path | None = 
         ``"text"``, ``"markdown"``, ``"latex"`` (needs booktabs) or ``"csv"`` (one line a number, unrounded).
     out
         A file to write the tables to as well, or a folder for ``tables.txt``, ``.md``, ``.tex`` or ``.csv``.
+    only
+        The names of some tables, see `select`; all unless given.
 
     Returns
     -------
@@ -87,6 +113,8 @@ def write(directory: str | Path, format: str = "text", out: str | Path | None = 
         The tables.
     """
     sheets = _build(averages.read(directory))
+    if only:
+        sheets = select(sheets, only)
     text = render(sheets.tables, sheets.notes, format)
     if out is not None:
         path = Path(out) / f"tables.{_SUFFIXES[format]}" if Path(out).is_dir() else Path(out)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mascot.bench import naming
 from mascot.bench.averages import Record, Results, average, per_query, query_mean, summary, uninverted_hm
+from mascot.bench.datasets.dataset import Floats
 from mascot.bench.published import Published
 from mascot.bench.tables.comparison import OURS, PAPER
 from mascot.bench.tables.grid import Column, Row, Section, Table, Value
 
+# What is measured of mixed directions, and of the first pick's gains.
+MIXED = {"r@10": summary("r@10"), "geo": query_mean("geo"), "hour": query_mean("hour"), "hm": uninverted_hm}
+GAINS: dict[str, Callable[[Floats], float]] = {
+    "min": lambda values: float(values.min()),
+    "mean": lambda values: float(values.mean()),
+    "max": lambda values: float(values.max()),
+}
 _MIXED_NOTE = "V: normalised Vendi score of one attribute. HM is of R@10 and of both channels, neither inverted."
 _THETA_NOTE = "Published strengths are as printed; MS-DPP's reads as its theta, which is 1 - strength."
 
@@ -24,16 +32,11 @@ def mixed(results: Results, published: Published) -> Iterator[Table]:
         for label in study.where(direction=direction).names("label"):
             found = study.where(direction=direction, label=label)
             said = published.mixed(direction, naming.origin(label)) or {}
-            paper: list[Value] = [said.get(key) for key in ("r@10", "geo", "hour", "hm")]
+            paper: list[Value] = [said.get(key) for key in MIXED]
             values: list[float | None] = [*found.values] or [None]
             for value in values:
                 runs = found.where(value=value)
-                ours = [
-                    runs.average(summary("r@10")),
-                    runs.average(query_mean("geo")),
-                    runs.average(query_mean("hour")),
-                    runs.average(uninverted_hm),
-                ]
+                ours = [runs.average(measure) for measure in MIXED.values()]
                 strengths = {record["method"].get("strength") for record in runs.records} - {None}
                 strength = " / ".join(f"{s:g}" for s in sorted(strengths)) or None
                 cells = (strength, *ours, None if not said else f"{said['strength']:g}", *paper)
@@ -53,6 +56,7 @@ def mixed(results: Results, published: Published) -> Iterator[Table]:
             ),
             tuple(sections),
             (_MIXED_NOTE, *([_THETA_NOTE] if published.mixed("geo+hour-", "ms-dpp") else [])),
+            seeds=len(study.seeds),
         )
 
 
@@ -82,6 +86,7 @@ def clusters(results: Results, published: Published) -> Iterator[Table]:
                 *(Column(name, PAPER, digits=3) for name in map(str.upper, keys[:2])),
             ),
             tuple(sections),
+            seeds=len(study.seeds),
         )
 
 
@@ -98,13 +103,8 @@ def first_gain(results: Results, published: Published) -> Iterator[Table]:
                 if not gains:
                     continue
                 said = published.first_gain(task, direction, label) or {}
-                ours = [
-                    average(float(values.min()) for values in gains),
-                    average(float(values.mean()) for values in gains),
-                    average(float(values.max()) for values in gains),
-                    average(100 * float((values != 0).mean()) for values in gains),
-                ]
-                cells = (*ours, *(said.get(key) for key in ("min", "mean", "max")))
+                moved = average(100 * float((values != 0).mean()) for values in gains)
+                cells = (*(average(map(how, gains)) for how in GAINS.values()), moved, *map(said.get, GAINS))
                 rows.append(Row(f"{naming.method(label)}, {naming.task(task)}", cells))
         sections.append(Section(direction, tuple(rows)))
     if any(section.rows for section in sections):
@@ -120,6 +120,7 @@ def first_gain(results: Results, published: Published) -> Iterator[Table]:
                 *(Column(name, PAPER, digits=2) for name in ("min", "mean", "max")),
             ),
             tuple(sections),
+            seeds=len(main.seeds),
         )
 
 
@@ -138,14 +139,14 @@ def top1(results: Results, published: Published) -> Iterator[Table]:
                     totals[label] = main.where(direction=direction, label=label)
                 said = published.recall(task, direction, naming.origin(label)).get("r@1")
                 agreed = published.top1(task, direction, label)
-                ours = [runs.average(query_mean("top1")), runs.average(summary("r@1")), *_displaced(runs)]
+                ours = [runs.average(query_mean("top1")), runs.average(summary("r@1")), *displaced(runs)]
                 rows.append(Row(naming.method(label), (*ours, agreed, said, None, None)))
             sections.append(Section(f"{direction}, {naming.task(task)}", tuple(rows)))
         rows = []
         for label, runs in totals.items():
             counts = published.displaced(direction, label)
             paper: list[Value] = [None, None] if counts is None else [float(counts[0]), 100 * counts[1] / counts[0]]
-            rows.append(Row(naming.method(label), (None, None, *_displaced(runs), None, None, *paper)))
+            rows.append(Row(naming.method(label), (None, None, *displaced(runs), None, None, *paper)))
         sections.append(Section(f"{direction}, all tasks", tuple(rows)))
     if sections:
         columns = (("agrees", 4), ("R@1", 4), ("displaced", 0), ("other bin, %", 1))
@@ -161,10 +162,11 @@ def top1(results: Results, published: Published) -> Iterator[Table]:
                 "Agrees: share of queries with the base's first result. Displaced: queries whose right first result "
                 "gave way; other bin: how many of these moved to another primary bin.",
             ),
+            seeds=len(main.seeds),
         )
 
 
-def _displaced(runs: Results) -> list[Value]:
+def displaced(runs: Results) -> list[Value]:
     """Displaced queries, and the share of them in another bin, in percent; each the mean over seeds."""
     counts, shares = [], []
     for run in runs.by_seed():
@@ -188,7 +190,7 @@ def runtime(results: Results, published: Published) -> Iterator[Table]:
             found = study.where(task=task, direction=direction)
             rows = []
             for label in found.names("label"):
-                ours = [found.where(label=label, point=point).average(_milliseconds) for point in points]
+                ours = [found.where(label=label, point=point).average(milliseconds) for point in points]
                 rows.append(Row(naming.method(label), (*ours, published.runtime(naming.origin(label)))))
             sections.append(Section(f"{naming.direction(direction)}, {naming.task(task)}", tuple(rows)))
     sequential = published.runtime("mascot", sequential=True)
@@ -203,8 +205,9 @@ def runtime(results: Results, published: Published) -> Iterator[Table]:
             (*(Column(point or "ms", OURS, digits=3) for point in points), Column("A6000", PAPER, digits=2)),
             tuple(sections),
             (note,) if sequential is not None else (),
+            seeds=len(study.seeds),
         )
 
 
-def _milliseconds(record: Record) -> float | None:
+def milliseconds(record: Record) -> float | None:
     return None if record.get("seconds") is None else 1000 * float(record["seconds"])

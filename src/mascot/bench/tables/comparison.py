@@ -16,8 +16,8 @@ _RECALLS = ("r@1", "r@3", "r@5", "r@10", "r@20")
 _JUDGED = ("p@20", "cr@20", "f1@20")
 # Settings that the paper does not print, by where they come from instead.
 _STAND_INS = {
-    "inferred": (" †", "The paper does not print this setting; inferred from its rows."),
-    "validated": (" ‡", "The paper does not print this setting; chosen on validation."),
+    "inferred": ("†", "The paper does not print this setting; inferred from its rows."),
+    "validated": ("‡", "The paper does not print this setting; chosen on validation."),
 }
 _SPREAD_FOCUS = ("spread", "focus")
 
@@ -55,7 +55,21 @@ def judged(results: Results, published: Published) -> Iterator[Table]:
         return [*values, found.average(summary("kept")) if any(v is not None for v in values) else None]
 
     yield from _by_direction_and_point(results, "judged-", "clusters found, ", columns, cells)
+    for name, part in subsets(results):
+        yield from _by_direction_and_point(part, f"judged-{name}-", f"clusters found, {name} topics, ", columns, cells)
     yield from at_their_best(results)
+
+
+def subsets(results: Results) -> Iterator[tuple[str, Results]]:
+    """The results on each part of the queries that the records name, such as the topics no choice has seen."""
+    for name in dict.fromkeys(name for record in results.records for name in record.get("subsets", {})):
+        yield name, results.within(name)
+
+
+def stand_ins(found: Results, point: str) -> dict[str, str]:
+    """Marks, each with its sentence, of the settings that stand in for published ones."""
+    kinds = [kind for kind in _STAND_INS if point == "published" and found.where(point=kind)]
+    return dict(_STAND_INS[kind] for kind in kinds)
 
 
 def _by_direction_and_point(
@@ -70,18 +84,16 @@ def _by_direction_and_point(
     for direction in (d for d in main.names("direction") if d in _SPREAD_FOCUS):
         for point in points:
             part = main.where(direction=direction).at(point)
-            stand_ins = _STAND_INS if point == "published" else {}
             sections = []
             for task in part.names("task"):
                 rows = []
                 for label in part.where(task=task).names("label"):
                     found = part.where(task=task, label=label)
-                    marks = [mark for kind, (mark, _) in stand_ins.items() if found.where(point=kind)]
-                    name = naming.method(label) + "".join(marks)
+                    name = naming.method(label) + "".join(f" {mark}" for mark in stand_ins(found, point))
                     made = tuple(cells(found, task, direction, naming.origin(label)))
                     rows.append(Row(name, made, ranked=label != naming.BASE))
                 sections.append(Section(naming.task(task), tuple(rows)))
-            notes = [f"{mark.strip()} {word}" for kind, (mark, word) in stand_ins.items() if part.where(point=kind)]
+            notes = [f"{mark} {word}" for mark, word in stand_ins(part, point).items()]
             where = f" {naming.POINTS[point]}" if point else ""
             yield Table(
                 results.dataset,
@@ -92,6 +104,7 @@ def _by_direction_and_point(
                 tuple(columns),
                 tuple(sections),
                 tuple(notes),
+                seeds=len(part.seeds),
             )
 
 
@@ -122,6 +135,7 @@ def appearance(results: Results, published: Published) -> Iterator[Table]:
             tuple(Column(name, group) for group in (OURS, PAPER) for name in names),
             tuple(sections),
             ("Appearance is the normalised Vendi score of the image vectors; it is never inverted.",),
+            seeds=len(main.seeds),
         )
 
 
@@ -159,6 +173,7 @@ def parameters(results: Results, published: Published) -> Iterator[Table]:
                 "Several values: the seeds chose differently. Widths in degrees (geo) and hours (time).",
                 "Strength of the DPPs is 1 - theta.",
             ),
+            seeds=len(main.seeds),
         )
 
 

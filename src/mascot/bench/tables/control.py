@@ -17,7 +17,7 @@ SWEEPS = {
     "sigma_time": "σ time (hours)",
     "grid": "grid cells a side",
 }
-_FLOORS = (0.95, 0.90, 0.85)
+FLOORS = (0.95, 0.90, 0.85)
 # Studies whose records are operating points of the same problem.
 _POINTS = ("main", "strength", "sigma_geo", "sigma_time", "grid", "protect")
 
@@ -32,7 +32,7 @@ def preference(results: Results, published: Published) -> Iterator[Table]:
             rows = []
             for label in found.names("label"):
                 runs = found.where(label=label)
-                prs, tau = (average(_control(run)[which] for run in runs.by_seed()) for which in (0, 1))
+                prs, tau = (average(reflection(run)[which] for run in runs.by_seed()) for which in (0, 1))
                 rows.append(Row(naming.method(label), (prs, tau, published.prs(task, direction, naming.origin(label)))))
             sections.append(Section(f"{direction}, {naming.task(task)}", tuple(rows)))
     if sections:
@@ -52,10 +52,11 @@ def preference(results: Results, published: Published) -> Iterator[Table]:
                 "PRS sees only the first and the last strength and the extremes; "
                 "tau is Kendall's tau of strength against the wished diversity over all steps.",
             ),
+            seeds=len(sweep.seeds),
         )
 
 
-def _control(run: Results) -> tuple[float | None, float | None]:
+def reflection(run: Results) -> tuple[float | None, float | None]:
     """PRS and tau of one seed's sweep."""
     steps = [(value, run.where(value=value).average(wished_diversity)) for value in run.values]
     known = [(value, step.value) for value, step in steps if step is not None]
@@ -103,22 +104,23 @@ def _sweep(found: Results, published: Published, study: str, stub: str, label: s
         tuple(columns),
         (Section("", tuple(rows)),),
         ("* the published operating point.",) if any(row.bold for row in rows) else (),
+        seeds=len(found.seeds),
     )
 
 
 def fixed_recall(results: Results, published: Published) -> Iterator[Table]:
     """Best DM a method offers at a floor on R@10, over every setting that was run on the test queries."""
     sections = []
-    points = Results(results.dataset, tuple(r for r in results.records if r["study"] in _POINTS))
+    points = all_points(results)
     for direction in (d for d in points.names("direction") if d in ("spread", "focus")):
         for task in points.where(direction=direction).names("task"):
             found = points.where(direction=direction, task=task)
             rows = []
             for label in found.names("label"):
                 said = published.fixed_recall(task, direction, naming.origin(label))
-                ours = _fronts(found.where(label=label))
+                ours = fronts(found.where(label=label))
                 paper: list[Value] = ["none" if value is None else value for value in said.values()]
-                paper = paper or [None] * len(_FLOORS)
+                paper = paper or [None] * len(FLOORS)
                 cells = (*ours, *paper)
                 rows.append(Row(naming.method(label), cells, ranked=label != naming.BASE))
             sections.append(Section(f"{direction}, {naming.task(task)}", tuple(rows)))
@@ -129,13 +131,19 @@ def fixed_recall(results: Results, published: Published) -> Iterator[Table]:
             f"Best DM at a floor on {results.retrieval.upper()}",
             points.setting,
             "method",
-            tuple(Column(f"≥ {floor:.2f}", group, ranked=True) for group in (OURS, PAPER) for floor in _FLOORS),
+            tuple(Column(f"≥ {floor:.2f}", group, ranked=True) for group in (OURS, PAPER) for floor in FLOORS),
             tuple(sections),
             ("None: no setting meets the floor in every seed. Settings are all test runs, the sweeps included.",),
+            seeds=len(points.seeds),
         )
 
 
-def _fronts(found: Results) -> list[Value]:
+def all_points(results: Results) -> Results:
+    """Every setting of every method that was asked the same queries for as many results."""
+    return Results(results.dataset, tuple(r for r in results.records if r["study"] in _POINTS))
+
+
+def fronts(found: Results) -> list[Value]:
     """The mean over seeds of the best DM at each floor, where every seed has one."""
     fronts = []
     for run in found.by_seed():
@@ -143,12 +151,12 @@ def _fronts(found: Results) -> list[Value]:
         known = [(recall, dm) for recall, dm in pairs if recall is not None and dm is not None]
         if known:
             recalls, diversities = zip(*known, strict=True)
-            fronts.append(metrics.fixed_recall_front(recalls, diversities, _FLOORS))
+            fronts.append(metrics.fixed_recall_front(recalls, diversities, FLOORS))
     best: list[Value] = []
     for reached in zip(*fronts, strict=True):
         values = [point.diversity for point in reached if point is not None]
         best.append(average(values) if len(values) == len(reached) else "none")
-    return best or [None] * len(_FLOORS)
+    return best or [None] * len(FLOORS)
 
 
 def protection(results: Results, published: Published) -> Iterator[Table]:
@@ -175,4 +183,5 @@ def protection(results: Results, published: Published) -> Iterator[Table]:
             "protect",
             tuple(Column("kept" if key == "kept" else key.upper(), ranked=key == "hm") for key in keys),
             tuple(sections),
+            seeds=len(study.seeds),
         )

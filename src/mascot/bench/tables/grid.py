@@ -18,6 +18,7 @@ class Column:
     group: str = ""  # a heading over several columns
     digits: int = 4
     ranked: bool = False  # mark the best and the second best of each section; more is better
+    signed: bool = False  # with its plus sign
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,10 @@ class Section:
     heading: str
     rows: tuple[Row, ...]
 
+    @property
+    def lines(self) -> int:
+        return len(self.rows) + bool(self.heading)
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -50,6 +55,8 @@ class Table:
         The caption, how the numbers were made, and sentences under the table.
     stub
         The heading over the row names.
+    seeds
+        How many the setting speaks of: a mean of fewer is marked. 0 marks none.
     """
 
     dataset: str
@@ -60,6 +67,24 @@ class Table:
     columns: tuple[Column, ...]
     sections: tuple[Section, ...]
     notes: tuple[str, ...] = ()
+    seeds: int = 0
+
+    def split(self, lines: int) -> list[Table]:
+        """The table in parts of at most so many lines each, headings counted; a section stays whole."""
+        parts: list[list[Section]] = [[]]
+        for section in self.sections:
+            if parts[-1] and sum(part.lines for part in parts[-1]) + section.lines > lines:
+                parts.append([])
+            parts[-1].append(section)
+        return [replace(self, sections=tuple(part)) for part in parts]
+
+    def short(self, value: Value) -> bool:
+        """Whether a cell is the mean of fewer seeds than the setting speaks of."""
+        return isinstance(value, Average) and value.seeds < self.seeds
+
+    @property
+    def shorts(self) -> bool:
+        return any(self.short(cell) for section in self.sections for row in section.rows for cell in row.cells)
 
     def trimmed(self) -> Table:
         """Without the columns, rows and sections in which nothing stands."""
@@ -120,4 +145,7 @@ def shown(value: Value, column: Column) -> str:
     if isinstance(value, str):
         return value
     found = number(value)
-    return "—" if found is None else f"{round(found, column.digits) + 0.0:.{column.digits}f}"  # no -0.0000
+    if found is None:
+        return "—"
+    rounded = round(found, column.digits) + 0.0  # no -0.0000
+    return f"{rounded:+.{column.digits}f}" if column.signed and rounded else f"{rounded:.{column.digits}f}"

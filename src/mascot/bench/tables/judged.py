@@ -39,6 +39,7 @@ def at_their_best(results: Results) -> Iterator[Table]:
                 "Settings are those of the strength sweeps; the one with the highest mean CR@20 is taken, for each "
                 "topic on all other topics, and once on all of them. The second flatters who has more settings.",
             ),
+            seeds=len(part.seeds),
         )
 
 

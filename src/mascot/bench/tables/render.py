@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from mascot.bench.averages import Average
-from mascot.bench.tables.grid import Column, Table, marks, number, shown
+from mascot.bench.tables.grid import Column, Table, Value, marks, number, shown
 from mascot.errors import OptionError
 
 _WIDTH = 100  # of the sentences under a table of text
 _LEGEND = "the base retriever is not ranked"
+_SHORT = "(n): the mean of n seeds only; the others have no such number."
+_LINES = 45  # of a LaTeX table that fits on a page
 _LATEX = {
     "\\": r"\textbackslash{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -64,7 +66,7 @@ def _text_table(table: Table) -> str:
             body.append((section.heading, []))
         for row, marked in zip(section.rows, marks(section, table.columns), strict=True):
             cells = [
-                shown(value, column) + sign[mark]
+                _cell(table, value, column) + sign[mark]
                 for value, column, mark in zip(row.cells, table.columns, marked, strict=True)
             ]
             body.append(("  " * headings + row.name, cells))
@@ -81,7 +83,7 @@ def _text_table(table: Table) -> str:
         lines.append((" " * stub + over).rstrip())
     lines.append(_text_line(table.stub, head, stub, widths))
     lines += [_text_line(name, cells, stub, widths) for name, cells in body]
-    notes = [*([f"* best, + second best; {_LEGEND}."] if table.marked else []), *table.notes]
+    notes = [*([f"* best, + second best; {_LEGEND}."] if table.marked else []), *_notes(table)]
     wrapped = [line for note in notes for line in textwrap.wrap(note, _WIDTH)]
     return "\n".join([*lines, *([""] if notes else []), *wrapped])
 
@@ -115,11 +117,11 @@ def _markdown_table(table: Table) -> str:
             lines.append(_bars([f"**{section.heading}**", *[""] * len(head)]))
         for row, marked in zip(section.rows, marks(section, table.columns), strict=True):
             cells = [
-                sign[mark].format(shown(value, column))
+                sign[mark].format(_cell(table, value, column))
                 for value, column, mark in zip(row.cells, table.columns, marked, strict=True)
             ]
             lines.append(_bars([row.name, *cells]))
-    notes = [*([f"**Best**, _second best_; {_LEGEND}."] if table.marked else []), *table.notes]
+    notes = [*([f"**Best**, _second best_; {_LEGEND}."] if table.marked else []), *_notes(table)]
     return "\n".join([*lines, *([""] if notes else []), " ".join(notes)]).rstrip()
 
 
@@ -128,13 +130,17 @@ def _bars(cells: Sequence[str]) -> str:
 
 
 def _latex(tables: Sequence[Table], notes: Sequence[tuple[str, str]]) -> str:
-    parts = ["% Needs \\usepackage{booktabs}.", *(_latex_table(table) for table in tables)]
+    parts = ["% Needs \\usepackage{booktabs}."]
+    for table in tables:
+        floats = table.split(_LINES)  # a float cannot break over pages
+        parts += [_latex_table(part, number, len(floats)) for number, part in enumerate(floats, 1)]
     if notes:
         parts.append("\n".join(f"% {dataset}: {note}" for dataset, note in notes))
     return "\n\n".join(parts) + "\n"
 
 
-def _latex_table(table: Table) -> str:
+def _latex_table(table: Table, part: int, parts: int) -> str:
+    """One float; the parts of a long table are told apart in caption and label, and the first keeps its own."""
     sign = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}
     width = len(table.columns)
     kind = "table*" if width > 5 else "table"
@@ -157,13 +163,14 @@ def _latex_table(table: Table) -> str:
             lines.append(rf"\multicolumn{{{width + 1}}}{{l}}{{\textit{{{latex(section.heading)}}}}} \\")
         for row, marked in zip(section.rows, marks(section, table.columns), strict=True):
             cells = [
-                sign[mark] % latex(shown(value, column))
+                sign[mark] % latex(_cell(table, value, column))
                 for value, column, mark in zip(row.cells, table.columns, marked, strict=True)
             ]
             lines.append(" & ".join([latex(row.name), *cells]) + r" \\")
     legend = [rf"\textbf{{Best}}, \underline{{second best}}; {_LEGEND}."] if table.marked else []
-    caption = " ".join([latex(f"{table.title} ({table.setting})."), *legend, *map(latex, table.notes)])
-    label = f"{table.dataset}-{table.key}".replace("_", "-")
+    title = f"{table.title}, part {part} of {parts}" if parts > 1 else table.title
+    caption = " ".join([latex(f"{title} ({table.setting})."), *legend, *map(latex, _notes(table))])
+    label = f"{table.dataset}-{table.key}{f'-{part}' if part > 1 else ''}".replace("_", "-")
     lines += [
         r"\bottomrule",
         r"\end{tabular}",
@@ -200,6 +207,16 @@ def _csv(tables: Sequence[Table], notes: Sequence[tuple[str, str]]) -> str:
     for dataset, note in notes:
         writer.writerow([dataset, *[""] * (len(CSV_FIELDS) - 2), note])
     return stream.getvalue()
+
+
+def _cell(table: Table, value: Value, column: Column) -> str:
+    """The cell as text, with the number of its seeds where that is fewer than the others have."""
+    text = shown(value, column)
+    return f"{text} ({value.seeds})" if isinstance(value, Average) and table.short(value) else text
+
+
+def _notes(table: Table) -> list[str]:
+    return [*table.notes, *([_SHORT] if table.shorts else [])]
 
 
 def _spans(columns: Sequence[Column]) -> Iterator[tuple[int, int, str]]:

@@ -24,7 +24,11 @@ class Picture:
 
 
 class Encoder(Protocol):
-    """Turns texts and photographs into unit vectors; the score of a pair is the largest dot product over the tokens."""
+    """Turns texts and photographs into unit vectors; the score of a pair is the largest dot product over the tokens.
+
+    One that reads a picture's words has `uses_words = True` besides: a photograph whose path says something else after
+    a move is then encoded again.
+    """
 
     @property
     def name(self) -> str:

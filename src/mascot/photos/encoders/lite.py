@@ -35,6 +35,7 @@ class Lite:
     """The describing encoder: Universal Sentence Encoder, and EfficientNet-Lite0 where it is installed."""
 
     name = "lite"
+    uses_words = True
     dim = DIM + 1
     tokens = 1
 

@@ -19,6 +19,16 @@ export const photo = (id) => get(`/api/photos/${id}`);
 export const thumb = (id) => `/api/photos/${id}/thumb`;
 export const image = (id) => `/api/photos/${id}/image`;
 
+/** Why the photograph itself cannot be shown, in the server's words; null where the server has no reason. */
+export async function complaint(id) {
+  try {
+    const response = await fetch(image(id), { headers: { range: "bytes=0-0" } });
+    return response.ok ? null : parsed(await response.text())?.error?.message ?? null;
+  } catch {
+    return "the server does not answer";
+  }
+}
+
 export async function alive() {
   try {
     return (await fetch("/healthz", { cache: "no-store" })).ok;
@@ -110,4 +120,4 @@ export class Searches {
   }
 }
 
-const same = (one, other) => one.text === other.text && one.like === other.like && one.k === other.k;
+const same = (one, other) => ["text", "like", "k", "where"].every((name) => one[name] === other[name]);

@@ -4,10 +4,12 @@ import * as api from "./api.js";
 import { Clock } from "./clock.js";
 import { Controls } from "./controls.js";
 import { byId } from "./dom.js";
+import { Filters } from "./filters.js";
 import { Force } from "./force.js";
 import { Grid } from "./grid.js";
 import { WorldMap } from "./map.js";
-import { fresh, fromAddress, leaning, question, searching, toAddress } from "./state.js";
+import { learn, written } from "./places.js";
+import { filtering, fresh, fromAddress, larger, leaning, question, searching, toAddress } from "./state.js";
 import { failure, nothing, welcome } from "./states.js";
 import { spoken, summary } from "./summary.js";
 import { setUpTheme } from "./theming.js";
@@ -28,9 +30,10 @@ let speaking = 0;
 
 const controls = new Controls((name, wish, since) => steer({ wishes: { ...state.wishes, [name]: wish } }, since));
 const force = new Force(byId("force"), (change, since) => steer(change, since));
-const map = new WorldMap(byId("map"), ({ lat, lon, city }) => aim("place", city ?? `${lat.toFixed(2)},${lon.toFixed(2)}`));
+const map = new WorldMap(byId("map"), (spot) => aim("place", written(spot)));
 const clock = new Clock(byId("clock"), (near) => aim("hour", near));
 const timeline = new Timeline(byId("timeline"), (near) => aim("date", near));
+const filters = new Filters(byId("filter"), (change) => steer(change));
 const grid = new Grid(byId("grid"), openPhoto);
 const plainGrid = new Grid(byId("plain-grid"), openPhoto);
 const viewer = new Viewer(byId("viewer"), { more: likeThis, moved: (id) => go({ photo: id }), closed: photoClosed });
@@ -49,13 +52,14 @@ async function begin() {
     return;
   }
   controls.library(known);
+  filters.library(known);
   map.library(known.points);
   clock.library(known.hours);
   timeline.library(known);
   byId("footnote").textContent = known.notice ?? "";
   byId("footnote").hidden = !known.notice;
-  byId("map-note").hidden = known.without_place < known.photos;
-  byId("map-note").textContent = known.photos ? "No photograph of this library says where it was taken." : "";
+  byId("map-note").hidden = known.photos === 0 || known.without_place < known.photos;
+  byId("map-note").textContent = "No photograph of this library says where it was taken.";
   render();
 }
 
@@ -107,6 +111,7 @@ function dress() {
   byId("like").hidden = state.like === null;
   if (state.like !== null) byId("like-picture").src = api.thumb(state.like);
   controls.show(state.wishes);
+  filters.show(state);
   force.show(state);
   byId("reset").hidden = leaning(state).length === 0;
   for (const id of ["compare", "bar-compare"]) byId(id).setAttribute("aria-pressed", String(state.compare));
@@ -137,7 +142,7 @@ function render() {
   last = null;
   document.title = "MASCOT";
   byId("heading").textContent = "Search";
-  for (const id of ["summary", "lists", "nothing"]) byId(id).hidden = true;
+  for (const id of ["summary", "lists", "nothing", "more"]) byId(id).hidden = true;
   at("welcome");
   byId("welcome").hidden = false;
   byId("welcome").replaceChildren(...welcome(known, (text) => search(text)));
@@ -164,6 +169,7 @@ function startAgain() {
 function shown(found, asked, since) {
   const isNew = last === null || last.asked.text !== asked.text || last.asked.like !== asked.like;
   last = { found, asked };
+  learn(found.results.map(({ photo }) => photo));
   trouble(null);
   const title = state.like === null ? state.text : "Like this photograph";
   document.title = `${title} – MASCOT`;
@@ -172,13 +178,13 @@ function shown(found, asked, since) {
   const empty = found.results.length === 0;
   for (const id of ["summary", "lists"]) byId(id).hidden = empty;
   byId("nothing").hidden = !empty;
-  if (empty) byId("nothing").replaceChildren(...nothing(asked.text, startAgain));
+  if (empty) byId("nothing").replaceChildren(...nothing(asked.text, startAgain, asked.where ? () => allow(...filtering(state)) : null));
+  byId("more").hidden = !larger(state) || found.candidates <= found.results.length;
   lists(!isNew);
   const done = performance.now();
-  byId("summary").replaceChildren(...summary(found, leaning(state), title, (name) => {
-    steer({ wishes: { ...state.wishes, [name]: { lean: 0, near: null } } });
-    byId("results").focus({ preventScroll: true });
-  }));
+  const shownFilters = filtering(state).map((name) => [name, state[name]]);
+  byId("summary").replaceChildren(...summary(found, { title, wishes: leaning(state), filters: shownFilters }, { drop, allow }));
+  controls.show(state.wishes);
   map.show(found.results, found.plain, isNew);
   map.target(spotOf(state.wishes.place?.lean < 0 ? state.wishes.place.near : null));
   clock.show(found.results, found.plain);
@@ -189,6 +195,18 @@ function shown(found, asked, since) {
   // A slider that moved on meanwhile has asked again.
   if (JSON.stringify(asked) === JSON.stringify(question(state))) at("shown");
   document.dispatchEvent(new CustomEvent("mascot:shown", { detail: { ms: done - since, asked } }));
+}
+
+/** Take a wish back. */
+function drop(name) {
+  steer({ wishes: { ...state.wishes, [name]: { lean: 0, near: null } } });
+  byId("results").focus({ preventScroll: true });
+}
+
+/** Take filters back. */
+function allow(...names) {
+  byId("results").focus({ preventScroll: true });
+  steer(Object.fromEntries(names.map((name) => [name, ""])));
 }
 
 /** The grid, and beside it what relevance alone would have shown. */
@@ -310,6 +328,9 @@ function listen() {
   byId("reset").addEventListener("click", () => {
     steer({ wishes: {} });
     byId("lean-place").focus({ preventScroll: true });
+  });
+  byId("more").addEventListener("click", (event) => {
+    if (event.target.closest("button") && larger(state)) steer({ k: larger(state) });
   });
   byId("retry").addEventListener("click", recover);
   byId("bar-steer").addEventListener("click", () => panel(!document.body.classList.contains("steering")));

@@ -1,6 +1,7 @@
 // A slider for each attribute: focus on the left, spread on the right, neutral between; and what to focus on.
 
 import { byId, h } from "./dom.js";
+import { named } from "./places.js";
 import { country, date, label, point } from "./words.js";
 
 const STEPS = 10; // from the middle to an end
@@ -20,7 +21,7 @@ const FIXED = {
 /** A target as people read it. */
 export function nearText(name, near) {
   const spot = name === "place" ? /^(-?[\d.]+),(-?[\d.]+)$/.exec(near) : null;
-  if (spot) return point(Number(spot[1]), Number(spot[2]));
+  if (spot) return named(near) ?? point(Number(spot[1]), Number(spot[2]));
   if (name === "date") return date(near);
   return name === "country" ? country(near) : near;
 }
@@ -72,9 +73,9 @@ class Control {
 
   show(wish) {
     const { lean, near } = wish;
-    if (lean === this.wish.lean && near === this.wish.near && lean === this.slider.value / STEPS) return;
-    this.wish = wish;
-    const text = wishText(this.name, wish);
+    const text = wishText(this.name, wish); // names of places are learnt from what is found
+    if (lean === this.wish.lean && near === this.wish.near && text === this.text && lean === this.slider.value / STEPS) return;
+    [this.wish, this.text] = [wish, text];
     this.slider.value = Math.round(lean * STEPS);
     this.slider.style.setProperty("--at", `${50 + lean * 50}%`);
     this.slider.style.setProperty("--from", `${Math.min(50, 50 + lean * 50)}%`);

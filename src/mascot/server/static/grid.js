@@ -1,12 +1,11 @@
 // A list of photographs: tiles that keep their identity, move to their new places, and are walked with arrow keys.
 
-import { image, thumb } from "./api.js";
+import { thumb } from "./api.js";
 import { calm, h } from "./dom.js";
 import { link, onLink } from "./link.js";
 import { clockTime, day, name, ordinal, told, where } from "./words.js";
 
 const MOVE_MS = 320;
-const SMALL = 150_000; // bytes: a photograph this small is its own large thumbnail
 const EAGER = 8; // the first tiles are on the screen anyway
 
 export class Grid {
@@ -71,10 +70,6 @@ export class Grid {
       alt: "", width: photo.width, height: photo.height, decoding: "async", draggable: "false",
       loading: i < EAGER ? "eager" : "lazy",
     });
-    if (photo.size <= SMALL) {
-      picture.sizes = "(max-width: 700px) 48vw, 300px";
-      picture.srcset = `${thumb(photo.id)} 256w, ${image(photo.id)} ${Math.max(photo.width, 257)}w`;
-    }
     picture.src = thumb(photo.id);
     picture.addEventListener("error", () => tile.item.classList.add("broken"), { once: true });
     const badge = h("span", { class: "badge", "aria-hidden": "true" });

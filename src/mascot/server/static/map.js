@@ -3,12 +3,13 @@
 import { thumb } from "./api.js";
 import { h, tween } from "./dom.js";
 import { link, onLink } from "./link.js";
-import { landPaths, paint } from "./mapping.js";
+import { BUTTONS, landPaths, paint, underButtons } from "./mapping.js";
 import { MIDDLE, east, fit, toLat, toLon, toX, toY } from "./projection.js";
 import { name, placeOf, plural, point, where } from "./words.js";
 
 const CLOSEST_FIT = 36; // times the whole world
 const CLOSEST = 600;
+const PADDING = 34; // pixels
 const REST_MS = 250;
 const REACH = 12; // pixels from a dot that still mean it
 
@@ -25,7 +26,7 @@ export class WorldMap {
   #target = null;
   #moved = false; // by hand: then it is not taken elsewhere by a slider
 
-  /** `pick({lat, lon, city})` is called with the place that was clicked. */
+  /** `pick({lat, lon})` is called with the place that was clicked: the photograph's own, or that of the map. */
   constructor(root, pick) {
     this.root = root;
     this.pick = pick;
@@ -84,19 +85,29 @@ export class WorldMap {
     this.#moved = false;
     const points = this.#dots.length ? this.#dots : this.#everywhere;
     if (!this.width) return;
-    this.#glide(points.length ? fit(points, this.width, this.height, 34, this.#least, this.width * CLOSEST_FIT) : this.#world);
+    this.#glide(points.length ? this.#around(points) : this.#world);
   }
 
   redraw() {
     if (!this.#drawing) this.#drawing = requestAnimationFrame(() => this.#draw());
   }
 
+  /** The view of all points, none of them under the buttons. */
+  #around(points) {
+    const room = { width: this.width, height: this.height, padding: PADDING };
+    const within = (below) => this.#kept(fit(points, { ...room, below }, this.#least, this.width * CLOSEST_FIT));
+    const view = within(0);
+    const hidden = points.some((spot) => underButtons(this.#screen(spot, view), this.width, this.height));
+    return hidden ? within(BUTTONS.high - PADDING / 2) : view;
+  }
+
+  /** The whole height of the world is seen. */
   get #least() {
-    return Math.max(this.width, this.height * 1.45);
+    return this.height;
   }
 
   get #world() {
-    return { x: MIDDLE, y: 0.42, scale: this.#least };
+    return { x: MIDDLE, y: 0.42, scale: Math.max(this.width, this.height * 1.45) };
   }
 
   #resize() {
@@ -156,8 +167,7 @@ export class WorldMap {
     return { x: view.x + (x - this.width / 2) / view.scale, y: view.y + (y - this.height / 2) / view.scale };
   }
 
-  #screen(spot) {
-    const view = this.#view;
+  #screen(spot, view = this.#view) {
     return [east(view.x, spot.x) * view.scale + this.width / 2, (spot.y - view.y) * view.scale + this.height / 2];
   }
 
@@ -173,9 +183,8 @@ export class WorldMap {
 
   #choose(at) {
     const dot = this.#nearest(at);
-    const spot = dot ?? this.#under(at);
-    const near = { lat: toLat(spot.y), lon: toLon(spot.x) };
-    this.pick(dot ? { lat: dot.photo.lat, lon: dot.photo.lon, city: dot.photo.city } : { ...near, city: null });
+    const spot = this.#under(at);
+    this.pick(dot ? dot.photo : { lat: toLat(spot.y), lon: toLon(spot.x) });
   }
 
   #listen() {
@@ -278,6 +287,8 @@ export class WorldMap {
       hot: this.#dots.filter((dot) => linked.has(dot.photo.id)),
       target: this.#target, middle: focused ? this.#under({ x: this.width / 2, y: this.height / 2 }) : null,
     });
+    this.root.dataset.seen = this.#dots.map((dot) => this.#screen(dot))
+      .filter(([x, y]) => x >= 0 && y >= 0 && x <= this.width && y <= this.height && !underButtons([x, y], this.width, this.height)).length;
     this.#placeTip();
   }
 }

@@ -3,6 +3,7 @@
 import { landPath } from "./projection.js";
 
 const LABELS = 9;
+export const BUTTONS = { wide: 100, high: 44 }; // pixels of the corner they lie in
 const COARSE = 0.5; // degrees: less than a pixel while much of the world is seen
 const FINE_FROM = 3; // times the whole world
 
@@ -30,14 +31,20 @@ export function paint(canvas, seen) {
 }
 
 function land(pen, { view: { x, y, scale }, width, height, land: paths }, dense, colour) {
-  const half = width / 2 / scale;
+  const half = Math.min(width / 2 / scale, 0.5);
+  pen.save();
   pen.fillStyle = colour;
+  // The world once: a dot is drawn in one place, and a second one there would look empty.
+  pen.beginPath();
+  pen.rect(width / 2 - half * scale, 0, 2 * half * scale, height);
+  pen.clip();
   // One more on each side: some outlines reach over the edge of the square.
   for (let turn = Math.floor(x - half) - 1; turn <= Math.floor(x + half) + 1; turn++) {
     const [left, top] = [(turn - x) * scale + width / 2, height / 2 - y * scale];
     pen.setTransform(dense * scale, 0, 0, dense * scale, dense * left, dense * top);
     pen.fill(scale < FINE_FROM * width ? paths.coarse : paths.fine, "evenodd");
   }
+  pen.restore();
 }
 
 function disc(pen, { screen, width, height }, spot, size, fill, rim = null) {
@@ -85,7 +92,7 @@ function names(pen, { dots, screen, width, height }, ink) {
     const box = { left: left - 3, right: left + wide + 3, top: y - 8, low: y + 8 };
     const crowded = taken.some((other) => meet(box, other))
       || discs.some(({ dot: other, at }) => other.photo.city !== text && covers(box, at, other.size));
-    const buttons = box.right > width - 100 && y > height - 44;
+    const buttons = underButtons([box.right, y], width, height);
     if (crowded || buttons || box.left < 0 || y < 8 || y > height - 8) continue;
     taken.push(box);
     pen.strokeStyle = ink("halo");
@@ -94,6 +101,9 @@ function names(pen, { dots, screen, width, height }, ink) {
     pen.fillText(text, left, y);
   }
 }
+
+/** Whether a point of the screen lies under the buttons of the map. */
+export const underButtons = ([x, y], width, height) => x > width - BUTTONS.wide && y > height - BUTTONS.high;
 
 const meet = (one, other) => one.left < other.right && one.right > other.left && one.top < other.low && one.low > other.top;
 

@@ -15,8 +15,8 @@ export const east = (from, to) => to - from - Math.round(to - from);
 
 export const MIDDLE = 0.53; // of a whole world: the edge is then in the Pacific
 
-/** The view that shows all points: {x, y, scale}, within the limits of scale. */
-export function fit(points, width, height, padding, least, most) {
+/** The view that shows all points: {x, y, scale}, within the limits of scale; `below` stays free under them, in pixels. */
+export function fit(points, { width, height, padding, below = 0 }, least, most) {
   const xs = points.map((p) => ((p.x % 1) + 1) % 1).sort((a, b) => a - b);
   // The widest empty stretch of the globe is left out: Tokyo and Honolulu are neighbours over the Pacific.
   let gap = xs[0] + 1 - xs.at(-1);
@@ -30,9 +30,10 @@ export function fit(points, width, height, padding, least, most) {
   const wide = 1 - gap;
   const ys = points.map((p) => p.y);
   const [top, low] = [Math.min(...ys), Math.max(...ys)];
-  const scale = Math.min((width - 2 * padding) / Math.max(wide, 1e-6), (height - 2 * padding) / Math.max(low - top, 1e-6));
+  const filled = Math.min((width - 2 * padding) / Math.max(wide, 1e-6), (height - 2 * padding - below) / Math.max(low - top, 1e-6));
+  const scale = Math.min(Math.max(filled, least), most);
   // Where the whole world is seen anyway, it lies as people know it.
-  return { x: scale <= least ? MIDDLE : west + wide / 2, y: (top + low) / 2, scale: Math.min(Math.max(scale, least), most) };
+  return { x: scale <= width ? MIDDLE : west + wide / 2, y: (top + low) / 2 + below / 2 / scale, scale };
 }
 
 /** Land outlines as one path over the square world, without steps shorter than `least` degrees. */

@@ -1,12 +1,12 @@
 // What the page shows, as the address bar carries it. A link is the whole state.
 
 export const CANDIDATES = 200;
-const SIZES = [12, 24, 48, 96];
+const SIZES = [12, 24, 48, 96, 192];
 
 export function fresh() {
   return {
     text: "", like: null, wishes: {}, strength: 0.5, protect: 3, keep: null, order: "relevance", k: 24,
-    compare: false, photo: null,
+    from: "", to: "", folder: "", compare: false, photo: null,
   };
 }
 
@@ -27,6 +27,8 @@ export function fromAddress(search) {
   state.protect = whole(given.get("protect"), 0, 20, state.protect);
   state.k = SIZES.includes(Number(given.get("k"))) ? Number(given.get("k")) : state.k;
   state.order = given.get("order") === "selection" ? "selection" : "relevance";
+  for (const name of ["from", "to"]) state[name] = aDay(given.get(name));
+  state.folder = (given.get("folder") ?? "").trim().slice(0, 200);
   state.compare = given.get("compare") === "1";
   state.photo = whole(given.get("photo"), 1, Number.MAX_SAFE_INTEGER, null);
   return state;
@@ -43,7 +45,7 @@ export function toAddress(state) {
     const weight = Math.abs(wish.lean) === 1 ? "" : `*${round(Math.abs(wish.lean))}`;
     told.append(wish.lean > 0 ? "spread" : "focus", `${name}${near}${weight}`);
   }
-  for (const name of ["strength", "protect", "order", "k"]) {
+  for (const name of ["from", "to", "folder", "strength", "protect", "order", "k"]) {
     if (state[name] !== base[name]) told.set(name, state[name]);
   }
   if (state.keep !== null) told.set("keep", state.keep);
@@ -56,6 +58,12 @@ export function toAddress(state) {
 /** The wishes that are not neutral. */
 export const leaning = (state) => Object.entries(state.wishes).filter(([, wish]) => wish.lean !== 0);
 
+/** The filters that are set. */
+export const filtering = (state) => ["from", "to", "folder"].filter((name) => state[name]);
+
+/** The next larger number of photographs, or undefined. */
+export const larger = (state) => SIZES.find((size) => size > state.k);
+
 /** What the server is asked. */
 export function question(state) {
   const wishes = leaning(state).map(([name, wish]) => ({
@@ -64,15 +72,31 @@ export function question(state) {
     weight: round(Math.abs(wish.lean)),
     ...(wish.lean < 0 && wish.near ? { near: wish.near } : {}),
   }));
-  const asked = { wishes, k: state.k, candidates: CANDIDATES, protect: state.protect, order: state.order };
+  const asked = { wishes, k: state.k, candidates: Math.max(CANDIDATES, 2 * state.k), protect: state.protect, order: state.order };
   if (state.like !== null) asked.like = state.like;
   else asked.text = state.text;
+  const where = filter(state);
+  if (where) asked.where = where;
   // The weights only share the strength out; so that a single slider is felt all along its way, the one that is
   // furthest from the middle also says how much of the strength is used.
   const furthest = Math.max(0, ...wishes.map((wish) => wish.weight));
   if (state.keep !== null) asked.keep = state.keep;
   else asked.strength = round(state.strength * furthest, 4);
   return asked;
+}
+
+/** The filters as the server takes them: an SQL expression. */
+function filter({ from, to, folder }) {
+  return [
+    from ? `taken >= '${from}'` : null,
+    to ? `substr(taken, 1, 10) <= '${to}'` : null,
+    folder ? `instr(lower(folder), lower('${folder.replaceAll("'", "''")}')) > 0` : null,
+  ].filter(Boolean).join(" AND ");
+}
+
+/** A day of the calendar, as it is written; nothing for anything else. */
+export function aDay(text) {
+  return /^\d{4}-\d{2}-\d{2}$/.test(text ?? "") && !Number.isNaN(Date.parse(text)) ? text : "";
 }
 
 function add(state, word, sign) {

@@ -30,13 +30,15 @@ export function welcome(known, go) {
   ].filter(Boolean);
 }
 
-/** A search that found nothing. */
-export function nothing(text, again) {
+/** A search that found nothing; `allow` takes the filters back, where there are some. */
+export function nothing(text, again, allow) {
+  const which = allow ? "photograph that the filters allow" : "photograph of the library";
   return [
     h("h2", {}, "Nothing found"),
-    h("p", {}, text ? `No photograph of the library matches “${text}”.` : "No other photograph of the library is like this one."),
+    h("p", {}, text ? `No ${which} matches “${text}”.` : `No other ${which} is like this one.`),
+    allow ? h("button", { type: "button", class: "tool", onclick: allow }, "Remove the filters") : null,
     h("button", { type: "button", class: "tool", onclick: again }, "Start again"),
-  ];
+  ].filter(Boolean);
 }
 
 /** A first search that was refused or not answered; the bar above says why. */

@@ -2,23 +2,32 @@
 
 import { h } from "./dom.js";
 import { wishText } from "./controls.js";
+import { filterText } from "./filters.js";
 import { counts, label, plural } from "./words.js";
 
 const ONE = { places: "place", countries: "country", hours: "hour", moments: "moment" };
 const MANY = { places: "places", countries: "countries", hours: "hours", moments: "moments" };
 
-export function summary(found, wishes, title, drop) {
+/** `drop(name)` takes a wish back, `allow(name)` a filter; `filters` are [name, value]. */
+export function summary(found, { title, wishes, filters }, { drop, allow }) {
   const [before, after] = [counts(found.plain), counts(found.results.map((result) => result.photo))];
   const stats = Object.keys(after).map((name) => stat(name, wishes.length ? before[name] : after[name], after[name]));
   if (wishes.length) stats.push(kept(found.kept));
-  const chips = wishes.map(([name, wish]) => h("li", { class: `chip ${wish.lean > 0 ? "spread" : "focus"}` },
-    `${label(name)}: ${wishText(name, wish)}`,
-    h("button", { type: "button", "aria-label": `Remove ${label(name).toLowerCase()}: ${wishText(name, wish)}`, onclick: () => drop(name) }, "×")));
+  const chips = wishes.map(([name, wish]) => chip(wish.lean > 0 ? "spread" : "focus",
+    `${label(name)}: ${wishText(name, wish)}`, `${label(name).toLowerCase()}: ${wishText(name, wish)}`, () => drop(name)));
+  chips.push(...filters.map(([name, value]) => {
+    const text = filterText(name, value);
+    return chip("only", text, `the filter: ${text.toLowerCase()}`, () => allow(name));
+  }));
   return [
     h("p", { class: "title" }, title),
     h("ul", { class: "stats" }, ...stats),
-    h("ul", { class: "wishes", "aria-label": "Wishes" }, ...chips),
+    h("ul", { class: "wishes", "aria-label": "Wishes and filters" }, ...chips),
   ];
+}
+
+function chip(kind, text, told, remove) {
+  return h("li", { class: `chip ${kind}` }, text, h("button", { type: "button", "aria-label": `Remove ${told}`, onclick: remove }, "×"));
 }
 
 function stat(name, before, after) {

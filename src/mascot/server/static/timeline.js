@@ -5,7 +5,8 @@ import { s, tween } from "./dom.js";
 import { link, onLink } from "./link.js";
 import { date, plural, time } from "./words.js";
 
-const [WIDE, HIGH, AXIS] = [360, 84, 50];
+const [HIGH, AXIS] = [84, 50];
+const APART = 52; // pixels from one year's name to the next
 const DAY_MS = 86_400_000;
 const BINS = 48;
 
@@ -16,6 +17,7 @@ export class Timeline {
   #ids = [];
   #target = null;
   #stop = () => {};
+  #wide = 360; // pixels: letters and bars keep their size however wide the panel is
 
   /** `pick("2019-07")` hears the date that was chosen, `pick(null)` that it was taken back. */
   constructor(root, pick) {
@@ -24,10 +26,11 @@ export class Timeline {
     this.bars = Array.from({ length: BINS }, () => s("rect", { class: "bar", rx: 2 }));
     this.ghosts = Array.from({ length: BINS }, () => s("rect", { class: "ghost", rx: 2 }));
     this.hand = s("g", { class: "hand", visibility: "hidden" }, s("line", { y1: 8, y2: AXIS + 18 }), s("circle", { cy: 6, r: 5 }));
-    this.note = s("text", { class: "note", x: WIDE / 2, y: AXIS - 12 });
-    this.face = s("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, "aria-label": "Date to focus on" },
-      s("line", { class: "axis", x1: 0, x2: WIDE, y1: AXIS, y2: AXIS }), this.years, ...this.ghosts, ...this.bars, this.note, this.hand);
+    this.note = s("text", { class: "note", x: "50%", y: AXIS - 12 });
+    this.face = s("svg", { height: HIGH, "aria-label": "Date to focus on" },
+      s("line", { class: "axis", x1: 0, x2: "100%", y1: AXIS, y2: AXIS }), this.years, ...this.ghosts, ...this.bars, this.note, this.hand);
     root.append(this.face);
+    new ResizeObserver(() => this.#resize()).observe(root);
     dial(this.face, {
       at: (event) => this.#at(event),
       step: (t, steps) => this.#kept(t + (steps * this.#unit) / (this.#last - this.#first)),
@@ -41,6 +44,16 @@ export class Timeline {
       this.bars.forEach((bar, i) => bar.classList.toggle("linked", (this.#ids[i] ?? []).some((id) => pointed.has(id))));
     });
     this.#tell();
+  }
+
+  #resize() {
+    const { width } = this.root.getBoundingClientRect();
+    if (!width || width === this.#wide) return;
+    this.#wide = width;
+    if (this.#first === null) return;
+    this.years.replaceChildren(...this.#marks());
+    this.#shown.forEach((value, i) => this.#bar(i, value));
+    this.target(this.near ?? null);
   }
 
   /** Before any search: the whole library. */
@@ -94,7 +107,7 @@ export class Timeline {
     const at = near === null ? NaN : Date.parse(`${middle(near)}T00:00:00Z`);
     this.#target = Number.isNaN(at) || this.#first === null ? null : this.#kept((at - this.#first) / (this.#last - this.#first));
     this.hand.setAttribute("visibility", this.#target === null ? "hidden" : "visible");
-    if (this.#target !== null) this.hand.setAttribute("transform", `translate(${this.#target * WIDE})`);
+    if (this.#target !== null) this.hand.setAttribute("transform", `translate(${this.#target * this.#wide})`);
     this.#tell();
   }
 
@@ -121,7 +134,7 @@ export class Timeline {
   }
 
   #bar(i, value) {
-    const [above, wide] = [i < BINS, WIDE / BINS];
+    const [above, wide] = [i < BINS, this.#wide / BINS];
     const high = (above ? 38 : 13) * Math.sqrt(Math.max(value, 0));
     const bar = (above ? this.bars : this.ghosts)[i % BINS];
     bar.setAttribute("x", (i % BINS) * wide + 1);
@@ -132,13 +145,14 @@ export class Timeline {
 
   #marks() {
     const [from, to] = [new Date(this.#first).getUTCFullYear(), new Date(this.#last).getUTCFullYear()];
-    const every = Math.max(1, Math.ceil((to - from + 1) / 7));
+    const wide = this.#wide;
+    const every = Math.max(1, Math.ceil(((to - from + 1) * APART) / wide));
     const marks = [];
     for (let year = from; year <= to + 1; year += 1) {
-      const x = ((Date.UTC(year, 0, 1) - this.#first) / (this.#last - this.#first)) * WIDE;
-      if (x >= 0 && x <= WIDE) marks.push(s("line", { x1: x, x2: x, y1: AXIS - 3, y2: AXIS + 3 }));
-      const middle = ((Date.UTC(year, 6, 1) - this.#first) / (this.#last - this.#first)) * WIDE;
-      if ((year - from) % every === 0 && middle > 14 && middle < WIDE - 14) marks.push(s("text", { x: middle, y: HIGH - 3 }, String(year)));
+      const x = ((Date.UTC(year, 0, 1) - this.#first) / (this.#last - this.#first)) * wide;
+      if (x >= 0 && x <= wide) marks.push(s("line", { x1: x, x2: x, y1: AXIS - 3, y2: AXIS + 3 }));
+      const middle = ((Date.UTC(year, 6, 1) - this.#first) / (this.#last - this.#first)) * wide;
+      if ((year - from) % every === 0 && middle > 14 && middle < wide - 14) marks.push(s("text", { x: middle, y: HIGH - 3 }, String(year)));
     }
     return marks;
   }

@@ -1,6 +1,6 @@
 // One photograph, large, with what is known of it and why it is there.
 
-import { image, photo as ask, thumb } from "./api.js";
+import { complaint, image, photo as ask, thumb } from "./api.js";
 import { h } from "./dom.js";
 import { clockTime, day, label, name, ordinal, point, where } from "./words.js";
 
@@ -16,15 +16,17 @@ export class Viewer {
     this.dialog = dialog;
     this.moved = moved;
     this.picture = h("img", { alt: "", draggable: "false" });
+    this.picture.addEventListener("error", () => this.#fallBack());
+    this.note = h("p", { class: "stage-note", role: "status", hidden: true });
     this.place = h("span", { class: "place" });
     this.about = h("div", { class: "about" });
     this.previous = step("previous", () => this.#go(-1));
     this.next = step("next", () => this.#go(1));
     const close = h("button", { type: "button", class: "close", "aria-label": "Close", autofocus: true, onclick: () => dialog.close() }, "×");
-    const like = h("button", { type: "button", class: "more", onclick: () => more(this.#id) }, "More like this");
+    this.like = h("button", { type: "button", class: "more", onclick: () => more(this.#id) }, "More like this");
     dialog.append(
-      h("div", { class: "stage" }, this.picture, this.previous, this.next),
-      h("div", { class: "facts" }, h("div", { class: "facts-head" }, this.place, like, close), this.about),
+      h("div", { class: "stage" }, this.picture, this.note, this.previous, this.next),
+      h("div", { class: "facts" }, h("div", { class: "facts-head" }, this.place, this.like, close), this.about),
     );
     dialog.addEventListener("close", () => closed(this.#id));
     dialog.addEventListener("keydown", (event) => {
@@ -69,8 +71,13 @@ export class Viewer {
   }
 
   #dress(photo) {
-    if (photo === null || photo.id !== this.#id) {
-      if (photo === null) this.about.replaceChildren(h("p", {}, "This photograph is not in the library any more."));
+    if (photo !== null && photo.id !== this.#id) return;
+    for (const part of [this.picture, this.previous, this.next, this.like]) part.hidden = photo === null;
+    this.note.hidden = photo !== null;
+    if (photo === null) {
+      this.note.textContent = "This photograph is not in the library any more.";
+      this.place.textContent = "";
+      this.about.replaceChildren();
       return;
     }
     const at = this.#ids.indexOf(photo.id);
@@ -81,13 +88,27 @@ export class Viewer {
     this.picture.width = photo.width;
     this.picture.height = photo.height;
     this.picture.alt = name(photo);
+    this.picture.classList.remove("small");
     this.picture.src = image(photo.id);
     this.picture.style.backgroundImage = `url("${thumb(photo.id)}")`;
     this.picture.style.setProperty("--ratio", photo.width / photo.height);
     this.dialog.setAttribute("aria-label", name(photo));
-    this.about.replaceChildren(h("h2", {}, name(photo)), ...subtitle(photo), ...reasons(photo, this.#found), facts(photo));
+    this.about.replaceChildren(h("h2", {}, name(photo)), ...subtitle(photo), ...reasons(photo, this.#found), ...facts(photo));
     const after = this.#ids[at + 1];
     if (at >= 0 && after !== undefined) new Image().src = image(after);
+  }
+
+  /** The file is gone or cannot be shown: the library still has its small picture. */
+  async #fallBack() {
+    const id = this.#id;
+    if (this.picture.classList.contains("small")) return;
+    this.picture.classList.add("small");
+    this.picture.src = thumb(id);
+    const why = (await complaint(id)) ?? "this browser cannot show the file";
+    if (id !== this.#id) return;
+    this.note.textContent = `${why[0].toUpperCase()}${why.slice(1)}. This is the small picture that the library keeps.`;
+    this.note.hidden = false;
+    this.about.querySelector(".original")?.remove();
   }
 }
 
@@ -159,12 +180,21 @@ function facts(photo) {
     Season: [photo.season, photo.part_of_day?.replaceAll("_", " ")].filter(Boolean).join(", ") || null,
     Camera: photo.camera,
     Lens: photo.lens,
-    Position: photo.lat === null ? null : point(photo.lat, photo.lon) + (photo.altitude === null ? "" : `, ${Math.round(photo.altitude)} m`),
+    Position: position(photo),
     Keywords: photo.keywords.join(", ") || null,
     Rating: photo.rating === null ? null : "★".repeat(photo.rating) || "none",
     File: `${photo.path} · ${photo.width} × ${photo.height} · ${size}`,
     Problems: photo.problems.join("; ") || null,
   };
   const rows = Object.entries(told).filter(([, value]) => value !== null);
-  return h("dl", { class: "known" }, ...rows.map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, value))));
+  return [
+    h("dl", { class: "known" }, ...rows.map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, value)))),
+    h("a", { class: "original", href: image(photo.id), target: "_blank", rel: "noopener" }, "Open the original"),
+  ];
+}
+
+function position(photo) {
+  if (photo.lat === null) return null;
+  const high = photo.altitude === null ? null : `${Math.round(photo.altitude)} m`;
+  return [photo.city, point(photo.lat, photo.lon, 4), high].filter((part) => part !== null).join(", ");
 }

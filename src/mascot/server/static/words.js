@@ -39,9 +39,10 @@ export function date(near) {
   return near;
 }
 
-export function point(lat, lon) {
+export function point(lat, lon, digits = 1) {
   const east = ((((lon + 180) % 360) + 360) % 360) - 180;
-  return `${Math.abs(lat).toFixed(1)}° ${lat < 0 ? "S" : "N"} ${Math.abs(east).toFixed(1)}° ${east < 0 ? "W" : "E"}`;
+  const told = (degrees, ends) => `${Math.abs(degrees).toFixed(digits)}° ${ends[degrees < 0 ? 1 : 0]}`;
+  return `${told(lat, "NS")} ${told(east, "EW")}`;
 }
 
 export const name = (photo) => photo.title || photo.caption || photo.path.split("/").pop();

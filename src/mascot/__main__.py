@@ -1,0 +1,6 @@
+"""`python -m mascot` is `mascot`."""
+
+from mascot.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""How large a dataset is: images and queries of each split, and what is known of an image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mascot.bench.averages import Results
+from mascot.bench.published import Published
+from mascot.bench.tables.grid import Column, Row, Section, Table
+
+
+def sizes(results: Results, published: Published) -> Iterator[Table]:
+    """Images, queries and attributes.
+
+    A record may say how large each split of its dataset is (``sizes``); of the queries that were asked it always does.
+    """
+    main = results.where(study="main")
+    if not main:
+        return
+    found: dict[str, dict[str, int]] = {}
+    for record in main.records:
+        found |= record.get("sizes", {})
+    asked = {len(record["queries"]) for record in main.records}
+    attributes = dict.fromkeys(wish["attribute"]["name"] for record in main.records for wish in record["wishes"])
+    rows = [
+        Row(
+            split,
+            (
+                _number(found.get(split, {}).get("images")),
+                _number(found.get(split, {}).get("queries")),
+                "/".join(map(str, sorted(asked))) if split == "test" else None,
+                ", ".join(sorted(attributes)) if split == "test" else None,
+            ),
+        )
+        for split in dict.fromkeys((*found, "test"))
+    ]
+    yield Table(
+        results.dataset,
+        "sizes",
+        "The dataset",
+        main.setting,
+        "split",
+        (Column("images", digits=0), Column("queries", digits=0), Column("asked"), Column("attributes")),
+        (Section("", tuple(rows)),),
+        ("Asked: queries of these results. Attributes: what is spread or focused.",),
+    )
+
+
+def _number(count: int | None) -> float | None:
+    return None if count is None else float(count)

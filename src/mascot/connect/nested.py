@@ -1,0 +1,61 @@
+"""Names of columns: `location.lat` is the `lat` of the dictionary `location`, unless a column has that name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mascot.errors import OptionError
+
+
+def names_of(columns: Sequence[str]) -> list[str]:
+    """Names, checked; a text alone would be taken for its letters."""
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise OptionError(f"columns must be a list of names, got {columns!r}")
+    return list(columns)
+
+
+def value_of(row: Mapping[str, Any], name: str) -> Any:
+    """What a row has under a name, None where it has nothing.
+
+    >>> value_of({"location": {"lat": 38.7}}, "location.lat")
+    38.7
+    >>> value_of({"location.lat": 59.9, "location": {"lat": 38.7}}, "location.lat")
+    59.9
+    """
+    if name in row or "." not in name:
+        return row.get(name)
+    for place, letter in enumerate(name):
+        if letter == "." and isinstance(inner := row.get(name[:place]), Mapping):
+            found = value_of(inner, name[place + 1 :])
+            if found is not None:
+                return found
+    return None
+
+
+def unfolded(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """The columns, and behind them one for each name within their dictionaries.
+
+    >>> unfolded({"at": [{"lat": 1}, None]})
+    {'at': [{'lat': 1}, None], 'at.lat': [1, None]}
+    """
+    made = dict(columns)
+    for name, values in columns.items():
+        if any(isinstance(value, dict) for value in values):
+            rows = [value if isinstance(value, dict) else {} for value in values]
+            keys = dict.fromkeys(key for row in rows for key in row if isinstance(key, str))
+            inner = unfolded({key: [row.get(key) for row in rows] for key in keys})
+            for key, within in inner.items():
+                made.setdefault(f"{name}.{key}", within)
+    return made
+
+
+def stem_of(name: str, known: Sequence[str]) -> str:
+    """The column that holds what a name asks for: the longest beginning of it that is one, else the name itself.
+
+    >>> stem_of("location.lat", ["path", "location"])
+    'location'
+    """
+    parts = name.split(".")
+    heads = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    return next((head for head in heads if head in known), name)

@@ -1,0 +1,86 @@
+"""Addresses: what is in them, what they may not have, and that no message shows a password."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mascot as mc
+from mascot.connect.address import read_address
+from mascot.connect.source import open_sink, open_source
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=20))
+def test_what_is_not_ours_reaches_postgresql_as_it_was(value: str) -> None:
+    """A form of a web page would write a space as a plus, which PostgreSQL takes for a plus."""
+    psycopg = pytest.importorskip("psycopg", reason="needs mascot[postgres]")
+    dsn = read_address(f"postgresql://host/db?options={quote(value)}&table=things&application_name=a%20b").dsn
+    told = psycopg.conninfo.conninfo_to_dict(dsn)
+    assert (told.get("options", ""), told["application_name"]) == (value, "a b")
+
+
+@pytest.mark.parametrize("scheme", ["postgressql", "elastic", "qdrnt", "postgresql+psycopg"])
+def test_a_misspelt_engine_is_told_the_known_ones(scheme: str) -> None:
+    if "+" in scheme:
+        assert read_address(f"{scheme}://host/db?table=x").engine == "postgresql"
+        return
+    with pytest.raises(mc.OptionError, match=r"one of lance://, qdrant://, milvus://, postgresql://, got") as caught:
+        open_source(f"{scheme}://me:SECRET@host/db?table=x&password=SECRET")
+    assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize("engine", ["qdrant", "qdrant+https", "milvus", "lance+s3", "lance", "postgresql", "nonsense"])
+@pytest.mark.parametrize("secret", ["SECRET", "SEC#RET", "SEC?RET", "SEC/RET", "SEC@RET", "SEC:RET"])
+def test_no_message_shows_a_password(engine: str, secret: str) -> None:
+    for rest in ("/", "host:1/photos", "host:1/db/photos", "[::1/photos", "host/db?password=SECRET"):
+        try:
+            address = read_address(f"{engine}://me:{secret}@{rest}")
+            told = address.shown + repr(address)
+            assert engine == "postgresql"
+        except mc.OptionError as error:
+            told = str(error)
+        assert "SEC" not in told
+        assert "RET" not in told
+
+
+def test_postgresql_repeats_no_password_it_cannot_decode() -> None:
+    pytest.importorskip("psycopg", reason="needs mascot[postgres]")
+    with pytest.raises(mc.InputError, match=r'cannot reach postgresql://127.0.0.1:1/db: .* "\.\.\."') as caught:
+        open_source("postgresql://me:SEC%zzRET@127.0.0.1:1/db")
+    assert "RET" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "uri", ["qdrant://key@host:6333/c", "milvus://me:pw@host:19530/c", "lance+s3://me:pw@bucket/t"]
+)
+def test_a_user_is_refused_where_it_would_be_dropped(uri: str) -> None:
+    with pytest.raises(mc.OptionError, match=r"takes no user or password.*QDRANT_API_KEY or MILVUS_TOKEN"):
+        read_address(uri)
+
+
+def test_signs_that_end_a_part_are_refused_or_kept() -> None:
+    assert str(read_address("lance://./a@b/table").file) == "a@b"
+    assert read_address("lance:///a@b/table").shown == "lance:///a@b/table"
+    with pytest.raises(mc.OptionError, match="as %23"):
+        read_address("lance:///folder/c#d/table")
+    assert str(read_address("lance:///folder/c%23d/table").file) == "/folder/c#d"
+
+
+def test_a_database_of_milvus_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pymilvus", reason="needs mascot[milvus]")
+    from mascot.connect import milvus
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(milvus, "_TIMEOUT_S", 0.2)
+    for uri in ("milvus://127.0.0.1:1/db/photos", "milvus://127.0.0.1:1/x.db/photos"):
+        with pytest.raises(mc.InputError, match="cannot use milvus://127"):
+            open_sink(uri, dim=3)
+    for uri in ("milvus://127.0.0.1:1/a/b/photos", "milvus:///folder/photos", "milvus+lite://host/photos"):
+        with pytest.raises(mc.OptionError, match=r"milvus://HOST:PORT/DATABASE/COLLECTION"):
+            open_sink(uri, dim=3)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,164 @@
+"""What a library does with folders it cannot trust: drives that come and go, names that are no text, disks without
+writing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from bag_of_words import BagOfWords
+from jpegs import write_jpeg
+
+import mascot as mc
+from mascot.photos import Library
+from mascot.photos.texts import as_text, is_text
+
+_BYTES = pytest.mark.skipif(
+    os.name != "posix" or sys.platform == "darwin", reason="needs a file system whose names are bytes"
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A library of three photographs, two of them on a drive."""
+    for name in ("home.jpg", "drive/2019/a.jpg", "drive/b.jpg"):
+        write_jpeg(tmp_path / "photos" / name, f"a boat {name}")
+    with Library.open(tmp_path / "photos") as library:
+        library.index(BagOfWords())
+    return tmp_path / "photos"
+
+
+# Drives
+
+
+def test_the_photographs_of_a_drive_that_is_not_mounted_are_kept(root: Path, tmp_path: Path) -> None:
+    (root / "drive").rename(tmp_path / "aside")
+    (root / "drive").mkdir()  # what is left of a mount point
+    with Library.open(root) as library:
+        for prune in (False, True):
+            done = library.index(BagOfWords(), prune=prune)
+            assert (done.photos, done.pruned, done.gone) == (3, 0, 0)
+            (skipped,) = done.skipped
+            assert skipped.path == root / "drive"
+            assert "not mounted: 2 of the library are kept; remove the folder" in skipped.reason
+        (root / "drive").rmdir()
+        (tmp_path / "aside").rename(root / "drive")
+        done = library.index(BagOfWords(), prune=True)
+        assert (done.unchanged, done.skipped) == (3, ())
+
+
+def test_a_copy_does_not_take_the_row_of_a_drive_that_is_not_mounted(root: Path, tmp_path: Path) -> None:
+    (root / "drive").rename(tmp_path / "aside")
+    (root / "drive").mkdir()
+    (root / "copy.jpg").write_bytes((tmp_path / "aside" / "b.jpg").read_bytes())
+    with Library.open(root) as library:
+        done = library.index(BagOfWords())
+        assert (done.copied, done.moved, done.photos) == (1, 0, 4)
+
+
+def test_a_folder_that_is_removed_or_holds_others_is_pruned(root: Path) -> None:
+    (root / "drive" / "b.jpg").unlink()
+    with Library.open(root) as library:
+        assert library.index(BagOfWords(), prune=True).pruned == 1
+        (root / "drive" / "2019" / "a.jpg").unlink()
+        (root / "drive" / "2019").rmdir()
+        (root / "drive").rmdir()
+        assert library.index(BagOfWords(), prune=True).pruned == 1
+        (root / "home.jpg").unlink()  # the top holds the library itself: it is there
+        assert library.index(BagOfWords(), prune=True).photos == 0
+
+
+# Names
+
+
+@_BYTES
+def test_a_name_that_is_no_text_is_skipped_and_nothing_else_suffers(root: Path) -> None:
+    os.rename(root / "home.jpg", os.fsencode(root) + b"/caf\xe9.jpg")
+    write_jpeg(root / "café.jpg", "a boat, in letters")
+    with Library.open(root) as library:
+        done = library.index(BagOfWords())
+        assert (done.photos, done.new, done.unchanged) == (4, 1, 2)
+        assert [(as_text(item.path.name), item.reason) for item in done.skipped] == [
+            (r"caf\xe9.jpg", "its name is not valid text")
+        ]
+        told = library.store.connection.execute("SELECT path FROM skipped").fetchone()[0]
+        assert told == str(root / r"caf\xe9.jpg")
+        like = Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.jpg"))
+        assert len(library.search(like=like, k=2, encoder=BagOfWords())) == 2
+
+
+@_BYTES
+def test_a_library_whose_own_path_is_no_text_is_refused(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    folder.mkdir()
+    with pytest.raises(mc.OptionError, match=r"the path of a library must be valid UTF-8, got '.*\\udcff'"):
+        Library.open(folder)
+
+
+def test_questions_that_are_no_text_are_refused(root: Path) -> None:
+    with Library.open(root) as library:
+        with pytest.raises(mc.OptionError, match=r"the text to search for must be valid UTF-8, got '\\udcff'"):
+            library.search("\udcff", encoder=BagOfWords())
+        with pytest.raises(mc.OptionError, match="where must be valid UTF-8"):
+            library.search("boat", where="city = '\udcff'", encoder=BagOfWords())
+        for wish in ("place=\udcff", "camera=\udcff", "folder=\udcff"):
+            with pytest.raises(mc.OptionError, match="must be valid UTF-8"):
+                library.focus(wish)
+        with pytest.raises(mc.OptionError, match="has no photographs in a folder"):
+            library.folder_named("\udcff")
+
+
+def test_text_for_people() -> None:
+    assert as_text("café") == "café"
+    assert as_text("caf\udce9") == r"caf\xe9"
+    assert is_text(as_text("half \ud83d"))
+
+
+# Disks without writing
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs permission bits")
+@pytest.mark.parametrize("stale", [False, True])
+def test_a_library_that_cannot_be_written_to_is_searched(stale: bool) -> None:
+    # Root may write everywhere, so there nobody searches, in a folder that everybody may enter.
+    code = (
+        "import mmap, os, sys; sys.path.insert(0, sys.argv[2])\n"
+        "from bag_of_words import BagOfWords; from mascot.photos import Library\n"
+        "from mascot.photos import indexer; from mascot.photos.overview import overview\n"
+        "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "with Library.open(sys.argv[1]) as library:\n"
+        "    found = library.search('boat', k=5, where='width > 0', encoder=BagOfWords())\n"
+        "    print(len(found), overview(library.root, library.folder, library.store).photos)\n"
+        "    library.index(BagOfWords())"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        root.chmod(0o755)
+        for i in range(3):
+            write_jpeg(root / f"img{i}.jpg", f"a boat {i}")
+        with Library.open(root) as library:
+            library.index(BagOfWords())
+            if stale:
+                library.store.set_facts({"another": "change"})
+        places = [root / ".mascot", *(root / ".mascot").rglob("*")]
+        for place in places:
+            place.chmod(0o555 if place.is_dir() else 0o444)
+        try:
+            here = str(Path(__file__).parent)
+            done = subprocess.run([sys.executable, "-c", code, name, here], capture_output=True, text=True, check=False)
+        finally:
+            for place in places:
+                place.chmod(0o755)
+    if "PermissionError" in done.stderr and "setuid" in done.stderr:
+        pytest.skip("runs as root, yet may not become anybody else")
+    assert done.stdout.split() == ["3", "3"], done.stderr
+    assert "InputError: cannot write the index to" in done.stderr
