@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -509,9 +510,14 @@ def commands() -> dict[str, set[str]]:
     return {name: options(name) for name in names}
 
 
+@functools.cache
+def help_of(*command: str) -> str:
+    return good(*command, "--help")
+
+
 def options(*command: str) -> set[str]:
     """The options of a command, or of all the commands of a group."""
-    told = good(*command, "--help")
+    told = help_of(*command)
     found = set(re.findall(r"^  (-[\w-]+)", told, re.M)) - {"--help"}
     for name in re.findall(r"^  ([a-z]+)  ", told.partition("Commands:")[2], re.M):
         found |= options(*command, name) | {f"mascot {' '.join(command)} {name}"}
@@ -532,7 +538,7 @@ def test_every_command_and_option_is_documented() -> None:
 
 def test_every_option_has_help() -> None:
     for name in commands():
-        for line in re.split(r"\n(?=  -)", good(name, "--help").split("Options:")[1].strip("\n")):
+        for line in re.split(r"\n(?=  -)", help_of(name).split("Options:")[1].strip("\n")):
             assert len(line.split(maxsplit=2)[-1]) > 20, line
 
 

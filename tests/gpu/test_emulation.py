@@ -15,7 +15,7 @@ from mascot.packing import pack
 from test_exactness import candidates, methods, wishes
 
 COMMON = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 BUILDS = st.sampled_from(
     [

@@ -120,6 +120,7 @@ def test_rows_are_those_of_a_library(
     assert second.skipped == summary.skipped or set(second.skipped) == set(summary.skipped)
 
 
+@pytest.mark.slow  # a picture that kills its worker is the short form
 def test_a_killed_worker_changes_nothing(
     ray: Any, folder: Path, sink: SqliteSink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
