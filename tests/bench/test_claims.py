@@ -62,6 +62,7 @@ def test_published_points_land_near_the_published_rows(label: str, task: Task, d
     assert abs(ours["dm"] - theirs["dm"]) <= _DM
 
 
+@pytest.mark.slow
 def test_scores_that_fall_off_faster_explain_the_rows_that_miss() -> None:
     plain = PixelProseSim(seed=0).load()
     steep = bent(plain, 1.3)

@@ -97,6 +97,7 @@ def test_look_tells_clusters_apart_and_the_rest_adds_nothing(material: Material)
     assert found[("look", "photographer", "time", "place")] < found[("look",)] + 0.01
 
 
+@pytest.mark.slow
 def test_knowing_relevance_or_clusters_would_find_far_more(material: Material) -> None:
     found = ceilings(material.dataset, {"guarded": [GUARDED["guarded"]]})
     as_it_is, relevance, clusters = (found[case, "guarded"] for case in CASES)

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 def test_every_example_of_the_page_runs(tmp_path: Path) -> None:
     """The short form: on a small library other photographs are found, but nothing is refused."""
     page = tmp_path / "photos.md"

@@ -207,6 +207,7 @@ def test_another_encoder_is_refused_unless_everything_is_encoded_again(own: Path
     assert {row["stamp"].rpartition("-")[0] for row in sink.rows().values()} == {f"{other.fingerprint}-2"}
 
 
+@pytest.mark.slow
 def test_an_encoder_that_fails_on_a_worker_says_why(ray: Any, own: Path, sink: SqliteSink) -> None:
     class Failing(BagOfWords):
         def pictures(self, pictures: Any) -> Any:
