@@ -129,6 +129,8 @@ def test_a_query_that_loses_all_its_candidates_is_empty(method: Any, backend: st
     some = [mc.Candidates(scores=[2, 1], columns={"city": cities}) for cities in (["a", "b"], [None, None])]
     found = mc.rerank_many(some, wish, k=2, method=method, backend=backend)
     assert [page.ids for page in found] == [[0, 1], []]
+    assert found[1].strength == mc.rerank(some[1], wish, k=2, method=method).strength == 0.0
+    assert mc.rerank_many(some[1:], wish, k=2, method=method, backend=backend)[0].ids == []
 
 
 def test_gains_of_a_batch_are_those_of_each_query_alone() -> None:

@@ -147,8 +147,7 @@ class Corpus:
         kept = self.kept(rows) if "drop" in self.rules else None
         problem = self._problem(rows, scores, seen, kept, 0, backend)
         if not len(problem.scores):
-            nothing = np.empty(0, np.int64)
-            return Ranking(ids, problem, Selection(nothing, nothing, 0.0), method, self.wishes, kept)
+            return Ranking(ids, problem, self._none(), method, self.wishes, kept)
         return Ranking(ids, problem, method.select(problem, k), method, self.wishes, kept)
 
     def _problem(
@@ -201,6 +200,11 @@ class Corpus:
         unit[np.isnan(length)] = 0.0  # a missing vector resembles nothing
         return unit
 
+    def _none(self) -> Selection:
+        """Of a query that lost all its candidates."""
+        nothing, zeros = np.empty(0, np.int64), np.zeros(len(self.wishes))
+        return Selection(nothing, nothing, 0.0, zeros, zeros)
+
     def rank_many(
         self, rows: list[Ints], scores: list[Floats], seen: list[Ints] | None, ids: Sequence[Any] | None,
         k: int, method: Method, backend: str, threads: int | None,
@@ -220,9 +224,13 @@ class Corpus:
             raise OptionError(f"backend 'gpu' must have a method that selects there, such as Mascot, got {method!r}")
         if many is not None and backend != "numpy":
             selections: Selections = many(self._queries(rows, scores, seen, kept), k, threads, backend)
+            empty = [] if kept is None else [q for q, of in enumerate(kept) if not len(of)]
+            for part in (selections.strengths, selections.multipliers, selections.tops):
+                part[empty] = 0.0
         else:
-            empty = Selection(nothing, nothing, 0.0)  # of a query that lost all its candidates
-            found = [method.select(one, k) if len(one.scores) else empty for one in map(problem, range(len(rows)))]
+            found = [
+                method.select(one, k) if len(one.scores) else self._none() for one in map(problem, range(len(rows)))
+            ]
             selections = _stacked(found, k, len(self.wishes))
 
         def make(q: int) -> Ranking:

@@ -213,7 +213,7 @@ class Mascot(Value):
         return account(problem, selection, others, relevance, by_peak=self.bin_weight == "query")
 
     def _shown_many(self, positions: Ints, queries: Queries) -> Ints:
-        if self.order == "selection":
+        if self.order == "selection" or not len(queries.scores):
             return positions
         ascending = np.sort(positions, axis=1)
         at = queries.ptr[:-1, None] + np.maximum(ascending, 0)
