@@ -224,9 +224,9 @@ class Corpus:
             raise OptionError(f"backend 'gpu' must have a method that selects there, such as Mascot, got {method!r}")
         if many is not None and backend != "numpy":
             selections: Selections = many(self._queries(rows, scores, seen, kept), k, threads, backend)
-            empty = [] if kept is None else [q for q, of in enumerate(kept) if not len(of)]
-            for part in (selections.strengths, selections.multipliers, selections.tops):
-                part[empty] = 0.0
+            for q, of in enumerate(kept or ()):
+                if not len(of):
+                    selections.strengths[q], selections.multipliers[q], selections.tops[q] = 0.0, 0.0, 0.0
         else:
             found = [
                 method.select(one, k) if len(one.scores) else self._none() for one in map(problem, range(len(rows)))

@@ -57,7 +57,7 @@ def rerank(
     ['a', 'c']
     """
     chosen = _check(k, backend, method)
-    asked = _wishes(wishes)
+    asked = listed_wishes(wishes)
     corpus = Corpus(asked, candidates.columns, candidates.vectors, len(candidates))
     seen = _seen(already, candidates.ids)
     return corpus.rank(np.arange(len(candidates)), candidates.scores, seen, candidates.ids, k, chosen, backend)
@@ -83,7 +83,7 @@ def rerank_many(
     [[0, 2]]
     """
     chosen = _check(k, backend, method, threads)
-    asked = _wishes(wishes)
+    asked = listed_wishes(wishes)
     if backend == "gpu" and not isinstance(candidates, (Batch, list, tuple)) and hasattr(candidates, "rank"):
         ranked: Rankings = candidates.rank(asked, k, chosen, already)  # tensors on the device
         return ranked
@@ -136,7 +136,7 @@ class Reranker:
     """
 
     def __init__(self, wishes: Wish | Sequence[Wish], method: Method | None = None) -> None:
-        self.wishes, self.method = _wishes(wishes), _method(method)
+        self.wishes, self.method = listed_wishes(wishes), _method(method)
         self._corpus: Corpus | None = None
         self._ids: Sequence[Hashable] | None = None
 
@@ -225,7 +225,8 @@ def _method(method: Any) -> Method:
     return chosen
 
 
-def _wishes(wishes: Wish | Sequence[Wish]) -> tuple[Wish, ...]:
+def listed_wishes(wishes: Wish | Sequence[Wish]) -> tuple[Wish, ...]:
+    """One wish or several, checked."""
     many = isinstance(wishes, Iterable) and not isinstance(wishes, str)
     asked: tuple[Any, ...] = tuple(wishes) if many else (wishes,)  # type: ignore[arg-type]
     for wish in asked:

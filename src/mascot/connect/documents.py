@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot.connect.nested import value_of
+from mascot.rerank import listed_wishes
 
 NOTE = "mascot"  # the metadata key under which a document says why it is there
 Metadata = Sequence[Mapping[str, Any]]
@@ -138,14 +139,10 @@ def with_strength(method: Callable[..., Any], strength: float, owner: str) -> An
 
 def as_wishes(given: Any) -> tuple[mc.Wish, ...]:
     """One wish or several, as objects or as dictionaries."""
-    if isinstance(given, str) or not isinstance(given, (mc.Wish, Iterable)):
-        raise mc.OptionError(f"wishes must be spread(...) or focus(...), got {given!r}")
-    several = [given] if isinstance(given, (mc.Wish, Mapping)) else list(given)
-    wishes = tuple(mc.from_dict(wish) if isinstance(wish, Mapping) else wish for wish in several)
-    for wish in wishes:
-        if not isinstance(wish, mc.Wish):
-            raise mc.OptionError(f"wishes must be spread(...) or focus(...), got {wish!r}")
-    return wishes
+    several: Any = [given] if isinstance(given, Mapping) else given
+    if isinstance(several, Iterable) and not isinstance(several, str):
+        several = [mc.from_dict(wish) if isinstance(wish, Mapping) else wish for wish in several]
+    return listed_wishes(several)
 
 
 def as_method(given: Any) -> Any:

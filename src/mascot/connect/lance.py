@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mascot.connect.address import Address, package
 from mascot.connect.closing import Closing
 from mascot.connect.rows import FIELDS, SEEN, VECTOR, Known, Vectors, checked, chunks, fits, one_each, seen
-from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape, wanted
+from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, key_of, same_shape, wanted
 from mascot.errors import InputError, OptionError
 
 _METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}
@@ -30,7 +30,7 @@ class LanceSource(Closing):
         schema = self._table.schema
         self._vector, self._dim, self._tokens = _vector_of(schema, address)
         self._names = [name for name in schema.names if name != self._vector]
-        self._key = _key_of(self._names, address)
+        self._key = key_of(self._names, address)
 
     def search(
         self,
@@ -215,12 +215,6 @@ def _matrix(column: Any, dim: int, tokens: int) -> Vectors:
         return numbers.reshape(len(column), dim)
     rows = [np.asarray(row, np.float32).reshape(1, -1, dim) for row in flat.to_pylist()]
     return np.concatenate([np.zeros((0, dim), np.float32), *(one_each(row) for row in rows)])
-
-
-def _key_of(names: Sequence[str], address: Address) -> str | None:
-    if address.id is not None and address.id not in names:
-        raise InputError(f"{address.shown} has no column {address.id!r}; it has: {', '.join(names)}")
-    return address.id or next((name for name in ("path", "id") if name in names), None)
 
 
 def _line(error: Exception) -> str:

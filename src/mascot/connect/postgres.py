@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mascot.connect.address import Address, Metric, package
 from mascot.connect.closing import Closing
 from mascot.connect.rows import FIELDS, SEEN, VECTOR, Known, Vectors, checked, fits, one_each, seen
-from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape, wanted
+from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, key_of, same_shape, wanted
 from mascot.errors import InputError, OptionError
 
 _OPERATORS: dict[Metric, str] = {"cosine": "<=>", "ip": "<#>", "l2": "<->"}
@@ -69,14 +69,9 @@ class PostgresSource(Closing):
         one, dim, many, many_dim = shapes[self._vector].groups()
         self._kind, self._several, self._dim = one or many, many is not None, int(dim or many_dim or 0) or None
         self._names = [name for name in kinds if name not in shapes]
-        self._key = self._key_of(address)
+        self._key = key_of(self._names, address)
         self._index, indexed, self._lists = _index_of(self._connection, address, self._vector)
         self._metric: Metric = address.metric or indexed or "cosine"
-
-    def _key_of(self, address: Address) -> str | None:
-        if address.id is not None and address.id not in self._names:
-            raise InputError(f"{address.shown} has no column {address.id!r}; it has: {', '.join(self._names)}")
-        return address.id or next((name for name in ("path", "id") if name in self._names), None)
 
     def search(
         self,

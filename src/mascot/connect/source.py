@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot.connect.address import read_address
+from mascot.connect.address import Address, read_address
 from mascot.connect.nested import names_of, stem_of, unfolded
 from mascot.connect.rows import LISTS
 from mascot.errors import InputError, require
@@ -249,6 +249,13 @@ def asked(vector: NDArray[np.floating], candidates: int, dim: int | None, shown:
     if dim is not None and len(query) != dim:
         raise InputError(f"{shown} holds vectors of {dim} numbers, and the one to search with has {len(query)}")
     return query
+
+
+def key_of(names: Sequence[str], address: Address) -> str | None:
+    """The column of ids: the one the address names, else `path` or `id`, or None."""
+    if address.id is not None and address.id not in names:
+        raise InputError(f"{address.shown} has no column {address.id!r}; it has: {', '.join(names)}")
+    return address.id or next((name for name in ("path", "id") if name in names), None)
 
 
 def wanted(columns: Sequence[str] | None, known: Sequence[str], key: str | None, shown: str) -> list[str]:
