@@ -136,7 +136,7 @@ class Reranker:
     """
 
     def __init__(self, wishes: Wish | Sequence[Wish], method: Method | None = None) -> None:
-        self.wishes, self.method = listed_wishes(wishes), _method(method)
+        self.wishes, self.method = listed_wishes(wishes), checked_method(method)
         self._corpus: Corpus | None = None
         self._ids: Sequence[Hashable] | None = None
 
@@ -213,10 +213,11 @@ def _check(k: int, backend: str, method: Any, threads: int | None = None) -> Met
     require(whole and k >= 1, "k", "must be a whole number >= 1", k)
     require(backend in _BACKENDS, "backend", f"must be one of {', '.join(_BACKENDS)}", backend)
     require(threads is None or threads >= 1, "threads", "must be >= 1", threads)
-    return _method(method)
+    return checked_method(method)
 
 
-def _method(method: Any) -> Method:
+def checked_method(method: Any) -> Method:
+    """The method, or the guarded one where there is none."""
     if method is None:
         return _GUARDED
     if isinstance(method, type) or not hasattr(method, "select"):

@@ -369,7 +369,7 @@ def test_what_is_wrong_is_said():
     with pytest.raises(ValueError, match="greater than or equal to 1"):
         SteeredCompressor(k=0)
     for wrong in ("mmr", mc.Mmr):
-        with pytest.raises(ValueError, match="method must be one like"):
+        with pytest.raises(ValueError, match="method must be a method such as"):
             SteeredCompressor(method=wrong)
     for wrong in (None, 3, "city"):
         with pytest.raises(ValueError, match=rf"wishes must be spread\(...\) or focus\(...\), got {wrong!r}"):

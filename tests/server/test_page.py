@@ -381,7 +381,7 @@ def test_compare_marks_what_came_and_what_went(page: Any) -> None:
     page.locator("#plain-grid .went button").first.click()
     assert "left out" in page.inner_text(".why")
     page.keyboard.press("Escape")
-    page.wait_for_function("!new URLSearchParams(location.search).has('photo')")  # it goes back itself
+    page.wait_for_url(lambda url: "photo=" not in url)  # it goes back itself
     page.go_back()
     page.wait_for_selector("#plain", state="hidden")
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot.connect.nested import value_of
-from mascot.rerank import listed_wishes
+from mascot.rerank import checked_method, listed_wishes
 
 NOTE = "mascot"  # the metadata key under which a document says why it is there
 Metadata = Sequence[Mapping[str, Any]]
@@ -147,12 +147,7 @@ def as_wishes(given: Any) -> tuple[mc.Wish, ...]:
 
 def as_method(given: Any) -> Any:
     """A method, as an object or as a dictionary; the guarded one where there is none."""
-    method = mc.from_dict(given) if isinstance(given, Mapping) else given
-    if method is None:
-        return mc.Mascot()
-    if not hasattr(method, "select") or isinstance(method, type):
-        raise mc.OptionError(f"method must be one like Mascot(), got {method!r}")
-    return method
+    return checked_method(mc.from_dict(given) if isinstance(given, Mapping) else given)
 
 
 def plain_wishes(wishes: Iterable[mc.Wish]) -> list[dict[str, Any]]:

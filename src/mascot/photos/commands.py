@@ -193,9 +193,7 @@ def search(
     protect: options.Protect = None,
     keep: options.Keep = None,
     order: options.Ordered = None,
-    method: Annotated[
-        options.MethodName, typer.Option(help="How to choose; mascot is the guarded method.")
-    ] = options.MethodName.mascot,
+    method: options.Method = None,
     missing: options.MissingRule = options.Missing.last,
     like: Annotated[
         Path | None, typer.Option(metavar="PHOTO", help="Search for what looks like this photograph instead.")

@@ -1,10 +1,10 @@
-"""Drives that are not mounted: each leaves an empty folder, and what was below it is not gone."""
+"""What is out of sight is not gone: below a drive that is not mounted, or where a run could not look."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from mascot.photos.walk import Skipped
@@ -31,6 +31,22 @@ def emptied(root: Path, lost: Iterable[str]) -> list[Skipped]:
         # The top holds the library itself, so it is mounted.
         if folder != _TOP and _is_empty(root / folder)
     ]
+
+
+def in_sight(root: Path, paths: Iterable[str], skipped: Iterable[Skipped]) -> list[str]:
+    """Those of the paths below `root` that are neither skipped nor in a skipped folder."""
+    inside = (item.path for item in skipped if item.path.is_relative_to(root))
+    blind = {path.relative_to(root).as_posix() for path in inside}
+    return [path for path in paths if not any(part in blind for part in _upwards(path))]
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """The path, each folder above it, and the top."""
+    yield path
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
+    yield "."
 
 
 def _still_there(root: Path, folder: PurePosixPath) -> PurePosixPath:

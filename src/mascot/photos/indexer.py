@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.photos.adopting import Row, copy, move, plan
-from mascot.photos.drives import emptied
+from mascot.photos.drives import emptied, in_sight
 from mascot.photos.encoders.describe import path_words
 from mascot.photos.encoders.encoder import Encoder
 from mascot.photos.images import Unreadable
@@ -110,7 +110,6 @@ class Indexer:
         self._left: dict[str, list[int]] = {}  # rows whose file is not there any more, by hash
         self._shares = True  # whether files of equal content share what was read
         self._skipped: list[Skipped] = []
-        self._blind: set[str] = set()  # where they lie
         self._unread: Counter[str] = Counter()
         self._counts = {"new": 0, "changed": 0, "moved": 0, "copied": 0, "unchanged": 0}
         self._encoding_s = 0.0
@@ -146,11 +145,9 @@ class Indexer:
 
     def _lost(self, known: Mapping[str, _Known], here: set[str]) -> set[str]:
         """Paths of rows whose files are gone. A drive that is not mounted must not empty the library."""
-        self._note_blind()
-        lost = {path for path in known.keys() - here if not self._is_out_of_sight(path)}
+        lost = in_sight(self._root, known.keys() - here, self._skipped)
         self._skipped += emptied(self._root, lost)
-        self._note_blind()
-        return {path for path in lost if not self._is_out_of_sight(path)}
+        return set(in_sight(self._root, lost, self._skipped))
 
     def _read_and_write(self, found: Sequence[Found], known: Mapping[str, _Known], total: int) -> list[_Same]:
         """Read, encode and store these files; those that are the same as others are left for later."""
@@ -293,23 +290,16 @@ class Indexer:
         told = before == now or (row.taken is not None and row.taken != before)
         return told or has_own_time(self._root / path, self._max_megapixels)
 
-    def _is_out_of_sight(self, path: str) -> bool:
-        """Whether it lies where this run could not look: that is not gone."""
-        return bool(self._blind) and any(part in self._blind for part in _upwards(path))
-
     def _gone(self, here: set[str]) -> tuple[int, int]:
         """How many rows without a file were removed, and how many were kept."""
-        self._note_blind()
-        rows = self._store.connection.execute("SELECT id, path FROM photos").fetchall()
-        lost = [row[0] for row in rows if row[1] not in here and not self._is_out_of_sight(row[1])]
+        rows = self._store.connection.execute("SELECT path, id FROM photos").fetchall()
+        missing = {path: id_ for path, id_ in rows if path not in here}
+        lost = [missing[path] for path in in_sight(self._root, missing, self._skipped)]
         if not lost or not self._prune:
             return 0, len(lost)
         with self._store.writing() as connection:
             connection.executemany("DELETE FROM photos WHERE id = ?", [(id_,) for id_ in lost])
         return len(lost), 0
-
-    def _note_blind(self) -> None:
-        self._blind = {self._relative(item.path) for item in self._skipped if item.path.is_relative_to(self._root)}
 
     def _note_skipped(self) -> None:
         told = sorted((as_text(str(item.path)), item.reason) for item in self._skipped)
@@ -334,15 +324,6 @@ def _by_hash(pairs: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:
     for hash_, item in pairs:
         found[hash_].append(item)
     return found
-
-
-def _upwards(path: str) -> Iterator[str]:
-    """The path, each folder above it, and the top."""
-    yield path
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path
-    yield "."
 
 
 def _batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mascot.photos.drives import emptied
+from mascot.photos.drives import emptied, in_sight
 from mascot.photos.encoders.encoder import Encoder
 from mascot.photos.indexer import Report, Summary
 from mascot.photos.moments import Shot, moments
@@ -222,18 +222,10 @@ class Run:
             self.sink.set_facts({_UNREADABLE: json.dumps(told)})
 
     def _gone(self, known: Iterable[str]) -> list[str]:
-        """Rows without a file."""
-        lost = self._in_sight(path for path in known if path not in self.seen)
+        """Rows without a file. A drive that is not mounted must not empty the table."""
+        lost = in_sight(self.root, (path for path in known if path not in self.seen), self.skipped)
         self.skipped += emptied(self.root, lost)
-        return self._in_sight(lost)
-
-    def _in_sight(self, paths: Iterable[str]) -> list[str]:
-        """What could not be looked into is not gone: a drive that is not mounted must not empty the table."""
-        inside = [item.path for item in self.skipped if item.path.is_relative_to(self.root)]
-        blind = [path.relative_to(self.root).as_posix() for path in inside]
-        return [
-            path for path in paths if not any(path == one or one == "." or path.startswith(one + "/") for one in blind)
-        ]
+        return in_sight(self.root, lost, self.skipped)
 
 
 def _is_there(order: Order, known: Known) -> bool:
