@@ -68,6 +68,8 @@ def test_a_name_in_any_language_finds_its_city(name: str, city: str, country: st
 def test_no_such_name() -> None:
     assert gazetteer().find("Nowhereville upon Nothing") is None
     assert gazetteer().find("Lisbon, Atlantis") is None
+    assert gazetteer().find("") is None  # some cities have empty names beside their own
+    assert gazetteer().find("Porto\nLisbon") is None
     assert gazetteer().country("Atlantis") is None
 
 
