@@ -16,7 +16,7 @@ from benchmarks.page import chromium, sample, serving
 from PIL import Image
 
 _FIGURES = Path(__file__).parent / "figures"
-_QUERY = "/?q=boats+in+the+harbour"
+_QUERY = "/?q=mountains+and+snow"
 _STEERED = f"{_QUERY}&spread=place&focus=hour=18:00*0.5"
 
 

@@ -10,7 +10,21 @@ from typing import Any
 
 import pytest
 
+import mascot
+
+_INTO_KERNELS = ("kernels/blocks.py", "kernels/bumps.py", "kernels/layout.py", "kernels/reference.py", "memberships.py")
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Drop compiled kernels that are older than what they are made of: numba looks only at the file that calls."""
+    if hasattr(config, "workerinput"):  # the first process has done it
+        return
+    home = Path(mascot.__file__).parent
+    newest = max((home / source).stat().st_mtime for source in _INTO_KERNELS)
+    for compiled in (home / "kernels" / "__pycache__").glob("*.nb[ci]"):
+        if compiled.stat().st_mtime < newest:
+            compiled.unlink()
 
 
 @pytest.fixture(scope="session")

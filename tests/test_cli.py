@@ -70,7 +70,7 @@ def test_rerank_prints_what_the_library_ranks(hits: str) -> None:
     ranking = mc.rerank(example.candidates(), wishes, k=12)
     assert [record["id"] for record in printed] == ranking.ids
     assert [record["rank"] for record in printed] == list(range(1, 13))
-    assert [record["was"] for record in printed] == ranking.ranks.tolist()
+    assert [record["was"] for record in printed] == ranking.was.tolist()
     assert [record["relevance"] for record in printed] == pytest.approx(ranking.relevance, abs=1e-6)
     by_id = {record["id"]: record for record in example.records()}
     for record in printed:
@@ -167,7 +167,7 @@ def test_explain_gives_the_reasons(hits: str) -> None:
     told = mc.rerank(example.candidates(), [mc.spread(mc.Place()), mc.focus(mc.HourOfDay(), near=18)], k=6).explain()
     for record, reason in zip(printed, told.results, strict=True):
         assert record["reason"]["step"] == reason.step
-        assert record["reason"]["parts"] == pytest.approx(reason.parts, abs=1e-6)
+        assert record["reason"]["gains"] == pytest.approx(reason.gains, abs=1e-6)
         assert record["reason"]["gain"] == pytest.approx(reason.gain, abs=1e-6)
         assert record["reason"].get("opened", {}) == {name: bins for name, bins in reason.opened.items() if bins}
 
@@ -222,6 +222,78 @@ def test_errors_and_json_hold_no_escapes_either() -> None:
     assert len(text.splitlines()) == 1
     assert not {"\x1b", "\x9b", "\x7f"} & set(text)
     assert json.loads(text)["id"] == name
+
+
+@pytest.mark.parametrize("text", ["\udce9", "a\udceab", "\U0001f600\ude00", "é"])
+def test_halves_of_letters_come_out_as_they_went_in(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from mascot import printing
+
+    printing.show_json({"id": text, text: [text]})
+    line = capsys.readouterr().out
+    assert json.loads(line.encode()) == {"id": text, text: [text]}
+
+
+def told(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    """`mascot ...` in this process; its exit code."""
+    from mascot.cli import main
+
+    monkeypatch.setattr(sys, "argv", ["mascot", *words])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return int(left.value.code or 0)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("command", ["rerank", "probe"])
+def test_a_full_disk_is_one_line(
+    hits: str, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if command == "rerank":  # as a process: nothing more is said when Python ends
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([*COMMAND, command, hits], stdout=full, stderr=-1, env=environment(), timeout=60)
+        code, error = done.returncode, done.stderr.decode()
+    else:
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            monkeypatch.setattr(sys, "stdout", full)
+            code, error = told(monkeypatch, command, hits), capsys.readouterr().err
+    assert (code, error) == (2, "mascot: cannot read or write: No space left on device\n")
+
+
+def test_closed_streams_are_one_line(
+    hits: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdin", None)
+        assert told(closed, "rerank") == 2
+    assert capsys.readouterr().err == "mascot: no file was given and nothing is piped in; name a file, or see --help\n"
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdout", None)
+        assert told(closed, "rerank", hits) == 2
+    assert capsys.readouterr().err.startswith("mascot: standard output is closed; ")
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stderr", None)
+        assert told(closed, "rerank", "nowhere.jsonl") == 2
+        sys.stderr.close()
+    assert capsys.readouterr().out == ""
+
+
+def test_wishes_look_into_dictionaries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"id": i, "score": 1 - i / 10, "at": {"lat": 0, "lon": 90 * (i // 3), "by": i % 2}} for i in range(6)]
+    path = tmp_path / "h.jsonl"
+    path.write_text(lines_of(rows), encoding="utf-8")
+    asked = ["rerank", str(path), "--protect", "1", "--strength", "0.9", "-k", "2"]
+    assert told(monkeypatch, *asked, "--spread", "place:at.lat,at.lon") == 0
+    assert [record["id"] for record in records_of(capsys.readouterr().out)] == [0, 3]
+    assert told(monkeypatch, *asked, "--focus", "at.by=1", "--protect", "0", "--format", "table") == 0
+    assert [line.split()[2:] for line in capsys.readouterr().out.split("\n") if line.endswith(" 1")] == [
+        ["1", "0.800", "1"], ["3", "0.400", "1"],
+    ]  # fmt: skip
+    rows[4]["at"]["lat"] = 95
+    path.write_text(lines_of(rows), encoding="utf-8")
+    assert told(monkeypatch, *asked, "--spread", "place:at.lat,at.lon") == 2
+    assert "h.jsonl line 5: " in capsys.readouterr().err
 
 
 def test_methods_without_reasons_show_what_they_left_out() -> None:

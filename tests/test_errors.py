@@ -21,14 +21,23 @@ class Loud:
 
     name = "loud"
 
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
+    def __init__(self, rows: Any, points: Any = ((0.0,), (0.0,))) -> None:
+        self.rows, self.points = rows, points
 
     def membership(self, columns: Any, vectors: Any) -> Any:
         return self.rows
 
     def features(self, columns: Any, vectors: Any) -> Any:
-        return np.zeros((2, 1))
+        return self.points
+
+
+class Silent:
+    """A user attribute for coverage alone."""
+
+    name = "silent"
+
+    def membership(self, columns: Any, vectors: Any) -> Any:
+        return [[1.0], [0.0]]
 
 
 INPUT = {
@@ -73,8 +82,49 @@ INPUT = {
     ),
     "already must name candidates of this query, got 7": lambda: mc.rerank(hits(), [], already=[7]),
     "rerank_many needs at least one query, got none": lambda: mc.rerank_many([], []),
-    "Candidates must all have the columns ['a'], got ['b']": lambda: mc.rerank_many(
-        [mc.Candidates(scores=[1], columns={"a": [1]}), mc.Candidates(scores=[1], columns={"b": [1]})], []
+    "Category needs column 'a', got columns: b": lambda: mc.rerank_many(
+        [mc.Candidates(scores=[1], columns={"a": [1]}), mc.Candidates(scores=[1], columns={"b": [1]})],
+        mc.spread(mc.Category("a")),
+    ),
+    "scores must have a finite range, got -1e+308 to 1e+308": lambda: mc.Candidates(scores=[1e308, -1e308, 0.0]),
+    "scores must have a finite range, got -1.7e+308 to 1e+308": lambda: mc.Batch([[1.0, 2.0], [1e308, -1.7e308]]),
+    "scores must have as many values in each query, got 1 or 2": lambda: mc.Batch([[1, 2], [3]]),
+    "Candidates.ids must be hashable, got (1, [2])": lambda: mc.Candidates([1], ids=[(1, [2])]),
+    "Candidates.columns['x'] must be a list or an array of values, got 5": lambda: mc.Candidates([1], columns={"x": 5}),
+    "rerank needs Candidates, got Batch: rerank_many": lambda: mc.rerank(mc.Batch([[1.0]]), []),  # type: ignore[arg-type]
+    "rerank needs Candidates, got list": lambda: mc.rerank([0.9, 0.8], []),  # type: ignore[arg-type]
+    "rerank_many needs a Batch or a list of Candidates, got Candidates": lambda: mc.rerank_many(hits(), []),  # type: ignore[arg-type]
+    "rerank_many needs a Batch or a list of Candidates, got NoneType": lambda: mc.rerank_many(None, []),  # type: ignore[arg-type]
+    "rerank_many needs a Batch or a list of Candidates, got ndarray": lambda: mc.rerank_many(np.ones((2, 2)), []),  # type: ignore[arg-type]
+    "rerank_many needs a Batch or a list of Candidates, got int": lambda: mc.rerank_many([hits(), 3], []),  # type: ignore[list-item]
+    "already must name candidates by their ids, got [0]": lambda: mc.rerank(hits(), [], already=[[0]]),  # type: ignore[list-item]
+    "already must have one entry for each query, got 5": lambda: mc.rerank_many([hits()], [], already=5),  # type: ignore[arg-type]
+    "rows must have one entry for each query, got None": lambda: mc.Reranker([]).fit(HIT).rerank_many(None, None),  # type: ignore[arg-type]
+    "scores must have one entry for each query, got None": lambda: mc.Reranker([]).fit(HIT).rerank_many([[0]], None),  # type: ignore[arg-type]
+    "Reranker.columns['c'] must be a list or an array of values, got 5": lambda: mc.Reranker([]).fit({"c": 5}),
+    "Reranker.vectors must be a list or an array of values, got 5": lambda: mc.Reranker([]).fit(vectors=5),
+    "Reranker.vectors must be 3 x D like its rows, got 3": lambda: mc.Reranker([]).fit(vectors=[1.0, 2.0, 3.0]),
+    "Reranker.vectors must be 2 x D like 'lat', got 1 x 1": lambda: mc.Reranker([]).fit(HIT, vectors=[[1.0]]),
+    "Reranker.columns['d'] must have 2 values like 'c', got 1": lambda: mc.Reranker([]).fit({"c": [1, 2], "d": [1]}),
+    "Reranker.ids must have 2 entries like the rows, got 1": lambda: mc.Reranker([]).fit(HIT, ids=["a"]),
+    "Reranker.fit needs at least one row, got none": lambda: mc.Reranker([]).fit({"c": []}),
+    "Loud.features must have 2 rows, got 3": lambda: mc.rerank(
+        hits(), mc.spread(Loud([], np.ones((3, 1)))), 1, mc.Mmr()
+    ),
+    "Loud.features must be an array of two dimensions, got 1": lambda: mc.rerank(
+        hits(), mc.spread(Loud([], [1.0, 2.0])), 1, mc.Clustering()
+    ),
+    "Loud.features must be finite (a missing value is a row of zeros), got nan": lambda: mc.rerank(
+        hits(), mc.spread(Loud([], [[1.0], [np.nan]])), 1, mc.MsDpp()
+    ),
+    "Loud.features must be numbers in rows of one length, got [[1], [1, 2]]": lambda: mc.rerank(
+        hits(), mc.spread(Loud([], [[1], [1, 2]])), 1, mc.KDpp()
+    ),
+    "Silent.features(columns, vectors) is what this method compares by, got": lambda: mc.rerank(
+        hits(),
+        mc.spread(Silent()),  # type: ignore[arg-type]
+        1,
+        mc.Mmr(),
     ),
     "Reranker must be fitted to a corpus first: call fit(columns, vectors)": lambda: mc.Reranker([]).rerank([0], [1.0]),
     "Reranker.fit needs columns or vectors, got neither": lambda: mc.Reranker([]).fit(),
@@ -101,6 +151,21 @@ OPTIONS = {
     "Mascot.protect must be a whole number >= 0, got -1": lambda: mc.Mascot(protect=-1),
     "Mascot.protect must be a whole number >= 0, got 1.5": lambda: mc.Mascot(protect=1.5),  # type: ignore[arg-type]
     "Mascot.strength must be in 0..1, got '0.5'": lambda: mc.Mascot("0.5"),  # type: ignore[arg-type]
+    "Mascot.strength must be in 0..1, got True": lambda: mc.Mascot(True),
+    "Mascot.normalize must be True or False, got 'no'": lambda: mc.Mascot(normalize="no"),  # type: ignore[arg-type]
+    "Mascot.scale must be True or False, got None": lambda: mc.Mascot(scale=None),  # type: ignore[arg-type]
+    "Mmr.strength must be in 0..1, got '0.5'": lambda: mc.Mmr("0.5"),  # type: ignore[arg-type]
+    "Mmr.strength must be in 0..1, got None": lambda: mc.Mmr(None),  # type: ignore[arg-type]
+    "KDpp.beta must be in 0..1, got 'x'": lambda: mc.KDpp(beta="x"),  # type: ignore[arg-type]
+    "KDpp.released must be True or False, got 1": lambda: mc.KDpp(released=1),  # type: ignore[arg-type]
+    "MsDpp.strength must be in 0..1, got [1]": lambda: mc.MsDpp([1]),  # type: ignore[arg-type]
+    "Clustering.clusters must be a whole number >= 1, got '4'": lambda: mc.Clustering(clusters="4"),  # type: ignore[arg-type]
+    "Clustering.clusters must be a whole number >= 1, got 2.5": lambda: mc.Clustering(clusters=2.5),  # type: ignore[arg-type]
+    "Clustering.seed must be a whole number >= 0, got None": lambda: mc.Clustering(seed=None),  # type: ignore[arg-type]
+    "threads must be a whole number >= 1, got '2'": lambda: mc.rerank_many([hits()], [], threads="2"),  # type: ignore[arg-type]
+    "threads must be a whole number >= 1, got 1.5": lambda: mc.rerank_many([hits()], [], threads=1.5),  # type: ignore[arg-type]
+    "from_dict needs a dictionary such as to_dict() gives, got [1]": lambda: mc.from_dict([1]),  # type: ignore[arg-type]
+    "kind must be one of Branches, Category, Clustering,": lambda: mc.from_dict({"kind": ["Mmr"]}),
     "Mascot.keep must be in 0..1 and above 0, got 0": lambda: mc.Mascot(keep=0),
     "Mascot.keep finds the strength itself: give keep or strength, got keep=0.9 and strength=0.5": lambda: mc.Mascot(
         0.5, keep=0.9

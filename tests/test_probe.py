@@ -106,8 +106,8 @@ def test_open_widths_are_stepped_from_the_width_they_take(scattered: mc.Candidat
     values = {step.knob: step.value for step in found.steps}
     lat, lon = (np.radians(scattered.columns[name]) for name in ("lat", "lon"))
     assert values["place.sigma_km"] == pytest.approx(rms_chord_km(lat, lon) / SCALE)
-    assert values["number.sigma"] == pytest.approx(np.sqrt(2) * scattered.columns["taken"].std() / SCALE)
-    assert values["cycle.sigma"] == 1.5
+    assert values["taken.sigma"] == pytest.approx(np.sqrt(2) * scattered.columns["taken"].std() / SCALE)
+    assert values["taken 2.sigma"] == 1.5
 
 
 def test_a_date_has_its_width_in_days() -> None:
@@ -125,7 +125,7 @@ def test_dropped_candidates_shape_neither_the_width_nor_the_best_possible() -> N
 
 def test_what_one_attribute_drops_shapes_no_other_width() -> None:
     columns = {"h": [1.0, 2.0, 3.0, 4.0], "far": [0.0, 1.0, 2.0, 1000.0]}
-    wishes = [mc.spread(mc.Number("far", name="far")), mc.spread(mc.Category("camera", missing="drop"))]
+    wishes = [mc.spread(mc.Number("far")), mc.spread(mc.Category("camera", missing="drop"))]
 
     def width(rows: slice, cameras: list[str | None]) -> float:
         kept = {name: values[rows] for name, values in columns.items()} | {"camera": cameras}
@@ -148,8 +148,8 @@ def test_a_value_that_the_knob_refuses_is_noted(scattered: mc.Candidates) -> Non
 
 
 def test_the_same_attribute_twice_is_told_apart(scattered: mc.Candidates) -> None:
-    found = probe(scattered, [mc.spread(mc.Number("lat")), mc.spread(mc.Number("lon"))])
-    assert {step.knob for step in found.steps} == {"strength", "number.sigma", "number 2.sigma"}
+    found = probe(scattered, [mc.spread(mc.Number("lat")), mc.focus(mc.Number("lat"))])
+    assert {step.knob for step in found.steps} == {"strength", "lat.sigma", "lat 2.sigma"}
 
 
 def test_labels_and_other_methods_have_what_knobs_they_have(scattered: mc.Candidates) -> None:

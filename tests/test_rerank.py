@@ -125,7 +125,7 @@ def test_a_ranking_tells_what_it_is() -> None:
     found = mc.Candidates(scores=np.linspace(2, 1, 60), columns=columns, vectors=vectors)
     ranking = mc.rerank(found, ASKED, 10)
     assert ranking.relevance.tolist() == sorted(ranking.relevance, reverse=True)
-    assert (ranking.ranks == ranking.positions + 1).all()
+    assert (ranking.was == ranking.positions + 1).all()
     assert list(ranking.gains) == ["relevance", "place", "hour", "who"]
     explained = ranking.explain()
     for place, reason in enumerate(explained.results):

@@ -86,6 +86,7 @@ def test_a_third_page_repeats_neither_the_first_nor_the_second() -> None:
 def test_an_id_that_stands_there_twice_is_shown_once_and_no_more() -> None:
     found = mc.Candidates(scores=[4, 3, 2, 1], ids=["x", "x", "y", "z"])
     assert mc.rerank(found, [], k=4, already=["x"]).ids == ["y", "z"]
+    assert mc.rerank(found, [], k=4, already=mc.rerank(found, [], k=1)).ids == ["y", "z"]
 
 
 def test_a_corpus_is_any_table_and_its_ids_any_column() -> None:
@@ -139,7 +140,7 @@ def test_gains_of_a_batch_are_those_of_each_query_alone() -> None:
     alone = mc.rerank(found, wish, k=8, backend="numpy")
     for backend in ("numpy", "numba"):
         (page,) = mc.rerank_many([found], wish, k=8, backend=backend)
-        np.testing.assert_allclose(page.gains["number"], alone.gains["number"], atol=1e-12)
+        np.testing.assert_allclose(page.gains["x"], alone.gains["x"], atol=1e-12)
 
 
 def test_a_fit_says_at_once_what_is_wrong_with_the_corpus() -> None:
@@ -153,14 +154,11 @@ _WRONG: dict[str, Any] = {
     "method must be a method such as Mascot() or Mmr(), got 'mmr'": lambda: mc.rerank(LABELS, CITY, method="mmr"),  # type: ignore[arg-type]
     "method must be a method such as Mascot() or Mmr(), got <class": lambda: mc.Reranker(CITY, mc.Mascot),  # type: ignore[arg-type]
     "k must be a whole number >= 1, got True": lambda: mc.rerank(LABELS, CITY, k=True),
-    "threads must be >= 1, got -3": lambda: mc.rerank_many([LABELS], CITY, threads=-3),
+    "threads must be a whole number >= 1, got -3": lambda: mc.rerank_many([LABELS], CITY, threads=-3),
     "already must be a Ranking or a list of ids, got 3": lambda: mc.rerank(LABELS, CITY, already=3),  # type: ignore[arg-type]
     "already must have 1 entries like the queries, got 2": lambda: mc.rerank_many([LABELS], CITY, already=[[], []]),
     "rerank_many needs at least one query, got none": lambda: (
         mc.Reranker(CITY).fit({"city": CITIES}).rerank_many([], [])
-    ),
-    "Candidates must all have vectors or none, got 1 of 2 with them": lambda: mc.rerank_many(
-        [mc.Candidates(scores=[1.0], vectors=[[1.0]]), mc.Candidates(scores=[1.0])], []
     ),
 }
 

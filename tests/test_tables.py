@@ -37,8 +37,11 @@ def written(folder: Path, name: str, text: str) -> str:
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("h.jsonl", LINES), ("h.NDJSON", LINES), ("h.csv", CSV), ("h.json", json.dumps(RECORDS, indent=1))],
-)
+    [
+        ("h.jsonl", LINES), ("h.NDJSON", LINES), ("h.json", json.dumps(RECORDS, indent=1)), ("h.csv", CSV),
+        ("h.tsv", CSV.replace(",", "\t")), ("h.csv", CSV.replace(",", ";")), ("h.csv", CSV.replace(",", "\t")),
+    ],
+)  # fmt: skip
 def test_files_hold_the_same_records(tmp_path: Path, name: str, text: str) -> None:
     table = tables.read(written(tmp_path, name, text))
     assert table.records == RECORDS
@@ -189,6 +192,51 @@ def test_csv_values_may_hold_commas_and_lines(tmp_path: Path) -> None:
     assert table.lines == [3, 4]
 
 
+def test_a_comma_between_names_comes_before_other_marks(tmp_path: Path) -> None:
+    table = tables.read(written(tmp_path, "h.csv", 'id,score,"a;b",c\td\nx;y,1,2,3\n'))
+    assert table.records == [{"id": "x;y", "score": 1, "a;b": 2, "c\td": 3}]
+    table = tables.read(written(tmp_path, "h.csv", '"a;b"\nx;y\n'))
+    assert table.records == [{"a;b": "x;y"}]
+    table = tables.read(written(tmp_path, "h.tsv", "a,b\tc;d\nx,y\t1\n"))
+    assert table.records == [{"a,b": "x,y", "c;d": 1}]
+
+
+def test_a_csv_cell_may_be_long(tmp_path: Path) -> None:
+    vector, limit = json.dumps([0.12345678] * 12_000), csv.field_size_limit()
+    assert len(vector) > limit
+    (query,) = tables.queries(tables.read(written(tmp_path, "h.csv", f'score,vector\n1,"{vector}"\n')))
+    assert query.candidates.vectors is not None
+    assert query.candidates.vectors.shape == (1, 12_000)
+    assert csv.field_size_limit() == limit  # everybody's
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_names_look_into_dictionaries(tmp_path: Path, kind: str) -> None:
+    rows: list[dict[str, Any]] = [
+        {"m": {"id": i, "score": 1 - i, "v": [1.0, i], "q": "x"}, "at": {"of": {"lat": i, "none": None}}}
+        for i in range(2)
+    ]
+    if kind == "parquet":
+        path = parquet(tmp_path, {name: [row[name] for row in rows] for name in rows[0]})
+    else:
+        path = written(tmp_path, "h.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    table = tables.read(path)
+    assert table.columns == ["m", "at"]
+    (query,) = tables.queries(table, "m.score", "m.id", "m.q", "m.v", ["at.of.lat"])
+    assert (query.name, query.candidates.ids, query.candidates.scores.tolist()) == ("x", [0, 1], [1.0, 0.0])
+    assert query.candidates.columns["at.of.lat"].tolist() == [0, 1]
+    assert query.candidates.vectors is not None
+    table.require("at.of.none", "")  # it is there, and says nothing
+    with pytest.raises(mc.InputError, match=r"no column 'at\.of\.lon'; its columns: m, at; say"):
+        table.require("at.of.lon", "say")
+
+
+def test_a_closed_standard_input_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(mc.InputError, match="no file was given and nothing is piped in"):
+        tables.read()
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -235,7 +283,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 def test_parquet_without_pyarrow_names_the_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(mc.MissingExtra, match=r"reading Parquet needs: pip install 'mascot\[parquet\]'"):
+    with pytest.raises(mc.MissingExtra, match=r"Parquet needs the package pyarrow: pip install 'mascot\[parquet\]'"):
         tables.read(written(tmp_path, "h.parquet", "PAR1"))
 
 

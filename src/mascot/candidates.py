@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from functools import partial
 from typing import Any
 
@@ -93,23 +93,30 @@ class Batch:
         return f"Batch({self.scores.shape[0]} x {self.scores.shape[1]}: {', '.join(self.columns)})"
 
 
-def as_ids(ids: Any, count: int, owner: str) -> list[Hashable]:
+def as_ids(ids: Any, count: int, owner: str, like: str = "candidates") -> list[Hashable]:
     """Ids of any list or column, as many as there are candidates."""
     plain = ids.tolist() if hasattr(ids, "tolist") else ids.to_pylist() if hasattr(ids, "to_pylist") else ids
     listed: list[Hashable] = list(plain)
     if len(listed) != count:
-        raise InputError(f"{owner}.ids must have {count} entries like the candidates, got {len(listed)}")
-    try:
-        set(listed)
-    except TypeError:
-        wrong = next(id_ for id_ in listed if not isinstance(id_, Hashable))
-        raise InputError(f"{owner}.ids must be hashable, got {wrong!r:.80}") from None
+        raise InputError(f"{owner}.ids must have {count} entries like the {like}, got {len(listed)}")
+    hashed(listed, f"{owner}.ids must be hashable")
     return listed
+
+
+def hashed(ids: Iterable[Any], rule: str) -> set[Hashable]:
+    """The ids as a set; one that cannot be in a set breaks the rule."""
+    found: set[Hashable] = set()
+    for id_ in ids:
+        try:
+            found.add(id_)
+        except TypeError:
+            raise InputError(f"{rule}, got {id_!r:.80}") from None
+    return found
 
 
 def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> Floats:
     """Scores as float64, finite, of so many dimensions; those of one query are the caller's no more: a copy."""
-    given = scores if isinstance(scores, np.ndarray) else as_scores(scores)
+    given = scores if isinstance(scores, np.ndarray) else as_scores(on_host(scores))
     if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
         at = int(np.flatnonzero(np.ma.getmaskarray(given))[0])
         raise InputError(f"{owner} must all be there, got a masked one at position {at}")
@@ -118,29 +125,81 @@ def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> 
     try:
         array = np.array(given, np.float64) if dimensions == 1 else np.asarray(given, np.float64)
     except (TypeError, ValueError):
+        sizes = {len(row) for row in given if isinstance(row, Sized)} if isinstance(given, (list, tuple)) else set()
+        if dimensions == 2 and len(sizes) > 1:
+            raise InputError(f"{owner} must have as many values in each query, got {_or(sizes)}") from None
         raise InputError(f"{owner} must be numbers, got {scores!r:.80}") from None
     if array.ndim != dimensions:
         raise InputError(f"{owner} must have {dimensions} dimension(s), got {array.ndim}")
-    bad = ~np.isfinite(array)
-    if bad.any():
-        raise InputError(f"{owner} must be finite, got {array[bad][0]} at position {int(np.flatnonzero(bad)[0])}")
+    if array.size:
+        _check_finite(array, owner)
     return array
+
+
+def _check_finite(scores: Floats, owner: str) -> None:
+    """Scores, and the range of each query's, of which relevance is a share."""
+    low, high = np.atleast_1d(scores.min(axis=-1), scores.max(axis=-1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        fine = np.isfinite(high - low)  # not where a score is not
+    if fine.all():
+        return
+    bad = ~np.isfinite(scores)
+    if bad.any():
+        raise InputError(f"{owner} must be finite, got {scores[bad][0]} at position {int(np.flatnonzero(bad)[0])}")
+    at = int(np.argmin(fine))
+    raise InputError(f"{owner} must have a finite range, got {low[at]} to {high[at]}")
+
+
+def on_host(given: Any) -> Any:
+    """A tensor, or a list of tensors, as numpy takes it: without gradients, in memory, of a type it has."""
+    if hasattr(given, "detach"):
+        there = given.detach().cpu()
+        return (there.double() if there.is_floating_point() else there).numpy()
+    if isinstance(given, (list, tuple)) and given and hasattr(given[0], "detach"):
+        return [on_host(part) for part in given]
+    return given
 
 
 def as_scores(scores: Any) -> Any:
     return as_array(scores) if hasattr(scores, "to_numpy") or hasattr(scores, "to_pylist") else scores
 
 
-def as_columns(columns: Any, shape: tuple[int, ...], owner: str) -> dict[str, NDArray[Any]]:
+def as_columns(columns: Any, shape: tuple[int, ...], owner: str, like: str = "scores") -> dict[str, NDArray[Any]]:
     """Arrays of N values, or of the Q x N of a batch one query after the other; each value may be a row of its own."""
     found: dict[str, NDArray[Any]] = {}
-    for name, column in named_columns(columns, owner):
-        misfit = partial(_misfit, owner, name, shape)
+    for name, given in named_columns(columns, owner):
+        misfit = partial(_misfit, owner, name, shape, like)
+        column = _listed(on_host(given), f"{owner}.columns[{name!r}]")
         array = as_array(column) if len(shape) == 1 else as_array(_flat(column, shape, misfit))
         if array.shape[:1] != (math.prod(shape),):
             raise misfit(_by(array.shape))
         found[name] = array
     return found
+
+
+def as_corpus(columns: Any, vectors: Any, owner: str) -> tuple[dict[str, NDArray[Any]], Floats | None, int]:
+    """The columns and vectors of a corpus, and how many rows it has: as many as the first of them."""
+    named = {}
+    for name, given in named_columns(columns, owner):
+        named[name] = as_array(_listed(on_host(given), f"{owner}.columns[{name!r}]"))
+    read = None if vectors is None else vectors_of(_listed(on_host(vectors), f"{owner}.vectors"), f"{owner}.vectors")
+    first = next(iter(named.values()), read)
+    if first is None:
+        raise InputError(f"{owner}.fit needs columns or vectors, got neither")
+    count = len(first) if first.ndim else 0
+    if not count:
+        raise InputError(f"{owner}.fit needs at least one row, got none")
+    like = repr(next(iter(named))) if named else "its rows"
+    if read is not None:
+        _check_vectors(read, (count,), owner, like)
+    return as_columns(named, (count,), owner, like), read, count
+
+
+def _listed(given: Any, owner: str) -> Any:
+    """Something with several values in it."""
+    if not any(hasattr(given, name) for name in ("__iter__", "__array__", "to_numpy", "to_pylist")):
+        raise InputError(f"{owner} must be a list or an array of values, got {given!r:.80}")
+    return given
 
 
 def named_columns(columns: Any, owner: str) -> Iterable[tuple[str, Any]]:
@@ -157,8 +216,8 @@ def named_columns(columns: Any, owner: str) -> Iterable[tuple[str, Any]]:
     raise InputError(f"{owner}.columns must be a dictionary or a table, got {type(columns).__name__}")
 
 
-def _misfit(owner: str, name: str, shape: tuple[int, ...], got: str) -> InputError:
-    return InputError(f"{owner}.columns[{name!r}] must have {_by(shape)} values like scores, got {got}")
+def _misfit(owner: str, name: str, shape: tuple[int, ...], like: str, got: str) -> InputError:
+    return InputError(f"{owner}.columns[{name!r}] must have {_by(shape)} values like {like}, got {got}")
 
 
 def _flat(given: Any, shape: tuple[int, ...], misfit: Callable[[str], InputError]) -> Any:
@@ -175,7 +234,7 @@ def _flat(given: Any, shape: tuple[int, ...], misfit: Callable[[str], InputError
     if -1 in sizes:
         raise misfit(str(len(rows)))
     if len(rows) != shape[0] or sizes != {shape[1]}:
-        raise misfit(f"{len(rows)} x {' or '.join(map(str, sorted(sizes)))}")
+        raise misfit(f"{len(rows)} x {_or(sizes)}")
     arrays = [row for row in rows if isinstance(row, np.ndarray)]
     if len(arrays) == len(rows) and len({(row.dtype, row.shape) for row in arrays}) == 1:
         return np.concatenate(arrays)
@@ -191,14 +250,24 @@ def as_vectors(vectors: Any, shape: tuple[int, ...], owner: str) -> Floats | Non
     """An array of N x D numbers, or of the Q * N x D of a batch."""
     if vectors is None:
         return None
-
-    def misfit(got: str) -> InputError:
-        return InputError(f"{owner}.vectors must be {_by(shape)} x D like scores, got {got}")
-
-    array = vectors_of(vectors if len(shape) == 1 else _flat(vectors, shape, misfit), f"{owner}.vectors")
-    if array.ndim != 2 or len(array) != math.prod(shape):
-        raise misfit(_by(array.shape))
+    given = _listed(on_host(vectors), f"{owner}.vectors")
+    flat = given if len(shape) == 1 else _flat(given, shape, partial(_no_vectors, owner, shape, "scores"))
+    array = vectors_of(flat, f"{owner}.vectors")
+    _check_vectors(array, shape, owner, "scores")
     return array
+
+
+def _check_vectors(array: Floats, shape: tuple[int, ...], owner: str, like: str) -> None:
+    if array.ndim != 2 or len(array) != math.prod(shape):
+        raise _no_vectors(owner, shape, like, _by(array.shape))
+
+
+def _no_vectors(owner: str, shape: tuple[int, ...], like: str, got: str) -> InputError:
+    return InputError(f"{owner}.vectors must be {_by(shape)} x D like {like}, got {got}")
+
+
+def _or(sizes: Iterable[int]) -> str:
+    return " or ".join(map(str, sorted(sizes)))
 
 
 def _by(shape: tuple[int, ...]) -> str:

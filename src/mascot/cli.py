@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, NoReturn
 
 import mascot as mc
 from mascot import example, tables, words
+from mascot.connect.nested import value_of
 from mascot.probe import probe as run_probe
 from mascot.problem import Method
 
@@ -55,6 +58,7 @@ class InputFormat(str, Enum):
     jsonl = "jsonl"
     json = "json"
     csv = "csv"
+    tsv = "tsv"
     parquet = "parquet"
 
 
@@ -68,7 +72,7 @@ _Path = Annotated[
     str | None,
     typer.Argument(
         metavar="FILE",
-        help="JSON lines, JSON, CSV (all three also .gz) or Parquet; - or nothing reads standard input.",
+        help="JSON lines, JSON, CSV, TSV (all four also .gz) or Parquet; - or nothing reads standard input.",
     ),
 ]
 _Paper = Annotated[bool, typer.Option("--paper", help="The published method: short for --method paper.")]
@@ -232,7 +236,7 @@ def demo(
             f"mascot rerank {' '.join(typed)}",
             printing.side_by_side(plain, hits, ranking),
             f"{_counted(plain)} -> {_counted(shown)}; {sum(ranking.relevance) / best:.0%} of the relevance kept.",
-            f"Left out: {left.id} (was {left.rank}), {left.because}.",
+            f"Left out: {left.id} (was {left.was}), {left.because}.",
         )
     printing.show(
         "",
@@ -272,14 +276,14 @@ def _read(
     wishes = [words.spread(text, missing.value) for text in spread or []]
     wishes += [words.focus(text, missing.value) for text in focus or []]
     table = tables.read(path, input_format.value if input_format else None, (id or "id", query or "query"))
-    for wish in wishes:
-        for column in words.columns_of(wish):
-            table.require(column, "a wish names its columns as in place:lat,lon")
-    found = tables.queries(table, score, id, query, vector)
+    named = list(dict.fromkeys(column for wish in wishes for column in words.columns_of(wish)))
+    for column in named:
+        table.require(column, "a wish names its columns as in place:lat,lon")
+    found = tables.queries(table, score, id, query, vector, named)
     if any(isinstance(wish.attribute, mc.Clusters) for wish in wishes) and found[0].candidates.vectors is None:
         table.require("vector", "name another with --vector")
     anchored = [
-        words.anchored(wish, (record.get(column) for record in table.records for column in words.columns_of(wish)))
+        words.anchored(wish, (cell for column in words.columns_of(wish) for cell in table.column(column)))
         for wish in wishes
     ]
     return _Asked(table, found, anchored)
@@ -293,7 +297,7 @@ def _lines_named(asked: _Asked) -> Iterator[None]:
     except mc.InputError:
         for row, record in enumerate(asked.table.records):
             for wish in asked.wishes:
-                cells = {column: [record.get(column)] for column in words.columns_of(wish)}
+                cells = {column: [value_of(record, column)] for column in words.columns_of(wish)}
                 try:
                     if cells:
                         wish.attribute.membership(mc.Candidates([0.0], columns=cells).columns, None)
@@ -334,14 +338,33 @@ def bench(context: typer.Context) -> None:
 
 def main() -> None:
     """Run the command."""
+    if sys.stderr is None:  # closed, as `2>&-` does
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the command runs
+    if sys.stdout is None:
+        _refuse("standard output is closed; send it to /dev/null where nobody is to read it")
     for stream in (sys.stdout, sys.stderr):
         # JSON is UTF-8 in every locale; a terminal that cannot show a letter shows a mark instead.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
     try:
-        app(prog_name="mascot")
+        try:
+            app(prog_name="mascot")
+        finally:
+            sys.stdout.flush()
     except mc.MascotError as error:
         _refuse(printing.visible(" ".join(str(error).split())))  # it may quote what a file holds
+    except OSError as error:
+        _give_up(error)
+
+
+def _give_up(error: OSError) -> NoReturn:
+    """A disk is full, a drive has gone; or the reader has left, as `head` does, which is no error."""
+    with suppress(OSError, ValueError):  # what is left to write is not tried again when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if error.errno == errno.EPIPE:
+        raise SystemExit(1)
+    owner = "cannot read or write" if error.filename is None else error.filename
+    _refuse(printing.visible(" ".join(f"{owner}: {error.strerror or error}".split())))
 
 
 if __name__ == "__main__":

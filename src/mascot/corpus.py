@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Columns, missing_rule
 from mascot.errors import InputError, OptionError
@@ -17,29 +18,57 @@ from mascot.ranking import Ranking
 from mascot.starts import starting_rows
 from mascot.wishes import Wish
 
+_Bins = tuple[tuple[Membership, ...], list[Ints | None]]  # of each wish, and the rows that name where it starts
+
 
 class Rankings(Sequence[Ranking]):
     """The rankings of a batch; an item is a whole `Ranking`.
 
     `positions` [Q, k] is all most callers need. Behind the last result of a query that has fewer than k stands -1.
+    `ids` are those of the results, a list for each query; `strengths` [Q] what the method used.
     """
 
-    def __init__(self, selections: Selections, kept: list[Ints] | None, make: Callable[[int], Ranking]) -> None:
-        self._make = make
+    def __init__(
+        self, selections: Selections, k: int, kept: list[Ints] | None, ids: Sequence[Any] | None,
+        make: Callable[[int], Ranking],
+    ) -> None:  # fmt: skip
+        self._make, self._all_ids = make, ids
         self.strengths: Floats = selections.strengths
-        self.positions: Ints = selections.shown
+        shown = selections.shown
         if kept is not None:  # positions among the candidates that were not dropped, back to all
-            shown = selections.shown
-            self.positions = np.stack(
-                [np.where(s >= 0, np.append(of, -1)[s], -1) for s, of in zip(shown, kept, strict=True)]
-            )
+            shown = np.stack([np.append(of, -1)[s] for s, of in zip(shown, kept, strict=True)])
+        self.positions: Ints = shown
+        if shown.shape[1] < k:  # no query has as many
+            self.positions = np.full((len(shown), k), -1, np.int64)
+            self.positions[:, : shown.shape[1]] = shown
+
+    @cached_property
+    def ids(self) -> list[list[Hashable]]:
+        found = [shown[shown >= 0].tolist() for shown in self.positions]
+        if self._all_ids is None:
+            return found
+        return [
+            of[shown].tolist() if isinstance(of, np.ndarray) else [of[i] for i in shown]
+            for of, shown in zip(self._all_ids, found, strict=True)
+        ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Its rankings, each with all that can be explained; the corpus stays behind."""
+        return {**self.__dict__, "ids": self.ids, "_all_ids": None, "_make": list(self).__getitem__}
 
     def __len__(self) -> int:
         return len(self.positions)
 
-    def __getitem__(self, q: Any) -> Any:
+    @overload
+    def __getitem__(self, q: SupportsIndex) -> Ranking: ...
+
+    @overload
+    def __getitem__(self, q: slice) -> list[Ranking]: ...
+
+    def __getitem__(self, q: SupportsIndex | slice) -> Ranking | list[Ranking]:
         if isinstance(q, slice):
             return [self[i] for i in range(*q.indices(len(self)))]
+        q = operator.index(q)
         if not -len(self) <= q < len(self):
             raise IndexError(f"query {q} of {len(self)}")
         return self._make(q % len(self))
@@ -61,42 +90,43 @@ class Corpus:
         self.signs = np.array([float(wish.sign) for wish in wishes])
         self.weights = np.array([float(wish.weight) for wish in wishes])
         self.rules = tuple(missing_rule(wish.attribute) for wish in wishes)
-        self._members: tuple[Membership, ...] | None = None
-        self._near: list[Ints | None] = []
         self._groups = groups
+        self._parts: tuple[Corpus, ...] = ()
+        self._bins: _Bins | None = None
         self._packed: Packed | None = None
 
     @classmethod
     def joined(cls, parts: Sequence[Corpus]) -> Corpus:
-        """Several corpora side by side, each with bins of its own where bins are labels."""
-        first = parts[0]
-        for part in parts[1:]:
-            if part.columns.keys() != first.columns.keys():
-                raise InputError(
-                    f"Candidates must all have the columns {sorted(first.columns)}, got {sorted(part.columns)}"
-                )
-        columns = {name: np.concatenate([_wide(p.columns[name]) for p in parts]) for name in first.columns}
-        given = [part.vectors for part in parts if part.vectors is not None]
-        if 0 < len(given) < len(parts):
-            raise InputError(f"Candidates must all have vectors or none, got {len(given)} of {len(parts)} with them")
-        vectors = np.concatenate(given) if given else None
-        whole = cls(first.wishes, columns, vectors, sum(p.count for p in parts))
-        whole._members, whole._near = _side_by_side([p.members for p in parts], [p.count for p in parts])
+        """Several corpora side by side, one for each query. Bins are joined; columns and vectors need not be alike."""
+        whole = cls(parts[0].wishes, {}, None, sum(p.count for p in parts))
+        whole._parts = tuple(parts)
         return whole
 
     @property
     def members(self) -> tuple[Membership, ...]:
-        if self._members is None:
-            if self._groups > 1:
-                self._members, self._near = self._by_group()
-            else:
-                self._members = tuple(wish.membership(self.columns, self.vectors, self.count) for wish in self.wishes)
-                self._near = [np.array([self.count]) if m.rows > self.count else None for m in self._members]
-        return self._members
+        return self._found()[0]
+
+    @property
+    def _near(self) -> list[Ints | None]:
+        return self._found()[1]
+
+    def _found(self) -> _Bins:
+        """The bins, found where they are first asked for. They are set as one value: several threads may ask."""
+        if self._bins is None:
+            self._bins = self._find()
+        return self._bins
+
+    def _find(self) -> _Bins:
+        if self._parts:
+            return _side_by_side([p.members for p in self._parts], [p.count for p in self._parts])
+        if self._groups > 1:
+            return self._by_group()
+        members = tuple(wish.membership(self.columns, self.vectors, self.count) for wish in self.wishes)
+        return members, [np.array([self.count]) if m.rows > self.count else None for m in members]
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the bins of a fitted corpus: they are found again, and their names are functions."""
-        return {**self.__dict__, "_members": None, "_near": [], "_packed": None}
+        return {**self.__dict__, "_bins": None, "_packed": None}
 
     @property
     def packed(self) -> Packed:
@@ -105,7 +135,7 @@ class Corpus:
             self._packed = pack(self.members)
         return self._packed
 
-    def _by_group(self) -> tuple[tuple[Membership, ...], list[Ints | None]]:
+    def _by_group(self) -> _Bins:
         """Bins of a batch. Attributes that look for their bins (`local`) do so query by query."""
         members: list[Membership] = []
         near: list[Ints | None] = []
@@ -153,6 +183,9 @@ class Corpus:
     def _problem(
         self, rows: Ints, scores: Floats, seen: Ints, kept: Ints | None, query: int, backend: str = "auto"
     ) -> Problem:
+        if self._parts:  # the query's own: as `rank` alone has it
+            own = self._parts[query]
+            return own._problem(np.arange(own.count), scores, seen, kept, 0, backend)
         if kept is not None:
             rows, scores = rows[kept], scores[kept]
             seen = np.flatnonzero(np.isin(kept, seen))
@@ -172,12 +205,10 @@ class Corpus:
                 made.append(tuple(parts))
             return made[0]
 
-        def columns() -> dict[str, NDArray[Any]]:
-            return {name: column[rows] for name, column in self.columns.items()}
-
         def features() -> tuple[Floats, ...]:
+            columns = {name: column[rows] for name, column in self.columns.items()}
             vectors = None if self.vectors is None else self.vectors[rows]
-            return tuple(wish.attribute.features(columns(), vectors) for wish in self.wishes)
+            return tuple(_features(wish.attribute, columns, vectors, len(rows)) for wish in self.wishes)
 
         return Problem(
             scores,
@@ -231,7 +262,7 @@ class Corpus:
             found = [
                 method.select(one, k) if len(one.scores) else self._none() for one in map(problem, range(len(rows)))
             ]
-            selections = _stacked(found, k, len(self.wishes))
+            selections = _stacked(found, len(self.wishes))
 
         def make(q: int) -> Ranking:
             names: Any = range(len(rows[q])) if ids is None else ids[q]
@@ -239,7 +270,7 @@ class Corpus:
             of = None if kept is None else kept[q]
             return Ranking(names, problem(q), selections[q], method, self.wishes, of)
 
-        return Rankings(selections, kept, make)
+        return Rankings(selections, k, kept, ids, make)
 
     def _queries(
         self, rows: list[Ints], scores: list[Floats], seen: list[Ints] | None, kept: list[Ints] | None
@@ -270,9 +301,7 @@ class Corpus:
         )
 
 
-def _side_by_side(
-    parts: Sequence[tuple[Membership, ...]], counts: Sequence[int]
-) -> tuple[tuple[Membership, ...], list[Ints | None]]:
+def _side_by_side(parts: Sequence[tuple[Membership, ...]], counts: Sequence[int]) -> _Bins:
     """Per attribute one membership of all parts' rows, then all parts' starting points; and where those are."""
     members: list[Membership] = []
     near: list[Ints | None] = []
@@ -285,8 +314,9 @@ def _side_by_side(
     return tuple(members), near
 
 
-def _stacked(selections: Sequence[Selection], k: int, kinds: int) -> Selections:
-    positions = np.full((len(selections), k), -1, np.int64)
+def _stacked(selections: Sequence[Selection], kinds: int) -> Selections:
+    most = max(len(found.positions) for found in selections)
+    positions = np.full((len(selections), most), -1, np.int64)
     shown = positions.copy()
     multipliers, tops = np.zeros((len(selections), kinds)), np.zeros((len(selections), kinds))
     for q, found in enumerate(selections):
@@ -297,6 +327,22 @@ def _stacked(selections: Sequence[Selection], k: int, kinds: int) -> Selections:
     return Selections(positions, shown, strengths, multipliers, tops, max(found.protect for found in selections))
 
 
-def _wide(column: NDArray[Any]) -> NDArray[Any]:
-    """Text as objects, so that columns of several widths and types stand side by side."""
-    return column.astype(object) if column.dtype.kind in "USO" else column
+def _features(attribute: Any, columns: Columns, vectors: Floats | None, rows: int) -> Floats:
+    """An attribute's features, checked: N rows of finite numbers."""
+    owner = f"{type(attribute).__name__}.features"
+    if not hasattr(attribute, "features"):
+        raise InputError(f"{owner}(columns, vectors) is what this method compares by, got an attribute without it")
+    given = attribute.features(columns, vectors)
+    try:
+        array = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{owner} must be numbers in rows of one length, got {given!r:.60}") from None
+    if array.ndim != 2:
+        raise InputError(f"{owner} must be an array of two dimensions, got {array.ndim}")
+    if len(array) != rows:
+        raise InputError(f"{owner} must have {rows} rows, got {len(array)}")
+    if not np.isfinite(array).all():
+        raise InputError(
+            f"{owner} must be finite (a missing value is a row of zeros), got {array[~np.isfinite(array)][0]}"
+        )
+    return array

@@ -37,12 +37,22 @@ _KINDS: dict[str, Any] = {
 def from_dict(data: Mapping[str, Any]) -> Any:
     """The attribute, wish or method that `to_dict` described.
 
+    Parameters
+    ----------
+    data
+        ``"kind"``, the name of a class such as ``"HourOfDay"``, and its parameters; what is left out stays at its
+        default. Attributes of your own do not come back.
+
+    Examples
+    --------
     >>> from mascot.attributes import HourOfDay
     >>> from_dict(HourOfDay("taken").to_dict()) == HourOfDay("taken")
     True
     """
+    if not isinstance(data, Mapping):
+        raise OptionError(f"from_dict needs a dictionary such as to_dict() gives, got {data!r:.80}")
     kind = data.get("kind")
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise OptionError(f"kind must be one of {', '.join(sorted(_KINDS))}, got {kind!r}")
     fields = {name: from_dict(v) if isinstance(v, Mapping) else v for name, v in data.items() if name != "kind"}
     if isinstance(fields.get("near"), list):

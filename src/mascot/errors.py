@@ -1,8 +1,11 @@
-"""The few exceptions. A message names the owner, the rule and the value."""
+"""The few exceptions, and the checks of parameters. A message names the owner, the rule and the value."""
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 
 class MascotError(ValueError):
@@ -25,3 +28,25 @@ def require(holds: bool, owner: str, rule: str, value: Any) -> None:
     """Raise `OptionError("owner rule, got value")` unless the rule holds."""
     if not holds:
         raise OptionError(f"{owner} {rule}, got {value!r}")
+
+
+def is_number(value: Any) -> bool:
+    """A number of Python or numpy; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: Any) -> bool:
+    """A whole number of Python or numpy; True and False are none, nor is 2.0."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_share(owner: str, value: Any) -> None:
+    require(is_number(value) and 0 <= value <= 1, owner, "must be in 0..1", value)
+
+
+def check_whole(owner: str, value: Any, least: int) -> None:
+    require(is_whole(value) and value >= least, owner, f"must be a whole number >= {least}", value)
+
+
+def check_switch(owner: str, value: Any) -> None:
+    require(isinstance(value, (bool, np.bool_)), owner, "must be True or False", value)

@@ -23,7 +23,7 @@ from mascot.errors import InputError, OptionError
 from mascot.kernels import gpu, gpu_plan, gpu_stream
 from mascot.memberships import Sphere, Windows
 from mascot.methods.mascot import Mascot
-from mascot.packing import LINE, PLANE, SPARSE, pack
+from mascot.packing import AXIS, LINE, PLANE, SPARSE, pack
 from mascot.problem import Selections
 from mascot.starts import nearest_rows
 from mascot.wishes import Wish
@@ -135,7 +135,7 @@ class DeviceBatch:
                 dropped = gone if dropped is None else dropped | gone
         named: dict[str, Any] = {key: tuple(getattr(part, key) for part in parts) for key in _Bins._fields}
         named["indices"] = _alike(named["indices"])
-        named["axes"] = np.array(named["axes"]).reshape(len(wishes), 2, 6)
+        named["axes"] = np.array(named["axes"]).reshape(len(wishes), 2, AXIS)
         corpus = gpu_plan.Corpus(row0=(0,) * len(wishes), **named)
         dropped = None if dropped is None else dropped.reshape(self.scores.shape)
         points = [count if wish.near is not None else -1 for wish in wishes]
@@ -217,7 +217,7 @@ def _labels(column: Any, point: Any, cp: Any) -> _Bins:
     highest = int(indices.max()) if indices.size else 0
     each = int(cp.diff(indptr).max())
     return _Bins(
-        SPARSE, np.zeros((2, 6)), None, None, highest + 1 if highest < gpu_plan.DIRECT else 0, max(each, 1), indptr,
+        SPARSE, np.zeros((2, AXIS)), None, None, highest + 1 if highest < gpu_plan.DIRECT else 0, max(each, 1), indptr,
         _shortest(indices, highest), values,
     )  # fmt: skip
 

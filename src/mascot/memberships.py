@@ -7,7 +7,8 @@ There are three shapes, and every attribute is one of them:
 - `Sphere`: Gaussian bumps on an even mesh of the globe;
 - `Sparse`: explicit (bin, value) pairs (categories, clusters, anything a user brings).
 
-`Windows` and `Sphere` may leave their width open: it then follows the rows at hand. `resolve()` closes it.
+`Windows` and `Sphere` may leave their width open: it then follows the rows at hand, outliers aside; `resolve()` closes
+it.
 The last `extra` rows are points to start from (`near=`): they have bins but never shape the width.
 """
 
@@ -28,6 +29,10 @@ Bools = NDArray[np.bool_]
 CUTOFF = 0.01  # memberships below this are zero
 REACH = math.sqrt(2 * math.log(1 / CUTOFF))  # widths at which a bump falls to the cutoff
 SCALE = 8.0  # self-scaling width: root-mean-square distance between two rows, divided by this
+OUTLIER = 1 + math.sqrt(5)  # standard deviations; its square is irrational, so no row of whole numbers lies just there
+ROUNDS = 3  # of finding who is no outlier
+LEAST = 1e-13  # share of the whole deviation below which the others are all the same, and everyone counts
+BEYOND = 12.0  # widths from the last row that is no outlier to where those beyond it are put on an axis
 SPACING = 1.5  # self-scaling bins: distance between centres, in widths; bumps then sum to a flat field
 MARGIN = 3  # bins beyond the outermost rows, so that every row keeps its whole bump
 EARTH_KM = 6371.0088
@@ -141,6 +146,8 @@ class Axis:
 
     `period` > 0 closes the axis to a cycle. Without a step the axis follows its rows: centres every
     1.5 widths, the width an eighth of the root-mean-square distance between two rows unless given.
+    Outliers do not count for it, and lie at `floor` or `ceiling`: one wrong date makes no bin a decade wide, and
+    no axis endless.
     """
 
     start: float = 0.0
@@ -149,6 +156,8 @@ class Axis:
     sigma: float = 0.0
     period: float = 0.0
     smallest: float = 0.0  # least self-scaled width, in the axis' unit
+    floor: float = -math.inf  # values below lie here
+    ceiling: float = math.inf  # values above lie here
 
     def resolve(self, values: Floats) -> Axis:
         if self.step > 0:
@@ -156,18 +165,24 @@ class Axis:
         known = values[~np.isnan(values)]
         low = float(known.min()) if len(known) else 0.0
         high = float(known.max()) if len(known) else 0.0
-        sigma = self.sigma
+        sigma, floor, ceiling = self.sigma, self.floor, self.ceiling
         if sigma == 0:
-            shifted = known - low  # subtracting first keeps the variance exact for dates far from zero
-            sigma = math.sqrt(2.0) * float(shifted.std()) / SCALE if len(known) else 0.0
-            sigma = max(sigma, self.smallest) or 1.0  # all rows equal: any width will do
+            kept, deviation = inliers(known[None])
+            sigma = max(math.sqrt(2.0) * deviation / SCALE, self.smallest) or 1.0  # all equal: any width will do
+            if not kept.all():
+                first, last = known[kept].min() - BEYOND * sigma, known[kept].max() + BEYOND * sigma
+                floor, low = (float(first), float(first)) if low < first else (floor, low)
+                ceiling, high = (float(last), float(last)) if high > last else (ceiling, high)
         step = SPACING * sigma
         count = math.ceil((high - low) / step) + 1 + 2 * MARGIN
-        return replace(self, start=low - MARGIN * step, step=step, count=count, sigma=sigma)
+        return replace(
+            self, start=low - MARGIN * step, step=step, count=count, sigma=sigma, floor=floor, ceiling=ceiling
+        )
 
     def window(self, values: Floats) -> tuple[Ints, Ints]:
         """First bin (may be negative or beyond the last) and number of bins within reach of each value."""
         reach = REACH * self.sigma
+        values = np.clip(values, self.floor, self.ceiling)
         first = np.clip(np.ceil((values - reach - self.start) / self.step - 1e-9), -_FAR, _FAR).astype(np.int64)
         last = np.clip(np.floor((values + reach - self.start) / self.step + 1e-9), -_FAR, _FAR).astype(np.int64)
         if self.period > 0:
@@ -178,7 +193,7 @@ class Axis:
 
     def squared(self, values: Floats, bins: Ints) -> Floats:
         """Squared distance to the centres of `bins`, in widths."""
-        distance = values - (self.start + self.step * bins)
+        distance = np.clip(values, self.floor, self.ceiling) - (self.start + self.step * bins)
         if self.period > 0:
             distance = np.abs(distance) % self.period
             distance = np.minimum(distance, self.period - distance)
@@ -276,7 +291,7 @@ class Sphere:
             return self
         shaping = ~self.missing[: self.rows - self.extra]
         lat, lon = self.lat[: len(shaping)][shaping], self.lon[: len(shaping)][shaping]
-        sigma = rms_chord_km(lat, lon) / SCALE if len(lat) else 0.0
+        sigma = rms_chord_km(lat, lon) / SCALE
         return replace(self, sigma_km=max(sigma, SMALLEST_KM))
 
     def sparse(self) -> Sparse:
@@ -352,11 +367,33 @@ def _cells(ring: Ints, rings: int) -> Ints:
 
 
 def rms_chord_km(lat: Floats, lon: Floats) -> float:
-    """Root-mean-square straight-line distance between two points of the globe, in kilometres."""
+    """Root-mean-square straight-line distance between two points of the globe, outliers aside, in kilometres."""
     points = np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
-    points -= points[:, :1]  # near-by points: keep the digits that differ
-    mean = points.mean(axis=1)
-    return EARTH_KM * math.sqrt(max(0.0, 2 * float((points**2).sum(axis=0).mean() - (mean**2).sum())))
+    return math.sqrt(2.0) * EARTH_KM * inliers(points)[1]
+
+
+def inliers(points: Floats) -> tuple[Bools, float]:
+    """Which of the points [d, n] are no outliers, and their root-mean-square distance from their mean.
+
+    Who is farther from the mean than 3.2 of those deviations is left out, and mean and deviation are taken again, at
+    most twice. It takes twelve points for one to be so far out.
+    """
+    kept, count = np.ones(points.shape[1], np.bool_), points.shape[1]
+    if not count:
+        return kept, 0.0
+    deviation = whole = 0.0
+    for turn in range(ROUNDS):
+        apart = points - points[:, [int(kept.argmax())]]  # near by, or dates: keep the digits that differ
+        squared = ((apart - apart[:, kept].mean(axis=1, keepdims=True)) ** 2).sum(axis=0)
+        deviation = math.sqrt(float(squared[kept].mean()))
+        whole = whole if turn else deviation
+        inside = squared <= (OUTLIER * deviation) ** 2
+        if turn == ROUNDS - 1 or inside.sum() == kept.sum():
+            break
+        kept = inside
+    if deviation <= LEAST * whole:
+        return np.ones(count, np.bool_), whole
+    return kept, deviation
 
 
 def place_name(lat: float, lon: float, cell: float) -> str:

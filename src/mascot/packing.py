@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mascot.memberships import REACH, SPACING, Axis, Floats, Ints, Membership, Sparse, Sphere, Windows
 
 LINE, PLANE, SPHERE, SPARSE = 0, 1, 2, 3
+AXIS = 8  # numbers that describe an axis
 _LANES = 8
 _RINGS, _BLOCKS_A_RING = 7, 4  # a self-spaced bump reaches no further, poles included
 
@@ -21,7 +22,7 @@ class Packed:
     """A memberships of M rows, side by side."""
 
     shapes: Ints  # [A] LINE, PLANE, SPHERE or SPARSE
-    axes: Floats  # [A, 2, 6] start, step, count, sigma, period, smallest
+    axes: Floats  # [A, 2, 8] start, step, count, sigma, period, smallest, floor, ceiling
     xs: Floats  # [A, M] first coordinate; NaN is a missing value
     ys: Floats  # [A, M] second coordinate
     sparse_at: Ints  # [A] where an attribute's rows start in indptr
@@ -37,7 +38,7 @@ def pack(memberships: Sequence[Membership]) -> Packed:
     """Lay the memberships out; widths that follow the rows stay open."""
     kinds, rows = len(memberships), max((m.rows for m in memberships), default=0)
     shapes = np.zeros(kinds, np.int64)
-    axes = np.zeros((kinds, 2, 6))
+    axes = np.zeros((kinds, 2, AXIS))
     xs, ys = np.zeros((kinds, rows)), np.zeros((kinds, rows))
     sparse_at = np.zeros(kinds, np.int64)
     indptr: list[Ints] = [np.zeros(1, np.int64)]
@@ -50,7 +51,9 @@ def pack(memberships: Sequence[Membership]) -> Packed:
             xs[a, : member.rows] = member.values[0]
             spans = [_span(axis) for axis in member.axes]
             for j, axis in enumerate(member.axes):
-                axes[a, j] = (axis.start, axis.step, axis.count, axis.sigma, axis.period, axis.smallest)
+                axes[a, j] = (
+                    axis.start, axis.step, axis.count, axis.sigma, axis.period, axis.smallest, axis.floor, axis.ceiling,
+                )  # fmt: skip
             if len(member.axes) == 2:
                 shapes[a] = PLANE
                 ys[a, : member.rows] = member.values[1]

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from mascot.connect.nested import value_of
 from mascot.probe import Probe
 from mascot.ranking import Ranking, Reason
 from mascot.tables import Query, Record
@@ -22,8 +23,9 @@ from mascot.words import columns_of
 
 _ENDLESS = 10_000  # columns of a pipe: nothing is cut or folded there
 _ID = 32  # letters of an id that a narrow terminal does not fold
-# JSON may hold these as they are, but terminals obey some of them and many programs take others for ends of lines.
-_RAW = re.compile("[\x7f-\x9f\u2028\u2029]")
+# JSON may hold these as they are, but terminals obey some of them, many programs take others for ends of lines, and
+# halves of letters, which names of files may have, are nothing that UTF-8 could write.
+_RAW = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def show(*parts: Any) -> None:
@@ -68,7 +70,7 @@ def result_records(query: Query, ranking: Ranking, explain: bool) -> list[Record
     reasons = ranking.explain().results if explain else []
     for place, position in enumerate(ranking.positions):
         record = dict(query.records[int(position)])
-        record |= {"rank": place + 1, "was": int(ranking.ranks[place])}
+        record |= {"rank": place + 1, "was": int(ranking.was[place])}
         record["relevance"] = _rounded(ranking.relevance[place])
         if explain:
             record["reason"] = _reason(reasons[place])
@@ -85,7 +87,7 @@ def query_dict(query: Query, ranking: Ranking, explain: bool) -> dict[str, Any]:
     if explain:
         left_out = ranking.explain().left_out
         found["left_out"] = [
-            {**query.records[reason.position], "was": reason.rank, "relevance": _rounded(reason.relevance)}
+            {**query.records[reason.position], "was": reason.was, "relevance": _rounded(reason.relevance)}
             | {"reason": _reason(reason)}
             for reason in left_out
         ]
@@ -94,8 +96,8 @@ def query_dict(query: Query, ranking: Ranking, explain: bool) -> dict[str, Any]:
 
 def _reason(reason: Reason) -> dict[str, Any]:
     told: dict[str, Any] = {} if reason.step is None else {"step": reason.step}
-    if reason.parts:
-        told |= {"gain": _rounded(reason.gain), "parts": {name: _rounded(part) for name, part in reason.parts.items()}}
+    if reason.gains:
+        told |= {"gain": _rounded(reason.gain), "gains": {name: _rounded(gain) for name, gain in reason.gains.items()}}
     opened = {name: bins for name, bins in reason.opened.items() if bins}
     return told | ({"opened": opened} if opened else {}) | ({"because": reason.because} if reason.because else {})
 
@@ -129,10 +131,11 @@ def ranking_table(query: Query, ranking: Ranking, explain: bool) -> Grid:
             grid.add_section()
         rank = "-" if reason.step is None else str(place)
         if parts:
-            cells = [f"{reason.parts[name]:+.3f}" for name in parts] + [visible(reason.because or _opened(reason))]
+            cells = [f"{reason.gains[name]:+.3f}" for name in parts] + [visible(reason.because or _opened(reason))]
         else:
-            cells = [f"{reason.relevance:.3f}"] + [_cell(query.records[reason.position].get(name)) for name in columns]
-        grid.add_row(rank, str(reason.rank), id_, *cells, style="dim" if reason.step is None else None)
+            record = query.records[reason.position]
+            cells = [f"{reason.relevance:.3f}"] + [_cell(value_of(record, name)) for name in columns]
+        grid.add_row(rank, str(reason.was), id_, *cells, style="dim" if reason.step is None else None)
     return grid
 
 
@@ -169,15 +172,15 @@ def side_by_side(plain_records: Sequence[Record], query: Query, ranking: Ranking
     add_columns(grid, [f"+{name}" for name in parts], justify="right")
     for place, (before, reason) in enumerate(zip(plain_records, told.results, strict=True), 1):
         after = query.records[reason.position]
-        moved = "" if reason.rank == place else "bold"
+        moved = "" if reason.was == place else "bold"
         where = Text(_where(after), moved)
         grid.add_row(
             str(place),
             _where(before),
             where,
             str(reason.id),
-            str(reason.rank),
-            *(f"{reason.parts[name]:+.2f}" for name in parts),
+            str(reason.was),
+            *(f"{reason.gains[name]:+.2f}" for name in parts),
         )
     return grid
 

@@ -95,7 +95,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Selections:
-    """The selections of a batch as arrays; -1 pads where a query has fewer than k candidates."""
+    """The selections of a batch as arrays; -1 pads where a query has fewer than k candidates.
+
+    There may be fewer than k places where no query has as many candidates.
+    """
 
     positions: Ints  # [Q, k]
     shown: Ints  # [Q, k]

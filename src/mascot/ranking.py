@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -22,20 +22,20 @@ _LEFT_OUT = 3  # best candidates left out that `explain` speaks of
 
 @dataclass(frozen=True)
 class Reason:
-    """Why one candidate is where it is. Contributions add up to `gain`."""
+    """Why one candidate is where it is. Its gains add up to `gain`."""
 
     id: Hashable
     position: int  # in the input, from 0
-    rank: int  # by relevance, from 1
+    was: int  # its rank by relevance, from 1
     relevance: float  # from 0 to 1 over the candidates
     step: int | None  # when it was chosen, from 1; None: left out
-    parts: dict[str, float]  # contribution of relevance and of each attribute
+    gains: dict[str, float]  # of relevance and of each attribute
     opened: dict[str, list[str]] = field(default_factory=dict)  # bins it was the first to cover
     because: str = ""  # for one left out: what kept it out
 
     @property
     def gain(self) -> float:
-        return sum(self.parts.values())
+        return sum(self.gains.values())
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Explanation:
 
     def __str__(self) -> str:
         asked = ", ".join(_wish_text(wish) for wish in self.wishes) or "relevance only"
-        names = list(self.results[0].parts) if self.results else []
+        names = list(self.results[0].gains) if self.results else []
         lines = [f"{asked}; strength {self.strength:g}"]
         width = max((len(str(r.id)) for r in self.results + self.left_out), default=2)
         head = "".join(f"{name:>{_wide(name)}}" for name in names)
@@ -67,14 +67,14 @@ class Explanation:
         return {
             "strength": self.strength,
             "wishes": [plain(wish) for wish in self.wishes],
-            "results": [_reason_dict(reason) for reason in self.results],
+            "results": [{"rank": rank, **_reason_dict(reason)} for rank, reason in enumerate(self.results, 1)],
             "left_out": [_reason_dict(reason) for reason in self.left_out],
         }
 
 
 def _row(reason: Reason, width: int, names: Sequence[str]) -> str:
-    parts = "".join(f"{reason.parts[name]:>+{_wide(name)}.3f}" for name in names)
-    return f"{reason.id!s:<{width}} {reason.rank:>5} {reason.relevance:>10.3f} {parts}"
+    gains = "".join(f"{reason.gains[name]:>+{_wide(name)}.3f}" for name in names)
+    return f"{reason.id!s:<{width}} {reason.was:>5} {reason.relevance:>10.3f} {gains}"
 
 
 def _wide(name: str) -> int:
@@ -103,11 +103,11 @@ def _reason_dict(reason: Reason) -> dict[str, Any]:
     return {
         "id": plain(reason.id),
         "position": reason.position,
-        "rank": reason.rank,
+        "was": reason.was,
         "relevance": reason.relevance,
         "step": reason.step,
         "gain": reason.gain,
-        "parts": reason.parts,
+        "gains": reason.gains,
         "opened": reason.opened,
         **({"because": reason.because} if reason.because else {}),
     }
@@ -118,7 +118,7 @@ class Ranking:
 
     Attributes
     ----------
-    ids, positions, scores, relevance, ranks
+    ids, positions, scores, relevance, was
         Of each result: its id, its position in the input, its score, its relevance from 0 to 1 over
         the candidates, its rank by relevance from 1.
     strength
@@ -144,7 +144,13 @@ class Ranking:
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.ids)
 
-    def __getitem__(self, place: Any) -> Any:
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Hashable: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Hashable]: ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> Hashable | list[Hashable]:
         """The id at a place from 0, or the ids of a slice."""
         return self.ids[place]
 
@@ -162,7 +168,7 @@ class Ranking:
         return rank
 
     @property
-    def ranks(self) -> Ints:
+    def was(self) -> Ints:
         return self._rank_of[self._selection.shown]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -223,14 +229,14 @@ class Ranking:
         self,
         i: int,
         step: int | None,
-        parts: dict[str, float],
+        gains: dict[str, float],
         opened: dict[str, list[str]],
         because: str = "",
     ) -> Reason:
         position = i if self._kept is None else int(self._kept[i])
         relevance = float(normalized(self._problem.scores)[i])
-        rank = int(self._rank_of[i])
-        return Reason(self._all_ids[position], position, rank, relevance, step, parts, opened, because)
+        was = int(self._rank_of[i])
+        return Reason(self._all_ids[position], position, was, relevance, step, gains, opened, because)
 
     def _left_out(self) -> list[Reason]:
         account = self._account
@@ -241,14 +247,14 @@ class Ranking:
         last |= {name: float(account.gains[a, -1]) for a, name in enumerate(self._names)}
         found = []
         for m, i in enumerate(self._others):
-            parts = {"relevance": float(account.other_relevance[m])}
-            parts |= {name: float(account.other_gains[a, m]) for a, name in enumerate(self._names)}
-            short = {name: last[name] - parts[name] for name in parts}
+            gains = {"relevance": float(account.other_relevance[m])}
+            gains |= {name: float(account.other_gains[a, m]) for a, name in enumerate(self._names)}
+            short = {name: last[name] - gains[name] for name in gains}
             worst = max(short, key=lambda name: short[name])
             loss = sum(short.values())
             missed = f"{worst} {short[worst]:.3f} below the last one chosen, {loss:.3f} in all"
             because = "every place is protected" if protected else missed
-            found.append(self._reason(int(i), None, parts, {}, because))
+            found.append(self._reason(int(i), None, gains, {}, because))
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -258,7 +264,8 @@ class Ranking:
             {
                 "id": plain(self.ids[place]),
                 "position": int(self.positions[place]),
-                "rank": int(self.ranks[place]),
+                "rank": place + 1,
+                "was": int(self.was[place]),
                 "score": float(self.scores[place]),
                 "relevance": float(self.relevance[place]),
                 "gains": {name: float(values[place]) for name, values in gains.items()},

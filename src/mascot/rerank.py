@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mascot.candidates import Batch, Candidates, as_columns, as_ids, as_vectors, finite_scores, named_columns
+from mascot.candidates import Batch, Candidates, as_corpus, as_ids, finite_scores, hashed
 from mascot.corpus import Corpus, Rankings
-from mascot.errors import InputError, OptionError, require
+from mascot.errors import InputError, OptionError, check_whole, require
 from mascot.memberships import Floats, Ints
 from mascot.methods.mascot import Mascot
 from mascot.problem import Method, Selections
@@ -44,10 +44,10 @@ def rerank(
         `Mascot()`, the guarded method, unless given.
     already
         The `Ranking` of the page before (which knows the pages before it), or the ids of all that was shown: not
-        shown again, and counted as covered.
+        shown again, and counted as covered. An id stands for all candidates that have it.
     backend
-        ``"numpy"``, ``"numba"``, or ``"auto"``: numpy for a small problem while numba is not yet loaded. They
-        select the same.
+        ``"numpy"``, ``"numba"``, or ``"auto"``: numpy for a problem that takes it no more than some 150 ms, while numba
+        is not yet loaded. They select the same.
 
     Examples
     --------
@@ -58,6 +58,7 @@ def rerank(
     """
     chosen = _check(k, backend, method)
     asked = listed_wishes(wishes)
+    _check_one(candidates)
     corpus = Corpus(asked, candidates.columns, candidates.vectors, len(candidates))
     seen = _seen(already, candidates.ids)
     return corpus.rank(np.arange(len(candidates)), candidates.scores, seen, candidates.ids, k, chosen, backend)
@@ -72,11 +73,25 @@ def rerank_many(
     backend: str = "auto",
     threads: int | None = None,
 ) -> Rankings:
-    """Choose for many queries at once, on all cores: a `Batch` of Q x N arrays, or a list of `Candidates`.
+    """Choose for many queries at once. Every query is ranked as `rerank` ranks it alone.
 
-    ``backend="gpu"`` takes the same, and a `mascot.gpu.DeviceBatch` of tensors that are on the device already.
-    Every query is ranked as `rerank` ranks it alone. `already` has one entry a query.
+    Parameters
+    ----------
+    candidates
+        A `Batch` of Q x N arrays, or a list of `Candidates`, which need not have columns or vectors alike. For
+        ``backend="gpu"`` also a `mascot.gpu.DeviceBatch` of tensors that are on the device already.
+    wishes, k, method
+        As for `rerank`, the same for every query.
+    already
+        One entry a query, each as for `rerank`: the `Rankings` of the page before, or a list of lists of ids
+        (positions in a `Batch`), None where nothing was shown.
+    backend
+        As for `rerank`, or ``"gpu"``. ``"auto"`` is numba for `Mascot`.
+    threads
+        How many share the queries; as many as there are cores unless given. `Mascot` on numba only.
 
+    Examples
+    --------
     >>> import mascot as mc
     >>> batch = mc.Batch(scores=[[0.9, 0.8, 0.7]], columns={"city": [["Rome", "Rome", "Oslo"]]})
     >>> mc.rerank_many(batch, [mc.spread(mc.Category("city"))], k=2).positions.tolist()
@@ -94,14 +109,12 @@ def rerank_many(
 
             selected = select_batch(candidates, asked, k, chosen)
             if selected is not None:
-                return _batch_rankings(candidates, asked, selected, chosen)
+                return _batch_rankings(candidates, asked, selected, k, chosen)
         corpus = Corpus(asked, candidates.columns, candidates.vectors, queries * size, groups=queries)
         rows = np.arange(queries * size).reshape(queries, size)
         seen = _seen_each(already, [range(size)] * queries)
         return corpus.rank_many(list(rows), list(candidates.scores), seen, None, k, chosen, backend, threads)
-    found = list(candidates)
-    if not found:
-        raise InputError("rerank_many needs at least one query, got none")
+    found = _several(candidates)
     parts = [Corpus(asked, c.columns, c.vectors, len(c)) for c in found]
     starts = np.cumsum([0] + [len(c) for c in found])
     corpus = Corpus.joined(parts)
@@ -111,7 +124,7 @@ def rerank_many(
     return corpus.rank_many(rows_of, [c.scores for c in found], seen, ids, k, chosen, backend, threads)
 
 
-def _batch_rankings(batch: Batch, wishes: tuple[Wish, ...], found: Selections, method: Method) -> Rankings:
+def _batch_rankings(batch: Batch, wishes: tuple[Wish, ...], found: Selections, k: int, method: Method) -> Rankings:
     """Rankings of what was selected on a GPU; the bins are read on the host where an item is asked for."""
     queries, size = batch.scores.shape
     corpus = Corpus(wishes, batch.columns, batch.vectors, queries * size, groups=queries)
@@ -122,12 +135,21 @@ def _batch_rankings(batch: Batch, wishes: tuple[Wish, ...], found: Selections, m
         )
         return Ranking(range(size), problem, found[q], method, wishes, None)
 
-    return Rankings(found, None, make)
+    return Rankings(found, k, None, None, make)
 
 
 class Reranker:
-    """Wishes fitted once to a corpus, for many queries over it.
+    """Wishes fitted once to a corpus, for many queries over it, from several threads if you like.
 
+    Parameters
+    ----------
+    wishes
+        `spread(...)` and `focus(...)`, each attribute with its own direction.
+    method
+        `Mascot()`, the guarded method, unless given.
+
+    Examples
+    --------
     >>> import mascot as mc
     >>> ranker = mc.Reranker([mc.spread(mc.Category("city"))])
     >>> ranker = ranker.fit({"city": ["Rome", "Rome", "Oslo", "Lima"]})
@@ -150,17 +172,21 @@ class Reranker:
         vectors: ArrayLike | None = None,
         ids: Sequence[Hashable] | None = None,
     ) -> Reranker:
-        """Read the corpus: clusters are found and labels numbered now; widths still follow each query's candidates."""
-        count = _rows_of(columns, vectors)
-        self._corpus = Corpus(
-            self.wishes,
-            as_columns(columns, (count,), "Reranker"),
-            as_vectors(vectors, (count,), "Reranker"),
-            count,
-        )
+        """Read the corpus: clusters are found and labels numbered now; widths still follow each query's candidates.
+
+        Parameters
+        ----------
+        columns, vectors
+            As for `Candidates`: a value, or a vector, for each row of the corpus.
+        ids
+            Hashable names of the rows; row numbers unless given.
+        """
+        read, compared, count = as_corpus(columns, vectors, "Reranker")
+        corpus = Corpus(self.wishes, read, compared, count)
         if isinstance(self.method, Mascot):
-            self._corpus.members  # noqa: B018 - found here, so that what is wrong with them is said here
-        self._ids = None if ids is None else as_ids(ids, count, "Reranker")
+            corpus.members  # noqa: B018 - found here, so that what is wrong with them is said here
+        self._ids = None if ids is None else as_ids(ids, count, "Reranker", "rows")
+        self._corpus = corpus
         return self
 
     def _fitted(self) -> Corpus:
@@ -171,7 +197,15 @@ class Reranker:
     def rerank(
         self, rows: ArrayLike, scores: ArrayLike, k: int = 20, already: Already = None, backend: str = "auto"
     ) -> Ranking:
-        """Choose k of the corpus rows that a search returned. `positions` count within `rows`."""
+        """Choose k of the corpus rows that a search returned. `positions` count within `rows`.
+
+        Parameters
+        ----------
+        rows, scores
+            N rows of the corpus, counted from 0, and their scores.
+        k, already, backend
+            As for `mascot.rerank`.
+        """
         _check(k, backend, self.method)
         corpus = self._fitted()
         taken = _corpus_rows(rows, corpus.count)
@@ -187,7 +221,15 @@ class Reranker:
         backend: str = "auto",
         threads: int | None = None,
     ) -> Rankings:
-        """Choose for many queries: Q x N arrays of rows and scores, or lists of arrays of several lengths."""
+        """Choose for many queries over the corpus. Every query is ranked as `rerank` ranks it alone.
+
+        Parameters
+        ----------
+        rows, scores
+            Q x N arrays, or lists of arrays of several lengths.
+        k, already, backend, threads
+            As for `mascot.rerank_many`.
+        """
         _check(k, backend, self.method, threads)
         corpus = self._fitted()
         if backend == "gpu" and hasattr(scores, "__dlpack_device__") and not isinstance(scores, np.ndarray):
@@ -195,10 +237,10 @@ class Reranker:
 
             ranked: Rankings = rank_rows(corpus, rows, scores, k, self.method, already)
             return ranked
-        taken = [_corpus_rows(r, corpus.count) for r in rows]  # type: ignore[union-attr]
+        taken = [_corpus_rows(r, corpus.count) for r in _each(rows, "rows")]
         if not taken:
             raise InputError("rerank_many needs at least one query, got none")
-        given = list(scores)  # type: ignore[arg-type]
+        given = _each(scores, "scores")
         if len(given) != len(taken):
             raise InputError(f"scores must have {len(taken)} queries like rows, got {len(given)}")
         checked = [_as_many(s, r) for s, r in zip(given, taken, strict=True)]
@@ -208,11 +250,28 @@ class Reranker:
         return corpus.rank_many(taken, checked, seen, ids, k, self.method, backend, threads)
 
 
+def _check_one(candidates: Any) -> None:
+    if not isinstance(candidates, Candidates):
+        cure = ": rerank_many ranks several queries" if isinstance(candidates, Batch) else ""
+        raise InputError(f"rerank needs Candidates, got {type(candidates).__name__}{cure}")
+
+
+def _several(candidates: Any) -> list[Candidates]:
+    found = list(candidates) if isinstance(candidates, Iterable) else []
+    strange = [one for one in found if not isinstance(one, Candidates)]
+    if strange or not isinstance(candidates, Iterable):
+        got = type((strange or [candidates])[0]).__name__
+        raise InputError(f"rerank_many needs a Batch or a list of Candidates, got {got}")
+    if not found:
+        raise InputError("rerank_many needs at least one query, got none")
+    return found
+
+
 def _check(k: int, backend: str, method: Any, threads: int | None = None) -> Method:
-    whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
-    require(whole and k >= 1, "k", "must be a whole number >= 1", k)
+    check_whole("k", k, 1)
     require(backend in _BACKENDS, "backend", f"must be one of {', '.join(_BACKENDS)}", backend)
-    require(threads is None or threads >= 1, "threads", "must be >= 1", threads)
+    if threads is not None:
+        check_whole("threads", threads, 1)
     return checked_method(method)
 
 
@@ -243,7 +302,7 @@ def _seen(already: Already, ids: Sequence[Hashable]) -> Ints:
     if not isinstance(already, Iterable) or isinstance(already, str):
         raise InputError(f"already must be a Ranking or a list of ids, got {already!r}")
     shown = [*already.shown_before, *already.ids] if isinstance(already, Ranking) else list(already)
-    wanted, known = set(shown), set(ids)
+    wanted, known = hashed(shown, "already must name candidates by their ids"), set(ids)
     unknown = [id_ for id_ in shown if id_ not in known]
     if unknown:
         raise InputError(f"already must name candidates of this query, got {unknown[0]!r}")
@@ -253,9 +312,17 @@ def _seen(already: Already, ids: Sequence[Hashable]) -> Ints:
 def _seen_each(already: Sequence[Already] | None, ids: Sequence[Sequence[Hashable]]) -> list[Ints] | None:
     if already is None:
         return None
-    if len(already) != len(ids):
-        raise InputError(f"already must have {len(ids)} entries like the queries, got {len(already)}")
-    return [_seen(shown, of) for shown, of in zip(already, ids, strict=True)]
+    each = _each(already, "already")
+    if len(each) != len(ids):
+        raise InputError(f"already must have {len(ids)} entries like the queries, got {len(each)}")
+    return [_seen(shown, of) for shown, of in zip(each, ids, strict=True)]
+
+
+def _each(given: Any, owner: str) -> list[Any]:
+    """What every query has."""
+    if not isinstance(given, Iterable) or isinstance(given, (str, Ranking)):
+        raise InputError(f"{owner} must have one entry for each query, got {given!r:.80}")
+    return list(given)
 
 
 def _as_many(scores: ArrayLike, rows: Ints) -> Floats:
@@ -274,11 +341,3 @@ def _corpus_rows(rows: ArrayLike, count: int) -> Ints:
         wrong = taken[(taken < 0) | (taken >= count)][0]
         raise InputError(f"rows must lie in 0..{count - 1}, got {wrong}")
     return taken
-
-
-def _rows_of(columns: Any, vectors: Any) -> int:
-    for _, column in named_columns(columns, "Reranker"):
-        return len(column)
-    if vectors is None:
-        raise InputError("Reranker.fit needs columns or vectors, got neither")
-    return len(vectors)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mascot.memberships import EARTH_KM, SCALE, SMALLEST_KM, Ints
+from mascot.memberships import EARTH_KM, LEAST, OUTLIER, ROUNDS, SCALE, SMALLEST_KM, Ints
 from mascot.packing import LINE, SPARSE, SPHERE, Packed
 
 NEAR = 2.0  # widths up to which a point means something to a candidate
@@ -70,10 +70,10 @@ def nearest_rows(shape: int, axes: Any, xs: Any, ys: Any, rows: Any, kept: Any, 
 
 def _axis(values: Any, point: Any, axis: Any, xp: Any) -> Any:
     """Squared distances along an even axis, in widths."""
-    _, _, _, sigma, period, smallest = (float(part) for part in axis)
+    sigma, period, smallest = (float(part) for part in axis[3:6])
     width: Any = sigma
     if sigma == 0:
-        width = math.sqrt(2.0) / SCALE * _deviation(values, xp)
+        width = math.sqrt(2.0) / SCALE * _deviation((values,), xp)
         width = xp.maximum(width, smallest)
         width = xp.where(width > 0, width, 1.0)
     distance = xp.abs(values - point)
@@ -89,17 +89,27 @@ def _globe(lats: Any, lons: Any, sigma_km: float, xp: Any) -> Any:
     width: Any = sigma_km
     if sigma_km == 0:
         unit = (xp.cos(lat) * xp.cos(lon), xp.cos(lat) * xp.sin(lon), xp.sin(lat + 0 * lon))
-        chord = xp.sqrt(sum(_deviation(part, xp) ** 2 for part in unit))
-        width = xp.maximum(math.sqrt(2.0) / SCALE * EARTH_KM * chord, SMALLEST_KM)
+        width = xp.maximum(math.sqrt(2.0) / SCALE * EARTH_KM * _deviation(unit, xp), SMALLEST_KM)
     hav = xp.sin((lat - lat_0) / 2) ** 2 + xp.cos(lat) * xp.cos(lat_0) * xp.sin((lon - lon_0) / 2) ** 2
     return (2 * EARTH_KM * xp.arcsin(xp.sqrt(xp.minimum(hav, 1.0))) / width) ** 2
 
 
-def _deviation(values: Any, xp: Any) -> Any:
-    """[Q, 1] standard deviation of the known values of each query; 0 where there are none."""
-    known = ~xp.isnan(values)
-    count = xp.maximum(known.sum(axis=1, keepdims=True), 1)
-    low = xp.where(known, values, np.inf).min(axis=1, keepdims=True)
-    shifted = xp.where(known, values - xp.where(xp.isfinite(low), low, 0.0), 0.0)  # dates are far from zero
-    mean = shifted.sum(axis=1, keepdims=True) / count
-    return xp.sqrt(xp.where(known, (shifted - mean) ** 2, 0.0).sum(axis=1, keepdims=True) / count)
+def _deviation(points: Sequence[Any], xp: Any) -> Any:
+    """[Q, 1] as `inliers` has it for one query, of coordinates [Q, N] each; 0 where none is known."""
+    known = ~xp.isnan(points[0])
+    kept, deviation, whole = known, xp.zeros((len(known), 1)), xp.zeros((len(known), 1))
+    for turn in range(ROUNDS):
+        count = xp.maximum(kept.sum(axis=1, keepdims=True), 1)
+        first = kept.argmax(axis=1)[:, None]
+        squared = xp.zeros(known.shape)
+        for part in points:
+            apart = part - xp.take_along_axis(part, first, axis=1)
+            mean = xp.where(kept, apart, 0.0).sum(axis=1, keepdims=True) / count
+            squared = squared + (apart - mean) ** 2
+        deviation = xp.sqrt(xp.where(kept, squared, 0.0).sum(axis=1, keepdims=True) / count)
+        whole = whole if turn else deviation
+        inside = known & (squared <= (OUTLIER * deviation) ** 2)
+        # As many as before: that query is done, and stays as it is.
+        done = inside.sum(axis=1, keepdims=True) == kept.sum(axis=1, keepdims=True)
+        kept = xp.where(done, kept, inside)
+    return xp.where(deviation <= LEAST * whole, whole, deviation)

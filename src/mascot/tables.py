@@ -1,4 +1,7 @@
-"""Tables to candidates: JSON lines, a JSON array, CSV or Parquet, from a file or from standard input."""
+"""Tables to candidates: JSON lines, a JSON array, CSV, TSV or Parquet, from a file or from standard input.
+
+A column's name may look into dictionaries: `at.lat` is the `lat` of each record's `at`.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +19,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 
 from mascot.candidates import Candidates
-from mascot.errors import InputError, MissingExtra
+from mascot.connect.nested import column_of, has
+from mascot.errors import InputError
+from mascot.extras import missing
 from mascot.memberships import Floats
 
 Record = dict[str, Any]
 
-SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
+SUFFIXES = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
+}  # fmt: skip
 NAMES = ("id", "query")  # columns that hold names, unless others are said to
 _UNITS = {"json": "record", "parquet": "row"}  # where lines say nothing
 
 # A number as JSON writes it: "007" and "1e5x" stay text. Longer ones are no numbers that Python would read.
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,300})(\.\d+)?([eE][+-]?\d{1,9})?")
 _TIME = re.compile(r"\d{4}[-:]\d{2}[-:]\d{2}.*")
+_LONGEST = 2**31 - 1  # letters of a CSV cell: a list of numbers may be long
 _NOTHING = ("", "na", "n/a", "nan", "none", "null")  # what programs write for a missing number or time
 
 
@@ -51,12 +60,15 @@ class Table:
         """Every column that some record has, in the order of appearance."""
         return list(dict.fromkeys(name for record in self.records for name in record))
 
+    def column(self, name: str) -> list[Any]:
+        return column_of(self.records, name)
+
     def place(self, row: int) -> str:
         return f"{self.name} {self.unit} {self.lines[row]}"
 
     def require(self, column: str, cure: str) -> None:
         """Raise unless there is such a column; the message names those that exist, and the cure."""
-        if column not in self.columns:
+        if column not in self.columns and not any(has(record, column) for record in self.records):
             known = ", ".join(self.columns)
             raise InputError(f"{self.name} has no column {column!r}; its columns: {known}; {cure}")
 
@@ -78,10 +90,10 @@ def read(path: str | None = None, kind: str | None = None, names: Collection[str
     path
         A file; None or ``"-"`` is standard input. A file that ends in ``.gz`` is unpacked.
     kind
-        ``"jsonl"``, ``"json"``, ``"csv"`` or ``"parquet"``; by the file's suffix unless given, JSON lines on
-        standard input.
+        ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"`` or ``"parquet"``; by the file's suffix unless given, JSON lines
+        on standard input.
     names
-        Columns of a CSV file that stay text as they stand: as numbers, the ids 1.10 and 1.1 would be one.
+        Columns of a CSV or TSV file that stay text as they stand: as numbers, the ids 1.10 and 1.1 would be one.
     """
     name = "standard input" if path in (None, "-") else str(path)
     kind = kind or ("jsonl" if path in (None, "-") else _kind(name))
@@ -107,39 +119,44 @@ def _numbered(stream: BinaryIO, name: str, kind: str, names: Collection[str]) ->
     """The records, each with its line, row or place in the array, from 1."""
     if kind == "jsonl":
         return _json_lines(stream, name)
-    if kind == "csv":
-        return _csv(stream, name, names)
+    if kind in ("csv", "tsv"):
+        return _csv(stream, name, names, "\t" if kind == "tsv" else None)
     return enumerate(_json_array(stream, name) if kind == "json" else _parquet(stream, name), 1)
 
 
 def queries(
-    table: Table, score: str = "score", id: str | None = None, query: str | None = None, vector: str | None = None
+    table: Table,
+    score: str = "score",
+    id: str | None = None,
+    query: str | None = None,
+    vector: str | None = None,
+    inner: Iterable[str] = (),
 ) -> list[Query]:
     """The table's candidates, query by query in the order of appearance.
 
     Without `id`, `query` or `vector` the columns of those names are used where they exist: ids are row numbers
-    without one, all rows are one query's, and there are no vectors.
+    without one, all rows are one query's, and there are no vectors. `inner` names columns within dictionaries that
+    are wanted besides.
     """
     table.require(score, "name another with --score")
     id_column = _optional(table, id, "id")
     query_column = _optional(table, query, "query")
     vector_column = _optional(table, vector, "vector")
     groups: dict[Any, list[int]] = {}
-    for row, record in enumerate(table.records):
-        name = record.get(query_column) if query_column else None
+    for row, name in enumerate(table.column(query_column) if query_column else [None] * len(table.records)):
         if isinstance(name, (list, dict)):
             raise InputError(f"{table.place(row)}: {query_column} must be text or a number, got {name!r}")
         groups.setdefault(name, []).append(row)
-    scores = [_score(record.get(score), table, row, score) for row, record in enumerate(table.records)]
+    scores = [_score(value, table, row, score) for row, value in enumerate(table.column(score))]
     vectors = _vectors(table, vector_column) if vector_column else None
-    columns = [name for name in table.columns if name != vector_column]
+    columns = [name for name in dict.fromkeys([*table.columns, *inner]) if name != vector_column]
     found = []
     for name, rows in groups.items():
         records = [table.records[row] for row in rows]
         candidates = Candidates(
             scores=[scores[row] for row in rows],
-            ids=[_hashable(record.get(id_column)) for record in records] if id_column else None,
-            columns={column: [record.get(column) for record in records] for column in columns},
+            ids=[_hashable(value) for value in column_of(records, id_column)] if id_column else None,
+            columns={column: column_of(records, column) for column in columns},
             vectors=None if vectors is None else vectors[rows],
         )
         found.append(Query(name, records, candidates))
@@ -170,8 +187,7 @@ def _score(value: Any, table: Table, row: int, column: str) -> float:
 def _vectors(table: Table, column: str) -> Floats:
     """The column as an N x D array; a record without one has a row of NaN."""
     rows: list[Floats | None] = []
-    for row, record in enumerate(table.records):
-        value = record.get(column)
+    for row, value in enumerate(table.column(column)):
         try:
             value = json.loads(value) if isinstance(value, str) else value  # CSV holds lists as text
             made = None if value is None else np.asarray(value, dtype=np.float64)
@@ -190,7 +206,7 @@ def _vectors(table: Table, column: str) -> Floats:
 @contextmanager
 def _opened(path: str | None, name: str) -> Iterator[BinaryIO]:
     if path is None:
-        if sys.stdin.isatty():
+        if sys.stdin is None or sys.stdin.isatty():
             raise InputError("no file was given and nothing is piped in; name a file, or see --help")
         yield sys.stdin.buffer
         return
@@ -245,12 +261,16 @@ def _object(found: Any, place: str) -> Record:
     return found
 
 
-def _csv(stream: BinaryIO, name: str, names: Collection[str]) -> Iterator[tuple[int, Record]]:
+def _csv(stream: BinaryIO, name: str, names: Collection[str], mark: str | None = None) -> Iterator[tuple[int, Record]]:
+    """Rows of cells with a mark between them; None is the one that the first line uses."""
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-    reader = csv.reader(text, strict=True)
+    before = csv.field_size_limit(_LONGEST)
+    reader = csv.reader(())
     rows: list[list[str]] = []
     lines: list[int] = []
     try:
+        first = text.readline()
+        reader = csv.reader(chain([first], text), delimiter=mark or _mark_of(first), strict=True)
         header = next(reader, [])
         _require_once(header, f"{name} line 1")
         for row in reader:
@@ -266,6 +286,7 @@ def _csv(stream: BinaryIO, name: str, names: Collection[str]) -> Iterator[tuple[
         raise InputError(f"{name} after line {reader.line_num}: not UTF-8 text") from None
     finally:
         text.detach()  # the stream is its owner's to close
+        csv.field_size_limit(before)
     if not rows:
         return
     columns = [
@@ -274,6 +295,11 @@ def _csv(stream: BinaryIO, name: str, names: Collection[str]) -> Iterator[tuple[
     ]
     for line, values in zip(lines, zip(*columns, strict=True), strict=True):
         yield line, dict(zip(header, values, strict=True))
+
+
+def _mark_of(header: str) -> str:
+    """What stands between names: commas, or semicolons or tabs where there are no commas."""
+    return next((mark for mark in ",;\t" if len(next(csv.reader([header], delimiter=mark), [])) > 1), ",")
 
 
 def _require_once(columns: Sequence[str], place: str) -> None:
@@ -300,8 +326,8 @@ def _parquet(stream: BinaryIO, name: str) -> list[Record]:
     try:
         import pyarrow as pa
         import pyarrow.parquet
-    except ImportError:
-        raise MissingExtra("reading Parquet needs: pip install 'mascot[parquet]'") from None
+    except ModuleNotFoundError as error:
+        raise missing(error, "reading Parquet", "parquet") from None
     try:
         # On one thread: Arrow's own now and then abort the process while Python shuts down (apache/arrow#34314).
         file = pyarrow.parquet.ParquetFile(pa.BufferReader(stream.read()), pre_buffer=False)

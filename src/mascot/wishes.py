@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, time
 from typing import Any
 
 import numpy as np
 
-from mascot.attributes.attribute import Attribute, Columns, as_membership, check_positive
+from mascot.attributes.attribute import (
+    Attribute,
+    Columns,
+    as_membership,
+    check_missing,
+    check_positive,
+    missing_rule,
+)
 from mascot.attributes.category import Category
 from mascot.attributes.columns import as_array, as_objects, cells
-from mascot.errors import OptionError, require
+from mascot.errors import InputError, OptionError, require
 from mascot.memberships import Floats, Membership, Sparse
 from mascot.values import Value
 
 
 @dataclass(frozen=True, slots=True)
 class Wish(Value):
-    """An attribute with a direction (+1 spread, -1 focus), a weight, and for focus a point to start from."""
+    """An attribute with a direction. `spread` and `focus` make one.
+
+    Parameters
+    ----------
+    attribute
+        What the wish is about: `Place()`, `Category("camera")`, or one of your own.
+    sign
+        1 to spread, -1 to focus.
+    weight
+        How much it counts beside the other wishes; above 0.
+    near
+        Where a focus starts, see `focus`; None where the relevant candidates decide.
+    """
 
     attribute: Attribute
     sign: int
@@ -32,11 +52,12 @@ class Wish(Value):
         require(self.sign in (1, -1), "Wish.sign", "must be 1 (spread) or -1 (focus)", self.sign)
         owner = f"{'spread' if self.sign > 0 else 'focus'}({attribute.name})"
         check_positive(f"{owner}.weight", self.weight)
+        check_missing(type(attribute).__name__, missing_rule(attribute))
         if self.near is None:
             return
         if not hasattr(attribute, "point"):
             raise OptionError(f"{owner}: near needs an attribute with point(value), got {attribute!r}")
-        attribute.point(self.near)  # refuses what no candidate can be near to
+        _point(attribute, self.near)  # refuses what no candidate can be near to
         if isinstance(attribute, Value):
             object.__setattr__(self, "near", _lasting(self.near, isinstance(attribute, Category)))
 
@@ -46,7 +67,7 @@ class Wish(Value):
         name = type(attribute).__name__
         if self.near is None:
             return as_membership(attribute.membership(columns, vectors), name, rows)
-        point = {key: as_array([value]) for key, value in attribute.point(self.near).items()}
+        point = {key: as_array([value]) for key, value in _point(attribute, self.near).items()}
         if not isinstance(attribute, Category):
             member = as_membership(attribute.membership(columns, vectors), name, rows)
             if hasattr(member, "append"):
@@ -57,6 +78,14 @@ class Wish(Value):
         if isinstance(attribute, Category) and isinstance(member, Sparse):
             attribute.check_near(self.near, member, columns)
         return member
+
+
+def _point(attribute: Any, near: Any) -> Mapping[str, Any]:
+    """The columns, by name, of a candidate with that value."""
+    point = attribute.point(near)
+    if not isinstance(point, Mapping):
+        raise InputError(f"{type(attribute).__name__}.point must return a dict of columns by name, got {point!r:.60}")
+    return point
 
 
 def _lasting(near: Any, label: bool) -> Any:
@@ -77,6 +106,15 @@ def _lasting(near: Any, label: bool) -> Any:
 def spread(attribute: Attribute, weight: float = 1.0) -> Wish:
     """Results from many bins of this attribute: covering a new bin earns.
 
+    Parameters
+    ----------
+    attribute
+        What to spread over: `Place()`, `Category("camera")`, or one of your own.
+    weight
+        How much this wish counts beside the others; above 0.
+
+    Examples
+    --------
     >>> from mascot.attributes import Place
     >>> spread(Place()).sign
     1
@@ -87,8 +125,21 @@ def spread(attribute: Attribute, weight: float = 1.0) -> Wish:
 def focus(attribute: Attribute, weight: float = 1.0, near: Any = None) -> Wish:
     """Results from few bins of this attribute: covering a new bin costs.
 
-    `near` says where: coverage starts as if a candidate with that value had been selected, so that
-    its surroundings cost nothing. Unless given, the relevant candidates decide where. A label that no
-    candidate of a query has is no error: all labels then cost alike there.
+    Parameters
+    ----------
+    attribute
+        What to focus on: `HourOfDay()`, `Category("camera")`, or one of your own.
+    weight
+        How much this wish counts beside the others; above 0.
+    near
+        Where: coverage starts as if a candidate with that value had been selected, so that what lies there costs
+        least. Unless given, the relevant candidates decide where. A label that no candidate of a query has is no
+        error: all labels then cost alike there.
+
+    Examples
+    --------
+    >>> from mascot.attributes import HourOfDay
+    >>> focus(HourOfDay("taken"), weight=2.0, near="18:30").near
+    '18:30'
     """
     return Wish(attribute, -1, weight, near)

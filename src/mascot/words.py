@@ -237,10 +237,8 @@ _KINDS = {
     "season": _Kind("season[:COLUMN]", 1, ("taken",), lambda w, m: DayOfYear(w[0], missing=m), _season),
     "weekday": _Kind("weekday[:COLUMN]", 1, ("taken",), lambda w, m: Weekday(w[0], missing=m), _weekday),
     "date": _Kind("date[:COLUMN]", 1, ("taken",), lambda w, m: Date(w[0], missing=m), _date),
-    "number": _Kind("number:COLUMN", 1, (), lambda w, m: Number(w[0], missing=m, name=w[0]), _number),
-    "cycle": _Kind(
-        "cycle:COLUMN,PERIOD", 2, (), lambda w, m: Cycle(w[0], _number(w[1]), missing=m, name=w[0]), _number
-    ),
+    "number": _Kind("number:COLUMN", 1, (), lambda w, m: Number(w[0], missing=m), _number),
+    "cycle": _Kind("cycle:COLUMN,PERIOD", 2, (), lambda w, m: Cycle(w[0], _number(w[1]), missing=m), _number),
     "category": _Kind("category:COLUMN", 1, (), lambda w, m: Category(w[0], missing=m), str),
     "look": _Kind("look[:CLUSTERS]", 1, ("10",), lambda w, m: Clusters(_whole(w[0]), missing=m)),
 }

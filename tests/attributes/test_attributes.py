@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 
 import mascot as mc
 from mascot.attributes.columns import as_array
+from mascot.described import _KINDS
 from mascot.memberships import CUTOFF, EARTH_KM, Sphere
 
 ALL = [
@@ -54,9 +57,55 @@ def test_attributes_are_values(attribute: Any) -> None:
     again = mc.from_dict(attribute.to_dict())
     assert again == attribute
     assert hash(again) == hash(attribute)
-    assert eval(repr(attribute), {**vars(mc), "Grid": type(mc.Place.grid())}) == attribute
+    assert eval(repr(attribute), vars(mc)) == attribute
     wish = mc.spread(attribute, 2.0)
     assert mc.from_dict(wish.to_dict()) == wish
+
+
+def test_every_kind_that_is_saved_is_one_of_the_library() -> None:
+    for kind in _KINDS:
+        assert kind in mc.__all__
+
+
+@pytest.mark.parametrize(
+    ("attribute", "name"),
+    [
+        (mc.Number("price"), "price"),
+        (mc.Cycle("bearing", 360.0), "bearing"),
+        (mc.Category("camera"), "camera"),
+        (mc.Number("price", name="cost"), "cost"),
+        (mc.Cycle("bearing", 360.0, name="view"), "view"),
+    ],
+)
+def test_what_a_column_holds_is_called_by_the_column(attribute: Any, name: str) -> None:
+    assert attribute.name == attribute.to_dict()["name"] == name
+    assert mc.from_dict(attribute.to_dict()) == attribute
+    bare = {key: value for key, value in attribute.to_dict().items() if key != "name"}
+    assert mc.from_dict(bare).name == attribute.column
+
+
+def test_two_numbers_are_told_apart_by_their_columns() -> None:
+    found = mc.Candidates([0.9, 0.8, 0.7], columns={"price": [1.0, 2.0, 9.0], "likes": [3.0, 1.0, 2.0]})
+    ranking = mc.rerank(found, [mc.spread(mc.Number("price")), mc.focus(mc.Number("likes"))], 2)
+    assert set(ranking.gains) >= {"price", "likes"}
+    assert set(ranking.explain().results[0].opened) == {"price", "likes"}
+
+
+def test_the_grid_takes_what_its_kind_takes() -> None:
+    made = mc.Place.grid("a", "b", 5, 3.0, missing="drop", name="where")
+    assert made == mc.Grid("a", "b", 5, 3.0, "drop", "where")
+    assert inspect.signature(mc.Place.grid).parameters.keys() == inspect.signature(mc.Grid).parameters.keys()
+    with pytest.raises(TypeError, match=r"Place\.grid\(\) got an unexpected keyword argument 'cell'"):
+        mc.Place.grid(cell=5)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    "made", [*{type(attribute): None for attribute in ALL}, mc.Branches, mc.Wish, mc.spread, mc.focus, mc.from_dict]
+)
+def test_every_parameter_is_described(made: Any) -> None:
+    described = re.split(r"^ *(?:Parameters|Examples)\n *-+\n", inspect.getdoc(made) or "", flags=re.M)[1]
+    headings = re.findall(r"^(?! )(\w+(?:, \w+)*)$", inspect.cleandoc(described), flags=re.M)
+    assert ", ".join(headings).split(", ") == list(inspect.signature(made).parameters)
 
 
 @pytest.mark.parametrize("attribute", ALL, ids=repr)

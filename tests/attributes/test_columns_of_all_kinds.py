@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,12 +76,52 @@ def test_every_iso_time_is_read(moment: dt.datetime, zone: str) -> None:
     moment = moment.replace(microsecond=0)
     for text in (f"{moment:%Y-%m-%dT%H:%M:%S}", f"{moment:%Y-%m-%d %H:%M:%S}", f"{moment:%Y%m%dT%H%M%S}"):
         assert times({"t": as_array([text + zone])}, "t", "Date")[0].item() == moment
+    hour = moment.replace(minute=0, second=0)
+    for text in (f"{hour:%Y-%m-%dT%H}", f"{hour:%Y-%m-%d %H}", f"{hour:%Y%m%dT%H}"):
+        assert times({"t": as_array([text + zone])}, "t", "Date")[0].item() == hour
 
 
-@pytest.mark.parametrize("text", ["20190714", "2019-07-14-05", "1690000000", "18"])
+def test_a_page_lists_what_is_read_and_it_is() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "attributes.md").read_text(encoding="utf-8")
+    table = page.split("| text | read as |")[1].split("\n\n")[0]
+    for line in table.splitlines()[2:]:
+        texts, meaning = line.strip("| ").split(" | ")
+        for text in re.findall(r"`([^`]+)`", texts):
+            column = {"t": as_array([text])}
+            if meaning.startswith("refused"):
+                with pytest.raises(mc.InputError, match="must hold times"):
+                    times(column, "t", "Date")
+            elif meaning.startswith("missing"):
+                assert np.isnat(times(column, "t", "Date")).all()
+            elif meaning.startswith("an hour"):
+                assert hour_of([text]) == [18.5]
+            else:
+                whole = text if text.startswith("2019") else f"2019-07-14T18:05:33{text}"
+                day = times({"t": as_array([whole])}, "t", "Date").astype("datetime64[D]")
+                assert day == np.datetime64("2019-07-14")
+
+
+@pytest.mark.parametrize("text", ["2019-07-14-05", "1690000000", "18", "2019-07-14T1", "2019-07-14T"])
 def test_text_that_may_mean_something_else_is_no_time(text: str) -> None:
     with pytest.raises(mc.InputError, match=rf"must hold times \(ISO, EXIF or datetime\), got '{text}'$"):
         times({"t": as_array(np.array([text]))}, "t", "Date")
+
+
+@pytest.mark.parametrize(
+    ("text", "cure"),
+    [
+        ("2024", "a year alone is no moment, write a day like 2024-07-14"),
+        ("2024-01", "a month alone is no moment, write a day like 2024-01-14"),
+        ("20240131", "eight digits may be any number, write 2024-01-31"),
+    ],
+)
+def test_half_a_time_is_refused_with_its_cure(text: str, cure: str) -> None:
+    with pytest.raises(mc.InputError) as caught:
+        times({"t": as_array([text])}, "t", "Date")
+    assert str(caught.value) == f"Date column 't' must hold times (ISO, EXIF or datetime), got '{text}': {cure}"
+    with pytest.raises(mc.OptionError) as refused:
+        mc.focus(mc.Date(), near=text)
+    assert str(refused.value) == f"Date near must be a time (ISO, EXIF or datetime), got '{text}': {cure}"
 
 
 def test_hours_as_people_have_them() -> None:
@@ -217,7 +259,7 @@ def test_whole_tables_are_columns(table: Any) -> None:
 def test_what_is_no_table() -> None:
     with pytest.raises(mc.InputError, match=r"Candidates.columns must be a dictionary or a table, got list"):
         mc.Candidates([1], columns=[1])  # type: ignore[arg-type]
-    with pytest.raises(mc.InputError, match=r"a column must be a list or an array of values, got 5"):
+    with pytest.raises(mc.InputError, match=r"Candidates.columns\['x'\] must be a list or an array of values, got 5"):
         mc.Candidates([1], columns={"x": 5})
     with pytest.raises(mc.InputError, match=r"Candidates.columns\['x'\] must have 1 values like scores, got "):
         mc.Candidates([1], columns={"x": np.array(5)})

@@ -122,6 +122,13 @@ def test_parquet_round_trip(tmp_path: Path) -> None:
         ({"column:lat": np.ones(30, bool)}, "column:lat must be degrees, got bool"),
         ({"column:lat": np.full(30, np.nan)}, "column:lat must hold at least one value"),
         ({"column:taken": np.full(30, 1_563_127_533)}, "column:taken cannot be read: .* got 1563127533"),
+        ({"column:weight": np.full(30, np.nan)}, "column:weight must hold at least one value, got none"),
+        ({"column:camera": np.array(["", " "] * 15)}, "column:camera must hold at least one value, got none"),
+        ({"vectors": np.zeros((30, 4))}, "vectors must not be 0 or missing everywhere"),
+        ({"vectors": np.full((30, 4), np.nan)}, "vectors must not be 0 or missing everywhere"),
+        ({"column:who": np.array(["a", None] * 15, object)}, r"mine.npz: column:who must hold .* no Python objects"),
+        ({"column:cluster": np.full(30, -1)}, "column:cluster must hold at least one cluster, got none"),
+        ({"column:cluster": np.ones((30, 2))}, r"column:cluster must hold one value for each image, got shape"),
     ],
 )
 def test_npz_errors_name_the_field(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
@@ -136,7 +143,13 @@ def test_npz_errors_name_the_field(tmp_path: Path, changed: dict[str, Any], mess
         ({"score": [float("nan")] * 150}, "row 1: score must be a finite number, got nan"),
         ({"positive": ["yes"] * 150}, "row 1: positive must be true or false, got 'yes'"),
         ({"id": [0] * 150}, "an id must not occur twice in one query"),
-        ({"camera": [str(row) for row in range(150)]}, "row 26: camera must be the same for id 0, got '25'"),
+        (
+            {"camera": [str(row) for row in range(150)]},
+            "row 26: camera must be the same for id 0, got '25' and in row 1 '0'",
+        ),
+        ({"camera": [[None]] * 150}, "column 'camera' must hold at least one value, got none"),
+        ({"cluster": [[1]] * 150}, "column 'cluster' must hold numbers or text, got"),
+        ({"score": [None] * 150}, "row 2: score must be a finite number, got None"),
         ({"vector": [[1.0]] * 149 + [[1.0, 2.0]]}, None),
         ({"query": [["q"]] * 150}, r"row 1: query must be text or a number, got \['q'\]"),
         ({"id": [[1]] * 150}, "row 1: id must be text or a number"),
@@ -167,8 +180,9 @@ def test_files_that_are_none(tmp_path: Path, name: str, message: str) -> None:
 
 def test_a_file_that_is_no_npz(tmp_path: Path) -> None:
     (tmp_path / "a.npz").write_text("no")
-    with pytest.raises(InputError, match="not an npz file"):
+    with pytest.raises(InputError, match=r"not an npz file: write it with numpy\.savez") as refused:
         Arrays(tmp_path / "a.npz").load()
+    assert "pickle" not in str(refused.value)
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "npy"])

@@ -19,7 +19,8 @@ from mascot import metrics
 from mascot.bench import compare, published, tables
 from mascot.bench.averages import Results, average, collect
 from mascot.bench.published import Published
-from mascot.bench.tables import differences
+from mascot.bench.results import Told
+from mascot.bench.tables import differences, sizes
 from mascot.errors import InputError, MascotError, OptionError
 
 # Written by: print(tables.write(DIR, "text")) with DIR made of `few()`.
@@ -142,8 +143,8 @@ def test_published_numbers_stand_beside_ours(cells: list[dict[str, str]]) -> Non
     assert (cell["value"], cell["low"], cell["seeds"]) == ("0.9291", "", "")
     cell = one(cells, table="strength-mascot", row="0.4", group="hour focus", column="publ.")
     assert cell["value"] == "0.9059"
-    cell = one(cells, table="top1", section="focus, all tasks", row="MASCOT", group="published", column="displaced")
-    assert cell["value"] == "356.0"
+    cell = one(cells, table="top1", section="focus, all tasks", row="MASCOT", group="published", column="displaced, %")
+    assert float(cell["value"]) == pytest.approx(100 * 356 / (3 * 797))
     cell = one(cells, table="mixed", section="geo focus, hour spread", row="MS-DPP", group="published", column="geo V")
     assert cell["value"] == "0.836"
 
@@ -497,10 +498,108 @@ def test_compare_has_every_published_table(everything: list[dict[str, Any]]) -> 
     assert at["fixed recall", "geo_hour", "focus", "mascot", "dm", ">= 0.85"] == 0.1881
     assert at["mixed", "geo_hour", "geo+hour-", "ms-dpp", "geo", ""] == 0.973
     assert at["clusters", "clusters", "focus", "mascot", "dm", ""] == 0.689
-    assert at["first result", "all", "focus", "mascot", "displaced", ""] == 356
+    assert at["first result", "all", "focus", "mascot", "displaced, %", ""] == pytest.approx(100 * 356 / (3 * 797))
     assert at["first result", "hour", "focus", "mascot", "agrees", ""] == 0.76
     assert at["runtime", "geo_hour", "focus", "mascot", "ms", ""] == 2.99
     assert at["prs", "hour", "focus", "k-dpp", "prs", ""] == -0.5281
+
+
+def test_displaced_results_are_shares_of_the_papers_own_tasks(everything: list[dict[str, Any]]) -> None:
+    """Counts of 12 queries are not set against counts of 797, nor one task against three."""
+    mine = [r for r in everything if (r["study"], r["label"], r["point"]) == ("main", "mascot", "published")]
+    shares = [
+        100 * np.mean([moved for r in mine if (r["seed"], r["direction"]) == (seed, "focus") for moved in of(r)])
+        for seed in (0, 1)
+    ]
+    (found,) = [one for one in compare.differences(mine) if one.measure == "displaced, %"]
+    assert found.ours == pytest.approx(np.mean(shares))
+    hour = [record for record in mine if record["task"] == "hour"]
+    assert not [one for one in compare.differences(hour) if one.measure == "displaced, %"]
+
+
+def of(record: dict[str, Any]) -> list[int]:
+    moved: list[int] = record["per_query"]["displaced"]
+    return moved
+
+
+def test_a_setting_that_was_not_searched_for_is_not_called_validated() -> None:
+    found = [
+        synthetic.record(0, 4, study=study, task="geo_hour", direction=direction, label="ms-dpp", point="released")
+        for study, direction in (("mixed", "geo+hour-"), ("main", "focus"))
+    ]
+    (results,) = collect(found)
+    assert {(record["study"], record["point"]) for record in results.records} == {
+        ("mixed", "default"),
+        ("main", "validated"),
+    }
+    assert {one.point for one in compare.differences(found) if one.table == "mixed"} == {"default"}
+
+
+def test_sweeps_of_unlike_steps_are_not_ranked() -> None:
+    def table(steps: tuple[float, ...]) -> tables.Table:
+        found = [
+            synthetic.record(0, 4, study="strength", label=label, value=value, dm=0.2 + value / 10)
+            for label, values in (("mascot", (0.0, 0.5, 1.0)), ("mmr", steps))
+            for value in values
+        ]
+        (made,) = [table for table in tables.build(found).tables if table.key == "prs"]
+        return made
+
+    alike, unlike = table((0.0, 0.5, 1.0)), table((0.0, 1.0))
+    assert [column.name for column in alike.columns] == ["PRS", "tau", "PRS"]
+    assert [column.name for column in unlike.columns] == ["PRS", "tau", "steps", "PRS"]
+    assert [row.cells[2] for row in unlike.sections[0].rows] == [2.0, 3.0]  # MMR stands before MASCOT
+    assert alike.columns[0].ranked
+    assert not unlike.columns[0].ranked
+    assert "not ranked" in unlike.notes[-1]
+
+
+def test_what_protects_every_result_is_not_shown_beside_the_base() -> None:
+    labels = {"base": 0, "guarded": 3, "guarded-10": 10}
+    found = []
+    for label, protect in labels.items():
+        one = synthetic.record(0, 4, study="clusters", task="clusters", label=label, point="default", k=10)
+        one["method"] = {**one["method"], "protect": protect}
+        found.append(one)
+    (table,) = [table for table in tables.build(found).tables if table.key == "clusters"]
+    assert [row.name for row in table.sections[0].rows] == ["Base", "Guarded"]
+
+
+def test_names_of_tables_and_labels_have_no_spaces() -> None:
+    found = [
+        synthetic.record(0, 4, study="strength", label="ms-dpp", point="released", value=value) | {"dataset": "my data"}
+        for value in (0.0, 1.0)
+    ]
+    sheets = tables.build(found)
+    assert "strength-ms-dpp-released" in {table.key for table in sheets.tables}
+    labels = re.findall(r"\\label\{(.*?)\}", tables.render(sheets.tables, (), "latex"))
+    assert "tab:my-data-strength-ms-dpp-released" in labels
+    assert not any(" " in label for label in labels)
+
+
+def test_records_with_the_earlier_name_of_a_task_are_read() -> None:
+    found = few()
+    for record in found:
+        record |= {"dataset": "div400", "task": "all, look by k-means"}
+    (results,) = collect(found)
+    assert results.names("task") == ["all-k-means"]
+    (table,) = [table for table in tables.build(found).tables if table.key == "focus-published"]
+    assert table.sections[0].heading == "all, look by k-means"
+
+
+def test_what_the_data_cannot_have_is_not_missed(everything: list[dict[str, Any]]) -> None:
+    assert tables.build(everything).notes == ()
+
+
+def test_how_many_queries_the_search_asked_is_said() -> None:
+    found = few()
+    for record in found:
+        record["sizes"] = {"validation": {"images": 199, "queries": 199}, "test": {"images": 797, "queries": 797}}
+    for limit, said in ((50, "50"), (None, "199"), (500, "199")):
+        run = Told({"validation": limit, "test": None}, {0: "a", 1: "a"}, {})
+        (results,) = collect(found, run)
+        (table,) = sizes.sizes(results, Published("mine"))
+        assert table.sections[0].rows[0].cells[2] == said
 
 
 def test_compare_takes_ours_from_the_same_place_as_the_tables(
@@ -518,14 +617,14 @@ def test_compare_takes_ours_from_the_same_place_as_the_tables(
 def test_topics_that_no_choice_has_seen_have_tables_of_their_own() -> None:
     found = few()
     for record in found:
-        record |= {"dataset": "div400", "queries": [0, 1, 2, 3]}
+        record |= {"dataset": "div400", "queries": [0, 1, 2, 3], "direction": "spread"}
         found_clusters = [0.2, 0.4, 0.6, 0.8] if record["label"] == "guarded" else [0.2, 0.4, 0.5, 0.7]
         record["per_query"] = dict.fromkeys(("p@20", "cr@20", "f1@20"), found_clusters)
         record["summary"] |= dict.fromkeys(("p@20", "cr@20", "f1@20"), float(np.mean(found_clusters)))
         part = {"queries": [2, 3], "summary": dict.fromkeys(("p@20", "cr@20", "f1@20"), np.mean(found_clusters[2:]))}
         record["subsets"] = {"unseen": part}
     made = {table.key: table for table in tables.build(found).tables}
-    (rows,) = [section.rows for section in made["judged-unseen-focus-published"].sections]
+    (rows,) = [section.rows for section in made["judged-unseen-spread-published"].sections]
     assert [round(row.cells[1].value, 6) for row in rows] == [0.6, 0.6, 0.6, 0.7]
     (row,) = made["differences-unseen"].sections[0].rows
     assert row.cells[2:5] == pytest.approx((0.1, 0.1, 0.1))  # each unseen topic gains as much

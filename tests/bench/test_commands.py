@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from mascot.bench.commands import _suite, bench
+from mascot.bench.progress import Lines
+from mascot.bench.suites import DIV400_TASKS
 
 _RUN = ["run", "pixelprose-sim", "--quick", "--methods", "base,mascot", "--tasks", "hour", "--jobs", "1", "--out"]
 
@@ -41,8 +44,8 @@ def test_compare(results: Path, format: str, part: str) -> None:
         (["run", "div400", "--data", "no/such", "--out", "x"], "div400 needs --data PATH"),
         (["run", "div400", "--out", "x"], "div400 needs --data PATH (or MASCOT_DIV400 in the environment)"),
         (["run", "div400", "--methods", "mascot", "--data", ".", "--out", "x"], "method must be one of base, "),
-        (["run", "div400", "--quick", "--data", ".", "--out", "x"], "--quick must not be given with div400"),
-        (["run", "div400", "--tasks", "geo", "--data", ".", "--out", "x"], "--tasks must not be given with div400"),
+        (["run", "div400", "--quick", "--data", ".", "--out", "x"], "it asks all of its 57 topics"),
+        (["run", "div400", "--tasks", "geo", "--data", ".", "--out", "x"], "task must be one of all, all-k-means"),
         (["run", "mine.npz", "--seeds", "1", "--out", "x"], "--seeds must not be given with a file"),
         (["run", "mine.npz", "--data", ".", "--out", "x"], "--data must not be given with a file"),
         (["run", "mine.npz", "--model", "clip", "--out", "x"], "--model must not be given with a file"),
@@ -52,6 +55,7 @@ def test_compare(results: Path, format: str, part: str) -> None:
         (["compare", "."], ". holds no test results"),
         (["tables", "."], ". holds no test results"),
         (["compare", "no/such"], "no such folder"),
+        (["figures", ".", "--data", "mine.csv"], "--data must be an encoded folder or a file .npz or .parquet, got"),
     ],
 )
 def test_refusals_are_one_line(arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,8 +91,30 @@ def test_methods_of_div400_are_its_own(data: Path, monkeypatch: pytest.MonkeyPat
     assert suite.subsets == ("unseen",)
 
 
+def test_one_task_of_div400_can_be_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MASCOT_DIV400", str(data / "div400"))
+    suite = _suite("div400", None, None, "base,mmr", "all-k-means", None, False)
+    assert {point.task.name for point in suite.extra} == {"all-k-means"} == {task.name for task in suite.plan.tasks}
+    assert not any("," in task.name for task in DIV400_TASKS)
+
+
 def test_seeds_may_be_given_to_a_quick_run() -> None:
     def seeds(given: str | None, quick: bool) -> list[int]:
         return [seed for seed, _ in _suite("pixelprose-sim", None, None, "base", None, given, quick).sources]
 
     assert [seeds(None, False), seeds(None, True), seeds("3,4,3", True)] == [[0, 1, 2], [0], [3, 4]]
+
+
+def test_without_a_terminal_progress_is_lines() -> None:
+    stream, seconds = io.StringIO(), iter([0.0, 1.0, 3.0, 4.0, 33.0, 34.0, 100.0])
+    report = Lines(stream, lambda: next(seconds))
+    for stage, done, total in (
+        ("search", 50, 100),  # too early to say anything
+        ("search", 60, 100),
+        ("search", 90, 100),  # too soon again
+        ("search", 91, 100),  # half a minute nearly, and more than a tenth
+        ("test", 0, 100),
+        ("pictures", 7, None),
+    ):
+        report(stage, done, total)
+    assert stream.getvalue().splitlines() == ["search: 60 of 100", "search: 91 of 100", "pictures: 7"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ import pytest
 import synthetic_records as synthetic
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import mascot as mc
 from mascot.bench import figures
 from mascot.bench.averages import collect
+from mascot.bench.commands import bench
 from mascot.bench.datasets.dataset import Dataset, Lists, Ragged, Split
 from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.figures import control, relevance, runtime, style
@@ -80,9 +83,7 @@ def test_all_are_drawn_and_none_is_empty(everything: list[dict[str, Any]], tmp_p
             width, height = struct.unpack(">II", data[16:24])
             assert 600 <= width <= 1400  # a column or a page at 200 dpi
             assert height >= 300
-    assert drawn.notes == (
-        ("pixelprose-sim", "no clusters found: these results lack its study (main with judged images)"),
-    )
+    assert drawn.notes == ()
     assert dict(matplotlib.rcParams) == before
 
 
@@ -152,7 +153,7 @@ def test_missing_studies_are_noted(everything: list[dict[str, Any]], tmp_path: P
     notes = [note for _, note in drawn.notes]
     assert "no recall curves: these results lack its study (main)" in notes
     assert "no protected results: these results lack its study (protect)" in notes
-    assert "no qualitative figure: it needs the dataset itself" in notes
+    assert "no qualitative figure: it needs the dataset itself (--data)" in notes
 
 
 def test_other_tasks_and_judged_data(tmp_path: Path) -> None:
@@ -345,12 +346,46 @@ def test_sensitivity_shows_dm_where_nothing_was_published(everything: list[dict[
 def test_the_figure_of_a_query_explains_itself() -> None:
     figure = figures.of_query(dataset())
     said = figure.legends[0].get_title().get_text()
-    assert "V: normalised Vendi score" in said
+    assert "V: normalised Vendi score of the results, 0.41 if all are alike" in said  # of 20
     assert "the outer ring is" in said
     assert "Bars on the left: the score" in said
     figure.canvas.draw()
     place, hour = (ax.findobj(lambda a: isinstance(a, Text) and "V =" in a.get_text())[0] for ax in figure.axes[1:3])
     assert place.get_window_extent().y0 == pytest.approx(hour.get_window_extent().y0, abs=2)
+
+
+def test_the_least_v_is_that_of_equal_results() -> None:
+    found = dataset()
+    places = {name: np.full(60, 10.0) for name in ("lat", "lon", "taken")}
+    alike = figures.of_query(replace(found, columns=places), k=10)
+    said = alike.legends[0].get_title().get_text()
+    titles = alike.findobj(lambda a: isinstance(a, Text) and "V = " in a.get_text())
+    (least,) = {title.get_text().partition("V = ")[2] for title in titles}
+    assert f"of the results, {least} if all are alike" in said
+    assert 0.3 < float(least) < 0.4
+
+
+def test_candidates_without_a_place_or_a_time_are_not_drawn() -> None:
+    found = dataset()
+    gaps = dict(found.columns) | {"lat": np.where(np.arange(60) % 2, np.nan, found.columns["lat"])}
+    figures.of_query(replace(found, columns=gaps)).canvas.draw()
+    none = dict(found.columns) | {"lat": np.full(60, np.nan)}
+    with pytest.raises(InputError, match="must have 2 candidates with a place and a time, got 0"):
+        figures.of_query(replace(found, columns=none))
+
+
+@pytest.mark.parametrize("place", [True, False])
+def test_a_file_can_be_drawn_where_its_columns_suit(place: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    columns = {"column:taken": rng.uniform(0, 24, 30)}
+    columns |= {"column:lat": rng.uniform(-60, 60, 30), "column:lon": rng.uniform(-170, 170, 30)} if place else {}
+    np.savez(tmp_path / "mine.npz", scores=rng.random((6, 30)), positives=np.arange(6), **columns)
+    folder = synthetic.save([synthetic.record(0, 4, study="runtime", seconds=0.1)], tmp_path / "results")
+    words = ["figures", str(folder), "--out", str(tmp_path / "out"), "--data", str(tmp_path / "mine.npz")]
+    done = CliRunner().invoke(bench, words)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "out" / "qualitative.png").is_file() == place
+    assert ("mine: no qualitative figure: it needs a column lat and lon" in done.output) != place
 
 
 def test_another_method_and_query(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -170,29 +171,68 @@ def test_versions_are_part_of_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert not store.has({"versions": results.versions()})
 
 
-def test_a_killed_run_resumes(tmp_path: Path) -> None:
-    """SIGKILL in the middle, then once more: the files that were there are not touched, the rest is added."""
-    script, out, data = tmp_path / "go.py", tmp_path / "out", tmp_path / "mine.npz"
-    script.write_text(_RUN)
+def _own(folder: Path) -> Path:
+    """A small file of one's own, with hours."""
     rng = np.random.default_rng(0)
     hours = {"column:taken": rng.uniform(0, 24, 60), "positives": np.arange(30)}
-    np.savez(data, scores=rng.random((30, 60)), vectors=rng.standard_normal((60, 8)), **hours)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, str(script), str(data), str(out)]
-    started = subprocess.Popen(command, env=environment, start_new_session=True)
-    points = out / "points"
+    np.savez(folder / "mine.npz", scores=rng.random((30, 60)), vectors=rng.standard_normal((60, 8)), **hours)
+    return folder / "mine.npz"
+
+
+def _until_there_are_points(points: Path, started: subprocess.Popen[str]) -> None:
     for _ in range(1200):
         if points.is_dir() and len(list(points.glob("[!.]*.json"))) >= 5:
-            break
-        assert started.poll() is None, "the run ended before it could be killed"
+            return
+        assert started.poll() is None, "the run ended before it could be stopped"
         time.sleep(0.05)
+
+
+def _gone(group: int) -> bool:
+    """Whether all processes of a group end within a few seconds."""
+    for _ in range(100):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+_ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+def test_ctrl_c_says_how_to_go_on_and_nothing_else(tmp_path: Path) -> None:
+    """The terminal sends SIGINT to the command and to its workers."""
+    out = tmp_path / "out"
+    words = ["bench", "run", str(_own(tmp_path)), "--methods", "base,ms-dpp,k-dpp", "--jobs", "2", "--out", str(out)]
+    command = [sys.executable, "-m", "mascot", *words]
+    started = subprocess.Popen(
+        command, env=_ENVIRONMENT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    _until_there_are_points(out / "points", started)
+    os.killpg(started.pid, signal.SIGINT)
+    said, told = started.communicate(timeout=60)
+    lines = [line for line in told.splitlines() if not re.match("(search|test): ", line)]
+    assert (said, lines) == ("", ["mascot: stopped; the same mascot bench run goes on where it was"])
+    assert started.returncode == 130
+    assert _gone(started.pid), "a worker is left"
+
+
+def test_a_killed_run_resumes(tmp_path: Path) -> None:
+    """SIGKILL in the middle, then once more: the files that were there are not touched, the rest is added."""
+    script, out = tmp_path / "go.py", tmp_path / "out"
+    script.write_text(_RUN)
+    command = [sys.executable, str(script), str(_own(tmp_path)), str(out)]
+    started = subprocess.Popen(command, env=_ENVIRONMENT, start_new_session=True, text=True)
+    points = out / "points"
+    _until_there_are_points(points, started)
     os.kill(started.pid, signal.SIGKILL)
     started.wait()
     time.sleep(1.5)  # workers notice that their parent is gone
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in points.glob("[!.]*.json")}
     assert len(before) >= 5
     assert len(read(out)) == len(before)
-    subprocess.run(command, env=environment, check=True, timeout=120)
+    subprocess.run(command, env=_ENVIRONMENT, check=True, timeout=120)
     after = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in points.glob("[!.]*.json")}
     assert len(after) > len(before)
     assert {path: after[path] for path in before} == before

@@ -248,3 +248,9 @@ except MissingExtra as error:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert f"mascot.connect.{module} needs the package {package}" in done.stdout
     assert f"pip install 'mascot[{extra}]'" in done.stdout
+
+
+@pytest.mark.parametrize(("embeddings", "scores"), [([[1.0], [1.0, 2.0]], [1.0, 2.0]), ([[1.0], [2.0]], ["a", {}])])
+def test_rows_of_several_lengths_are_refused(embeddings, scores):
+    with pytest.raises(mc.InputError, match="embeddings and scores must be numbers, as many in each row"):
+        ours.diversify(embeddings, scores, k=1)

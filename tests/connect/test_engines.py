@@ -13,6 +13,7 @@ import urllib.request
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -23,7 +24,7 @@ from engine_stores import Engine, some_rows, started, unit
 import mascot as mc
 from mascot.connect.address import read_address
 from mascot.connect.rows import FIELDS
-from mascot.connect.source import FewCandidates, Found, open_sink, open_source, steer
+from mascot.connect.source import FewCandidates, Found, NoKey, open_sink, open_source, steer
 from mascot.photos.library import Library
 from mascot.photos.photo import COLUMNS
 from retelling import environment
@@ -95,6 +96,10 @@ def test_a_filter_is_the_engine_s_own(engine: Engine, photos: str) -> None:
     assert search(photos, where=engine.portugal).ids == [ROWS[i]["path"] for i in best]
     with pytest.raises(mc.OptionError, match="where"):
         search(photos, where=engine.nonsense)
+    for nothing in ("", " \n"):
+        assert search(photos, where=nothing).ids == search(photos).ids
+    with pytest.raises(mc.OptionError, match="where must be text in the engine's own language, got"):
+        search(photos, where={"country": "PT"})
 
 
 def test_steering_gives_more_places(photos: str) -> None:
@@ -109,8 +114,9 @@ def test_steering_gives_more_places(photos: str) -> None:
         warnings.simplefilter("error")
         steered = steer(source, QUERY, wish, k=10, method=mc.Mascot(protect=1))
     assert len({record["city"] for record in steered.records()} - {None}) == 4
-    with pytest.warns(FewCandidates, match="candidates=10 and k=10"):
+    with pytest.warns(FewCandidates, match="candidates=10 and k=10") as caught:
         steer(source, QUERY, wish, k=10, candidates=10)
+    assert caught[0].filename == __file__
     source.close()
 
 
@@ -150,8 +156,10 @@ def test_closing_twice_and_at_the_end_of_a_with(engine: Engine, photos: str) -> 
     with open_sink(engine.uri("closed"), dim=DIM) as sink:
         sink.put(ROWS[:3], VECTORS[:3])
     sink.close()
-    with pytest.raises(mc.InputError, match="is closed: open it anew"):
-        sink.put(ROWS[:3], VECTORS[:3])
+    for use in (lambda: sink.put(ROWS[:3], VECTORS[:3]), sink.known, lambda: sink.remove(["a"]),
+                lambda: sink.set_facts({"a": "b"}), sink.facts):  # fmt: skip
+        with pytest.raises(mc.InputError, match="is closed: open it anew"):
+            use()
     if engine.name == "qdrant":  # in a folder there is one at a time
         with open_source(photos) as source:
             pass
@@ -250,8 +258,13 @@ def test_what_cannot_be_is_said(engine: Engine, photos: str) -> None:
         search(engine.uri("photos", id="no_such"))
     with pytest.raises(mc.OptionError, match="metric"):
         open_source(engine.uri("photos", metric="hamming"))
-    with pytest.raises(mc.OptionError, match="candidates must be >= 1"):
-        search(photos, candidates=0)
+    for wrong in (0, "2", 2.5):
+        with pytest.raises(mc.OptionError, match="candidates must be a whole number >= 1, got "):
+            search(photos, candidates=wrong)
+    for wrong in ("sunset", [[1.0], [1.0, 2.0]], None):
+        with pytest.raises(mc.InputError, match="a search needs one vector of finite numbers, got "):
+            search(photos, wrong)
+    assert search(photos, QUERY.tolist(), candidates=np.int64(3)).ids == search(photos).ids[:3]
     sink = open_sink(photos, dim=DIM)
     try:
         with pytest.raises(mc.InputError, match="vectors must be 1 x 1 x 24"):
@@ -324,7 +337,7 @@ def make_products(engine: Engine) -> str:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
             connection.execute("CREATE SCHEMA shop")
             connection.execute(
-                f"CREATE TABLE shop.products (sku uuid, price numeric(8, 2), brand text, tags text[], "
+                f"CREATE TABLE shop.products (sku uuid PRIMARY KEY, price numeric(8, 2), brand text, tags text[], "
                 f"seen vector({DIM}), said vector(4), extra jsonb, added timestamptz)"
             )
             for i in range(30):
@@ -357,17 +370,24 @@ def test_tables_of_others(engine: Engine) -> None:
         [f"{i:032x}" for i in best] if engine.name == "postgres" else [f"p{i}" for i in best]
     )
     assert found.columns["price"] == [None if i == 4 else i / 2 for i in best]
-    assert "seen" not in found.columns
+    assert not {"seen", "said"} & set(found.columns)
     wishes = [mc.spread(mc.Number("price")), mc.focus(mc.Category("brand"), near="Other")]
     assert len(mc.rerank(found.candidates(), wishes, k=5)) == 5
     inner = [mc.spread(mc.Category("extra.by")), mc.spread(mc.Place("extra.at.lat", "extra.at.lon"))]
     made = mc.rerank(found.candidates(), inner, k=4, method=mc.Mascot(1.0, protect=1)).positions
     assert len({found.columns["extra"][i]["by"] for i in made}) == 4
-    with open_source(engine.uri(table, vector="seen")) as source:
+    keyless = pytest.warns(NoKey, match=r"ids are places in the result; name a column with \?id=")
+    with keyless if engine.name == "lance" else nullcontext() as warned:
+        source = open_source(engine.uri(table, vector="seen"))
+    assert warned is None or [one.filename for one in warned] == [__file__]
+    with source:
         assert source.facts() == {}
         less = source.search(QUERY, columns=["extra.by", "brand"], vectors=False)
-        assert (set(less.columns) - {"number"}, less.vectors) == ({"extra", "brand"}, None)
+        key = {"milvus": {"number"}, "postgres": {"sku"}}.get(engine.name, set())
+        assert (set(less.columns), less.vectors) == ({"extra", "brand"} | key, None)
         assert np.array_equal(less.scores, found.scores)
+        named = {"lance": list(range(30)), "postgres": found.ids}.get(engine.name, best)  # else by the table's own key
+        assert less.ids == named
         by = [extra["by"] for extra in found.columns["extra"]]
         assert [extra["by"] for extra in less.columns["extra"]] == by
         assert less.candidates().columns["extra.by"].tolist() == by
@@ -379,10 +399,48 @@ def test_tables_of_others(engine: Engine) -> None:
 
         with psycopg.connect(engine.base) as connection:  # nothing was left behind
             assert connection.execute("SELECT to_regclass('shop.products_facts')").fetchone() == (None,)
-    assert len(search(engine.uri(table, vector="said"), VECTORS[0, :4], candidates=5)) == 5
+    assert len(search(engine.uri(table, vector="said", id="sku"), VECTORS[0, :4], candidates=5)) == 5
 
 
 # What only one engine has
+
+
+@pytest.mark.parametrize("engine", ["qdrant", "milvus"], indirect=True)
+def test_a_row_without_a_path_is_named_by_its_own_id(engine: Engine) -> None:
+    rows: list[dict[str, Any]] = [{"path": "a"}, {"path": None}, {}]
+    if engine.name == "qdrant":
+        from qdrant_client import QdrantClient, models
+
+        client = QdrantClient(path=engine.base.removeprefix("qdrant+local://"))
+        shape = models.VectorParams(size=2, distance=models.Distance.COSINE)
+        client.create_collection("pathless", vectors_config=shape)
+        points = [models.PointStruct(id=i, vector=[1.0, i / 9], payload=row) for i, row in enumerate(rows)]
+        client.upsert("pathless", points)
+    else:
+        from pymilvus import MilvusClient
+
+        client = MilvusClient(engine.base.removeprefix("milvus://"))
+        client.create_collection("pathless", dimension=2, metric_type="COSINE", consistency_level="Strong")
+        client.insert("pathless", [{"id": i, "vector": [1.0, i / 9]} | row for i, row in enumerate(rows)])
+    client.close()
+    assert search(engine.uri("pathless"), [1.0, 0.0]).ids == ["a", 1, 2]
+    assert search(engine.uri("pathless", id="path"), [1.0, 0.0]).ids == ["a", None, None]
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+def test_a_key_of_several_columns_names_nothing(engine: Engine) -> None:
+    import psycopg
+
+    with psycopg.connect(engine.base) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        connection.execute("CREATE TABLE pairs (a int, b int, v vector(2), PRIMARY KEY (a, b))")
+        connection.execute("CREATE TABLE named (a int, id int, v vector(2), PRIMARY KEY (a) INCLUDE (id))")
+        connection.execute("INSERT INTO pairs VALUES (7, 8, '[1, 0]')")
+        connection.execute("INSERT INTO named VALUES (7, 8, '[1, 0]')")
+    with pytest.warns(NoKey):
+        assert search(engine.uri("pairs"), [1.0, 0.0]).ids == [0]
+    assert search(engine.uri("pairs", id="b"), [1.0, 0.0]).ids == [8]
+    assert search(engine.uri("named"), [1.0, 0.0]).ids == [7]
 
 
 @pytest.mark.parametrize("engine", ["postgres"], indirect=True)

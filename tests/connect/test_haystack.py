@@ -1,5 +1,6 @@
 """Haystack: the component, in real pipelines, and beside the rankers of Haystack that know a lambda."""
 
+import json
 import os
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when Haystack is loaded
@@ -266,5 +267,13 @@ def test_what_is_wrong_is_said():
         SteeredRanker(["city"])
     with pytest.raises(mc.OptionError, match="k must be a whole number >= 1, got 0"):
         SteeredRanker(k=0)
-    with pytest.raises(mc.OptionError, match="k must be a whole number >= 1, got 0"):
-        SteeredRanker(k=3).run(documents=documents(), k=0)
+    for wrong in (0, "2", 2.0):
+        with pytest.raises(mc.OptionError, match=f"k must be a whole number >= 1, got {wrong!r}"):
+            SteeredRanker(k=3).run(documents=documents(), k=wrong)
+
+
+def test_k_may_be_a_number_of_numpy():
+    ranker = SteeredRanker(k=np.int64(3))
+    assert len(chosen(ranker, documents())) == 3
+    assert json.loads(json.dumps(ranker.to_dict()))["init_parameters"]["k"] == 3
+    assert len(ranker.run(documents=documents(), k=np.int32(2))["documents"]) == 2

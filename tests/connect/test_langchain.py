@@ -1,6 +1,9 @@
 """LangChain: the compressor and the runnable, with LangChain's own retriever, store and MMR."""
 
 import asyncio
+import re
+from collections.abc import Sequence
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -235,8 +238,9 @@ def test_a_document_without_the_metadata_earns_nothing():
 
 
 def test_a_key_no_document_has_is_warned_of():
-    with pytest.warns(UserWarning, match="no document has the metadata key 'town'"):
+    with pytest.warns(UserWarning, match="no document has the metadata key 'town'") as caught:
         chosen = SteeredCompressor(wishes=mc.spread(mc.Category("town")), k=3).compress_documents(documents(), "")
+    assert caught[0].filename == __file__
     assert numbers(chosen) == [0, 1, 2]
 
 
@@ -363,7 +367,42 @@ def test_vectors_of_any_kind_of_numbers_are_read_alike():
     assert as_vectors([None, None]) is None
 
 
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (3.0, "a vector must be one flat list of numbers, got 3.0"),
+        ("12", "a vector must be one flat list of numbers, got '12'"),
+        (b"12", "a vector must be one flat list of numbers, got b'12'"),
+        ({1: 2.0, 3: 4.0}, "a vector must be one flat list of numbers, got {1: 2.0"),
+        (np.float64(3), "a vector must be one flat list of numbers, got "),
+        (np.ones((2, 2)), "a vector must be one flat list of numbers, got array"),
+        (np.ones((1, 2)), "a vector must be one flat list of numbers, got array"),
+        ([[1.0, 2.0], [3.0, 4.0]], "vectors must be numbers, got "),
+        ([10**400, 1.0], "vectors must be numbers, got "),
+        (np.array(["a", "b"]), "vectors must be numbers, got array"),
+        (np.array([{}, 1.0], object), "vectors must be numbers, got array"),
+    ],
+)
+def test_a_vector_is_one_flat_list_of_numbers(wrong, told):
+    for rows in ([wrong], [[1.0, 2.0], None, wrong]):
+        with pytest.raises(mc.InputError, match=re.escape(told)):
+            as_vectors(rows)
+
+
+def test_names_are_a_list_of_any_kind():
+    listed = SteeredCompressor(score_keys=["score"], columns={"city": 1}.keys())
+    assert (listed.score_keys, listed.columns) == (("score",), ("city",))
+    for wrong in ("score", b"score", [3], 3):
+        with pytest.raises(ValueError, match="score_keys"):
+            SteeredCompressor(score_keys=wrong)
+    # What a type checker sees is a list of any kind too.
+    hints = get_type_hints(SteeredCompressor)
+    assert (hints["score_keys"], hints["columns"]) == (Sequence[str], Sequence[str] | None)
+
+
 def test_what_is_wrong_is_said():
+    with pytest.raises(mc.InputError, match=r"list of documents, or of \(document, score\) pairs, got Document$"):
+        steer([]).invoke(documents()[0])
     with pytest.raises(ValueError, match="wishes must be spread"):
         SteeredCompressor(wishes=["city"])
     with pytest.raises(ValueError, match="greater than or equal to 1"):

@@ -259,12 +259,17 @@ def test_what_is_changed_later_counts():
 
 def test_plain_data_and_back():
     steered = SteeredPostprocessor(
-        wishes=[BY_CITY, mc.focus(mc.Number("n"), near=2)], k=4, method=mc.Mascot(0.7), explain=True
+        wishes=[BY_CITY, mc.focus(mc.Number("n"), near=2)],
+        k=4,
+        method=mc.Mascot(0.7),
+        columns=["city", "n"],
+        explain=True,
     )
     data = steered.to_dict()
     assert data["class_name"] == "SteeredPostprocessor"
     again = SteeredPostprocessor.from_dict(data)
     assert (again.wishes, again.k, again.method, again.explain) == (steered.wishes, 4, mc.Mascot(0.7), True)
+    assert again.columns == steered.columns == ("city", "n")
     assert SteeredPostprocessor.from_json(steered.to_json()).wishes == steered.wishes
     assert SteeredPostprocessor.model_validate_json(steered.model_dump_json()).wishes == steered.wishes
     assert numbers(again.postprocess_nodes(nodes())) == numbers(steered.postprocess_nodes(nodes()))

@@ -11,7 +11,7 @@ import mascot as mc
 from mascot.connect import nested
 from mascot.connect.nested import names_of, unfolded, value_of
 from mascot.connect.searching import _wish
-from mascot.connect.source import Found
+from mascot.connect.source import Found, steer
 
 LEAVES = st.none() | st.integers() | st.text(max_size=3)
 ROWS = st.lists(
@@ -72,6 +72,19 @@ def test_wishes_in_words_look_into_dictionaries():
     assert _wish("category:meta.by=5", -1, found, "last") == mc.focus(mc.Category("meta.by"), near=5)
     with pytest.raises(mc.InputError, match=r"no column 'meta\.to'; its columns: meta, meta\.by"):
         _wish("category:meta.to", 1, found, "last")
+
+
+def test_whatever_can_be_searched_is_steered():
+    class Twice:
+        """Has `search`, and neither facts nor an end."""
+
+        def search(self, vector, *, candidates=200, where=None):
+            return Found(["p", "q"], np.array([0.9, 0.8]), {"by": [vector, where]})
+
+    assert [record["by"] for record in steer(Twice(), "sunset", [], k=2, where="now").records()] == ["sunset", "now"]
+    for wrong in ({"k": "2"}, {"candidates": "2"}):
+        with pytest.raises(mc.OptionError, match="must be a whole number >= 1, got '2'"):
+            steer(Twice(), "sunset", [], **wrong)
 
 
 @pytest.mark.parametrize("wrong", ["source", [3]])

@@ -48,6 +48,9 @@ def ragged(seed: int) -> mc.Candidates:
         "number": rng.choice([-1e6, -1.0, 0.0, 1.0, 1e6, np.nan], n),
         "date": rng.choice(np.array(["2019-12-31", "2020-02-29", "2021-06-01"], "datetime64[D]"), n),
         "who": rng.integers(0, 9, n),
+        "home_lat": rng.choice([0.0, 38.7, 38.71, 38.72, 38.75, np.nan], n, p=[0.02, 0.3, 0.3, 0.2, 0.1, 0.08]),
+        "home_lon": rng.choice([-9.1, -9.11, -9.15], n),
+        "price": rng.choice([-1e9, 5.0, 10.0, 11.5, 30.0, 1e6, np.nan], n, p=[0.02, 0.3, 0.3, 0.2, 0.1, 0.02, 0.06]),
     }
     return mc.Candidates(scores=rng.choice([0.1, 0.2, 0.3, 0.30000001, 0.9], n), columns=columns)
 

@@ -65,8 +65,8 @@ def test_wishes_share_one_direction():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"clusters": 0}, "Clustering.clusters must be >= 1, got 0"),
-        ({"seed": -1}, "Clustering.seed must be >= 0, got -1"),
+        ({"clusters": 0}, "Clustering.clusters must be a whole number >= 1, got 0"),
+        ({"seed": -1}, "Clustering.seed must be a whole number >= 0, got -1"),
     ],
 )
 def test_options_are_checked(options, message):

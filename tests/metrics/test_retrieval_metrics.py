@@ -212,8 +212,19 @@ def test_div400_topics_agree_with_plain_sets():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: metrics.recall_at_k([[0, 1]], 3), r"recall_at_k k must be between 1 and K=2, got 3"),
-        (lambda: metrics.precision_at_k([[0, 1]], 0), r"precision_at_k k must be between 1 and K=2, got 0"),
+        (lambda: metrics.recall_at_k([[0, 1]], 3), r"recall_at_k k must be a whole number between 1 and K=2, got 3"),
+        (
+            lambda: metrics.recall_at_k([[0, 1]], "1"),
+            r"recall_at_k k must be a whole number between 1 and K=2, got '1'",
+        ),  # type: ignore[arg-type]
+        (
+            lambda: metrics.precision_at_k([[0, 1]], 2.0),
+            r"precision_at_k k must be a whole number between 1 and K=2, got 2.0",
+        ),  # type: ignore[arg-type]
+        (
+            lambda: metrics.precision_at_k([[0, 1]], 0),
+            r"precision_at_k k must be a whole number between 1 and K=2, got 0",
+        ),
         (lambda: metrics.recall_at_k([0, 1], 1), r"relevant must have the axes \[Q, K\], got shape \(2,\)"),
         (lambda: metrics.recall_at_k([[0, 1], [1]], 1), r"relevant must be an array of numbers: .*inhomogeneous"),
         (lambda: metrics.reciprocal_rank([[0, 2]]), r"reciprocal_rank relevant must be 0 or 1, got 2"),

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from jpegs import write_jpeg
 
 import mascot as mc
 from mascot.photos import Library
+from mascot.photos.filters import within
 from mascot.photos.texts import as_text, is_text
 
 _BYTES = pytest.mark.skipif(
@@ -162,3 +164,25 @@ def test_a_library_that_cannot_be_written_to_is_searched(stale: bool) -> None:
         pytest.skip("runs as root, yet may not become anybody else")
     assert done.stdout.split() == ["3", "3"], done.stderr
     assert "InputError: cannot write the index to" in done.stderr
+
+
+@_BYTES
+def test_accents_and_capitals_of_folders_are_as_people_type_them(tmp_path: Path) -> None:
+    name = "\u00c9t\u00e9 \u00e0 Z\u00fcrich"
+    for form in ("NFC", "NFD"):
+        write_jpeg(tmp_path / unicodedata.normalize(form, name) / "day 1" / f"{form}.jpg", "a boat")
+    write_jpeg(tmp_path / "Ete a Zurich" / "c.jpg", "a boat")
+    with Library.open(tmp_path) as library:
+        library.index(BagOfWords())
+        for form in ("NFC", "NFD"):
+            typed = unicodedata.normalize(form, name)
+            for said in (typed, typed.upper(), f"{typed}/Day 1"):
+                part, values = within(library.folder_named(said))
+                assert len(library.hits("boat", where=part, values=values, encoder=BagOfWords())) == 2
+            for where in (
+                f"folder = '{typed}/day 1'",
+                f"path LIKE '{typed}/%'",
+                f"instr(fold(folder), fold('{typed.upper()}'))",
+            ):
+                assert len(library.hits("boat", where=where, encoder=BagOfWords())) == 2, where
+            assert unicodedata.normalize("NFC", library.focus(f"folder={typed}/DAY 1").near) == f"{name}/day 1"

@@ -25,7 +25,7 @@ from PIL.TiffImagePlugin import IFDRational
 from mascot.photos.exif import camera_name
 from mascot.photos.images import Unreadable, open_image, upright
 from mascot.photos.metadata import Metadata, metadata_of, read_metadata
-from mascot.photos.plausible import Wrong, minutes_east, moment, told
+from mascot.photos.plausible import Wrong, height, minutes_east, moment, told
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 BASE, GPS = ExifTags.Base, ExifTags.GPS
@@ -129,6 +129,12 @@ def test_altitudes_of_real_photographs(name: str, altitude: float | None, proble
     assert found.altitude == (None if altitude is None else pytest.approx(altitude, abs=0.01))
     assert str(found.altitude) != "-0.0"
     assert found.problems == (() if problem is None else (problem,))
+
+
+def test_nothing_lies_deeper_than_the_shore_of_the_dead_sea() -> None:
+    assert height(-430) == -430
+    with pytest.raises(Wrong, match="-1224 m is no height of a place"):
+        height(-1224)  # as a camera wrote on Vesuvius
 
 
 def test_subseconds_and_offset_of_a_real_photograph() -> None:

@@ -402,6 +402,20 @@ def test_why_there_is_no_connection(
     assert str(refused.value) == told
 
 
+def test_ray_does_not_say_that_it_was_told_to_be_quiet(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    module = pytest.importorskip("ray")
+    said = b"[now I 7 7] logging.cc:303: Set ray log level from environment variable RAY_BACKEND_LOG_LEVEL to 3\n"
+    # As its C++ does; a cluster takes half a minute to start.
+    monkeypatch.setattr(module, "init", lambda *_, **__: os.write(2, said + b"the store is full\n"))
+    monkeypatch.setattr(module, "is_initialized", lambda: False)
+    monkeypatch.setattr(module, "shutdown", lambda: None)
+    with cluster("local", 1):
+        os.write(2, b"running\n")
+    assert capfd.readouterr().err == "the store is full\nrunning\n"
+
+
 def test_without_ray_the_error_names_the_cure(own: Path, sink: SqliteSink, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"pip install 'mascot\[ray\]'"):

@@ -109,6 +109,11 @@ def test_a_person_without_the_token_is_asked_for_it(stranger: httpx.Client) -> N
     asked = stranger.get("/", headers={"accept": "text/html,*/*"})
     assert asked.status_code == 401
     assert '<input name="token"' in asked.text
+    link = stranger.get("/", params={"q": 'a "b" <c>', "token": "no"}, headers={"accept": "text/html"})
+    assert link.status_code == 401
+    assert "not the token" in link.text
+    assert '<input type="hidden" name="q" value="a &quot;b&quot; &lt;c&gt;">' in link.text, "a link leads to its view"
+    assert 'value="no"' not in link.text
 
 
 def test_tokens_are_compared_in_constant_time() -> None:
@@ -144,6 +149,18 @@ def test_other_origins_may_only_ask_where_they_are_named(closed: Served, strange
     assert "access-control-allow-origin" not in answer.headers
     unknown = stranger.get("/api/library", headers=named)
     assert (unknown.status_code, unknown.headers["access-control-allow-origin"]) == (401, "https://pages.example")
+
+
+def test_pages_of_named_origins_may_show_photographs(closed: Served, client: httpx.Client) -> None:
+    """A browser would not let an <img> of another origin show them; and only them."""
+    name = "cross-origin-resource-policy"
+    with closed.client() as named:
+        for path in ("/api/photos/1/thumb", "/api/photos/1/image"):
+            assert named.get(path).headers.get_list(name) == ["cross-origin"]
+            assert named.get(path, headers={"if-none-match": "*"}).headers.get_list(name) == ["cross-origin"]
+            assert client.get(path).headers.get_list(name) == ["same-origin"]
+        for path in ("/", "/api/photos/1", "/api/library", "/static/index.html", "/openapi.json", "/metrics"):
+            assert named.get(path).headers.get_list(name) == ["same-origin"], path
 
 
 # Without a token
@@ -199,7 +216,7 @@ def test_every_answer_has_its_headers(client: httpx.Client, stranger: httpx.Clie
     asked += [stranger.get("/"), stranger.get("/", headers={"accept": "text/html"})]
     asked += [stranger.get("/", params={"token": TOKEN}), stranger.options("/api/search", headers={
         "origin": "https://pages.example", "access-control-request-method": "POST"})]  # fmt: skip
-    assert {answer.status_code for answer in asked} == {200, 206, 303, 304, 401, 403, 404, 405, 413, 422}
+    assert {answer.status_code for answer in asked} == {200, 206, 303, 304, 401, 403, 404, 405, 413, 415, 422}
     for answer in asked:
         for name, value in (
             ("x-content-type-options", "nosniff"), ("x-frame-options", "DENY"), ("referrer-policy", "no-referrer"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 from collections.abc import Iterator
@@ -86,6 +87,11 @@ def page(visit: Any) -> Any:
 def _told(page: Any) -> dict[str, list[str]]:
     """What the address bar says."""
     return parse_qs(page.evaluate("location.search").removeprefix("?"))
+
+
+def _chips(page: Any) -> set[str]:
+    """The wishes and filters above the photographs."""
+    return {chip.inner_text().removesuffix("×").strip() for chip in page.locator("#summary .chip").all()}
 
 
 def _about(page: Any, text: str) -> None:
@@ -184,6 +190,11 @@ def test_a_value_that_is_not_there_is_explained_and_taken_back(visit: Any) -> No
     page.click("#reset")
     shown(page)
     assert page.is_hidden("#trouble")
+    page.goto(f"{other.address}/?focus=place=Nowhereville")
+    page.wait_for_selector("#results[data-state=failed]")
+    page.click("#reset")
+    page.wait_for_selector("#welcome h2")
+    assert page.is_hidden("#trouble")
     other.errors.clear()  # the browser itself reports the refused request
 
 
@@ -202,9 +213,7 @@ def test_a_link_reproduces_the_view(page: Any, visit: Any, postcards: Path) -> N
     page.fill("#filter-folder", "AT")
     page.press("#filter-folder", "Enter")
     shown(page)
-    assert {"From 1 March 2018", "To 1 March 2023", "Folder “AT”"} <= {
-        chip.inner_text().removesuffix("×").strip() for chip in page.locator("#summary .chip").all()
-    }
+    assert {"From 1 March 2018", "To 1 March 2023", "Folder “AT”"} <= _chips(page)
     with Library.open(postcards) as library:
         found = [library.store.photo(id_) for id_ in ids(page)]
     assert found
@@ -219,6 +228,15 @@ def test_a_link_reproduces_the_view(page: Any, visit: Any, postcards: Path) -> N
         assert again.input_value(f"#lean-{name}") == value
     for name, value in {"from": "2018-03-01", "to": "2023-03-01", "folder": "AT"}.items():
         assert again.input_value(f"#filter-{name}") == value
+    before = ids(again)
+    again.fill("#filter-from", "2099-01-01")
+    again.wait_for_selector("#nothing h2")
+    assert {"From 1 January 2099", "Folder “AT”"} <= _chips(again), "what is in the way can be seen"
+    again.click("[aria-label='Remove the filter: to 1 march 2023']")
+    again.wait_for_url(lambda url: "to=" not in url)
+    again.click("[aria-label='Remove the filter: from 1 january 2099']")
+    shown(again)
+    assert set(before) <= set(ids(again))
     again.fill("#filter-from", "2099-01-01")
     again.wait_for_selector("#nothing h2")
     again.click("text=Remove the filters")
@@ -253,6 +271,72 @@ def test_back_and_forward_go_through_searches_and_the_large_view(page: Any) -> N
     page.wait_for_selector("#welcome h2")
 
 
+def test_one_step_back_undoes_one_gesture(page: Any, postcards: Path) -> None:
+    page.wait_for_selector("#welcome h2")
+    box = page.locator("#clock svg").bounding_box()
+    page.locator("#clock svg").click(position={"x": box["width"] / 2, "y": box["height"] * 0.9})
+    shown(page)
+    assert _told(page) == {"focus": ["hour=12:00"]}, "no words are needed"
+    assert len(ids(page)) == 24
+    assert page.inner_text("#summary .title") == "All photographs"
+    assert page.locator("text=relevance kept").count() == 0
+    page.go_back()
+    page.wait_for_selector("#welcome h2")
+    search(page, _QUERY)
+    views = [(page.url, ids(page))]
+
+    def seen() -> None:
+        shown(page)
+        views.append((page.url, ids(page)))
+
+    page.locator("#lean-place").evaluate(  # dragged over many values, and let go
+        """slider => {
+            const tell = (kind) => slider.dispatchEvent(new Event(kind, {bubbles: true}));
+            for (const value of [2, 5, 8, 10]) { slider.value = value; tell("input"); }
+            tell("change");
+        }"""
+    )
+    seen()
+    page.click("text=More results")
+    seen()
+    page.select_option("#filter-country", "PT")
+    seen()
+    page.select_option("#filter-rating", "3")
+    seen()
+    assert {"Country Portugal", "Rating ★★★ or more"} <= _chips(page)
+    with Library.open(postcards) as library:
+        found = [library.store.photo(id_) for id_ in ids(page)]
+    assert found
+    assert all(photo.country == "PT" and photo.rating is not None and photo.rating >= 3 for photo in found)
+    for go, way in ((page.go_back, views[-2::-1]), (page.go_forward, views[1:])):
+        for url, there in way:
+            go()
+            page.wait_for_url(url)
+            shown(page)
+            assert ids(page) == there
+    assert page.input_value("#filter-country") == "PT"
+    page.click("[aria-label='Remove the filter: rating ★★★ or more']")
+    page.wait_for_url(views[-2][0])
+    assert page.input_value("#filter-rating") == ""
+
+
+def test_what_is_shown_can_be_taken_along(visit: Any, postcards: Path) -> None:
+    page = visit(permissions=["clipboard-read", "clipboard-write"]).open(f"/?q={_QUERY}&spread=place&keep=0.5")
+    shown(page)
+    assert page.input_value("#force-slider") == "50", "what an address may say the slider can show"
+    page.click("#copy")
+    page.wait_for_selector("#taken:text('24 paths copied')")
+    with Library.open(postcards) as library:
+        paths = [library.store.photo(id_).path for id_ in ids(page)]
+    assert page.evaluate("navigator.clipboard.readText()").splitlines() == paths
+    with page.expect_download() as download:
+        page.click("#list")
+    assert download.value.suggested_filename == "photographs.jsonl"
+    records = [json.loads(line) for line in Path(download.value.path()).read_text("utf-8").splitlines()]
+    assert [record["path"] for record in records] == paths
+    assert [record["rank"] for record in records] == list(range(1, 25))
+
+
 def test_the_large_view_says_why_and_goes_on(visit: Any, postcards: Path) -> None:
     visitor = visit()
     page = visitor.open()
@@ -262,6 +346,7 @@ def test_the_large_view_says_why_and_goes_on(visit: Any, postcards: Path) -> Non
     page.locator("#grid .came button.tile").first.click()
     assert "relevance alone would not have shown it" in page.inner_text(".why")
     assert [row.inner_text() for row in page.locator(".why dt").all()] == ["Relevance", "Place"]
+    assert re.fullmatch(r"the first around \D+", page.inner_text(".why .opened")), "a city, and no cells"
     page.locator(".stage img").evaluate("picture => picture.decode()")
     assert page.locator(".stage img").evaluate("picture => picture.naturalWidth") in (320, 480)
     at = shown_ids.index(int(_told(page)["photo"][0]))
@@ -291,6 +376,10 @@ def test_the_large_view_says_why_and_goes_on(visit: Any, postcards: Path) -> Non
     assert page.is_hidden(".stage img")
     assert page.is_hidden("[aria-label='Next photograph']")
     visitor.errors.clear()
+    page.goto(f"{visitor.address}/?q={_QUERY}&focus=place")
+    shown(page)
+    page.locator("#grid button.tile").first.click()
+    assert re.fullmatch(r"the price of adding \D+", page.inner_text(".why .opened"))
 
 
 def test_everything_with_the_keyboard_alone(page: Any) -> None:
@@ -316,6 +405,17 @@ def test_everything_with_the_keyboard_alone(page: Any) -> None:
     page.keyboard.press("Enter")
     assert page.is_visible("#viewer")
     page.keyboard.press("ArrowRight")
+    assert _told(page)["photo"] == [str(found[1])]
+    page.keyboard.press("z")
+    assert page.get_attribute("[aria-label='Actual size']", "aria-pressed") == "true"
+    before = page.get_attribute(".stage img", "style")
+    page.keyboard.press("ArrowRight")
+    assert page.get_attribute(".stage img", "style") != before, "it moves while it is large"
+    page.keyboard.press("z")
+    page.keyboard.press("+")
+    assert page.is_visible(".stage.zoomed")
+    page.keyboard.press("-")
+    assert page.locator(".stage.zoomed").count() == 0
     assert _told(page)["photo"] == [str(found[1])]
     page.keyboard.press("Escape")
     page.wait_for_selector("#viewer", state="hidden")
@@ -433,6 +533,63 @@ def test_phone(visit: Any, site: Served) -> None:
         assert page.locator("#timeline .years text").first.bounding_box()["height"] < 20
 
 
+def _touch(page: Any, *ways: tuple[float, float]) -> None:
+    """A finger put down, moved along these points, and lifted."""
+    session = page.context.new_cdp_session(page)
+    for i, (x, y) in enumerate(ways):
+        kind = "touchMove" if i else "touchStart"
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    session.detach()
+
+
+def test_fingers_on_a_phone(visit: Any) -> None:
+    page = visit(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True).open(f"/?q={_QUERY}")
+    shown(page)
+    plain = ids(page)
+    page.tap("#bar-steer")
+    page.wait_for_selector("#lean-place", state="visible")
+    page.go_back()
+    page.wait_for_selector("#lean-place", state="hidden")
+    assert ids(page) == plain, "only the panel was closed"
+    page.tap("#bar-steer")
+    lean(page, "place", 10)
+    steered = page.url
+    page.go_back()
+    page.wait_for_url(lambda url: "spread" not in url)
+    shown(page)
+    assert ids(page) == plain
+    assert page.is_visible("#lean-place")
+    page.go_forward()
+    page.wait_for_url(steered)
+    page.tap("#rail-close")
+    page.wait_for_selector("#lean-place", state="hidden")
+    assert page.url == steered, "what was steered stays"
+    shown(page)
+
+    there = ids(page)
+    page.locator("#grid button.tile").first.tap()
+    page.locator(".stage img").evaluate("picture => picture.decode()")
+    picture = page.locator(".stage img").bounding_box()
+    for which in ("Previous photograph", "Next photograph", "Actual size"):
+        assert page.locator(f"[aria-label='{which}']").bounding_box()["y"] >= picture["y"] + picture["height"]
+    middle = (picture["x"] + picture["width"] / 2, picture["y"] + picture["height"] / 2)
+    _touch(page, middle, (middle[0] - 50, middle[1]), (middle[0] - 120, middle[1] + 4))
+    page.wait_for_url(f"**photo={there[1]}")
+    _touch(page, middle, (middle[0] + 50, middle[1]), (middle[0] + 120, middle[1] + 4))
+    page.wait_for_url(f"**photo={there[0]}")
+    _touch(page, middle)
+    _touch(page, middle)
+    page.wait_for_selector(".stage.zoomed")
+    large = page.locator(".stage img").bounding_box()
+    assert large["width"] >= 2 * picture["width"] - 1
+    _touch(page, middle, (middle[0] - 20, middle[1]), (middle[0] - 40, middle[1]))
+    assert page.locator(".stage img").bounding_box()["x"] == pytest.approx(large["x"] - 40, abs=1)
+    assert page.url.endswith(f"photo={there[0]}")
+    page.tap("[aria-label=Close]")
+    page.wait_for_url(steered)
+
+
 def test_dark_follows_the_system_and_the_choice_is_remembered(visit: Any) -> None:
     dark = visit(color_scheme="dark")
     page = dark.open()
@@ -504,14 +661,21 @@ def test_libraries_without_places_and_without_photographs(visit: Any, tmp_path: 
     bare = tmp_path / "bare"
     for i in range(3):
         write_jpeg(bare / f"{i}.jpg", "A boat", colour=(40 * i, 80, 90))
+    write_jpeg(bare / "ÄRGER Straße" / "beach_sand.jpg", colour=(200, 80, 90))
     with served(_indexed(bare)) as site:
         page = visit(site.address).open("/?q=boat")
         shown(page)
-        assert len(ids(page)) == 3
+        assert len(ids(page)) == 4
         assert "says where it was taken" in page.inner_text("#map-note")
         assert page.is_disabled("#lean-place")
         assert page.is_disabled("#lean-hour")
         assert page.is_enabled("#lean-look")
+        assert page.is_hidden("#filter-country")
+        page.fill("#filter-folder", "ärger STRASSE")
+        page.press("#filter-folder", "Enter")
+        page.wait_for_selector("#grid li:only-child")
+        page.click("#grid button.tile")
+        assert page.inner_html(".about h2") == "beach_<wbr>sand.jpg", "where a long name may be broken"
     empty = tmp_path / "empty"
     empty.mkdir()
     with served(_indexed(empty)) as site:

@@ -63,15 +63,18 @@ def as_membership(given: Any, owner: str, rows: int) -> Membership:
             raise InputError(f"{owner}.membership must have {rows} rows, got {member.rows}")
         return member
     if hasattr(given, "tocsr"):
-        matrix = given.tocsr()
+        matrix = given.tocsr().copy()  # what follows works in place, and the matrix is the user's
+        shape = _two_dimensions(matrix.shape, owner)
         matrix.sum_duplicates()
-        shape = matrix.shape
+        matrix.eliminate_zeros()
         indptr, indices, values = (np.asarray(part) for part in (matrix.indptr, matrix.indices, matrix.data))
     else:
-        array = np.asarray(given, dtype=np.float64)
-        if array.ndim != 2:
-            raise InputError(f"{owner}.membership must be an array of two dimensions, got {array.ndim}")
-        shape = array.shape
+        try:
+            array = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            rule = "must be numbers in rows of one length"
+            raise InputError(f"{owner}.membership {rule}, got {given!r:.60}") from None
+        shape = _two_dimensions(array.shape, owner)
         row, indices = np.nonzero(array)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=shape[0]))])
         values = array[row, indices]
@@ -83,3 +86,9 @@ def as_membership(given: Any, owner: str, rows: int) -> Membership:
         raise InputError(f"{owner}.membership must lie in 0..1, got {values[wrong][0]}")
     indptr = indptr.astype(np.int64)
     return Sparse(indptr, indices.astype(np.int64), values, int(shape[1]), np.diff(indptr) == 0)
+
+
+def _two_dimensions(shape: tuple[int, ...], owner: str) -> tuple[int, ...]:
+    if len(shape) != 2:
+        raise InputError(f"{owner}.membership must be an array of two dimensions, got {len(shape)}")
+    return shape

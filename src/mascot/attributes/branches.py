@@ -30,6 +30,17 @@ class Branches(Value):
     `rerank` grows the tree from the candidates, `Reranker.fit` from the whole corpus (10,000 rows at most; more are for
     `Clusters`). A row of NaN is a missing vector.
 
+    Parameters
+    ----------
+    counts
+        Into how many branches the tree is cut, once for each number.
+    missing
+        What a candidate without a vector gets: ``"last"``, ``"neutral"`` or ``"drop"``.
+    name
+        What explanations and gains call it.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> angles = np.radians([0, 1, 40, 41, 90])
     >>> look = Branches(counts=(2, 3)).membership({}, np.column_stack([np.cos(angles), np.sin(angles)]))

@@ -19,7 +19,14 @@ from mascot.values import Value
 class Category(Value):
     """One whole bin per label. A candidate has one label, or a list, set or tuple of them.
 
-    Labels are any hashable values. None, NaN, pandas.NA, empty text and an empty list are missing values.
+    Parameters
+    ----------
+    column
+        Column of labels, any hashable values. None, NaN, pandas.NA, empty text and an empty list are missing.
+    missing
+        What a candidate without a label gets: ``"last"``, ``"neutral"`` or ``"drop"``.
+    name
+        What explanations and gains call it; the column's name unless given.
     """
 
     column: str

@@ -15,17 +15,30 @@ from mascot.values import Value
 
 @dataclass(frozen=True, slots=True)
 class Clusters(Value):
-    """One whole bin per k-means cluster of the vectors, or of a column of vectors (N x D, or a list each).
+    """One whole bin per k-means cluster of the vectors.
 
     `Reranker.fit` finds the clusters in the whole corpus; `rerank` finds them among the candidates.
     None or a row of NaN is a missing vector.
+
+    Parameters
+    ----------
+    count
+        How many clusters; fewer where there are fewer vectors.
+    seed
+        Where k-means begins: the same seed finds the same clusters.
+    missing
+        What a candidate without a vector gets: ``"last"``, ``"neutral"`` or ``"drop"``.
+    name
+        What explanations and gains call it.
+    column
+        Column of vectors, N x D or a list each; the candidates' own vectors unless given.
     """
 
     count: int = 10
     seed: int = 0
     missing: Missing = "last"
     name: str = "look"
-    column: str | None = None  # None: the candidates' own vectors
+    column: str | None = None
 
     def __post_init__(self) -> None:
         check_whole("Clusters.count", self.count, 1)

@@ -20,9 +20,10 @@ from mascot.memberships import Floats
 # A time zone is read over: the clock on the wall counts.
 _TIME = re.compile(
     r"\s*(?=\d{4}[-:]|\d{8}[Tt])(\d{4})[-:]?(\d{2})[-:]?(\d{2})"
-    r"(?:[Tt ]+(\d{2}):?(\d{2})(?::?(\d{2})(?:[.,]\d+)?)?(?:\s*[+-]\d{2})?)?"
+    r"(?:[Tt ]+(\d{2})(?::?(\d{2})(?::?(\d{2})(?:[.,]\d+)?)?)?(?:\s*[+-]\d{2})?)?"
     r"\s*(?:[Zz]|[+-]\d{2}:?\d{2})?[\s\0]*"
 )
+_NO_DAY = re.compile(r"\s*(\d{4})(?:(-\d{2})|(\d{2})(\d{2}))?\s*")  # a year, a month, or eight digits
 _CLOCK = re.compile(r"\s*(\d{1,2}):(\d{2})(?::\d{2}(?:[.,]\d+)?)?\s*(?:[Zz]|[+-]\d{2}(?::?\d{2})?)?\s*")
 
 
@@ -144,12 +145,24 @@ def _moment(value: Any, owner: str, name: str) -> datetime | None:
         return datetime(value.year, value.month, value.day)
     found = _TIME.fullmatch(value) if isinstance(value, str) else None
     if found is None:
-        raise InputError(f"{owner} column {name!r} must hold times (ISO, EXIF or datetime), got {shown(value)!r}")
+        rule = "must hold times (ISO, EXIF or datetime)"
+        raise InputError(f"{owner} column {name!r} {rule}, got {shown(value)!r}{_cure(value)}")
     try:
         year, month, day, hour, minute, second = (int(part or 0) for part in found.groups())
         return datetime(year, month, day, hour, minute, second)
     except ValueError:  # cameras write "0000:00:00 00:00:00" for a clock that was never set
         return None
+
+
+def _cure(value: Any) -> str:
+    """What to write instead of text that is half a time."""
+    found = _NO_DAY.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return ""
+    year, month, *rest = found.groups()
+    if rest[0]:
+        return f": eight digits may be any number, write {'-'.join([year, *rest])}"
+    return f": a {'month' if month else 'year'} alone is no moment, write a day like {year}{month or '-07'}-14"
 
 
 def _no_time(value: Any) -> bool:
@@ -200,7 +213,8 @@ def near_point(
     with suppress(InputError):
         if not np.isnan(read({column: as_array([value])}, column, owner)[0]):
             return {column: value}
-    raise OptionError(f"{owner} near must be {rule}, got {shown(value)!r}")
+    cure = _cure(value) if read is times else ""
+    raise OptionError(f"{owner} near must be {rule}, got {shown(value)!r}{cure}")
 
 
 def vectors_of(given: Any, owner: str) -> Floats:

@@ -36,9 +36,20 @@ def _check(owner: str, bins: int, sigma: float, missing: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class HourOfDay(Value):
-    """Time of day on a 24-hour circle, to the minute. `column` holds times, plain hours in 0..24, or "18:30".
+    """Time of day on a 24-hour circle, to the minute. The clock on the wall counts: a time zone is read over.
 
-    The clock on the wall counts: a time zone in the value is read over. `sigma` is in hours.
+    Parameters
+    ----------
+    column
+        Column of times, plain hours in 0..24, or text like ``"18:30"``.
+    bins
+        How many centres stand on the circle, the first at midnight.
+    sigma
+        Width of a bin's bump in hours.
+    missing
+        What a candidate without a time gets: ``"last"``, ``"neutral"`` or ``"drop"``.
+    name
+        What explanations and gains call it.
     """
 
     column: str = "taken"
@@ -63,7 +74,21 @@ class HourOfDay(Value):
 
 @dataclass(frozen=True, slots=True)
 class DayOfYear(Value):
-    """Time of year on a circle of 366 days. `sigma` is in days; 24 bins are half-months."""
+    """Time of year on a circle of 366 days.
+
+    Parameters
+    ----------
+    column
+        Column of times.
+    bins
+        How many centres stand on the circle, the first on 1 January; 24 are half-months.
+    sigma
+        Width of a bin's bump in days.
+    missing
+        What a candidate without a time gets: ``"last"``, ``"neutral"`` or ``"drop"``.
+    name
+        What explanations and gains call it.
+    """
 
     column: str = "taken"
     bins: int = 24
@@ -95,7 +120,19 @@ class DayOfYear(Value):
 
 @dataclass(frozen=True, slots=True)
 class Weekday(Value):
-    """Day of the week, Monday 0 to Sunday 6. `column` holds times. With `sigma` 0.5 days stay nearly apart."""
+    """Day of the week, Monday 0 to Sunday 6.
+
+    Parameters
+    ----------
+    column
+        Column of times.
+    sigma
+        Width of a bin's bump in days; with 0.5 days stay nearly apart.
+    missing
+        What a candidate without a time gets: ``"last"``, ``"neutral"`` or ``"drop"``.
+    name
+        What explanations and gains call it.
+    """
 
     column: str = "taken"
     sigma: float = 0.5
@@ -124,19 +161,36 @@ class Weekday(Value):
 
 @dataclass(frozen=True, slots=True)
 class Cycle(Value):
-    """Numbers that come round after `period`: compass bearings, phases, hues. `sigma` in the column's unit."""
+    """Numbers that come round: compass bearings, phases, hues.
+
+    Parameters
+    ----------
+    column
+        Column of numbers; any number is taken modulo `period`.
+    period
+        Where the circle closes, in the column's unit: 360 for degrees.
+    bins
+        How many centres stand on the circle, the first at 0.
+    sigma
+        Width of a bin's bump in the column's unit; a bin and a half unless given.
+    missing
+        What a candidate without a number gets: ``"last"``, ``"neutral"`` or ``"drop"``.
+    name
+        What explanations and gains call it; the column's name unless given.
+    """
 
     column: str
     period: float
     bins: int = 24
     sigma: float | None = None
     missing: Missing = "last"
-    name: str = "cycle"
+    name: str = ""
 
     def __post_init__(self) -> None:
         check_positive("Cycle.period", self.period)
         check_whole("Cycle.bins", self.bins, 1)  # the width is made of both
         _check("Cycle", self.bins, self.width, self.missing)
+        object.__setattr__(self, "name", self.name or self.column)
 
     @property
     def width(self) -> float:

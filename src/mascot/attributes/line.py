@@ -10,7 +10,7 @@ import numpy as np
 from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
 from mascot.attributes.columns import near_point, numbers, times
 from mascot.errors import require
-from mascot.memberships import SPACING, Axis, Floats, Windows
+from mascot.memberships import BEYOND, SPACING, Axis, Floats, Windows
 from mascot.values import Value
 
 _DAY = 86_400.0
@@ -30,10 +30,21 @@ def _windows(values: Floats, sigma: float | None, smallest: float, owner: str, d
 
     def labels(axes: tuple[Axis, ...]) -> Any:
         (axis,) = axes
-        if not date:
-            return lambda bin_: f"{axis.start + axis.step * bin_:.4g}"
         unit = "D" if axis.step < 60 else "M" if axis.step < 730 else "Y"
-        return lambda bin_: str(np.datetime64(int((axis.start + axis.step * bin_) * _DAY), "s").astype(f"M8[{unit}]"))
+        beyond = BEYOND * axis.sigma
+
+        def text(value: float) -> str:
+            return str(np.datetime64(int(value * _DAY), "s").astype(f"M8[{unit}]")) if date else f"{value:.4g}"
+
+        def name(bin_: int) -> str:
+            centre = axis.start + axis.step * bin_
+            if centre < axis.floor + beyond / 2:
+                return f"below {text(axis.floor + beyond)}"
+            if centre > axis.ceiling - beyond / 2:
+                return f"above {text(axis.ceiling - beyond)}"
+            return text(centre)
+
+        return name
 
     return Windows((Axis(sigma=sigma or 0.0, smallest=smallest),), (values,), labels=labels)
 
@@ -50,18 +61,29 @@ def _standard(values: Floats) -> Floats:
 class Number(Value):
     """Any number: price, altitude, focal length, likes.
 
-    `sigma` is in the column's unit; unless given it is an eighth of the root-mean-square difference
-    between two candidates, so that the scale of the column does not matter.
+    Parameters
+    ----------
+    column
+        Column of numbers.
+    sigma
+        Width of a bin's bump in the column's unit. Unless given, an eighth of the root-mean-square difference
+        between two candidates, outliers aside, so that the scale of the column does not matter; outliers then count
+        as just beyond the others.
+    missing
+        What a candidate without a number gets: ``"last"``, ``"neutral"`` or ``"drop"``.
+    name
+        What explanations and gains call it; the column's name unless given.
     """
 
     column: str
     sigma: float | None = None
     missing: Missing = "last"
-    name: str = "number"
+    name: str = ""
 
     def __post_init__(self) -> None:
         check_sigma("Number.sigma", self.sigma)
         check_missing("Number", self.missing)
+        object.__setattr__(self, "name", self.name or self.column)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> Windows:
         return _windows(numbers(columns, self.column, "Number"), self.sigma, 0.0, "Number.sigma", date=False)
@@ -75,7 +97,19 @@ class Number(Value):
 
 @dataclass(frozen=True, slots=True)
 class Date(Value):
-    """A day in history. `sigma_days` follows the candidates unless given; never below an hour."""
+    """A day in history.
+
+    Parameters
+    ----------
+    column
+        Column of times.
+    sigma_days
+        Width of a bin's bump in days. Unless given it follows the candidates, as that of `Number`; never below an hour.
+    missing
+        What a candidate without a time gets: ``"last"``, ``"neutral"`` or ``"drop"``.
+    name
+        What explanations and gains call it.
+    """
 
     column: str = "taken"
     sigma_days: float | None = None

@@ -28,10 +28,12 @@ class Place(Value):
         Columns in degrees. Any longitude is taken modulo 360.
     sigma_km
         Width of a bin's bump in kilometres: two photographs this far apart count as two places more
-        than as one. Unless given, an eighth of the candidates' root-mean-square distance, so that one
-        city and the whole world both work; never below 50 m.
+        than as one. Unless given, an eighth of the candidates' root-mean-square distance, outliers aside, so that
+        one city and the whole world both work; never below 50 m.
     missing
         What a candidate without a place gets: ``"last"``, ``"neutral"`` or ``"drop"``.
+    name
+        What explanations and gains call it.
 
     Examples
     --------
@@ -53,9 +55,16 @@ class Place(Value):
         check_missing("Place", self.missing)
 
     @staticmethod
-    def grid(lat: str = "lat", lon: str = "lon", cells: int = 20, sigma: float = 15.0, **rest: Any) -> Grid:
-        """The paper's planar grid: `cells` x `cells` centres over the world, width in degrees, no wrap."""
-        return Grid(lat, lon, cells, sigma, **rest)
+    def grid(
+        lat: str = "lat",
+        lon: str = "lon",
+        cells: int = 20,
+        sigma: float = 15.0,
+        missing: Missing = "last",
+        name: str = "place",
+    ) -> Grid:
+        """The paper's planar grid: `cells` x `cells` centres over the world, width in degrees, no wrap. See `Grid`."""
+        return Grid(lat, lon, cells, sigma, missing, name)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> Sphere:
         lat, lon = coordinates(columns, self.lat, self.lon, "Place")
@@ -73,8 +82,20 @@ class Place(Value):
 class Grid(Value):
     """The paper's geography: a flat grid over latitude and longitude, distances in degrees, no wrap.
 
-    Centres are `cells` evenly spaced values from -90 to 90 and from -180 to 180, ends included;
     p = exp(-d^2 / (2 sigma^2)), and p below 0.01 is 0. Usually made by `Place.grid`.
+
+    Parameters
+    ----------
+    lat, lon
+        Columns in degrees.
+    cells
+        How many evenly spaced centres from -90 to 90, and as many from -180 to 180, ends included.
+    sigma
+        Width of a bin's bump in degrees.
+    missing
+        What a candidate without a place gets: ``"last"``, ``"neutral"`` or ``"drop"``.
+    name
+        What explanations and gains call it.
     """
 
     lat: str = "lat"

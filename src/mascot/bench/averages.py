@@ -13,13 +13,16 @@ import numpy as np
 
 from mascot import metrics
 from mascot.bench import naming, results
+from mascot.bench.measure import dm_per_query
 from mascot.errors import InputError
 
 Record = Mapping[str, Any]
 Measure = Callable[[Record], "float | None"]
 
 _TEST = "test"
+_SPLITS = ("validation", _TEST)
 _NO_CHOICE = ("default", None)
+_FIXED = ("mixed",)  # studies whose settings were not searched for
 _PREFERENCE = ("published", "inferred", "validated", *_NO_CHOICE)
 _IDENTITY = ("study", "point", "task", "direction", "label", "value", "k", "n")
 _ORDERS = {"label": naming.METHODS | naming.OUTSIDE, "task": naming.TASKS, "direction": naming.DIRECTIONS}
@@ -86,12 +89,16 @@ def wished_diversity(record: Record) -> float | None:
 
 
 def uninverted_hm(record: Record) -> float | None:
-    """HM of relevance and of the diversity of both channels, neither inverted, as published for mixed directions."""
+    """HM of relevance and of the diversity of both channels, neither inverted, as published for mixed directions.
+
+    Without vectors the metadata channel is alone.
+    """
     looks, metadata = per_query(record, "appearance"), per_query(record, "metadata")
     recall = summary(record.get("retrieval", "r@10"))(record)
-    if recall is None or not len(looks) or len(looks) != len(metadata):
+    if recall is None or not len(metadata) or len(looks) not in (0, len(metadata)):
         return None
-    return metrics.overall(recall, metrics.dm(looks, metadata, focus=False))
+    wished = dm_per_query(looks if len(looks) else None, metadata, focus=False)
+    return metrics.overall(recall, metrics.harmonic_mean(wished))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,6 +109,7 @@ class Results:
     records: tuple[Record, ...]
     notes: tuple[str, ...] = field(default=())
     asked: tuple[int, ...] = ()  # every seed of the dataset's runs
+    limits: Mapping[str, int | None] = field(default_factory=dict)  # at most so many queries of a split were asked
 
     def __bool__(self) -> bool:
         return bool(self.records)
@@ -164,6 +172,12 @@ class Results:
         return next((record["retrieval"] for record in self.records if "retrieval" in record), "r@10")
 
     @property
+    def blind(self) -> bool:
+        """Whether there were no vectors: DM is of the metadata alone."""
+        told = {key for record in self.records for key in record["summary"]}
+        return "metadata" in told and "appearance" not in told
+
+    @property
     def seeds(self) -> list[int]:
         return sorted({record["seed"] for record in self.records})
 
@@ -184,9 +198,10 @@ class Results:
                 said.append(f"{name.upper()}={'/'.join(map(str, sizes))}")
         queries = sorted({len(record["queries"]) for record in self.records if record.get("queries")})
         if queries:
-            short = max(record.get("short", 0) for record in self.records)
-            few = f" ({short} of them have fewer than K candidates)" if short else ""
-            said.append(f"{'/'.join(map(str, queries))} queries{few}")
+            odd = {"short": "have fewer than K candidates", "bare": "have no positive"}
+            most = {name: max(record.get(name, 0) for record in self.records) for name in odd}
+            few = ", ".join(f"{most[name]} of them {words}" for name, words in odd.items() if most[name])
+            said.append(f"{'/'.join(map(str, queries))} queries{f' ({few})' if few else ''}")
         seeds = ", ".join(map(str, self.seeds))
         said.append(f"mean of seeds {seeds}" if len(self.seeds) > 1 else f"seed {seeds}")
         return ", ".join(said)
@@ -231,14 +246,20 @@ def _none(directory: str | Path) -> str:
 
 
 def collect(records: Iterable[Record], run: results.Told | None = None) -> list[Results]:
-    """Test records by dataset. Where a point was measured twice the last one counts, and a note says so."""
+    """Test records by dataset. Where a point was measured twice the last one counts, and a note says so.
+
+    What was run with the released greedy update becomes a method of its own, at the point its setting came from.
+    """
     datasets: dict[str, dict[tuple[Any, ...], Record]] = {}
     twice: dict[str, int] = {}
     for record in records:
         if record.get("split") != _TEST:
             continue
+        if record.get("task") in naming.EARLIER_TASKS:
+            record = {**record, "task": naming.EARLIER_TASKS[record["task"]]}
         if record.get("point") == "released":
-            record = {**record, "point": "validated", "label": naming.released(record["label"])}
+            point = "default" if record["study"] in _FIXED else "validated"
+            record = {**record, "point": point, "label": naming.released(record["label"])}
         points = datasets.setdefault(record["dataset"], {})
         identity = (*_identity(record), record["seed"])
         twice[record["dataset"]] = twice.get(record["dataset"], 0) + (identity in points)
@@ -249,7 +270,8 @@ def collect(records: Iterable[Record], run: results.Told | None = None) -> list[
 
 def _results(name: str, records: tuple[Record, ...], twice: int, run: results.Told | None) -> Results:
     asked = {record["seed"] for record in records} | (set(run.data) if run is not None else set())
-    found = Results(name, records, asked=tuple(sorted(asked)))
+    limits = {} if run is None else {split: run.asked[split] for split in _SPLITS if split in run.asked}
+    found = Results(name, records, asked=tuple(sorted(asked)), limits=limits)
     said = run.notes if run is not None else ()
     return replace(found, notes=(*said, *_doubts(found, twice, run)))
 

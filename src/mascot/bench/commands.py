@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from mascot.bench import averages, suites
 from mascot.bench import compare as comparing
-from mascot.bench.datasets.folder import read_folder
+from mascot.bench.datasets.arrays import Arrays
+from mascot.bench.datasets.folder import Folder, read_folder
 from mascot.bench.experiment import Crew, Suite
 from mascot.bench.experiment import run as run_suite
 from mascot.bench.grid import LABELS
+from mascot.bench.progress import progress
 from mascot.bench.results import read, told
 from mascot.errors import InputError, MascotError, OptionError
 from mascot.scale.words import Ray, TakesRay
 
 _REFUSED, _STOPPED = 2, 130
 _DIV400 = "MASCOT_DIV400"  # the environment variable
+_FILES = (".npz", ".parquet")
 
 bench = typer.Typer(
     name="bench",
@@ -90,9 +91,9 @@ def run(
     ray: Ray = None,
 ) -> None:
     """Search on the validation queries, measure on the test queries, and keep every number."""
-    with _one_line_errors():
+    with _one_line_errors(), _stopping("mascot bench run"):
         suite = _suite(dataset, data, model, methods, tasks, seeds, quick)
-        with _progress("search", "test") as report:
+        with progress("search", "test") as report:
             records = run_suite(suite, out, jobs, report, None if ray is None else _crew(ray, jobs))
     known = told(out)
     for note in () if known is None else known.notes:
@@ -123,7 +124,7 @@ def prepare(
     """Download one of the paper's datasets, filter it, split it, and say what was lost where."""
     from mascot.bench.prepare.recipes import prepare as run_prepare
 
-    with _one_line_errors(), _stopping("mascot bench prepare"), _progress() as report:
+    with _one_line_errors(), _stopping("mascot bench prepare"), progress() as report:
         others: dict[str, Any] = dict(_pair(name, one) for one in source or ())
         run_prepare(name, out, limit=limit, workers=workers, seed=seed, report=report, **others)
     print("\n".join(_kept(out)))
@@ -154,7 +155,7 @@ def encode(
     """Images and queries of a prepared folder to vectors, and the best images of each query."""
     from mascot.bench.encode import encode as run_encode
 
-    with _one_line_errors(), _stopping("mascot bench encode"), _progress("images", "texts", "lists") as report:
+    with _one_line_errors(), _stopping("mascot bench encode"), progress("images", "texts", "lists") as report:
         where = run_encode(
             folder, model, device=device, batch=batch, candidates=candidates, offline=offline, report=report
         )
@@ -213,7 +214,7 @@ def figures(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the figures go.")] = Path("figures"),
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="The encoded folder, for the figure of one query with its pictures."),
+        typer.Option(metavar="PATH", help="The encoded folder, npz or Parquet file, for the figure of one query."),
     ] = None,
     query: Annotated[
         int | None, typer.Option(min=0, help="Which query that figure shows; a telling one unless given.")
@@ -221,12 +222,15 @@ def figures(
 ) -> None:
     """Every figure of the paper, drawn from the results."""
     from mascot.bench import figures as made
-    from mascot.bench.datasets.folder import Folder
     from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 
     with _one_line_errors():
-        if data is not None:
+        if data is not None and data.is_dir():
             drawn = made.draw(results, out, Folder(data).load(), query, picture=made.pictures(data))
+        elif data is not None:
+            if data.suffix not in _FILES:
+                raise InputError(f"--data must be an encoded folder or a file {' or '.join(_FILES)}, got {str(data)!r}")
+            drawn = made.draw(results, out, Arrays(data).load(), query)
         else:
             simulated = next((r for r in read(results) if r["dataset"] == "pixelprose-sim"), None)
             dataset = PixelProseSim(seed=simulated["seed"]).load() if simulated else None
@@ -260,17 +264,22 @@ def _suite(
         numbers = _numbers(seeds) if seeds is not None else suites.SEEDS[:1] if quick else suites.SEEDS
         return suites.pixelprose(numbers, _some("method", methods, LABELS), asked, quick)
     if dataset == "div400":
-        _refuse(dataset, given, "--model", "--tasks", "--seeds", "--quick")
-        return suites.div400(_div400(data), _some("method", methods, suites.DIV400_LABELS))
+        _refuse(dataset, given, "--model", "--seeds")
+        if quick:
+            raise OptionError("--quick must not be given with div400: it asks all of its 57 topics, which are few")
+        known = {task.name: task for task in suites.DIV400_TASKS}
+        asked = [known[name] for name in _some("task", tasks, list(known))]
+        return suites.div400(_div400(data), _some("method", methods, suites.DIV400_LABELS), asked)
     if path.is_dir():
         _refuse("a folder", given, "--data", "--seeds")
         suite = suites.folder(path, model, _some("method", methods, LABELS), quick)
-    elif path.suffix in (".npz", ".parquet"):
+    elif path.suffix in _FILES:
         _refuse("a file", given, "--data", "--model", "--seeds")
         suite = suites.arrays(path, _some("method", methods, LABELS), quick)
     else:
         raise InputError(
-            f"DATASET must be pixelprose-sim, div400, a file .npz or .parquet, or a prepared folder, got {dataset!r}"
+            f"DATASET must be pixelprose-sim, div400, a file {' or '.join(_FILES)}, or a prepared folder, "
+            f"got {dataset!r}"
         )
     named = {task.name: task for task in suite.plan.tasks}
     return suites.only(suite, [named[name] for name in _some("task", tasks, list(named))])
@@ -313,28 +322,3 @@ def _numbers(given: str) -> list[int]:
     if not numbers or min(numbers) < 0:
         raise OptionError(f"--seeds must be whole numbers >= 0 with commas between, got {given!r}")
     return list(dict.fromkeys(numbers))
-
-
-@contextmanager
-def _progress(*stages: str) -> Iterator[Callable[[str, int, int | None], None] | None]:
-    """A bar for each stage on a terminal, nothing elsewhere; other stages get theirs when they begin."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (
-        TextColumn("{task.description:<7}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        bars = {stage: progress.add_task(stage, total=None) for stage in stages}
-
-        def report(stage: str, done: int, total: int | None) -> None:
-            if stage not in bars:
-                bars[stage] = progress.add_task(stage, total=None)
-            progress.update(bars[stage], completed=done, total=total)
-
-        yield report

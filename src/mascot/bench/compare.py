@@ -12,7 +12,7 @@ from mascot.bench import naming
 from mascot.bench.averages import Average, Results, average, collect, per_query, query_mean, summary
 from mascot.bench.published import Published
 from mascot.bench.results import Record, read
-from mascot.bench.tables.analysis import GAINS, MIXED, displaced, milliseconds
+from mascot.bench.tables.analysis import DISPLACED, GAINS, MIXED, displaced, milliseconds
 from mascot.bench.tables.control import FLOORS, SWEEPS, all_points, fronts, reflection
 from mascot.errors import OptionError
 
@@ -83,12 +83,10 @@ def _first_result(results: Results, published: Published) -> Iterator[Difference
             yield from _pair("first gain", task, direction, label, point, name, ours, said.get(name))
     for direction in main.names("direction"):
         for label in main.where(direction=direction).names("label"):
-            counts = published.displaced(direction, label)
-            for point in _points(some := main.where(direction=direction, label=label)) if counts else ():
-                assert counts is not None
-                paper = (float(counts[0]), 100 * counts[1] / counts[0])
-                ours_moved = displaced(some.where(point=point))
-                for name, mean, theirs in zip(("displaced", "other bin, %"), ours_moved, paper, strict=True):
+            for point in _points(some := main.where(direction=direction, label=label)):
+                cell = some.where(point=point)
+                paper = published.displaced(cell.names("task"), direction, label)
+                for name, mean, theirs in zip(DISPLACED, displaced(cell), paper, strict=True) if paper else ():
                     yield from _pair("first result", "all", direction, label, point, name, mean, theirs)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -65,7 +67,7 @@ class Suite:
     subsets
         Splits within the test split, to be summed up on their own.
     notes
-        What tables should say: which methods were left out, and why.
+        What tables should say: which methods or queries were left out, and why.
     """
 
     name: str
@@ -306,7 +308,8 @@ def _sizes(point: Point, material: Material) -> dict[str, int]:
     """Results and candidates there were, which may be fewer than were asked for."""
     k = min(point.k, material.largest)
     short = sum(len(rows) < k for rows in material.rows)
-    return {"k": k, "n": min(point.n, material.largest), "short": short}
+    bare = int((~material.answered).sum())
+    return {"k": k, "n": min(point.n, material.largest), "short": short, "bare": bare}
 
 
 class _Workers:
@@ -315,6 +318,7 @@ class _Workers:
     def __init__(self, count: int) -> None:
         self._count = max(1, count)
         self._pool: ProcessPoolExecutor | None = None
+        self._alive: tuple[Connection, Connection] | None = None  # workers end when the second is closed
         self._before: dict[str, str | None] = {}
 
     def __enter__(self) -> _Workers:
@@ -322,14 +326,18 @@ class _Workers:
             # One thread of linear algebra a process: the processes are the parallelism. Children inherit it.
             self._before = {name: os.environ.get(name) for name in _BLAS}
             os.environ.update(dict.fromkeys(_BLAS, "1"))
-            self._pool = ProcessPoolExecutor(
-                self._count, get_context("spawn"), initializer=_end_with, initargs=(os.getpid(),)
-            )
+            context = get_context("spawn")
+            self._alive = context.Pipe(duplex=False)
+            self._pool = ProcessPoolExecutor(self._count, context, initializer=_end_with, initargs=(self._alive[0],))
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
+    def __exit__(self, *raised: object) -> None:
+        if self._pool is not None and self._alive is not None:
+            if any(isinstance(one, KeyboardInterrupt) for one in raised):
+                self._alive[1].close()  # nobody waits for what is under way: the next run does it again
             self._pool.shutdown(cancel_futures=True)
+            for end in self._alive:
+                end.close()
         for name, value in self._before.items():
             if value is None:
                 os.environ.pop(name, None)
@@ -345,18 +353,33 @@ class _Workers:
         running: set[Future[int]] = set()
         while left or running:
             while left and len(running) < (width or self._count):
-                running.add(self._pool.submit(_work, left.pop()))
+                with _deaf():
+                    running.add(self._pool.submit(_work, left.pop()))
             ended, running = wait(running, return_when=FIRST_COMPLETED)
             for future in ended:
                 yield future.result()
 
 
-def _end_with(parent: int) -> None:
-    """End this worker soon after the parent is gone, however it went."""
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes that begin here do not hear Ctrl-C, which is for the one who asks; it hears it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with(alive: Connection) -> None:
+    """End this worker as soon as the parent closes its end of the pipe, or is gone, however it went."""
 
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
+        with suppress(OSError):
+            alive.poll(None)
         os._exit(1)
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where a signal cannot be blocked before
     threading.Thread(target=watch, daemon=True).start()

@@ -155,7 +155,7 @@ def best(points: Sequence[Point], records: Sequence[Record], metric: str) -> dic
         if metric not in record["summary"]:
             raise InputError(
                 f"the search needs {metric} of every setting, got none for {point.label} on {point.task.name}, "
-                f"{point.direction.name}: no query of the validation split shows two results"
+                f"{point.direction.name}: no query of the validation split has a positive and shows two results"
             )
         key = (chosen_as(point.label, point.method), point.task.name, point.direction.name)
         found[key].append((record["summary"][metric], Setting(point.method, point.widths)))

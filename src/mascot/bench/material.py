@@ -77,6 +77,16 @@ class Material:
         """[Q, n], true for a positive."""
         return self._hits[2]
 
+    @property
+    def answered(self) -> Bools:
+        """[Q] whether a query has a positive, found or not."""
+        return self.dataset.positives.lengths[self.queries] > 0
+
+    @cached_property
+    def several(self) -> bool:
+        """Whether some query of the dataset has more than one positive."""
+        return bool((self.dataset.positives.lengths > 1).any())
+
     @cached_property
     def largest(self) -> int:
         """Candidates of the query that has most; no query shows more results."""

@@ -2,7 +2,8 @@
 
 A query that shows fewer than k results is measured on those it shows: places behind the end are no hits, and the Vendi
 scores are of the results there are. A single result has no diversity to speak of: such a query has no Vendi score (NaN
-here, null in a record), and means leave it out.
+here, null in a record), and means leave it out. A query without a positive has nothing to be found: it has a diversity,
+but no recall, precision or cluster recall.
 """
 
 from __future__ import annotations
@@ -14,17 +15,19 @@ from typing import Any
 import numpy as np
 
 from mascot import metrics
-from mascot.bench.datasets.dataset import Floats, Ints
+from mascot.bench.datasets.dataset import Bools, Floats, Ints
 from mascot.bench.material import Material
 from mascot.bench.points import Point
 from mascot.bench.tasks import Widths
 
 CUTOFFS = (1, 3, 5, 10, 20)
+PRECISIONS = (5, 10, 20)
 FOUND_AT = "found_at"
 _JUDGED_AT = 20
 _DIGITS = 6
 _AT_K = re.compile(r"(r|p|cr|f1)@\d+")
-_NAMED = ("map", "appearance", "metadata", "top1", "displaced", "other_bin", "kept", "first_gain", FOUND_AT, "dm", "hm")
+_MEANS = ("map", "mrr", "dm", "hm")
+_NAMED = (*_MEANS, "appearance", "metadata", "top1", "displaced", "other_bin", "kept", "first_gain", FOUND_AT)
 
 
 def is_measure(name: str) -> bool:
@@ -55,9 +58,9 @@ def measure(
     values = per_query(point, positions, material, retrieval)
     rounded: dict[str, list[Any]] = {}
     for name, column in values.items():
-        whole = column.dtype.kind in "bi" or name.startswith("r@") or name == "top1"
-        plain = column.astype(int).tolist() if whole else np.round(column, _DIGITS).tolist()
-        rounded[name] = [None if value != value else value for value in plain]
+        whole = column.dtype.kind in "bi" or name.startswith("r@") or name in ("top1", FOUND_AT)
+        plain = column.tolist() if whole else np.round(column, _DIGITS).tolist()
+        rounded[name] = [None if value != value else int(value) if whole else value for value in plain]
     found: dict[str, Any] = {"per_query": rounded, "summary": summary(point, values, retrieval)}
     for name in subsets:
         inside = np.isin(material.queries, material.dataset.splits[name].queries)
@@ -68,27 +71,44 @@ def measure(
 
 
 def per_query(point: Point, positions: Ints, material: Material, retrieval: str = "r@10") -> dict[str, Any]:
-    """Arrays of Q values by name; average precision only where it is the `retrieval`."""
-    k = positions.shape[1]
+    """Arrays of Q values by name.
+
+    Average precision is there where it is the `retrieval` and where queries have several positives; then so are the
+    reciprocal rank and precision.
+    """
     filled = positions >= 0
     shown = np.stack([rows[chosen] for rows, chosen in zip(material.rows, np.maximum(positions, 0), strict=True)])
     base = np.array([rows[0] for rows in material.rows])
     hits = np.take_along_axis(material.relevant, np.maximum(positions, 0), axis=1) & filled
-    values: dict[str, Any] = {f"r@{at}": metrics.recall_at_k(hits, at) for at in CUTOFFS if at <= k}
-    values[FOUND_AT] = np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0)
-    if retrieval == "map":
-        values["map"] = metrics.average_precision_at_k(hits, k)
+    found = _retrieval(hits, shown, material, retrieval)
+    values: dict[str, Any] = {name: np.where(material.answered, column, np.nan) for name, column in found.items()}
     values |= _by_length(point, positions, shown, filled.sum(axis=1), material)
     values["top1"] = metrics.top1_agreement(shown[:, 0], base)
     bins = material.primary_bins(point.task, point.widths or Widths())
     moved = metrics.displacement(shown[:, 0], base, material.relevant[:, 0], bins)
     values["displaced"], values["other_bin"] = moved.displaced, moved.other_bin
+    return values
+
+
+def _retrieval(hits: Bools, shown: Ints, material: Material, retrieval: str) -> dict[str, Floats]:
+    """What is found of the positives."""
+    k = hits.shape[1]
+    values = {f"r@{at}": metrics.recall_at_k(hits, at) for at in CUTOFFS if at <= k}
+    values[FOUND_AT] = np.where(hits.any(axis=1), hits.argmax(axis=1) + 1.0, 0.0)
+    if retrieval == "map" or material.several:
+        values["map"] = metrics.average_precision_at_k(hits, k)
+    if material.several:
+        values["mrr"] = metrics.reciprocal_rank(hits)
+        values |= {f"p@{at}": metrics.precision_at_k(hits, at) for at in PRECISIONS if at <= k}
     if material.clusters is not None and k >= _JUDGED_AT:
         of, total = material.clusters
         labels = np.where(hits, of[shown], -1)
+        known, least = total > 0, np.maximum(total, 1)
         values[f"p@{_JUDGED_AT}"] = metrics.precision_at_k(hits, _JUDGED_AT)
-        values[f"cr@{_JUDGED_AT}"] = metrics.cluster_recall_at_k(labels, total, _JUDGED_AT)
-        values[f"f1@{_JUDGED_AT}"] = metrics.f1_at_k(hits, labels, total, _JUDGED_AT)
+        recall = metrics.cluster_recall_at_k(labels, least, _JUDGED_AT)
+        both = metrics.f1_at_k(hits, labels, least, _JUDGED_AT)
+        values[f"cr@{_JUDGED_AT}"] = np.where(known, recall, np.nan)
+        values[f"f1@{_JUDGED_AT}"] = np.where(known, both, np.nan)
     return values
 
 
@@ -123,12 +143,20 @@ def _diversity(point: Point, shown: Ints, material: Material) -> dict[str, Float
 def summary(point: Point, values: Mapping[str, Floats], retrieval: str = "r@10") -> dict[str, float]:
     """Means over the queries that have the value, DM and the overall score.
 
-    A mixed direction has no inverted channel, as published.
+    A mixed direction has no inverted channel, as published. Without vectors DM is the metadata channel alone.
     """
     known = {name: column[~np.isnan(column)] for name, column in values.items() if name != FOUND_AT}
     found = {name: float(np.mean(column)) for name, column in known.items() if len(column)}
-    if "appearance" in found and "metadata" in found:
-        found["dm"] = metrics.dm(known["appearance"], known["metadata"], focus=point.direction.focus)
+    if "metadata" in found:
+        wished = dm_per_query(known.get("appearance"), known["metadata"], focus=point.direction.focus)
+        found["dm"] = metrics.harmonic_mean(wished)
         if retrieval in found:
             found["hm"] = metrics.overall(found[retrieval], found["dm"])
     return found
+
+
+def dm_per_query(appearance: Floats | None, metadata: Floats, *, focus: bool) -> Floats:
+    """What DM is the harmonic mean of; without an appearance channel it is the metadata channel alone."""
+    if appearance is None:
+        return metrics.metadata_channel(metadata, focus=focus)
+    return metrics.dm_per_query(appearance, metadata, focus=focus)

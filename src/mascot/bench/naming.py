@@ -26,7 +26,15 @@ OUTSIDE = {
     "pyversity-cover": "pyversity COVER",
     "pyversity-ssd": "pyversity SSD",
 }
-TASKS = {"geo_hour": "geo + hour", "hour": "hour", "geo": "geo", "clusters": "10 clusters"}
+TASKS = {
+    "geo_hour": "geo + hour",
+    "hour": "hour",
+    "geo": "geo",
+    "clusters": "10 clusters",
+    "all": "all",
+    "all-k-means": "all, look by k-means",
+}
+EARLIER_TASKS = {"all, look by k-means": "all-k-means"}  # as records of before have them
 DIRECTIONS = {
     "spread": "spread",
     "focus": "focus",
@@ -55,6 +63,15 @@ def origin(label: str) -> str:
 def method(label: str) -> str:
     name = (METHODS | OUTSIDE).get(origin(label), origin(label))
     return name if origin(label) == label else f"{name}, released"
+
+
+def key(label: str) -> str:
+    """The label as part of a table's name, without spaces.
+
+    >>> key(released("ms-dpp"))
+    'ms-dpp-released'
+    """
+    return label.replace(" ", "-")
 
 
 def task(name: str) -> str:

@@ -6,7 +6,7 @@ They are facts read from the paper and its released result files (`published.jso
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -146,12 +146,19 @@ class Published:
         value: float | None = table.get(task) if (direction, label) == ("focus", _CENTRAL) else None
         return value
 
-    def displaced(self, direction: str, label: str) -> tuple[int, int] | None:
-        """Right first results displaced, over the three tasks together, and those that left their primary bin."""
-        counts = self._pixelprose("top1").get("displacements_to_another_primary_bin")
-        if counts is None or (direction, label) != ("focus", _CENTRAL):
+    def displaced(self, tasks: Collection[str], direction: str, label: str) -> tuple[float, float] | None:
+        """Percent of queries whose right first result was displaced, and of these percent that left their primary bin.
+
+        The paper counts over its three tasks together; of other tasks it says nothing.
+        """
+        told = self._pixelprose("top1")
+        if (direction, label) != ("focus", _CENTRAL) or not told:
             return None
-        return counts[1], counts[0]
+        named = told["first_pick_agreement_decrease"]
+        if set(tasks) != set(named):
+            return None
+        other, moved = told["displacements_to_another_primary_bin"]
+        return 100 * moved / (load()["protocol"]["pixelprose_test_queries"] * len(named)), 100 * other / moved
 
     def first_gain(self, task: str, direction: str, label: str) -> dict[str, float] | None:
         """`min`, `max` and `mean` over queries of the first pick's coverage gain."""

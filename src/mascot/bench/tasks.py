@@ -18,8 +18,8 @@ from mascot.wishes import Wish
 # The guarded method's own bins. Results that are to be alike must be close, results that are to differ must be far
 # apart: narrow bins focus better, wide ones spread better. Picked for their HM at the default strength among over
 # a hundred combinations, on the test queries of the simulated PixelProse of the seeds 0 to 2: judge them on others.
-_FOCUS_KM = 300.0
-_FOCUS_HOURS = (96, 0.15)  # bins, and their width in hours
+_FOCUS_KM = 350.0
+_FOCUS_HOURS = (96, 0.2)  # bins, and their width in hours
 _SPREAD_HOURS = (24, 0.75)
 
 
@@ -52,7 +52,7 @@ class Facet(Protocol):
 class Geo:
     """Places, in degrees.
 
-    The guarded method's bins: to spread, those of `Place` by default; to focus, 300 km wide.
+    The guarded method's bins: to spread, those of `Place` by default; to focus, 350 km wide.
     """
 
     lat: str = "lat"
@@ -76,7 +76,7 @@ class Geo:
 class Hour:
     """Time of day.
 
-    The guarded method's bins: to spread, hours of width 0.75 h; to focus, quarters of an hour of width 0.15 h.
+    The guarded method's bins: to spread, hours of width 0.75 h; to focus, quarters of an hour of width 0.2 h.
     """
 
     column: str = "taken"

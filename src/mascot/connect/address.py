@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Literal
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
-from mascot.errors import InputError, MissingExtra, OptionError, require
+from mascot.errors import InputError, OptionError, require
 
 Metric = Literal["cosine", "ip", "l2"]
 METRICS: tuple[Metric, ...] = ("cosine", "ip", "l2")
@@ -121,11 +119,3 @@ def _check_user(uri: str, engine: str, netloc: str, shown: str) -> None:
         )
     if "#" in uri or (user and netloc.count("@") != 1):
         raise OptionError(f"{shown}: write #, and within a password ?, / and @, as %23, %3F, %2F and %40")
-
-
-def package(name: str, extra: str) -> ModuleType:
-    """The engine's own package."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError:
-        raise MissingExtra(f"this engine needs: pip install 'mascot[{extra}]'") from None

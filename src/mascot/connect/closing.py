@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TypeVar
+from collections.abc import Callable
+from functools import wraps
+from inspect import isfunction
+from typing import Any, TypeVar
 
 from mascot.connect.address import Address
 from mascot.errors import InputError
@@ -16,6 +19,13 @@ class Closing(ABC):
 
     _address: Address
     _closed = False
+
+    def __init_subclass__(cls) -> None:
+        """What a connection is used for is refused once it is closed: all its methods but private ones."""
+        super().__init_subclass__()
+        for name, method in list(vars(cls).items()):
+            if isfunction(method) and not name.startswith("_"):
+                setattr(cls, name, _while_open(method))
 
     def __enter__(self: _This) -> _This:
         return self
@@ -35,3 +45,12 @@ class Closing(ABC):
     def _must_be_open(self) -> None:
         if self._closed:
             raise InputError(f"{self._address.shown} is closed: open it anew")
+
+
+def _while_open(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def checked(self: Closing, *given: Any, **named: Any) -> Any:
+        self._must_be_open()
+        return method(self, *given, **named)
+
+    return checked

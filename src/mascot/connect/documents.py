@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import struct
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot.connect.nested import value_of
+from mascot.connect.nested import column_of
+from mascot.connect.warned import warn
+from mascot.errors import check_whole
 from mascot.rerank import checked_method, listed_wishes
 
 NOTE = "mascot"  # the metadata key under which a document says why it is there
@@ -46,13 +47,13 @@ class Steering:
     wishes: tuple[mc.Wish, ...]
     k: int
     method: Any
-    columns: tuple[str, ...] | None = None
+    columns: Sequence[str] | None = None
     remedy: str = ""
     distances: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.k, int) or self.k < 1:
-            raise mc.OptionError(f"k must be a whole number >= 1, got {self.k!r}")
+        check_whole("k", self.k, 1)
+        object.__setattr__(self, "k", int(self.k))  # numpy's own are nothing that can be saved
 
     @property
     def strength(self) -> float | None:
@@ -98,13 +99,10 @@ class Steering:
         if self.columns is None and not all(_own(wish.attribute) for wish in self.wishes):
             # A user's own attribute may read any of them.
             names = tuple(dict.fromkeys([*names, *(key for one in metadata for key in one if isinstance(key, str))]))
-        found = {
-            name: [value_of(one, name) for one in metadata] if "." in name else [one.get(name) for one in metadata]
-            for name in names
-        }
+        found = {name: column_of(metadata, name) for name in names}
         for name, column in found.items():
             if column[0] is None and not any(value is not None for value in column):
-                warnings.warn(f"no document has the metadata key {name!r}", UserWarning, stacklevel=2)
+                warn(f"no document has the metadata key {name!r}")
         return found
 
 
@@ -143,6 +141,11 @@ def as_wishes(given: Any) -> tuple[mc.Wish, ...]:
     if isinstance(several, Iterable) and not isinstance(several, str):
         several = [mc.from_dict(wish) if isinstance(wish, Mapping) else wish for wish in several]
     return listed_wishes(several)
+
+
+def as_names(given: Any) -> Any:
+    """Names of any kind of list as a tuple; whatever is none stays as it is, to be refused."""
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else given
 
 
 def as_method(given: Any) -> Any:
@@ -187,6 +190,9 @@ def as_vectors(rows: Vectors) -> NDArray[np.float64] | None:
     known = [row for row in rows if row is not None]
     if not known:
         return None
+    folded = next((row for row in known if not _is_flat(row)), None)
+    if folded is not None:
+        raise mc.InputError(f"a vector must be one flat list of numbers, got {folded!r:.60}")
     width = len(known[0])
     wrong = next((len(row) for row in known if len(row) != width), None)
     if wrong is not None:
@@ -194,14 +200,21 @@ def as_vectors(rows: Vectors) -> NDArray[np.float64] | None:
     packed = struct.Struct(f"{width}d")  # lists of floats are read so in half of numpy's time
     found = np.full((len(rows), width), np.nan)
     for at, row in enumerate(rows):
-        if isinstance(row, np.ndarray):
-            found[at] = row
-        elif row is not None:
-            try:
+        try:
+            if isinstance(row, np.ndarray):
+                found[at] = row
+            elif row is not None:
                 packed.pack_into(found.data, at * packed.size, *row)
-            except struct.error:
-                raise mc.InputError(f"vectors must be numbers, got {row!r:.60}") from None
+        except (struct.error, TypeError, ValueError, OverflowError):
+            raise mc.InputError(f"vectors must be numbers, got {row!r:.60}") from None
     return found
+
+
+def _is_flat(row: Any) -> bool:
+    """Whether it is a list of any kind, as far as can be seen from outside: what it holds is looked at later."""
+    if hasattr(row, "ndim"):
+        return bool(row.ndim == 1)
+    return isinstance(row, Sequence) and not isinstance(row, (str, bytes))
 
 
 def notes(ranking: mc.Ranking) -> list[dict[str, Any]]:
@@ -209,13 +222,8 @@ def notes(ranking: mc.Ranking) -> list[dict[str, Any]]:
     gains = ranking.gains
     return [
         {"rank": place + 1, "was": int(was), "gains": {name: float(values[place]) for name, values in gains.items()}}
-        for place, was in enumerate(ranking.ranks)
+        for place, was in enumerate(ranking.was)
     ]
-
-
-def missing(error: ModuleNotFoundError, owner: str, extra: str) -> mc.MissingExtra:
-    """The error that names the extra to install."""
-    return mc.MissingExtra(f"{owner} needs the package {error.name}: pip install 'mascot[{extra}]'")
 
 
 def _own(attribute: Any) -> bool:

@@ -13,7 +13,6 @@ from mascot.connect.documents import (
     as_method,
     as_wishes,
     lambda_from_strength,
-    missing,
     notes,
     plain_method,
     plain_wishes,
@@ -21,6 +20,7 @@ from mascot.connect.documents import (
     with_strength,
 )
 from mascot.connect.nested import names_of
+from mascot.extras import missing
 
 try:
     from haystack import Document, component, default_from_dict, default_to_dict

@@ -7,13 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from mascot.connect.address import Address, package
+from mascot.connect.address import Address
 from mascot.connect.closing import Closing
 from mascot.connect.rows import FIELDS, SEEN, VECTOR, Known, Vectors, checked, chunks, fits, one_each, seen
 from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, key_of, same_shape, wanted
 from mascot.errors import InputError, OptionError
+from mascot.extras import package
 
 _METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}
 _AT_ONCE = 500  # paths in one expression
@@ -28,40 +29,41 @@ class LanceSource(Closing):
         self._database = _connect(address, make=False)
         self._table = _open(self._database, address)
         schema = self._table.schema
-        self._vector, self._dim, self._tokens = _vector_of(schema, address)
-        self._names = [name for name in schema.names if name != self._vector]
+        shapes = _shapes_of(schema)
+        self._vector = address.pick(list(shapes))
+        self._dim, self._tokens = shapes[self._vector]
+        self._names = [name for name in schema.names if name not in shapes]
         self._key = key_of(self._names, address)
 
     def search(
         self,
-        vector: NDArray[np.float32],
+        vector: ArrayLike,
         *,
         candidates: int = CANDIDATES,
         where: str | None = None,
         columns: Sequence[str] | None = None,
         vectors: bool = True,
     ) -> Found:
-        self._must_be_open()
-        query = asked(vector, candidates, self._dim, self._address.shown)
+        given = asked(vector, candidates, where, self._dim, self._address.shown)
         names = wanted(columns, self._names, self._key, self._address.shown)
         indexed, metric = self._index()
-        search = self._table.search(query, vector_column_name=self._vector, query_type="vector")
-        search = search.distance_type(metric).limit(candidates)
+        search = self._table.search(given.query, vector_column_name=self._vector, query_type="vector")
+        search = search.distance_type(metric).limit(given.count)
         if columns is not None or not vectors:
             search = search.select([*names, *([self._vector] if vectors else []), "_distance"])
         if indexed:
             search = search.refine_factor(1)  # an index may keep vectors roughly; the scores are to be exact
-        if where is not None:
-            search = search.where(where, prefilter=True)
+        if given.where is not None:
+            search = search.where(given.where, prefilter=True)
         try:
             rows = search.to_arrow()
-            if indexed and rows.num_rows < candidates:
+            if indexed and rows.num_rows < given.count:
                 # An index looks into some of its cells only: there may be more in the others.
                 rows = search.bypass_vector_index().to_arrow()
         except (ValueError, RuntimeError, OSError) as error:
-            if where is None:
+            if given.where is None:
                 raise InputError(f"{self._address.shown}: {_line(error)}") from None
-            raise OptionError(f"where: {_line(error)} in {where!r}") from None
+            raise OptionError(f"where: {_line(error)} in {given.where!r}") from None
         distances = rows["_distance"].to_numpy()
         scores = from_l2(distances, squared=True) if metric == "l2" else 1 - distances.astype(np.float64)
         cells = {name: rows[name].to_pylist() for name in names}
@@ -78,7 +80,6 @@ class LanceSource(Closing):
         return False, wanted or "cosine"
 
     def facts(self) -> dict[str, str]:
-        self._must_be_open()
         return _facts(self._database, self._address)
 
     def _release(self) -> None:
@@ -100,11 +101,11 @@ class LanceSink(Closing):
         self._schema = arrow.schema(fields)
         self._table = _made(self._database, address.table, self._schema)
         fits(address, self._table.schema.names)
-        _, there_dim, there_tokens = _vector_of(self._table.schema, address)
+        shapes = _shapes_of(self._table.schema)
+        there_dim, there_tokens = shapes[address.pick(list(shapes))]
         same_shape(address.shown, (there_dim, min(there_tokens, 2)), (dim, min(tokens, 2)))
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        self._must_be_open()
         made, given = checked(rows, vectors, self._dim, self._tokens)
         if not made:
             return
@@ -132,7 +133,6 @@ class LanceSink(Closing):
         _merge(_made(self._database, self._address.facts, schema), "name", self._arrow.table(rows, schema=schema))
 
     def facts(self) -> dict[str, str]:
-        self._must_be_open()
         return _facts(self._database, self._address)
 
     def _release(self) -> None:
@@ -194,8 +194,8 @@ def _facts(database: Any, address: Address) -> dict[str, str]:
     return {row["name"]: row["value"] for row in table.to_arrow().to_pylist()}
 
 
-def _vector_of(schema: Any, address: Address) -> tuple[str, int, int]:
-    """The column of vectors, how many numbers each has, and 1, or 2 where a row has several."""
+def _shapes_of(schema: Any) -> dict[str, tuple[int, int]]:
+    """The columns of vectors: how many numbers each has, and 1, or 2 where a row has several."""
     types = package("pyarrow.types", "lance")
     shapes: dict[str, tuple[int, int]] = {}
     for field in schema:
@@ -204,8 +204,7 @@ def _vector_of(schema: Any, address: Address) -> tuple[str, int, int]:
             kind, tokens = kind.value_type, 2
         if types.is_fixed_size_list(kind) and types.is_floating(kind.value_type):
             shapes[field.name] = (kind.list_size, tokens)
-    name = address.pick(list(shapes))
-    return name, *shapes[name]
+    return shapes
 
 
 def _matrix(column: Any, dim: int, tokens: int) -> Vectors:

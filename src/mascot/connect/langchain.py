@@ -10,9 +10,9 @@ from mascot.connect.documents import (
     NOTE,
     Steering,
     as_method,
+    as_names,
     as_wishes,
     lambda_from_strength,
-    missing,
     notes,
     plain_method,
     plain_wishes,
@@ -20,18 +20,20 @@ from mascot.connect.documents import (
     with_strength,
 )
 from mascot.connect.nested import value_of
+from mascot.extras import missing
 
 try:
     from langchain_core.callbacks import Callbacks
     from langchain_core.documents import BaseDocumentCompressor, Document
     from langchain_core.embeddings import Embeddings
     from langchain_core.runnables import Runnable, RunnableLambda
-    from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
+    from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSerializer
     from pydantic.json_schema import SkipJsonSchema
 except ModuleNotFoundError as error:
     raise missing(error, "mascot.connect.langchain", "langchain") from None
 
 _REMEDY = "name the metadata key they are under with vector_key=, or make them of the texts with embeddings="
+_Names = Annotated[Sequence[str], BeforeValidator(as_names), AfterValidator(tuple)]
 
 
 class SteeredCompressor(BaseDocumentCompressor):
@@ -72,11 +74,11 @@ class SteeredCompressor(BaseDocumentCompressor):
     method: Annotated[Any, BeforeValidator(as_method), PlainSerializer(plain_method)] = Field(
         default=None, validate_default=True
     )
-    score_keys: tuple[str, ...] = ("relevance_score",)
+    score_keys: _Names = ("relevance_score",)
     distances: bool = False
     vector_key: str | None = None
     embeddings: SkipJsonSchema[Embeddings | None] = Field(default=None, exclude=True)
-    columns: tuple[str, ...] | None = None
+    columns: _Names | None = None
     explain: bool = False
 
     @property
@@ -111,7 +113,7 @@ class SteeredCompressor(BaseDocumentCompressor):
 
     def choose(self, found: Any) -> list[Any]:
         """The same for documents or for (document, score) pairs: what comes in comes out."""
-        listed = isinstance(found, Iterable) and not isinstance(found, (str, Mapping))
+        listed = isinstance(found, Iterable) and not isinstance(found, (str, Mapping, Document))
         given = list(found) if listed else [found]
         if listed and all(isinstance(one, Document) for one in given):
             return self.compress_documents(given)

@@ -10,26 +10,28 @@ from mascot.connect.documents import (
     NOTE,
     Steering,
     as_method,
+    as_names,
     as_wishes,
     lambda_from_strength,
-    missing,
     notes,
     plain_method,
     plain_wishes,
     strength_from_lambda,
     with_strength,
 )
+from mascot.extras import missing
 
 try:
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
-    from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+    from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
     from pydantic.json_schema import SkipJsonSchema
 except ModuleNotFoundError as error:
     raise missing(error, "mascot.connect.llamaindex", "llamaindex") from None
 
 _REMEDY = "retrievers of LlamaIndex leave them behind; embed_model= makes them of the texts"
+_Names = Annotated[Sequence[str], BeforeValidator(as_names), AfterValidator(tuple)]
 
 
 class SteeredPostprocessor(BaseNodePostprocessor):
@@ -68,7 +70,7 @@ class SteeredPostprocessor(BaseNodePostprocessor):
         default=None, validate_default=True
     )
     embed_model: SkipJsonSchema[BaseEmbedding | None] = Field(default=None, exclude=True)
-    columns: tuple[str, ...] | None = None
+    columns: _Names | None = None
     explain: bool = False
 
     @model_validator(mode="before")

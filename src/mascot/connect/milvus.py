@@ -13,14 +13,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from mascot.connect.address import Address, Metric, package
+from mascot.connect.address import Address, Metric
 from mascot.connect.closing import Closing
 from mascot.connect.nested import names_of
 from mascot.connect.rows import FIELDS, LISTS, SEEN, VECTOR, Known, checked, chunks, fits, seen
 from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape, wanted
 from mascot.errors import InputError, OptionError, require
+from mascot.extras import package
 
 _METRICS: dict[str, Metric] = {"COSINE": "cosine", "IP": "ip", "L2": "l2"}
 _MOST = 16_384  # candidates Milvus gives at once
@@ -41,49 +42,51 @@ class MilvusSource(Closing):
         self._client = _connect(address, make=False)
         with _closed_on_error(self._client, address), _told(address):
             self._vector, self._dim, self._key = _shape_of(self._client, address)
-            self._names, self._dynamic = _fields_of(self._client, address)
+            self._names, self._vectors, self._dynamic = _fields_of(self._client, address)
             self._index, self._metric = _index_of(self._client, address, self._vector)
             _load(self._client, address.table)
 
     def search(
         self,
-        vector: NDArray[np.float32],
+        vector: ArrayLike,
         *,
         candidates: int = CANDIDATES,
         where: str | None = None,
         columns: Sequence[str] | None = None,
         vectors: bool = True,
     ) -> Found:
-        self._must_be_open()
-        query = asked(vector, candidates, self._dim, self._address.shown)
-        require(candidates <= _MOST, "candidates", f"must be <= {_MOST:,} for Milvus", candidates)
-        more = {"ef": max(candidates, 64)} if self._index == "HNSW" else {}
-        with _told(self._address, where):
+        given = asked(vector, candidates, where, self._dim, self._address.shown)
+        require(given.count <= _MOST, "candidates", f"must be <= {_MOST:,} for Milvus", candidates)
+        more = {"ef": max(given.count, 64)} if self._index == "HNSW" else {}
+        with _told(self._address, given.where):
             hits = self._client.search(
                 self._address.table,
-                data=[query],
+                data=[given.query],
                 anns_field=self._vector,
-                limit=candidates,
-                filter=where or "",
-                output_fields=[*self._fields(columns, vectors), *([self._vector] if vectors else [])],
+                limit=given.count,
+                filter=given.where or "",
+                output_fields=[*self._fields(columns), *([self._vector] if vectors else [])],
                 search_params={"params": more},
             )[0]
-        given = [hit["distance"] for hit in hits]
-        scores = from_l2(given, squared=True) if self._metric == "l2" else np.asarray(given, np.float64)
+        distances = [hit["distance"] for hit in hits]
+        scores = from_l2(distances, squared=True) if self._metric == "l2" else np.asarray(distances, np.float64)
         rows = [dict(hit["entity"]) for hit in hits]
-        pulled = [row.pop(self._vector, None) for row in rows]  # "*" brings the vectors along
-        names = list(dict.fromkeys(name for row in rows for name in row))
+        pulled = [row.get(self._vector) for row in rows]
+        # "*" brings all vectors along.
+        names = list(dict.fromkeys(name for row in rows for name in row if name not in self._vectors))
         cells = {name: [row.get(name) for row in rows] for name in names}
         if self._address.id is not None and rows and self._address.id not in cells:
             raise InputError(f"{self._address.shown} has no field {self._address.id!r}; it has: {', '.join(cells)}")
         matrix = np.asarray(pulled, np.float32).reshape(len(rows), self._dim) if vectors else None
-        key = self._address.id or ("path" if "path" in cells else self._key)
-        return found([row[key] for row in rows], scores, cells, matrix)
+        ids = [row.get(self._address.id or "path") for row in rows]
+        if self._address.id is None:  # else a row without one has none
+            ids = [row[self._key] if id_ is None else id_ for id_, row in zip(ids, rows, strict=True)]
+        return found(ids, scores, cells, matrix)
 
-    def _fields(self, columns: Sequence[str] | None, vectors: bool) -> list[str]:
+    def _fields(self, columns: Sequence[str] | None) -> list[str]:
         """What to ask for. Where fields are dynamic any name may be one, or the beginning of a dotted one."""
         if columns is None:
-            return ["*"] if vectors or self._dynamic else self._names
+            return ["*"] if self._dynamic else self._names
         known = [*self._names, self._address.id or "path"] if self._dynamic else self._names
         if self._dynamic:
             known += [name.partition(".")[0] for name in names_of(columns)]
@@ -91,7 +94,6 @@ class MilvusSource(Closing):
         return [*wanted(columns, known, own, self._address.shown), self._key]
 
     def facts(self) -> dict[str, str]:
-        self._must_be_open()
         return _facts(self._client, self._address)
 
     def _release(self) -> None:
@@ -135,7 +137,6 @@ class MilvusSink(Closing):
         return schema
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        self._must_be_open()
         made, given = checked(rows, vectors, self._dim, 1)
         full = [
             {name: _fitting(name, value) for name, value in row.items()} | {self._vector: vector}
@@ -244,11 +245,14 @@ def _shape_of(client: Any, address: Address) -> tuple[str, int, str]:
     return name, dims[name], next(field["name"] for field in fields if field.get("is_primary"))
 
 
-def _fields_of(client: Any, address: Address) -> tuple[list[str], bool]:
-    """The fields that are no vectors, and whether rows may have others."""
+def _fields_of(client: Any, address: Address) -> tuple[list[str], list[str], bool]:
+    """The fields that are no vectors, those that are, and whether rows may have others."""
     told = client.describe_collection(address.table)
-    names = [field["name"] for field in told["fields"] if "dim" not in field["params"]]
-    return names, bool(told.get("enable_dynamic_field"))
+    kinds = package("pymilvus", "milvus").DataType
+    names: dict[bool, list[str]] = {False: [], True: []}
+    for field in told["fields"]:
+        names[kinds(field["type"]).name.endswith("VECTOR")].append(field["name"])
+    return names[False], names[True], bool(told.get("enable_dynamic_field"))
 
 
 def _index_of(client: Any, address: Address, vector: str) -> tuple[str, Metric]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mascot.errors import OptionError
@@ -31,6 +31,23 @@ def value_of(row: Mapping[str, Any], name: str) -> Any:
             if found is not None:
                 return found
     return None
+
+
+def has(row: Mapping[str, Any], name: str) -> bool:
+    """Whether a row has something under a name, if only a None.
+
+    >>> has({"location": {"lat": None}}, "location.lat"), has({"location": 3}, "location.lat")
+    (True, False)
+    """
+    return name in row or any(
+        letter == "." and isinstance(inner := row.get(name[:place]), Mapping) and has(inner, name[place + 1 :])
+        for place, letter in enumerate(name)
+    )
+
+
+def column_of(rows: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
+    """What each row has under a name."""
+    return [value_of(row, name) for row in rows] if "." in name else [row.get(name) for row in rows]
 
 
 def unfolded(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:

@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from mascot.connect.address import Address, Metric, package
+from mascot.connect.address import Address, Metric
 from mascot.connect.closing import Closing
 from mascot.connect.rows import FIELDS, SEEN, VECTOR, Known, Vectors, checked, fits, one_each, seen
-from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, key_of, same_shape, wanted
+from mascot.connect.source import CANDIDATES, Asked, Found, asked, found, from_l2, key_of, same_shape, wanted
 from mascot.errors import InputError, OptionError
+from mascot.extras import package
 
 _OPERATORS: dict[Metric, str] = {"cosine": "<=>", "ip": "<#>", "l2": "<->"}
 _VECTOR = re.compile(r"(vector|halfvec)(?:\((\d+)\))?|(vector)(?:\((\d+)\))?\[\]")
@@ -69,26 +70,26 @@ class PostgresSource(Closing):
         one, dim, many, many_dim = shapes[self._vector].groups()
         self._kind, self._several, self._dim = one or many, many is not None, int(dim or many_dim or 0) or None
         self._names = [name for name in kinds if name not in shapes]
-        self._key = key_of(self._names, address)
+        self._key = key_of(self._names, address, _key_of(self._connection, address))
         self._index, indexed, self._lists = _index_of(self._connection, address, self._vector)
         self._metric: Metric = address.metric or indexed or "cosine"
 
     def search(
         self,
-        vector: NDArray[np.float32],
+        vector: ArrayLike,
         *,
         candidates: int = CANDIDATES,
         where: str | None = None,
         columns: Sequence[str] | None = None,
         vectors: bool = True,
     ) -> Found:
-        query = asked(vector, candidates, self._dim, self._address.shown)
+        given = asked(vector, candidates, where, self._dim, self._address.shown)
         names = wanted(columns, self._names, self._key, self._address.shown)
-        statement = self._statement(names, where, vectors)
-        rows = self._rows(statement, query, candidates, where, exact=False)
-        if len(rows) < candidates and self._index:
+        statement = self._statement(names, given.where, vectors)
+        rows = self._rows(statement, given, exact=False)
+        if len(rows) < given.count and self._index:
             # An index proposes so many and filters afterwards: there may be more.
-            rows = self._more(statement, query, candidates, where) or rows
+            rows = self._more(statement, given) or rows
         distances = np.array([row[-1] for row in rows], np.float64)
         if self._metric == "l2":
             scores = from_l2(distances, squared=False)
@@ -96,7 +97,7 @@ class PostgresSource(Closing):
             scores = 1 - distances if self._metric == "cosine" else -distances
         cells = {name: [row[i] for row in rows] for i, name in enumerate(names)}
         ids = list(range(len(rows))) if self._key is None else cells[self._key]
-        return found(ids, scores, cells, self._matrix([row[-2] for row in rows], len(query)) if vectors else None)
+        return found(ids, scores, cells, self._matrix([row[-2] for row in rows], len(given.query)) if vectors else None)
 
     def _statement(self, names: Sequence[str], where: str | None, vectors: bool) -> Any:
         """The columns, the vector if it is wanted, and the distance of the nearest rows."""
@@ -116,23 +117,23 @@ class PostgresSource(Closing):
             selected, self._table, column, condition, distance
         )
 
-    def _rows(self, statement: Any, query: Vectors, candidates: int, where: str | None, exact: bool) -> list[Any]:
+    def _rows(self, statement: Any, given: Asked, exact: bool) -> list[Any]:
         errors = package("psycopg", "postgres")
 
         def work() -> list[Any]:
             with self._connection.transaction():
-                self._prepare(candidates, exact)
+                self._prepare(given.count, exact)
                 # With values there is one statement or none: PostgreSQL refuses a second behind a semicolon.
-                values = {"query": _text(query), "count": candidates}
+                values = {"query": _text(given.query), "count": given.count}
                 return list(self._connection.execute(statement, values).fetchall())
 
         try:
             return self._run(work)
         except errors.Error as error:
             told = " ".join(str(error).split())
-            if where is None or self._connection.closed:
+            if given.where is None or self._connection.closed:
                 raise InputError(f"cannot search {self._address.shown}: {told}") from error
-            raise OptionError(f"where: {told} in {where!r}") from error
+            raise OptionError(f"where: {told} in {given.where!r}") from error
 
     def _prepare(self, candidates: int, exact: bool) -> None:
         run = self._connection.execute
@@ -152,11 +153,11 @@ class PostgresSource(Closing):
                 order = "strict_order" if self._index == "hnsw" else "relaxed_order"
                 run(f"SET LOCAL {self._index}.iterative_scan = {order}")
 
-    def _more(self, statement: Any, query: Vectors, candidates: int, where: str | None) -> list[Any]:
+    def _more(self, statement: Any, given: Asked) -> list[Any]:
         """The same by comparing every row, if there is time."""
         late = package("psycopg.errors", "postgres").QueryCanceled
         try:
-            return self._rows(statement, query, candidates, where, exact=True)
+            return self._rows(statement, given, exact=True)
         except (InputError, OptionError) as error:
             if isinstance(error.__cause__, late):
                 return []
@@ -211,7 +212,6 @@ class PostgresSink(Closing):
         return kinds[self._vector]
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        self._must_be_open()
         made, given = checked(rows, vectors, self._dim, self._tokens)
         sql = self._sql
         names = [*FIELDS, self._vector]
@@ -250,7 +250,6 @@ class PostgresSink(Closing):
             self._connection.cursor().executemany(statement, sorted(facts.items()))
 
     def facts(self) -> dict[str, str]:
-        self._must_be_open()
         with _told(self._address):
             return _facts(self._connection, self._address)
 
@@ -271,13 +270,18 @@ def _connect(address: Address) -> Any:
     return connection
 
 
+def _quoted(connection: Any, address: Address) -> str:
+    """The name of the table as `to_regclass` reads it."""
+    name: str = package("psycopg.sql", "postgres").Identifier(*address.table.split(".")).as_string(connection)
+    return name
+
+
 def _columns(connection: Any, address: Address) -> dict[str, str]:
     """The table's columns and their types."""
-    quoted = package("psycopg.sql", "postgres").Identifier(*address.table.split(".")).as_string(connection)
     rows = connection.execute(
         "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
         "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
-        [quoted],
+        [_quoted(connection, address)],
     ).fetchall()
     if not rows:
         raise InputError(f"{address.shown}: there is no table {address.table!r}; name it with ?table=")
@@ -285,16 +289,25 @@ def _columns(connection: Any, address: Address) -> dict[str, str]:
     return {name: kind.rpartition(".")[2] for name, kind in rows}
 
 
+def _key_of(connection: Any, address: Address) -> str | None:
+    """The primary key, where it is one column."""
+    rows = connection.execute(
+        "SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
+        "WHERE i.indrelid = to_regclass(%s) AND i.indisprimary AND i.indnkeyatts = 1",
+        [_quoted(connection, address)],
+    ).fetchall()
+    return str(rows[0][0]) if rows else None
+
+
 def _index_of(connection: Any, address: Address, vector: str) -> tuple[str, Metric | None, int]:
     """The kind of index on the vectors, its metric, and its lists if it is made of such; "" without one."""
-    quoted = package("psycopg.sql", "postgres").Identifier(*address.table.split(".")).as_string(connection)
     rows = connection.execute(
         "SELECT am.amname, opc.opcname, coalesce((SELECT option_value FROM pg_options_to_table(c.reloptions) "
         "WHERE option_name = 'lists'), '100')::int FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
         "JOIN pg_am am ON am.oid = c.relam JOIN pg_opclass opc ON opc.oid = i.indclass[0] "
         "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
         "WHERE i.indrelid = to_regclass(%s) AND a.attname = %s AND am.amname IN ('hnsw', 'ivfflat')",
-        [quoted, vector],
+        [_quoted(connection, address), vector],
     ).fetchall()
     metrics: dict[str, Metric] = {"cosine": "cosine", "ip": "ip", "l2": "l2"}
     known = [(kind, metrics.get(name.split("_")[1]), lists) for kind, name, lists in rows]

@@ -216,8 +216,11 @@ def _check_diversity(diversity: float) -> None:
 
 def _checked(embeddings: ArrayLike, scores: ArrayLike, k: int) -> tuple[Singles, Singles, int]:
     """Vectors and scores in single precision, and how many to select."""
-    vectors = np.ascontiguousarray(embeddings, np.float32)
-    relevance = np.asarray(scores, np.float32).reshape(-1)
+    try:
+        vectors = np.ascontiguousarray(embeddings, np.float32)
+        relevance = np.asarray(scores, np.float32).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise mc.InputError(f"embeddings and scores must be numbers, as many in each row: {error}") from None
     if vectors.ndim != 2:
         raise mc.InputError(f"embeddings must be an array of two dimensions, got {vectors.ndim}")
     if len(vectors) != len(relevance):

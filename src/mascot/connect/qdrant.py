@@ -9,14 +9,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from mascot.connect.address import Address, Metric, package
+from mascot.connect.address import Address, Metric
 from mascot.connect.closing import Closing
 from mascot.connect.nested import names_of
 from mascot.connect.rows import SEEN, VECTOR, Known, Vectors, checked, chunks, one_each, seen
 from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape
 from mascot.errors import InputError, OptionError
+from mascot.extras import package
 
 _DISTANCES: dict[Metric, str] = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
 _AT_ONCE = 256
@@ -39,30 +40,30 @@ class QdrantSource(Closing):
 
     def search(
         self,
-        vector: NDArray[np.float32],
+        vector: ArrayLike,
         *,
         candidates: int = CANDIDATES,
         where: str | None = None,
         columns: Sequence[str] | None = None,
         vectors: bool = True,
     ) -> Found:
-        self._must_be_open()
         shape, shown, own = self._shape, self._address.shown, self._address.id or "path"
-        query = asked(vector, candidates, shape.size, shown).tolist()
+        given = asked(vector, candidates, where, shape.size, shown)
+        query = given.query.tolist()
         several = shape.multivector_config is not None
-        with _told(self._address, where):
+        with _told(self._address, given.where):
             points = self._client.query_points(
                 self._address.table,
                 query=[query] if several else query,
                 using=self._vector or None,
-                query_filter=None if where is None else _filter(where),
-                limit=candidates,
+                query_filter=None if given.where is None else _filter(given.where),
+                limit=given.count,
                 with_payload=True if columns is None else [*names_of(columns), own],
                 with_vectors=[self._vector] if vectors and self._vector else vectors,
             ).points
-        given = [point.score for point in points]
+        distances = [point.score for point in points]
         kind = shape.distance.value
-        scores = from_l2(given, squared=False) if kind == "Euclid" else np.asarray(given, np.float64)
+        scores = from_l2(distances, squared=False) if kind == "Euclid" else np.asarray(distances, np.float64)
         if kind == "Manhattan":
             scores = -scores
         payloads = [point.payload or {} for point in points]
@@ -70,7 +71,9 @@ class QdrantSource(Closing):
         cells = {name: [payload.get(name) for payload in payloads] for name in names}
         if self._address.id is not None and points and own not in cells:
             raise InputError(f"{shown}: no point has {own!r}; they have: {', '.join(cells)}")
-        ids = [payload.get(own, point.id) for payload, point in zip(payloads, points, strict=True)]
+        ids = [payload.get(own) for payload in payloads]
+        if self._address.id is None:  # else a point without one has none
+            ids = [point.id if id_ is None else id_ for id_, point in zip(ids, points, strict=True)]
         return found(ids, scores, cells, self._matrix(points) if vectors else None)
 
     def _matrix(self, points: Sequence[Any]) -> Vectors:
@@ -83,7 +86,6 @@ class QdrantSource(Closing):
         return np.concatenate([np.zeros((0, size), np.float32), *means])
 
     def facts(self) -> dict[str, str]:
-        self._must_be_open()
         return _facts(self._client, self._address)
 
     def _release(self) -> None:
@@ -112,7 +114,6 @@ class QdrantSink(Closing):
             raise
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        self._must_be_open()
         made, given = checked(rows, vectors, self._dim, self._tokens)
         lists = (given if self._tokens > 1 else given[:, 0]).tolist()
         with _told(self._address):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import mascot as mc
 from mascot.connect.address import Address, read_address
 from mascot.connect.nested import names_of, stem_of, unfolded
 from mascot.connect.rows import LISTS
-from mascot.errors import InputError, require
+from mascot.connect.warned import warn
+from mascot.errors import InputError, check_whole, require
 from mascot.problem import Method
 
 CANDIDATES = 200
@@ -23,6 +23,10 @@ CANDIDATES = 200
 
 class FewCandidates(UserWarning):
     """As many candidates as results: nothing is left to choose from."""
+
+
+class NoKey(UserWarning):
+    """A table without a column of ids: they are places in the result, and another search has others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +61,15 @@ class Found:
         return [dict(zip([*named, *ours], row, strict=True)) for row in rows]
 
 
-class Source(Protocol):
-    """Where candidates come from."""
+class Searchable(Protocol):
+    """Where candidates come from: all that `steer` asks of a source."""
 
-    def search(self, vector: NDArray[np.float32], *, candidates: int = CANDIDATES, where: str | None = None) -> Found:
+    def search(self, vector: Any, *, candidates: int = CANDIDATES, where: str | None = None) -> Found:
         """The nearest rows, of those for which `where`, in the engine's own language, holds."""
+
+
+class Source(Searchable, Protocol):
+    """A table that may say how it was made, and that is let go of."""
 
     def facts(self) -> dict[str, str]:
         """How the table was made: `encoder`, `fingerprint` and so on, as of a library; empty if nobody noted it."""
@@ -75,14 +83,14 @@ class OpenSource(Source, Protocol):
 
     def search(
         self,
-        vector: NDArray[np.float32],
+        vector: ArrayLike,
         *,
         candidates: int = CANDIDATES,
         where: str | None = None,
         columns: Sequence[str] | None = None,
         vectors: bool = True,
     ) -> Found:
-        """The nearest rows, of those for which `where`, in the engine's own language, holds.
+        """The nearest rows, of those for which `where`, in the engine's own language, holds; all where it is empty.
 
         All columns and the vectors come along, unless `columns` names some and `vectors` is False.
         """
@@ -191,8 +199,8 @@ class Steered:
 
 
 def steer(
-    source: Source,
-    vector: NDArray[np.float32],
+    source: Searchable,
+    vector: ArrayLike,
     wishes: mc.Wish | Sequence[mc.Wish],
     k: int = 20,
     *,
@@ -214,11 +222,12 @@ def steer(
 
 def warn_of_few(candidates: int, k: int) -> None:
     """Warn where nothing is over-fetched."""
+    check_whole("candidates", candidates, 1)
+    check_whole("k", k, 1)
     if candidates <= k:
-        warnings.warn(
+        warn(
             f"candidates={candidates} and k={k}: nothing is left to choose from; ask for ten times as many candidates",
             FewCandidates,
-            stacklevel=3,
         )
 
 
@@ -240,22 +249,38 @@ def found(
     )
 
 
-def asked(vector: NDArray[np.floating], candidates: int, dim: int | None, shown: str) -> NDArray[np.float32]:
-    """The vector of a search, checked."""
-    require(candidates >= 1, "candidates", "must be >= 1", candidates)
-    query = np.ascontiguousarray(vector, np.float32)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a search asks for, checked."""
+
+    query: NDArray[np.float32]
+    count: int
+    where: str | None  # None where there is no filter
+
+
+def asked(vector: ArrayLike, candidates: int, where: str | None, dim: int | None, shown: str) -> Asked:
+    """What a search asks for; an empty filter is none."""
+    check_whole("candidates", candidates, 1)
+    require(where is None or isinstance(where, str), "where", "must be text in the engine's own language", where)
+    try:
+        query = np.asarray(vector, np.float32)
+    except (TypeError, ValueError):
+        raise InputError(f"a search needs one vector of finite numbers, got {vector!r:.60}") from None
     if query.ndim != 1 or not np.isfinite(query).all():
         raise InputError(f"a search needs one vector of finite numbers, got shape {query.shape}")
     if dim is not None and len(query) != dim:
         raise InputError(f"{shown} holds vectors of {dim} numbers, and the one to search with has {len(query)}")
-    return query
+    return Asked(np.ascontiguousarray(query), int(candidates), where if where and where.strip() else None)
 
 
-def key_of(names: Sequence[str], address: Address) -> str | None:
-    """The column of ids: the one the address names, else `path` or `id`, or None."""
+def key_of(names: Sequence[str], address: Address, own: str | None = None) -> str | None:
+    """The column of ids: the one the address names, else `path`, the table's own key, or `id`; None is warned of."""
     if address.id is not None and address.id not in names:
         raise InputError(f"{address.shown} has no column {address.id!r}; it has: {', '.join(names)}")
-    return address.id or next((name for name in ("path", "id") if name in names), None)
+    key = address.id or next((name for name in ("path", own, "id") if name in names), None)
+    if key is None:
+        warn(f"{address.shown} has no key of one column: ids are places in the result; name a column with ?id=", NoKey)
+    return key
 
 
 def wanted(columns: Sequence[str] | None, known: Sequence[str], key: str | None, shown: str) -> list[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from mascot.kernels.blocks import (
     LANES,
@@ -35,6 +34,7 @@ from mascot.kernels.layout import (
     SPARSE,
     SPHERE,
     STEP,
+    compiled,
     fit_axis,
     fit_sphere,
     jit,
@@ -51,7 +51,7 @@ LAST, NEUTRAL = 0, 1  # what a missing value gets
 _SOME = 40  # candidates looked at between two rises of the bar
 
 
-@njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "reassoc"})
+@compiled(fastmath={"nnan", "nsz", "reassoc"})
 def _highest(values: Any) -> float:
     """The largest value; there are no NaNs, so eight may be compared at a time."""
     top = values[0]
@@ -183,7 +183,7 @@ def select_range(
     cap, low, bound = np.empty(most), np.empty(most), np.empty(most + 2 * LANES)
     todo = np.empty(most + 1, np.int64)
     order, chosen = np.empty(protect + 1, np.int64), np.empty(protect + 1, np.int64)
-    axis = np.empty((2, 6))
+    axis = np.empty(axes.shape[1:])
     state, live = np.empty(1), np.empty(1)
 
     for q in range(first, last):

@@ -76,13 +76,17 @@ typedef unsigned int u32;
 // POOL: bins and values are stored per query; points on the globe. SPARSE: explicit pairs, read where they are.
 // CIRCLE: a line whose bumps meet themselves. TILE: a plane whose bumps have up to 64 bins, which of them is a mask.
 enum { LINE, PLANE, POOL, SPARSE, CIRCLE, TILE };
-enum { START, STEP, COUNT, SIGMA, PERIOD, SMALLEST };
+enum { START, STEP, COUNT, SIGMA, PERIOD, SMALLEST, FLOOR, CEILING, AXIS };
 // What is known of an attribute once its rows were read.
 enum { FIT_COUNT, FIT_HEIGHT, FIT_REACH, FIT_LIMIT, FIT_FOLD, FIT_UNKNOWN, FIT_NEUTRAL, FIT_PENALTY, FIT_POOL };
 
 #define CUTOFF 0.01
 #define REACH 3.034854258770293  // sqrt(2 log(1 / CUTOFF))
 #define SCALE 8.0
+#define OUTLIER 3.23606797749979  // 1 + sqrt(5)
+#define ROUNDS 3
+#define LEAST 1e-13
+#define BEYOND 12.0
 #define SPACING 1.5
 #define MARGIN 3
 #define EARTH_KM 6371.0088
@@ -107,7 +111,7 @@ struct Kind {
     const i64* indptr;
     const INDEX* indices;
     const double* values;
-    double sign, weight, axes[2][6];
+    double sign, weight, axes[2][AXIS];
 };
 
 struct Plan {
@@ -772,6 +776,9 @@ DEVICE void refresh_neutral(Team& team, const Kind& kind, double* arena, const d
 #endif
 }
 
+// Whether a distance is within a limit, given squared; below 0 there is none.
+DEVICE bool is_kept(double distance, double limit) { return limit < 0.0 || distance * distance <= limit; }
+
 // Close an axis that follows its rows; as Axis.resolve.
 DEVICE void fit_axis(Team& team, const Kind& kind, const i64* rows, i64 row0, int n, double* axis) {
     PRIVATE(double, low); PRIVATE(double, high); PRIVATE(double, sum); PRIVATE(double, number);
@@ -784,26 +791,64 @@ DEVICE void fit_axis(Team& team, const Kind& kind, const i64* rows, i64 row0, in
         }
     }
     const double known = block_sum(team, number);
-    const double lowest = known > 0 ? -block_max(team, low) : 0.0, highest = known > 0 ? block_max(team, high) : 0.0;
+    double lowest = known > 0 ? -block_max(team, low) : 0.0, highest = known > 0 ? block_max(team, high) : 0.0;
     double sigma = axis[SIGMA];
     if (sigma == 0.0) {
-        EACH_THREAD {
-            MY(sum) = 0;
-            for (int i = t; i < n; i += THREADS) {
-                const double x = kind.xs[rows ? rows[i] : row0 + i];
-                if (x == x) MY(sum) += x - lowest;
+        // As memberships.inliers: who is kept lies within `limit` of origin + centre, squared, once there is a limit.
+        double origin = lowest, centre = 0.0, limit = -1.0, kept = known, deviation = 0.0, whole = 0.0;
+        double from = lowest, to = highest;  // of those who are kept
+        for (int turn = 0; turn < ROUNDS; ++turn) {
+            EACH_THREAD {
+                MY(sum) = 0;
+                for (int i = t; i < n; i += THREADS) {
+                    const double x = kind.xs[rows ? rows[i] : row0 + i];
+                    if (x == x && is_kept(x - origin - centre, limit)) MY(sum) += x - from;
+                }
             }
-        }
-        const double mean = block_sum(team, sum) / fmax(known, 1.0);
-        EACH_THREAD {
-            MY(sum) = 0;
-            for (int i = t; i < n; i += THREADS) {
-                const double x = kind.xs[rows ? rows[i] : row0 + i] - lowest - mean;
-                if (x == x) MY(sum) += x * x;
+            const double mean = block_sum(team, sum) / fmax(kept, 1.0);
+            EACH_THREAD {
+                MY(sum) = 0;
+                for (int i = t; i < n; i += THREADS) {
+                    const double x = kind.xs[rows ? rows[i] : row0 + i], apart = x - from - mean;
+                    if (x == x && is_kept(x - origin - centre, limit)) MY(sum) += apart * apart;
+                }
             }
+            deviation = sqrt(block_sum(team, sum) / fmax(kept, 1.0));
+            if (turn == 0) whole = deviation;
+            const double bound = OUTLIER * deviation * (OUTLIER * deviation), top = to - from - mean;
+            // Nobody is farther from the mean than the lowest or the highest.
+            if (turn == ROUNDS - 1 || (turn == 0 && mean * mean <= bound && top * top <= bound)) break;
+            EACH_THREAD {
+                MY(number) = 0;
+                MY(low) = MY(high) = -INFINITE;
+                for (int i = t; i < n; i += THREADS) {
+                    const double x = kind.xs[rows ? rows[i] : row0 + i];
+                    if (!(x == x && is_kept(x - from - mean, bound))) continue;
+                    MY(number) += 1;
+                    MY(low) = fmax(MY(low), -x);
+                    MY(high) = fmax(MY(high), x);
+                }
+            }
+            const double inside = block_sum(team, number);
+            if (inside == kept) break;
+            kept = inside;
+            origin = from;
+            centre = mean;
+            limit = bound;
+            from = -block_max(team, low);
+            to = block_max(team, high);
         }
-        sigma = fmax(sqrt(2.0) * sqrt(block_sum(team, sum) / fmax(known, 1.0)) / SCALE, axis[SMALLEST]);
+        if (deviation <= LEAST * whole) {
+            deviation = whole;
+            limit = -1.0;
+        }
+        sigma = fmax(sqrt(2.0) * deviation / SCALE, axis[SMALLEST]);
         if (sigma == 0.0) sigma = 1.0;
+        if (limit >= 0.0) {
+            const double first = from - BEYOND * sigma, last = to + BEYOND * sigma;
+            if (lowest < first) lowest = axis[FLOOR] = first;
+            if (highest > last) highest = axis[CEILING] = last;
+        }
     }
     axis[SIGMA] = sigma;
     axis[STEP] = SPACING * sigma;
@@ -811,10 +856,23 @@ DEVICE void fit_axis(Team& team, const Kind& kind, const i64* rows, i64 row0, in
     axis[COUNT] = ceil((highest - lowest) / axis[STEP]) + 1 + 2 * MARGIN;
 }
 
+// A row's point on the unit sphere as seen from another; false if it has none.
+DEVICE bool from_origin(const Kind& kind, i64 row, double x0, double y0, double z0, double* x, double* y, double* z) {
+    const double lat = kind.xs[row], lon = kind.ys[row];
+    if (!(lat == lat && lon == lon)) return false;
+    const double c = cos(lat);
+    *x = c * cos(lon) - x0;
+    *y = c * sin(lon) - y0;
+    *z = sin(lat) - z0;
+    return true;
+}
+
+DEVICE bool is_near(double x, double y, double z, double limit) { return limit < 0.0 || x * x + y * y + z * z <= limit; }
+
 // Self-scaled width in kilometres; as rms_chord_km / 8.
 DEVICE double fit_sphere(Team& team, const Kind& kind, const i64* rows, i64 row0, int n) {
     PRIVATE(int, at); PRIVATE(double, sx); PRIVATE(double, sy); PRIVATE(double, sz); PRIVATE(double, square);
-    PRIVATE(double, number);
+    PRIVATE(double, number); PRIVATE(double, far);
     EACH_THREAD {
         MY(at) = n;
         for (int i = n - 1; i >= 0; --i) {
@@ -828,21 +886,49 @@ DEVICE double fit_sphere(Team& team, const Kind& kind, const i64* rows, i64 row0
     const i64 origin = rows ? rows[first] : row0 + first;
     const double c0 = cos(kind.xs[origin]);
     const double x0 = c0 * cos(kind.ys[origin]), y0 = c0 * sin(kind.ys[origin]), z0 = sin(kind.xs[origin]);
-    EACH_THREAD {
-        MY(sx) = MY(sy) = MY(sz) = MY(square) = MY(number) = 0;
-        ROLLED for (int i = t; i < n; i += THREADS) {
-            const i64 row = rows ? rows[i] : row0 + i;
-            const double lat = kind.xs[row], lon = kind.ys[row];
-            if (!(lat == lat && lon == lon)) continue;
-            const double c = cos(lat), x = c * cos(lon) - x0, y = c * sin(lon) - y0, z = sin(lat) - z0;
-            MY(sx) += x; MY(sy) += y; MY(sz) += z;
-            MY(square) += x * x + y * y + z * z;
-            MY(number) += 1;
+    // As memberships.inliers: who is kept lies within `limit` of (cx, cy, cz), squared, once there is a limit.
+    double cx = 0.0, cy = 0.0, cz = 0.0, limit = -1.0, kept = 0.0, deviation = 0.0, whole = 0.0;
+    for (int turn = 0; turn < ROUNDS; ++turn) {
+        EACH_THREAD {
+            MY(sx) = MY(sy) = MY(sz) = MY(number) = 0;
+            ROLLED for (int i = t; i < n; i += THREADS) {
+                double x, y, z;
+                if (!from_origin(kind, rows ? rows[i] : row0 + i, x0, y0, z0, &x, &y, &z)) continue;
+                if (!is_near(x - cx, y - cy, z - cz, limit)) continue;
+                MY(sx) += x; MY(sy) += y; MY(sz) += z;
+                MY(number) += 1;
+            }
         }
+        kept = block_sum(team, number);
+        const double mx = block_sum(team, sx) / kept, my = block_sum(team, sy) / kept, mz = block_sum(team, sz) / kept;
+        EACH_THREAD {
+            MY(square) = MY(far) = 0;
+            ROLLED for (int i = t; i < n; i += THREADS) {
+                double x, y, z;
+                if (!from_origin(kind, rows ? rows[i] : row0 + i, x0, y0, z0, &x, &y, &z)) continue;
+                const double apart = (x - mx) * (x - mx) + (y - my) * (y - my) + (z - mz) * (z - mz);
+                if (is_near(x - cx, y - cy, z - cz, limit)) MY(square) += apart;
+                MY(far) = fmax(MY(far), apart);
+            }
+        }
+        deviation = sqrt(block_sum(team, square) / kept);
+        if (turn == 0) whole = deviation;
+        const double bound = OUTLIER * deviation * (OUTLIER * deviation);
+        if (turn == ROUNDS - 1 || (turn == 0 && block_max(team, far) <= bound)) break;
+        EACH_THREAD {
+            MY(number) = 0;
+            ROLLED for (int i = t; i < n; i += THREADS) {
+                double x, y, z;
+                if (!from_origin(kind, rows ? rows[i] : row0 + i, x0, y0, z0, &x, &y, &z)) continue;
+                if (is_near(x - mx, y - my, z - mz, bound)) MY(number) += 1;
+            }
+        }
+        if (block_sum(team, number) == kept) break;
+        cx = mx; cy = my; cz = mz;
+        limit = bound;
     }
-    const double m = block_sum(team, number), mx = block_sum(team, sx) / m, my = block_sum(team, sy) / m, mz = block_sum(team, sz) / m;
-    const double spread = 2 * (block_sum(team, square) / m - (mx * mx + my * my + mz * mz));
-    return fmax(EARTH_KM * sqrt(fmax(0.0, spread)) / SCALE, SMALLEST_KM);
+    if (deviation <= LEAST * whole) deviation = whole;
+    return fmax(sqrt(2.0) * EARTH_KM * deviation / SCALE, SMALLEST_KM);
 }
 
 // A bump on an even axis as its first value and its ratio; returns how many bins, 0 if none is within reach.
@@ -850,7 +936,7 @@ DEVICE int bump(const double* axis, double x, bool circle, double* first_value, 
     const double inverse = 1.0 / axis[STEP], step = axis[STEP] / axis[SIGMA];
     const double reach = REACH * axis[SIGMA] * inverse;
     const int size = (int)axis[COUNT];
-    const double u = (x - axis[START]) * inverse;
+    const double u = (fmin(fmax(x, axis[FLOOR]), axis[CEILING]) - axis[START]) * inverse;
     *first = 0;
     if (circle) {
         *first_value = u;
@@ -895,7 +981,7 @@ DEVICE void describe(const Plan& plan, const Kind& kind, double* arena, const do
         double gx = 0.0, rx = -1.0, gy = 0.0, ry = 0.0;
         if (x == x && y == y) {
             high = bump(axis, x, false, &gx, &rx, &top);
-            wide = bump(axis + 6, y, false, &gy, &ry, &left);
+            wide = bump(axis + AXIS, y, false, &gy, &ry, &left);
             if (!high || !wide) high = wide = 0;
         }
         data[i] = shape == TILE ? gx * gy : gx;
@@ -1241,9 +1327,9 @@ DEVICE void select_one(const Plan& plan, const Input& in, const Output& out, i64
         const int shape = SHAPE_OF(kind, a);
         const i64 point = near ? near[a] : -1;
         double* fit = arena + kind.fit;
-        double axis[12];
+        double axis[2 * AXIS];
         int room = (int)kind.room;
-        for (int j = 0; j < 12; ++j) axis[j] = kind.axes[j / 6][j % 6];
+        for (int j = 0; j < 2 * AXIS; ++j) axis[j] = kind.axes[j / AXIS][j % AXIS];
         double km = 0.0;
         if (shape == LINE && axis[STEP] == 0.0) {
             fit_axis(team, kind, rows, row0, n, axis);

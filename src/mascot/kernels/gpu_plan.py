@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import OptionError, require
-from mascot.memberships import REACH, SCALE, SPACING
-from mascot.packing import LINE, PLANE, SPARSE, SPHERE, Packed
+from mascot.memberships import BEYOND, REACH, SCALE, SPACING
+from mascot.packing import AXIS, LINE, PLANE, SPARSE, SPHERE, Packed
 
 MOST_CANDIDATES, MOST_RESULTS, MOST_KINDS = 2048, 256, 8
 MOST_BINS = 4_000_000  # of one query, where they do not fit into shared memory
@@ -39,7 +39,7 @@ _KIND = np.dtype(
     [(name, "i8") for name in _KIND_INTEGERS]
     + [("table", "i8", 2), ("table_from", "i8", 2), ("table_size", "i8", 2), ("row0", "i8")]
     + [(name, "u8") for name in ("xs", "ys", "indptr", "indices", "values")]
-    + [("sign", "f8"), ("weight", "f8"), ("axes", "f8", (2, 6))]
+    + [("sign", "f8"), ("weight", "f8"), ("axes", "f8", (2, AXIS))]
 )
 _PLAN_INTEGERS = (
     "kinds", "k", "protect", "query_weight", "normalize", "scale", "by_relevance", "earns", "pays", "most", "slots",
@@ -100,7 +100,7 @@ class Corpus:
     """Memberships as flat arrays of one library (numpy, or CuPy on the device), and what must be known of them."""
 
     shapes: tuple[int, ...]
-    axes: NDArray[np.float64]  # [A, 2, 6], as in `Packed`
+    axes: NDArray[np.float64]  # [A, 2, 8], as in `Packed`
     xs: tuple[Any, ...]  # per attribute [rows], or None
     ys: tuple[Any, ...]
     row0: tuple[int, ...]  # where an attribute's rows start in indptr
@@ -224,8 +224,8 @@ def prepare(
         kind["indptr"], kind["indices"] = address(corpus.indptr[a]), address(corpus.indices[a])
         kind["values"] = address(corpus.values[a])
         room = corpus.bins[a]
-        if room < 0:  # the range of n rows is at most sqrt(2 n) standard deviations
-            room = math.ceil(SCALE / (SPACING * math.sqrt(2.0)) * math.sqrt(2.0 * most)) + 9
+        if room < 0:  # the range of n rows is at most sqrt(2 n) standard deviations, and outliers lie just beyond it
+            room = math.ceil((SCALE * math.sqrt(most) + 2 * BEYOND) / SPACING) + 9
         if shape in (SPHERE, SPARSE) and not room:
             needed = max(4, math.ceil(math.log2(2 * corpus.each[a] * rows + 1)))
             kind["bits"] = min(needed, _TIGHT_BITS + (2 if shape == SPARSE else 0)) if tight else needed
@@ -236,7 +236,7 @@ def prepare(
             raise OptionError(f"backend 'gpu' takes at most {MOST_BINS:,} bins a query, got {room:,}")
         spans = []
         for j in range({LINE: 1, PLANE: 2}.get(shape, 0)):
-            _, step, count, sigma, period, _ = (float(part) for part in axes[j])
+            _, step, count, sigma, period = (float(part) for part in axes[j, :5])
             ratio = step / sigma if step else SPACING
             span = math.floor(2 * (REACH / ratio + 1e-9)) + 1
             if step and period and span >= count:

@@ -6,6 +6,7 @@ State slots just beyond the end of an axis are worth nothing, so that a block ma
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,40 @@ from numba import njit
 
 from mascot.kernels.blocks import LANES
 from mascot.kernels.bumps import NEAR, bump_lanes, globe_lanes
-from mascot.memberships import CUTOFF, EARTH_KM, MARGIN, REACH, SCALE, SMALLEST_KM, SPACING
+from mascot.memberships import (
+    BEYOND,
+    CUTOFF,
+    EARTH_KM,
+    LEAST,
+    MARGIN,
+    OUTLIER,
+    REACH,
+    ROUNDS,
+    SCALE,
+    SMALLEST_KM,
+    SPACING,
+)
 
 LINE, PLANE, SPHERE, SPARSE = 0, 1, 2, 3  # shapes of membership
-START, STEP, COUNT, SIGMA, PERIOD, SMALLEST = range(6)  # columns of an axis' row in `axes`
+START, STEP, COUNT, SIGMA, PERIOD, SMALLEST, FLOOR, CEILING = range(8)  # columns of an axis' row in `axes`
 
 _GOLDEN, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(20)
 _RINGS_KEPT = 256  # rings whose cosine is remembered
-jit = njit(nogil=True, cache=True, error_model="numpy")
+
+
+def compiled(**options: Any) -> Callable[[Any], Any]:
+    """As `njit`, kept on disk for the next process where there is a folder to keep it in."""
+
+    def decorate(function: Any) -> Any:
+        try:
+            return njit(nogil=True, cache=True, **options)(function)
+        except RuntimeError:  # numba found no folder it may write to
+            return njit(nogil=True, **options)(function)
+
+    return decorate
+
+
+jit = compiled(error_model="numpy")
 
 
 @jit
@@ -39,7 +66,7 @@ def pack_lines(
         even = b + even_count
         x = xs[rows[i]]
         if x == x:
-            u = (x - start) * inverse
+            u = (min(max(x, axis[FLOOR]), axis[CEILING]) - start) * inverse
             first, last = math.ceil(u - reach), math.floor(u + reach)
             if period > 0.0:
                 count = min(last - first + 1, size)
@@ -223,17 +250,27 @@ def fit_axis(values: Any, rows: Any, axis: Any) -> None:
         low = high = 0.0
     sigma = axis[SIGMA]
     if sigma == 0.0:
-        mean = square = 0.0
+        points = np.empty((1, count))
+        known = 0
         for r in rows:
             if values[r] == values[r]:
-                mean += values[r] - low
-        mean /= max(count, 1)
-        for r in rows:
-            if values[r] == values[r]:
-                square += (values[r] - low - mean) ** 2
-        sigma = max(math.sqrt(2.0) * math.sqrt(square / max(count, 1)) / SCALE, axis[SMALLEST])
+                points[0, known] = values[r]
+                known += 1
+        kept, deviation = _inliers(points)
+        sigma = max(math.sqrt(2.0) * deviation / SCALE, axis[SMALLEST])
         if sigma == 0.0:
             sigma = 1.0
+        first, last, known = np.inf, -np.inf, 0
+        for r in rows:
+            if values[r] == values[r]:
+                if kept[known]:
+                    first, last = min(first, values[r]), max(last, values[r])
+                known += 1
+        first, last = first - BEYOND * sigma, last + BEYOND * sigma
+        if count > 0 and low < first:
+            low = axis[FLOOR] = first
+        if count > 0 and high > last:
+            high = axis[CEILING] = last
     axis[SIGMA], axis[STEP] = sigma, SPACING * sigma
     axis[START] = low - MARGIN * axis[STEP]
     axis[COUNT] = math.ceil((high - low) / axis[STEP]) + 1 + 2 * MARGIN
@@ -242,18 +279,60 @@ def fit_axis(values: Any, rows: Any, axis: Any) -> None:
 @jit
 def fit_sphere(lat: Any, lon: Any, rows: Any) -> float:
     """Self-scaled width in kilometres; as `rms_chord_km` / 8."""
+    points = np.empty((3, len(rows)))
     count = 0
-    x0 = y0 = z0 = sx = sy = sz = square = 0.0
     for r in rows:
         if lat[r] == lat[r]:
             c = math.cos(lat[r])
-            x, y, z = c * math.cos(lon[r]), c * math.sin(lon[r]), math.sin(lat[r])
-            if count == 0:
-                x0, y0, z0 = x, y, z
-            x, y, z = x - x0, y - y0, z - z0
-            sx, sy, sz = sx + x, sy + y, sz + z
-            square += x * x + y * y + z * z
+            points[0, count], points[1, count], points[2, count] = (
+                c * math.cos(lon[r]),
+                c * math.sin(lon[r]),
+                math.sin(lat[r]),
+            )
             count += 1
-    n = max(count, 1)
-    spread = 2 * (square / n - ((sx / n) ** 2 + (sy / n) ** 2 + (sz / n) ** 2))
-    return max(EARTH_KM * math.sqrt(max(0.0, spread)) / SCALE, SMALLEST_KM)
+    return max(math.sqrt(2.0) * EARTH_KM * _inliers(points[:, :count])[1] / SCALE, SMALLEST_KM)
+
+
+@jit
+def _inliers(points: Any) -> tuple[Any, float]:
+    """As `memberships.inliers`."""
+    width, count = points.shape
+    kept, inside, mean = np.ones(count, np.bool_), np.empty(count, np.bool_), np.empty(width)
+    apart = np.empty((width, count))
+    number, deviation, whole, first = count, 0.0, 0.0, 0
+    for turn in range(ROUNDS if count else 0):
+        square = 0.0
+        while not kept[first]:
+            first += 1
+        for d in range(width):
+            mean[d] = 0.0
+            for i in range(count):
+                apart[d, i] = points[d, i] - points[d, first]
+                if kept[i]:
+                    mean[d] += apart[d, i]
+            mean[d] /= number
+        for i in range(count):
+            if kept[i]:
+                square += _squared(apart, i, mean)
+        deviation = math.sqrt(square / number)
+        if turn == 0:
+            whole = deviation
+        before, number = number, 0
+        for i in range(count):
+            inside[i] = _squared(apart, i, mean) <= (OUTLIER * deviation) ** 2
+            number += inside[i]
+        if turn == ROUNDS - 1 or number == before:
+            break
+        kept[:] = inside
+    if deviation <= LEAST * whole:
+        kept[:] = True
+        deviation = whole
+    return kept, deviation
+
+
+@jit
+def _squared(apart: Any, i: int, mean: Any) -> float:
+    found = 0.0
+    for d in range(len(mean)):
+        found += (apart[d, i] - mean[d]) ** 2
+    return found

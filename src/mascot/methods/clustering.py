@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.errors import OptionError, require
+from mascot.errors import OptionError, check_share, check_whole
 from mascot.kernels.kmeans import kmeans
 from mascot.kernels.similarity import joined
 from mascot.problem import Problem, Selection
@@ -48,9 +48,9 @@ class Clustering(Value):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        require(0 <= self.strength <= 1, "Clustering.strength", "must be in 0..1", self.strength)
-        require(self.clusters >= 1, "Clustering.clusters", "must be >= 1", self.clusters)
-        require(self.seed >= 0, "Clustering.seed", "must be >= 0", self.seed)
+        check_share("Clustering.strength", self.strength)
+        check_whole("Clustering.clusters", self.clusters, 1)
+        check_whole("Clustering.seed", self.seed, 0)
 
     def select(self, problem: Problem, k: int) -> Selection:
         """Choose k of the problem's candidates, or all that are left where there are fewer."""

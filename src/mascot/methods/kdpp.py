@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mascot.errors import require
+from mascot.errors import check_share, check_switch
 from mascot.kernels.dpp import ensemble, greedy_map
 from mascot.kernels.similarity import similarities
 from mascot.methods.relevance import Relevance
@@ -56,8 +56,9 @@ class KDpp(Value):
     released: bool = False
 
     def __post_init__(self) -> None:
-        require(0 <= self.strength <= 1, "KDpp.strength", "must be in 0..1", self.strength)
-        require(0 <= self.beta <= 1, "KDpp.beta", "must be in 0..1", self.beta)
+        check_share("KDpp.strength", self.strength)
+        check_share("KDpp.beta", self.beta)
+        check_switch("KDpp.released", self.released)
 
     def select(self, problem: Problem, k: int) -> Selection:
         """Choose k of the problem's candidates, or all that are left where there are fewer."""

@@ -6,20 +6,22 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Literal
 
 import numpy as np
 
 from mascot.accounts import Account, account
-from mascot.errors import OptionError, require
+from mascot.errors import OptionError, check_share, check_switch, check_whole, is_number, require
 from mascot.kernels import reference
 from mascot.memberships import Floats, Ints, Sparse
 from mascot.packing import pack
 from mascot.problem import Problem, Queries, Selection, Selections
 from mascot.values import Value
 
-_SMALL = 16_000_000  # candidates x bins up to which numpy answers before a compiler has started
+# Candidates x bins x results that numpy gets through in 100 to 200 ms. A larger query is worth the 0.6 s that numba
+# takes to load (some 25 s, once per machine, to compile): the next one like it takes a tenth of numpy's time.
+_SMALL = 40_000_000
+_TRIES = 10  # strengths that `keep` tries, about: from 1 to 26
 _PROTECT = 3
 _A_THIRD = 3
 
@@ -75,25 +77,19 @@ class Mascot(Value):
                     f"and strength={self.strength!r}"
                 )
             require(
-                _is_number(self.keep) and 0 < self.keep <= 1,
+                is_number(self.keep) and 0 < self.keep <= 1,
                 "Mascot.keep",
                 "must be in 0..1 and above 0",
                 self.keep,
             )
         elif self.strength is None:
             object.__setattr__(self, "strength", 0.5)
-        require(
-            self.strength is None or (_is_number(self.strength) and 0 <= self.strength <= 1),
-            "Mascot.strength",
-            "must be in 0..1",
-            self.strength,
-        )
-        require(
-            self.protect is None or (isinstance(self.protect, (int, np.integer)) and self.protect >= 0),
-            "Mascot.protect",
-            "must be a whole number >= 0",
-            self.protect,
-        )
+        if self.strength is not None:
+            check_share("Mascot.strength", self.strength)
+        if self.protect is not None:
+            check_whole("Mascot.protect", self.protect, 0)
+        check_switch("Mascot.normalize", self.normalize)
+        check_switch("Mascot.scale", self.scale)
         require(
             self.bin_weight in ("uniform", "query"),
             "Mascot.bin_weight",
@@ -123,9 +119,13 @@ class Mascot(Value):
         if problem.backend in ("numba", "gpu") or (problem.backend == "auto" and "mascot.kernels.cpu" in sys.modules):
             return self.select_many(Queries.of(problem), k, threads=1, backend=problem.backend)[0]
         rows = [member.sparse().compact() for member in problem.memberships()]
-        if problem.backend == "auto" and len(problem.scores) * sum(member.bins for member in rows) > _SMALL:
+        if problem.backend == "auto" and self._steps(len(problem.scores), k) * sum(m.bins for m in rows) > _SMALL:
             return self.select_many(Queries.of(problem), k, threads=1)[0]
         return self._select_numpy(problem, rows, k)
+
+    def _steps(self, count: int, k: int) -> int:
+        """Times that numpy looks at a bin."""
+        return count * min(k, count) * (1 if self.keep is None else _TRIES)
 
     def _select_numpy(self, problem: Problem, members: Sequence[Sparse], k: int) -> Selection:
         scores, count, protect = problem.scores, len(problem.scores), self.protected(k)
@@ -175,7 +175,10 @@ class Mascot(Value):
         return Selection(picked, self._shown(picked, scores), strength, multipliers, tops, protect)
 
     def select_many(self, queries: Queries, k: int, threads: int | None = None, backend: str = "auto") -> Selections:
-        """Choose for many queries at once, compiled, on all cores or on a GPU."""
+        """Choose for many queries at once, compiled, on all cores or on a GPU.
+
+        As many places as the longest query has candidates, where k is larger than that.
+        """
         packed, protect = queries.packed or pack(queries.memberships), self.protected(k)
         if backend == "gpu":
             from mascot.kernels import gpu, gpu_plan
@@ -189,6 +192,7 @@ class Mascot(Value):
 
         count, kinds = len(queries), len(queries.signs)
         most = int(np.diff(queries.ptr).max(initial=0))
+        k = min(k, most)
         out = np.empty((count, k), np.int64)
         strengths, multipliers, tops = np.empty(count), np.empty((count, kinds)), np.empty((count, kinds))
         bits = max(4, math.ceil(math.log2(2 * packed.hashed_each * (most + 1) + 1)))
@@ -200,7 +204,7 @@ class Mascot(Value):
                 packed.shapes, packed.axes, packed.xs, packed.ys, packed.sparse_at, packed.indptr, packed.indices,
                 packed.values, queries.signs, queries.weights, rules, queries.near, packed.blocks_each,
                 packed.lanes_each, bits, float(self.strength or 0.0), float(self.keep or 0.0),
-                self.bin_weight == "query", self.normalize, self.scale, protect, k,
+                self.bin_weight == "query", self.normalize, self.scale, min(protect, most), k,
                 out, strengths, multipliers, tops,
             )  # fmt: skip
 
@@ -224,10 +228,6 @@ class Mascot(Value):
         if self.order == "selection":
             return positions
         return positions[np.lexsort((positions, -scores[positions]))]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real)
 
 
 def _ladder(positions: Callable[[float], Ints], ideal: Floats, seen: Ints, k: int, keep: float) -> tuple[float, Ints]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mascot.errors import require
+from mascot.errors import check_share
 from mascot.kernels.mmr import greedy_mmr
 from mascot.kernels.similarity import joined
 from mascot.methods.relevance import Relevance
@@ -43,7 +43,7 @@ class Mmr(Value):
     strength: float = 0.5
 
     def __post_init__(self) -> None:
-        require(0 <= self.strength <= 1, "Mmr.strength", "must be in 0..1", self.strength)
+        check_share("Mmr.strength", self.strength)
 
     def select(self, problem: Problem, k: int) -> Selection:
         """Choose k of the problem's candidates, or all that are left where there are fewer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from mascot.errors import InputError, require
+from mascot.errors import InputError, check_share, check_switch, require
 from mascot.kernels.dpp import ensemble, greedy_map
 from mascot.kernels.tangents import combine, tangents, unit_logarithm
 from mascot.methods.kdpp import LARGEST_THETA
@@ -63,8 +63,9 @@ class MsDpp(Value):
     released: bool = False
 
     def __post_init__(self) -> None:
-        require(0 <= self.strength <= 1, "MsDpp.strength", "must be in 0..1", self.strength)
-        require(0 <= self.beta <= 1, "MsDpp.beta", "must be in 0..1", self.beta)
+        check_share("MsDpp.strength", self.strength)
+        check_share("MsDpp.beta", self.beta)
+        check_switch("MsDpp.released", self.released)
         known = self.normalize in (None, "tn", "tn+tvms")
         require(known, "MsDpp.normalize", "must be None, 'tn' or 'tn+tvms'", self.normalize)
 

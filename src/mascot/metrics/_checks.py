@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mascot.errors import InputError, require
+from mascot.errors import InputError, is_whole, require
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -70,7 +70,7 @@ def flags(owner: str, values: ArrayLike, named: str) -> Bools:
 
 def cutoff(owner: str, k: int, shown: int) -> None:
     """Refuse a cutoff that the shown results cannot answer."""
-    require(1 <= k <= shown, f"{owner} k", f"must be between 1 and K={shown}", k)
+    require(is_whole(k) and 1 <= k <= shown, f"{owner} k", f"must be a whole number between 1 and K={shown}", k)
 
 
 def same_length(owner: str, **arrays: NDArray[Any]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mascot.errors import InputError, require
+from mascot.errors import InputError, is_number, require
 from mascot.metrics import _checks
 from mascot.metrics._checks import Floats
 from mascot.metrics.features import similarity_kernel
@@ -56,8 +56,8 @@ def vendi(kernel: ArrayLike, *, order: float = 0.1, ridge: float = 1e-5) -> Floa
     >>> vendi(np.ones((1, 20, 20))).round(1)
     array([8.7])
     """
-    require(order >= 0, "vendi order", "must be >= 0", order)
-    require(0 <= ridge < math.inf, "vendi ridge", "must be >= 0 and finite", ridge)
+    require(is_number(order) and order >= 0, "vendi order", "must be >= 0", order)
+    require(is_number(ridge) and 0 <= ridge < math.inf, "vendi ridge", "must be >= 0 and finite", ridge)
     array = _kernel("vendi kernel", kernel)
     shown = array.shape[-1]
     eigenvalues = np.linalg.eigvalsh(array / shown)

@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 import mascot as mc
 from mascot import options, printing
 from mascot.errors import require
+from mascot.extras import package
 from mascot.scale.words import Ray
 from mascot.tables import Query
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from mascot.photos.indexer import Report, Summary
 
 _SKIPPED_SHOWN = 10
-_CANDIDATES = 200
 
 
 class Format(str, Enum):
@@ -41,7 +41,9 @@ class Format(str, Enum):
 _Library = Annotated[
     Path | None,
     typer.Option(
-        "--library", metavar="PATH", help="The folder that was indexed; else MASCOT_LIBRARY, else the one indexed last."
+        "--library",
+        metavar="PATH",
+        help="The folder that was indexed; else MASCOT_LIBRARY, the one you stand in, or the one indexed last.",
     ),
 ]
 _Encoder = Annotated[
@@ -57,7 +59,8 @@ _Device = Annotated[
 
 def index(
     folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="Photographs; the library indexed last unless given.")
+        Path | None,
+        typer.Argument(metavar="FOLDER", help="Photographs; unless given, the library you stand in or indexed last."),
     ] = None,
     encoder: _Encoder = None,
     prune: Annotated[bool, typer.Option("--prune", help="Remove photographs whose files are gone.")] = False,
@@ -105,10 +108,15 @@ def index(
             summary = library.index(
                 encoder, prune=prune, again=again, hidden=hidden, max_megapixels=max_megapixels, report=report
             )
-        notice = library.notice
+        notice = library.notice if summary.new + summary.changed else None
     printing.show(*_told(summary))
-    if notice:
-        print(f"mascot: {notice}", file=sys.stderr)
+    _note(notice)
+
+
+def _note(told: str | None) -> None:
+    """One line on standard error, if there is something to tell."""
+    if told:
+        print(f"mascot: {told}", file=sys.stderr)
 
 
 @contextmanager
@@ -185,7 +193,10 @@ def _told(done: Summary) -> list[str]:
 
 
 def search(
-    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="What to look for, in plain words.")] = None,
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="TEXT", help="What to look for, in plain words; without, all, newest first."),
+    ] = None,
     k: Annotated[int, typer.Option("-k", help="How many results.")] = 20,
     spread: options.Spread = None,
     focus: options.Focus = None,
@@ -198,7 +209,10 @@ def search(
     like: Annotated[
         Path | None, typer.Option(metavar="PHOTO", help="Search for what looks like this photograph instead.")
     ] = None,
-    candidates: Annotated[int, typer.Option(help="Best matches that are steered, at least -k.")] = _CANDIDATES,
+    candidates: Annotated[
+        int | None,
+        typer.Option(help="Best matches that are steered, at least -k: 200; without TEXT the 5000 newest."),
+    ] = None,
     where: Annotated[
         str | None, typer.Option(metavar="SQL", help="Only photographs for which this holds: \"country = 'PT'\".")
     ] = None,
@@ -229,13 +243,15 @@ def search(
     mascot search "sunset over water" --spread place --focus hour
     mascot search "old harbour" --focus place=Lisbon --spread moment
     mascot search boats --where "country = 'PT' and taken >= '2019-01-01'" --format paths
+    mascot search --since 2021 --spread month
 
     \b
     A WISH is NAME[=VALUE][*WEIGHT], VALUE for --focus only. Names:
       place         place=Lisbon, place="Cambridge, US", place=38.7,-9.1
       city country  country=Portugal
-      hour          hour=18, hour=18:30
+      hour          hour=18, hour=18:30, hour=6pm
       date          date=2019-07, date=2019-07-14
+      year month    year=2019, month=2019-07
       season        season=summer, season=july
       weekday       weekday=saturday
       moment        one stretch of time and place: --spread moment avoids bursts
@@ -256,14 +272,17 @@ def search(
         given = [f"--{name}" for name, value in only.items() if value]
         if given:
             raise mc.OptionError(f"{', '.join(given)}: not with --source; conditions go to --where")
+        if text is None and like is None:
+            raise mc.OptionError("--source needs a TEXT to search for, or a photograph with --like")
         from mascot.connect.searching import Question, search_source
+        from mascot.connect.source import CANDIDATES
 
         question = Question(text, like, encoder, device.value)
         chosen = options.method(strength, protect, keep, order, method)
         with _warned():
             steered = search_source(
                 source, question, spread or (), focus or (), k, chosen,
-                candidates=candidates, where=where, missing=missing.value,
+                candidates=CANDIDATES if candidates is None else candidates, where=where, missing=missing.value,
             )  # fmt: skip
         _print_source(steered, format, explain, end)
         return
@@ -277,15 +296,21 @@ def search(
             text, wishes, k, chosen,
             like=like, candidates=candidates, where=conditions, values=values, encoder=encoder,
         )  # fmt: skip
-        if not len(results):
-            print("mascot: no photograph matches these conditions", file=sys.stderr)
-        if found.unfinished:
-            print(f"mascot: {found.unfinished}", file=sys.stderr)
-        shape = format or (Format.table if sys.stdout.isatty() or compare or explain else Format.jsonl)
+        for word in focus or []:
+            place = found.place_meant(word)
+            _note(place and f"place: {place}")
+        _note(None if len(results) else "no photograph matches these conditions")
+        _note(found.unfinished)
+        _note(_newest_told(results.hits))
+        shape = format or (Format.table if sys.stdout.isatty() else Format.jsonl)
         if shape is Format.paths:
-            _print_paths(results.paths, end)
+            _print_files(results, end)
+        elif shape is Format.table:
+            _print_tables(found, results, explain, compare, pictures)
         else:
-            _print(found, results, shape, explain, compare, pictures)
+            records = results.records(explain, compare)
+            for part in [records] if shape is Format.json else records:
+                printing.show_json(part)
         if open_:
             _open(found, results)
 
@@ -293,23 +318,24 @@ def search(
 @contextmanager
 def _warned() -> Iterator[None]:
     """Warnings of our own as one line each on standard error."""
-    from mascot.connect.source import FewCandidates
+    from mascot.connect.source import FewCandidates, NoKey
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
-        warnings.simplefilter("always", FewCandidates)
+        for ours in (FewCandidates, NoKey):
+            warnings.simplefilter("always", ours)
         yield
     for warning in caught:
-        print(f"mascot: {warning.message}", file=sys.stderr)
+        _note(str(warning.message))
 
 
 def _print_source(steered: Any, format: Format | None, explain: bool, end: str) -> None:
     """What an engine gave has the engine's own columns: it is shown as `mascot rerank` shows it."""
     if steered.ranking is None:
-        print("mascot: nothing matches these conditions", file=sys.stderr)
+        _note("nothing matches these conditions")
         return
     query = Query(None, steered.found.records(), steered.found.candidates())
-    shape = format or (Format.table if sys.stdout.isatty() or explain else Format.jsonl)
+    shape = format or (Format.table if sys.stdout.isatty() else Format.jsonl)
     if shape is Format.table:
         printing.show(printing.ranking_table(query, steered.ranking, explain))
     elif shape is Format.paths:
@@ -318,6 +344,25 @@ def _print_source(steered: Any, format: Format | None, explain: bool, end: str) 
         records = printing.result_records(query, steered.ranking, explain)
         for part in [records] if shape is Format.json else records:
             printing.show_json(part)
+
+
+def _newest_told(hits: Any) -> str | None:
+    if hits.ranked or hits.newest_of <= len(hits):
+        return None
+    return (
+        f"without words the {len(hits)} newest of {hits.newest_of} photographs are looked at: "
+        "--candidates takes more, --where, --since, --until and --folder others"
+    )
+
+
+def _print_files(results: Any, end: str) -> None:
+    """The paths of the files that are there."""
+    there = [path for path, photo in zip(results.paths, results.photos, strict=True) if photo.id not in results.gone]
+    _print_paths(there, end)
+    gone = len(results) - len(there)
+    if gone:
+        said = "1 file is" if gone == 1 else f"{gone} files are"
+        _note(f"{said} gone and left out; `mascot index --prune` forgets what is no longer in the folder")
 
 
 def _print_paths(paths: Iterable[Any], end: str) -> None:
@@ -353,24 +398,14 @@ def _day(flag: str, value: str) -> str:
     raise mc.OptionError(f"--{flag} must be a date like 2019-07-14, 2019-07 or 2019, got {value!r}")
 
 
-def _print(library: Any, results: Any, shape: Format, explain: bool, compare: bool, pictures: bool | None) -> None:
-    if shape is Format.table:
-        from mascot.photos import shown
+def _print_tables(library: Any, results: Any, explain: bool, compare: bool, pictures: bool | None) -> None:
+    from mascot.photos import shown
 
-        if compare:
-            printing.show(shown.comparison_table(results))
-            return
+    parts: list[Any] = [shown.comparison_table(results)] if compare else []
+    if explain or not compare:
         with_pictures = shown.can_show_pictures() if pictures is None else pictures
-        printing.show(shown.results_table(library, results, explain, with_pictures))
-    else:
-        records = results.records(explain)
-        if compare:
-            before, after = {photo.id for photo in results.plain}, {photo.id for photo in results.photos}
-            gone = [photo.to_dict() for photo in results.plain if photo.id not in after]
-            records = [record | {"came": record["id"] not in before} for record in records]
-            records += [record | {"went": True} for record in gone]
-        for part in [records] if shape is Format.json else records:
-            printing.show_json(part)
+        parts.append(shown.results_table(library, results, explain, with_pictures))
+    printing.show(*parts, shown.searched(library))
 
 
 def _open(library: Any, results: Any) -> None:
@@ -379,12 +414,13 @@ def _open(library: Any, results: Any) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="mascot-", delete=False, encoding="utf-8") as file:
         file.write(contact_sheet(library, results))
     if not webbrowser.open(Path(file.name).as_uri()):
-        print(f"mascot: no browser could be started; the page is {file.name}", file=sys.stderr)
+        _note(f"no browser could be started; the page is {file.name}")
 
 
 def library(
     path: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="The library indexed last unless given.")
+        Path | None,
+        typer.Argument(metavar="FOLDER", help="Unless given, the library you stand in or the one indexed last."),
     ] = None,
     library: _Library = None,
     format: Annotated[
@@ -411,10 +447,9 @@ def sample(
     seed: Annotated[int, typer.Option(help="Another number gives another library.")] = 0,
 ) -> None:
     """Write a sample library of rendered postcards, to try everything without a network."""
-    from mascot.photos.sample import write_sample
-
+    painted = package("mascot.photos.sample", "photos", "the sample library")
     with _bar() as report:
-        written = write_sample(folder, count, seed, lambda done, total: report("painting", done, total))
+        written = painted.write_sample(folder, count, seed, lambda done, total: report("painting", done, total))
     countries = {card.country for card in written if card.country}
     printing.show(
         f"{len(written)} postcards from {len(countries)} countries in {folder}",

@@ -14,23 +14,27 @@ from numpy.typing import NDArray
 from mascot.errors import OptionError
 from mascot.photos.photo import COLUMNS
 from mascot.photos.store import reading_only
-from mascot.photos.texts import require_text
+from mascot.photos.texts import composed, fold, require_text
 
 _LONGEST_S = 10.0  # a filter may run
 # Without those that can make large values out of small ones (replace, zeroblob, printf).
 _FUNCTIONS = frozenset({
-    "abs", "coalesce", "date", "datetime", "glob", "ifnull", "iif", "instr", "json_array_length", "json_each",
-    "json_extract", "julianday", "length", "like", "lower", "ltrim", "max", "min", "nullif", "round", "rtrim",
-    "sign", "strftime", "substr", "substring", "time", "trim", "typeof", "unicode", "unixepoch", "upper",
+    "abs", "coalesce", "composed", "date", "datetime", "fold", "glob", "ifnull", "iif", "instr", "json_array_length",
+    "json_each", "json_extract", "julianday", "length", "like", "lower", "ltrim", "max", "min", "nullif", "round",
+    "rtrim", "sign", "strftime", "substr", "substring", "time", "trim", "typeof", "unicode", "unixepoch", "upper",
 })  # fmt: skip
 _READS = frozenset({"photos", "json_each"})
+# Files bear their names in the form their system likes; conditions are written in another. Most names are plain, and
+# are not worth a call for every row.
+_NAME = "iif({0} GLOB '*[^ -~]*', composed({0}), {0}) AS {0}"
+_PHOTOS = ", ".join(_NAME.format(name) if name in ("path", "folder") else name for name in COLUMNS)
 
 
 def matching(database: Path, where: str | Sequence[str], values: Sequence[Any] = ()) -> NDArray[np.int64]:
     """Ids of the photographs for which the SQL expression holds, in order; of several, all of them.
 
-    An expression reads the columns of `photos` and calls plain functions; anything else is refused.
-    `values` stand for the question marks.
+    An expression reads the columns of `photos` and calls plain functions, `fold` among them, which makes names that
+    read the same the same; anything else is refused. `values` stand for the question marks.
     """
     wheres = [where] if isinstance(where, str) else list(where)
     for text in [*wheres, *values]:
@@ -42,8 +46,9 @@ def matching(database: Path, where: str | Sequence[str], values: Sequence[Any] =
         ends = time.monotonic() + _LONGEST_S
         connection.set_progress_handler(lambda: int(time.monotonic() > ends), 100_000)
         # The line break ends a comment, so that nothing can hide the closing bracket.
-        holds = " AND ".join(f"(\n{one}\n)" for one in wheres)
-        rows = connection.execute(f"SELECT id FROM photos WHERE {holds} ORDER BY id", tuple(values)).fetchall()
+        holds = composed(" AND ".join(f"(\n{one}\n)" for one in wheres))
+        query = f"SELECT id FROM (SELECT {_PHOTOS} FROM photos) AS photos WHERE {holds} ORDER BY id"
+        rows = connection.execute(query, tuple(map(composed, values))).fetchall()
     except (sqlite3.Error, sqlite3.Warning) as error:
         told = " and ".join(map(repr, wheres))
         raise OptionError(f"where: {_told(error)} in {told}; columns are {', '.join(COLUMNS)}") from None
@@ -56,7 +61,8 @@ def within(folder: str) -> tuple[str, list[Any]]:
     """The condition, with its values, that a photograph lies in a folder of the library or below it."""
     if folder == ".":
         return "1", []
-    return "(folder = ? OR substr(folder, 1, ?) = ?)", [folder, len(folder) + 1, f"{folder}/"]
+    name = f"{fold(folder)}/"
+    return "substr(fold(folder) || '/', 1, ?) = ?", [len(name), name]
 
 
 def _allowed(action: int, first: str | None, second: str | None, *_: str | None) -> int:

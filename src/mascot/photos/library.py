@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -22,14 +22,23 @@ from mascot.photos.nearest import EXACT, Nearest, Space, open_nearest
 from mascot.photos.results import Hits, Results
 from mascot.photos.store import FOLDER, Store, stamp_of
 from mascot.photos.texts import as_text, is_text, require_text
+from mascot.photos.whereabouts import DATABASE, enclosing, remember, remembered
 
 if TYPE_CHECKING:
     from mascot.photos.encoders.encoder import Encoder
     from mascot.photos.indexer import Report, Summary
+    from mascot.photos.photo import Photo
     from mascot.problem import Method
 
-_DATABASE, _LOCK = "library.sqlite", "indexing.lock"
+CANDIDATES = 200  # best matches that are steered
+NEWEST = 5000  # the same without words, where all are as good and only the newest are taken
+_LOCK = "indexing.lock"
 _VARIABLE = "MASCOT_LIBRARY"
+
+
+def usual_candidates(text: str | None = None, like: object = None) -> int:
+    """How many photographs are steered unless said otherwise: the best matches, or without words the newest."""
+    return CANDIDATES if like is not None or (text and text.strip()) else NEWEST
 
 
 class Library:
@@ -41,7 +50,8 @@ class Library:
     ...     print(found.paths)
     """
 
-    def __init__(self, root: Path, device: str = "auto", exact: int = EXACT) -> None:
+    def __init__(self, root: str | os.PathLike[str], device: str = "auto", exact: int = EXACT) -> None:
+        root = Path(root)
         if not root.is_dir():
             raise InputError(f"a library is a folder of photographs, and there is no folder {root}")
         self.root = root.resolve()
@@ -54,17 +64,23 @@ class Library:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str] | None = None, device: str = "auto") -> Library:
-        """The library of a folder; without one that of `MASCOT_LIBRARY`, else the one indexed last.
+        """The library of a folder; without one that of `MASCOT_LIBRARY`, the one around here, or the one indexed last.
 
         Encoders run on `device`: `auto`, `cpu` or `cuda`.
         """
         if folder is None:
-            folder = os.environ.get(_VARIABLE) or _remembered()
+            folder = os.environ.get(_VARIABLE) or enclosing() or remembered()
         if folder is None:
             raise InputError(
                 f"no library: name one with --library, set {_VARIABLE}, or make one with `mascot index FOLDER`"
             )
-        return cls(Path(folder), device)
+        return cls(folder, device)
+
+    def reopened(self) -> Library:
+        """The same folder opened anew, with the same options and encoders: its index may be another by now."""
+        again = type(self)(self.root, self._device, self._exact)
+        again._encoders = dict(self._encoders)
+        return again
 
     def __enter__(self) -> Library:
         return self
@@ -83,7 +99,7 @@ class Library:
     @cached_property
     def store(self) -> Store:
         """The rows. There are some once the folder has been indexed."""
-        return Store(self.folder / _DATABASE)
+        return Store(self.folder / DATABASE)
 
     # Indexing
 
@@ -121,13 +137,13 @@ class Library:
         self._make_folder()
         with self._indexing(report):
             if "store" not in self.__dict__:
-                self.__dict__["store"] = Store(self.folder / _DATABASE, create=True)
+                self.__dict__["store"] = Store(self.folder / DATABASE, create=True)
             chosen = self._encoder_for_index(encoder, again)
             options: dict[str, Any] = {"prune": prune, "hidden": hidden, "max_megapixels": max_megapixels}
             stamp = stamp_of(chosen.fingerprint, int(self.store.fact("epoch") or 0))
             summary = Indexer(self.root, self.store, chosen, stamp, report=report, **options).run()
             self._open_nearest(report, hurry=False)
-        _remember(self.root)
+        remember(self.root)
         return summary
 
     def _make_folder(self) -> None:
@@ -231,9 +247,7 @@ class Library:
     ) -> NDArray[np.float32]:
         """The vector a search compares with: of a text, or of a photograph."""
         if (text is None) == (like is None):
-            raise OptionError("a search needs a text or a photograph to be like, and not both")
-        if text is not None and not text.strip():
-            raise OptionError(f"the text to search for must not be empty, got {text!r}")
+            raise OptionError("a search takes a text or a photograph to be like, and not both")
         require_text(text or "", "the text to search for")
         own = self._id_of(like)
         if own is not None and own in (nearest := self._open_nearest()):
@@ -260,22 +274,27 @@ class Library:
         *,
         like: str | os.PathLike[str] | None = None,
         vector: NDArray[np.float32] | None = None,
-        candidates: int = 200,
+        candidates: int | None = None,
         where: str | Sequence[str] | None = None,
         values: Sequence[Any] = (),
         encoder: str | Encoder | None = None,
     ) -> Hits:
         """The best matches of a text, a photograph or a vector of the library's space, by relevance alone.
 
-        `where` is an SQL expression over the columns of the library, or several that must all hold; `values` stand
-        for the question marks.
+        Without any of them, or with an empty text, all photographs, newest first and of equal relevance. There are
+        200 `candidates` unless given, 5000 without words. `where` is an SQL expression over the columns of the
+        library, or several that must all hold; `values` stand for the question marks.
         """
-        require(candidates >= 1, "candidates", "must be >= 1", candidates)
+        require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
+        text = text if text and text.strip() else None
         nearest = self._open_nearest()
         if not len(nearest):
             none = f"the library {self.root} holds no photographs: add some and run `mascot index` again"
             raise InputError(self.unfinished or none)
         among = None if where is None else matching(self.store.path, where, values)
+        candidates = candidates or usual_candidates(text, like if vector is None else vector)
+        if text is None and like is None and vector is None:
+            return self._newest(nearest, among, candidates)
         own = self._id_of(like)
         query = self.vector_of(text, like, encoder) if vector is None else vector
         ids, scores = nearest.search(query, candidates + (own is not None), among)
@@ -284,12 +303,32 @@ class Library:
         stay = np.array([i != own and i in photos for i in ids.tolist()], bool)
         ids, scores = ids[stay][:candidates], scores[stay][:candidates]
         asked = text if text is not None else "" if like is None else f"like {as_text(str(like))}"
-        if not len(ids):
-            empty = np.zeros((0, 1), np.float32)
-            return Hits(self.root, asked, [], scores, empty, empty)
+        return self._hits(nearest, asked, ids, photos, scores)
+
+    def _newest(self, nearest: Nearest, among: NDArray[np.int64] | None, candidates: int) -> Hits:
+        """All that may be found, newest first; nothing is asked for, so each is as good as the others."""
+        ids = self.store.newest()
+        ids = ids[np.isin(ids, nearest.ids if among is None else np.intersect1d(among, nearest.ids))]
+        newest = ids[:candidates]
+        photos = self.store.photos_there_are(newest.tolist())
+        newest = newest[[i in photos for i in newest.tolist()]]  # another process may have removed one just now
+        return self._hits(nearest, "", newest, photos, np.zeros(len(newest)), newest_of=len(ids))
+
+    def _hits(
+        self,
+        nearest: Nearest,
+        asked: str,
+        ids: NDArray[np.int64],
+        photos: Mapping[int, Photo],
+        scores: NDArray[np.float64],
+        newest_of: int | None = None,
+    ) -> Hits:
         listed = ids.tolist()
+        if not listed:
+            empty = np.zeros((0, 1), np.float32)
+            return Hits(self.root, asked, [], scores, empty, empty, newest_of)
         found = [photos[i] for i in listed]
-        return Hits(self.root, asked, found, scores, nearest.vectors(ids), self.store.looks(listed))
+        return Hits(self.root, asked, found, scores, nearest.vectors(ids), self.store.looks(listed), newest_of)
 
     def _id_of(self, like: str | os.PathLike[str] | None) -> int | None:
         if like is None:
@@ -332,42 +371,26 @@ class Library:
         method: Method | None = None,
         *,
         like: str | os.PathLike[str] | None = None,
-        candidates: int = 200,
+        candidates: int | None = None,
         where: str | Sequence[str] | None = None,
         values: Sequence[Any] = (),
         encoder: str | Encoder | None = None,
     ) -> Results:
         """Search and steer at once: the `hits`, then `rerank` of them. There are never fewer candidates than `k`."""
-        require(candidates >= 1, "candidates", "must be >= 1", candidates)
+        require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
         listed = [wishes] if isinstance(wishes, mc.Wish) else list(wishes)
-        hits = self.hits(text, like=like, candidates=max(candidates, k), where=where, values=values, encoder=encoder)
+        most = max(candidates or usual_candidates(text, like), k)
+        hits = self.hits(text, like=like, candidates=most, where=where, values=values, encoder=encoder)
         return hits.rerank(listed, k, method)
 
     def spread(self, text: str, missing: str = "last") -> mc.Wish:
         """A wish for more of an attribute, in plain words: `place`, `hour`, `camera*2`."""
         return steering.wish(text, 1, self.store, missing)
 
+    def place_meant(self, text: str) -> str | None:
+        """The place that a wish as typed took a name for: `Cambridge, US`. None where that is plain or no name."""
+        return steering.place_meant(text, self.store)
+
     def focus(self, text: str, missing: str = "last") -> mc.Wish:
         """A wish for less of it, or for what is near a value: `moment`, `hour=18`, `place=Lisbon`."""
         return steering.wish(text, -1, self.store, missing)
-
-
-def _memory() -> Path:
-    state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "mascot" / "library"
-
-
-def _remember(root: Path) -> None:
-    """Keep the library indexed last in mind; a home that cannot be written to is no reason to fail."""
-    try:
-        _memory().parent.mkdir(parents=True, exist_ok=True)
-        _memory().write_bytes(os.fsencode(root))
-    except OSError:
-        return
-
-
-def _remembered() -> str | None:
-    try:
-        return os.fsdecode(_memory().read_bytes()) or None
-    except OSError:
-        return None

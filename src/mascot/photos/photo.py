@@ -63,4 +63,5 @@ class Photo:
         return values
 
 
+CALENDAR = {"year": 4, "month": 7}  # labels that the time taken begins with, and how many letters of it they are
 COLUMNS = tuple(field.name for field in fields(Photo))

@@ -11,7 +11,7 @@ from datetime import datetime
 
 _FIRST_YEAR = 1826  # the year of the oldest photograph that survives
 _NULL_ISLAND = 0.001  # degrees around 0,0, where there is open sea
-_DEEPEST, _HIGHEST = -11_000, 100_000  # metres
+_DEEPEST, _HIGHEST = -450, 100_000  # metres: the shore of the Dead Sea lies at -430
 _WIDEST_OFFSET = 15 * 60  # minutes; clocks on Earth go from -12 to +14 hours
 
 _MOMENT = re.compile(

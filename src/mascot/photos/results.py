@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot.photos.photo import COLUMNS, Photo
+from mascot.kernels.reference import normalized
+from mascot.photos.photo import CALENDAR, COLUMNS, Photo
+from mascot.rerank import checked_method, listed_wishes
 
 _NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
 _LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
@@ -42,9 +45,16 @@ class Hits:
         scores: NDArray[np.float64],
         vectors: NDArray[np.float32],
         looks: NDArray[np.float32],
+        newest_of: int | None = None,
     ) -> None:
         self.root, self.query, self.photos, self.scores = root, query, list(photos), scores
+        self.newest_of = newest_of  # without words: how many photographs these are the newest of
         self._vectors, self._looks = vectors, looks
+
+    @property
+    def ranked(self) -> bool:
+        """Whether something was asked for; else the scores are all the same."""
+        return self.newest_of is None
 
     def __len__(self) -> int:
         return len(self.photos)
@@ -55,22 +65,29 @@ class Hits:
         columns: dict[str, Any] = {name: self._column(name) for name in _LABELS}
         for name in _NUMBERS:
             columns[name] = np.array([np.nan if v is None else v for v in self._column(name)], np.float64)
+        for name, length in CALENDAR.items():
+            columns[name] = _cells(None if p.taken is None else p.taken.isoformat()[:length] for p in self.photos)
         columns["taken"] = np.array([photo.taken for photo in self.photos], "datetime64[ms]")
-        keywords = np.empty(len(self), object)
-        keywords[:] = [list(photo.keywords) for photo in self.photos]
+        keywords = _cells(list(photo.keywords) for photo in self.photos)
         columns |= {"keywords": keywords, "look": self._looks.astype(np.float64)}
         return mc.Candidates(self.scores, [photo.id for photo in self.photos], columns, self._vectors)
 
     def _column(self, name: str) -> NDArray[Any]:
-        values = np.empty(len(self), object)
-        values[:] = [getattr(photo, name) for photo in self.photos]
-        return values
+        return _cells(getattr(photo, name) for photo in self.photos)
 
-    def rerank(self, wishes: Sequence[mc.Wish] = (), k: int = 20, method: Any = None) -> Results:
-        """Spend `k` places on the wishes."""
+    def rerank(self, wishes: mc.Wish | Sequence[mc.Wish] = (), k: int = 20, method: Any = None) -> Results:
+        """Spend `k` places on the wishes.
+
+        Where nothing was asked for, none is protected for being the best; but where a focus names no value, the
+        newest photograph is, for it to stay near.
+        """
         if not len(self):
             return Results(self, None)
-        return Results(self, mc.rerank(self.candidates, wishes, k, *([] if method is None else [method])))
+        chosen = checked_method(method)
+        if not self.ranked and isinstance(chosen, mc.Mascot) and chosen.protect is None:
+            named = [wish.near is not None for wish in listed_wishes(wishes) if wish.sign < 0]
+            chosen = replace(chosen, protect=1 if named and not any(named) else 0)
+        return Results(self, mc.rerank(self.candidates, wishes, k, chosen))
 
 
 class Results:
@@ -93,7 +110,7 @@ class Results:
         return [
             Result(
                 rank=place + 1,
-                was=int(self.ranking.ranks[place]),
+                was=int(self.ranking.was[place]),
                 photo=self.hits.photos[int(position)],
                 score=float(self.ranking.scores[place]),
                 relevance=float(self.ranking.relevance[place]),
@@ -112,10 +129,15 @@ class Results:
         return [self.hits.root / photo.path for photo in self.photos]
 
     @cached_property
+    def _by_relevance(self) -> list[int]:
+        """Places of the candidates that relevance alone would have shown."""
+        places: list[int] = np.argsort(-self.hits.scores, kind="stable")[: len(self)].tolist()
+        return places
+
+    @cached_property
     def plain(self) -> list[Photo]:
         """What relevance alone would have shown."""
-        order = np.argsort(-self.hits.scores, kind="stable")[: len(self)]
-        return [self.hits.photos[int(i)] for i in order]
+        return [self.hits.photos[place] for place in self._by_relevance]
 
     def explain(self) -> mc.Explanation:
         """Why each photograph is there, and what kept the best of the others out."""
@@ -123,19 +145,60 @@ class Results:
             return mc.Explanation([], [], 0.0, ())
         return self.ranking.explain()
 
-    def records(self, explain: bool = False) -> list[dict[str, Any]]:
-        """A plain record for each result, ready for JSON."""
-        reasons = self.explain().results if explain else []
-        found = []
-        for place, result in enumerate(self.results):
-            photo = result.photo.to_dict()
-            record: dict[str, Any] = {"rank": result.rank, "was": result.was, "path": str(self.paths[place])}
-            record |= {"score": result.score, "relevance": result.relevance, "gains": result.gains}
-            record |= {name: value for name, value in photo.items() if name != "path"}
-            if explain:
-                record["opened"] = {name: bins for name, bins in reasons[place].opened.items() if bins}
-            found.append(record)
-        return found
+    @cached_property
+    def gone(self) -> frozenset[int]:
+        """Ids of the shown photographs whose files are not there, be it that their drive is away."""
+        return frozenset(photo.id for photo in {*self.photos, *self.plain} if self._is_gone(photo))
+
+    def _is_gone(self, photo: Photo) -> bool:
+        return not os.path.exists(self.hits.root / photo.path)
+
+    def records(self, explain: bool = False, compare: bool = False) -> list[dict[str, Any]]:
+        """A plain record for each result, ready for JSON.
+
+        With `explain` also for the best that were left out, and with `compare` for those that relevance alone would
+        have shown: of the same fields, but of no rank.
+        """
+        found = [
+            self._record(result.photo, result.rank, result.was, result.score, result.relevance, result.gains)
+            for result in self.results
+        ]
+        others: dict[int, dict[str, Any]] = {}
+        if compare:
+            shown, before = {photo.id for photo in self.photos}, {photo.id for photo in self.plain}
+            for record in found:
+                record["came"] = record["id"] not in before
+            others = {
+                place: self._other(place, was) | {"went": True}
+                for was, (place, photo) in enumerate(zip(self._by_relevance, self.plain, strict=True), 1)
+                if photo.id not in shown
+            }
+        if explain:
+            reasons = self.explain()
+            for record, reason in zip(found, reasons.results, strict=True):
+                record["opened"] = {name: bins for name, bins in reason.opened.items() if bins}
+            for left in reasons.left_out:
+                record = others.setdefault(left.position, self._other(left.position, left.was))
+                record |= {"gains": left.gains, "left_out": True, "because": left.because}
+        return found + list(others.values())
+
+    def _record(
+        self, photo: Photo, rank: int | None, was: int, score: float, relevance: float, gains: dict[str, float]
+    ) -> dict[str, Any]:
+        record: dict[str, Any] = {"rank": rank, "was": was, "path": str(self.hits.root / photo.path)}
+        record |= {"score": score, "relevance": relevance, "gains": gains}
+        record |= {name: value for name, value in photo.to_dict().items() if name != "path"}
+        return record | ({"gone": True} if self._is_gone(photo) else {})
+
+    def _other(self, place: int, was: int) -> dict[str, Any]:
+        """The record of a candidate that is no result."""
+        scores = self.hits.scores
+        relevance = float(normalized(scores)[place])
+        return self._record(self.hits.photos[place], None, was, float(scores[place]), relevance, {})
+
+
+def _cells(values: Iterable[Any]) -> NDArray[Any]:
+    return np.fromiter(values, object)
 
 
 assert set(_NUMBERS + _LABELS) <= set(COLUMNS)

@@ -16,24 +16,29 @@ from mascot.photos.overview import Overview
 from mascot.photos.photo import Photo
 from mascot.photos.results import Result, Results
 from mascot.photos.textmap import clock, world
+from mascot.photos.whereabouts import as_said
 from mascot.printing import add_columns, new_grid, visible
 
 _THUMB = (12, 8)  # letters wide, pixels high: two pixels a letter
 _COLOURS = ("256", "truecolor")
+_WIDEST = 60  # letters of a column: a long caption must not push the others out of sight
+_GONE = " (gone)"
 
 
 def results_table(library: Library, results: Results, explain: bool, pictures: bool) -> Group:
-    """Rank, picture, file, relevance, place, time, and why."""
+    """Rank, picture, file, relevance where something was asked for, place, time, and why."""
+    ranked = results.hits.ranked
     reasons = results.explain() if explain else None
     grid = new_grid()
     add_columns(grid, ["#"], justify="right")
     if pictures:
         add_columns(grid, [""])
-    add_columns(grid, ["photograph"], overflow="fold", ratio=3)
-    add_columns(grid, ["rel."], justify="right")
-    add_columns(grid, ["place"], overflow="fold", style="cyan", ratio=2)
+    add_columns(grid, ["photograph"], overflow="fold", ratio=3, max_width=_WIDEST)
+    if ranked:
+        add_columns(grid, ["rel."], justify="right")
+    add_columns(grid, ["place"], overflow="fold", style="cyan", ratio=2, max_width=_WIDEST)
     add_columns(grid, ["taken"], style="cyan")
-    add_columns(grid, ["why"], overflow="fold", ratio=2)
+    add_columns(grid, ["why"], overflow="fold", ratio=2, max_width=_WIDEST)
     for place, result in enumerate(results):
         photo = result.photo
         picture = [half_blocks(library.store.thumbnail(photo.id))] if pictures else []
@@ -41,20 +46,28 @@ def results_table(library: Library, results: Results, explain: bool, pictures: b
         if reasons is not None:
             opened = "; ".join(f"{name} {', '.join(b)}" for name, b in reasons.results[place].opened.items() if b)
             why = f"{why}\nopened {opened}" if opened else why
-        grid.add_row(
-            str(result.rank), *picture, _file(photo), f"{result.relevance:.2f}", _place(photo), _time(photo), why
-        )
+        relevance = [f"{result.relevance:.2f}"] if ranked else []
+        file = _file(photo, photo.id in results.gone)
+        grid.add_row(str(result.rank), *picture, file, *relevance, _place(photo), _time(photo), why)
     parts: list[Any] = [grid]
     if reasons is not None and reasons.left_out:
-        names = {photo.id: photo for photo in results.hits.photos}
         parts.append(Text("left out"))
-        parts += [Text(f"  {names[left.id].path} (was {left.rank}): {left.because}") for left in reasons.left_out]  # type: ignore[index]
+        for left in reasons.left_out:
+            told = f"  {visible(results.hits.photos[left.position].path)} (was {left.was})"
+            parts.append(Text(f"{told}: {left.because}" if left.because else told))
     return Group(*parts)
 
 
-def _file(photo: Photo) -> Text:
+def searched(library: Library) -> Text:
+    """Which library that was."""
+    return Text(f"{visible(as_said(library.root))}: {number_of(library.store.count(), 'photograph')}", "dim")
+
+
+def _file(photo: Photo, gone: bool) -> Text:
     folder, _, name = photo.path.rpartition("/")
     text = Text(visible(name), "bold")
+    if gone:
+        text.append(_GONE, "not bold red")
     said = photo.caption or photo.title
     if said:
         text.append(f"\n{visible(said)}", "not bold")
@@ -83,18 +96,20 @@ def comparison_table(results: Results) -> Group:
     before, after = {photo.id for photo in plain}, {photo.id for photo in steered}
     grid = new_grid()
     add_columns(grid, ["#"], justify="right", style="dim")
-    add_columns(grid, ["by relevance", "place", "taken"], overflow="fold")
-    add_columns(grid, ["steered", "place", "taken"], overflow="fold")
+    for name in ("by relevance" if results.hits.ranked else "newest", "steered"):
+        add_columns(grid, [name], overflow="fold", max_width=_WIDEST)
+        add_columns(grid, ["place", "taken"], overflow="fold")
     for rank, (old, new) in enumerate(zip(plain, steered, strict=True), 1):
         went, came = old.id not in after, new.id not in before
-        left = [Text(cell, "red" if went else "") for cell in _line(old, "- " if went else "  ")]
-        right = [Text(cell, "green" if came else "") for cell in _line(new, "+ " if came else "  ")]
+        left = [Text(cell, "red" if went else "") for cell in _line(old, "- " if went else "  ", results)]
+        right = [Text(cell, "green" if came else "") for cell in _line(new, "+ " if came else "  ", results)]
         grid.add_row(str(rank), *left, *right)
     return Group(grid, Text(counted(plain, steered)))
 
 
-def _line(photo: Photo, mark: str) -> list[str]:
-    return [mark + visible(photo.path.rpartition("/")[2]), _place(photo), _time(photo)]
+def _line(photo: Photo, mark: str, results: Results) -> list[str]:
+    gone = _GONE if photo.id in results.gone else ""
+    return [mark + visible(photo.path.rpartition("/")[2]) + gone, _place(photo), _time(photo)]
 
 
 def counted(plain: Sequence[Photo], steered: Sequence[Photo]) -> str:
@@ -150,12 +165,13 @@ def contact_sheet(library: Library, results: Results) -> str:
         photo = result.photo
         picture = base64.b64encode(library.store.thumbnail(photo.id)).decode("ascii")
         link = html.escape((library.root / photo.path).as_uri(), quote=True)
+        name = visible(photo.path.rpartition("/")[2]) + (_GONE if photo.id in results.gone else "")
         said = " · ".join(filter(None, [photo.caption or photo.title, _place(photo), _time(photo), _why(result)]))
         cells.append(
             f'<figure><a href="{link}"><img src="data:image/jpeg;base64,{picture}" alt=""></a>'
-            f"<figcaption><b>{result.rank}</b> {html.escape(said)}</figcaption></figure>"
+            f"<figcaption><b>{result.rank} {html.escape(name)}</b><br>{html.escape(said)}</figcaption></figure>"
         )
-    title = html.escape(results.hits.query)
+    title = html.escape(results.hits.query or "newest photographs")
     style = (
         "body{font:15px system-ui,sans-serif;margin:2rem;background:#111;color:#ddd}"
         "main{display:grid;grid-template-columns:repeat(auto-fill,minmax(260px,1fr));gap:1rem}"

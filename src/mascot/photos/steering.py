@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
@@ -12,16 +14,20 @@ import numpy as np
 import mascot as mc
 from mascot import words
 from mascot.photos.gazetteer import gazetteer
+from mascot.photos.photo import CALENDAR
 from mascot.photos.seasons import PARTS_OF_DAY, SEASONS
 from mascot.photos.store import Store
-from mascot.photos.texts import require_text
+from mascot.photos.texts import fold, require_text
 
 LOOKS = 12  # clusters of the visual descriptors
 _NUMBERS = ("altitude", "width", "height", "size")
-_LABELS = ("camera", "lens", "folder", "moment", "city", "country", "part_of_day", "rating", "keywords", "title")
+_LABELS = ("camera", "lens", "folder", "moment", "city", "country", "part_of_day", "rating", "keywords", "title",
+           *CALENDAR)  # fmt: skip
 _TIMES = ("hour", "date", "weekday")
-NAMES = ("place", "city", "country", *_TIMES, "season", "part_of_day", "moment", "camera", "lens", "folder", "look",
-         "keywords", "title", "rating", *_NUMBERS)  # fmt: skip
+NAMES = ("place", "city", "country", *_TIMES, *CALENDAR, "season", "part_of_day", "moment", "camera", "lens", "folder",
+         "look", "keywords", "title", "rating", *_NUMBERS)  # fmt: skip
+_TOLD = 8  # labels that a message names
+_OF_TWELVE = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?\s*([ap])\.?\s?m\.?", re.IGNORECASE)
 
 
 class Rows(Protocol):
@@ -57,14 +63,20 @@ class _Stored:
         self._run = store.connection.execute
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
-        query = (
-            f"SELECT country, lat, lon FROM photos WHERE {column} = ? COLLATE NOCASE AND lat IS NOT NULL ORDER BY id"
-        )
-        return middle(self._run(query, (value,)))
+        named, names = self.named(column, value)
+        return middle(self._run(f"SELECT country, lat, lon FROM photos WHERE {named} ORDER BY id", names))
+
+    def named(self, column: str, value: str) -> tuple[str, list[str]]:
+        """The condition, with its values, that a photograph has a place whose city or country reads like this."""
+        # Looked for among the labels: a function of ours called for every row takes its time.
+        names = [label for label in self.labels(column) if fold(label) == fold(value)]
+        return f"{column} IN ({', '.join('?' * len(names))}) AND lat IS NOT NULL", names
 
     def labels(self, column: str) -> list[Any]:
         if column == "keywords":
             query = "SELECT DISTINCT value FROM photos, json_each(keywords) WHERE value IS NOT NULL"
+        elif column in CALENDAR:
+            query = f"SELECT DISTINCT substr(taken, 1, {CALENDAR[column]}) FROM photos WHERE taken IS NOT NULL"
         else:
             query = f"SELECT DISTINCT {column} FROM photos WHERE {column} IS NOT NULL"
         return [row[0] for row in self._run(query)]
@@ -114,7 +126,38 @@ def made_wish(
         return mc.Wish(found, sign, weight, _label(name, value, rows))
     if isinstance(found, mc.Number):
         return replace(words.focus(f"number:{name}={value}", missing), weight=weight)  # type: ignore[arg-type]
+    if name == "hour":
+        value = _on_24_hours(value)
     return replace(words.focus(f"{name}={value}", missing), weight=weight)  # type: ignore[arg-type]
+
+
+def _on_24_hours(value: str) -> str:
+    """`6pm` is 18:00, `6:30 a.m.` 6:30; anything else as it is."""
+    clock = _OF_TWELVE.fullmatch(value)
+    if clock and 1 <= int(clock[1]) <= 12:
+        return f"{int(clock[1]) % 12 + (12 if clock[3] in 'pP' else 0)}:{clock[2] or '00'}"
+    if not re.fullmatch(r"[\d.:]+", value):
+        raise mc.OptionError(f"hour must be like 18, 18:30 or 6pm, got {value!r}")
+    return value
+
+
+def place_meant(text: str, store: Store) -> str | None:
+    """The place that a wish as typed took a name for: `Cambridge, US`. None where that is plain or no name.
+
+    It is plain where the library has photographs of a city of that name, and of only one.
+    """
+    name, value, _ = words.split(text)
+    if name != "place" or value is None or _is_point(value):
+        return None
+    named, names = _Stored(store).named("city", value)
+    query = f"SELECT city, country FROM photos WHERE {named} GROUP BY country ORDER BY count(*) DESC, min(id)"
+    own = store.connection.execute(query, names).fetchall()
+    if own:
+        return None if len(own) == 1 else f"{own[0][0]}, {own[0][1]}"
+    city = gazetteer().find(value)
+    if city is not None:
+        return f"{city.name}, {city.country}"
+    return f"the middle of the photographs of {gazetteer().country_name(gazetteer().country(value) or value)}"
 
 
 def _is_point(value: str) -> bool:
@@ -143,8 +186,8 @@ def _label(name: str, value: str, rows: Rows) -> Any:
         value = gazetteer().country(value) or value
     if name == "part_of_day" and value.casefold() not in PARTS_OF_DAY:
         raise mc.OptionError(f"part_of_day must be one of {', '.join(PARTS_OF_DAY)}, got {value!r}")
-    labels = rows.labels(name)
-    for same in (lambda label: label == value, lambda label: str(label).casefold() == value.casefold()):
+    labels = sorted(rows.labels(name), key=_numbers_first)
+    for same in (lambda label: str(label) == value, lambda label: fold(str(label)) == fold(value)):
         for label in labels:
             if same(label):
                 return label
@@ -152,10 +195,32 @@ def _label(name: str, value: str, rows: Rows) -> Any:
         city = gazetteer().find(value)
         if city is not None and city.name in labels:
             return city.name
-    near = [label for label in labels if value.casefold() in str(label).casefold()]
+    near = [label for label in labels if fold(value) in fold(str(label))]
     if len(near) == 1:
         return near[0]
-    some = ", ".join(str(label) for label in (near or labels)[:8]) + (", ..." if len(near or labels) > 8 else "")
     if near:
-        raise mc.OptionError(f"several of {name} hold {value!r}, say which: {some}")
-    raise mc.OptionError(f"no photograph has {name} {value!r}; there are: {some or 'none'}")
+        raise mc.OptionError(f"several of {name} hold {value!r}, say which: {_some(near)}")
+    close = _close(value, labels) if len(labels) > _TOLD else []
+    if close:
+        raise mc.OptionError(f"no photograph has {name} {value!r}; nearest are: {_some(close)}")
+    raise mc.OptionError(f"no photograph has {name} {value!r}; there are: {_some(labels) or 'none'}")
+
+
+def _close(value: str, labels: list[Any]) -> list[Any]:
+    """Labels that are spelt nearly like a value, whole or in one of their words, the nearest first."""
+    spelt: dict[str, list[Any]] = defaultdict(list)
+    for label in labels:
+        whole = fold(str(label))
+        for part in {whole, *whole.split()}:
+            spelt[part].append(label)
+    near = difflib.get_close_matches(fold(value), spelt, _TOLD)
+    return list(dict.fromkeys(label for part in near for label in spelt[part]))
+
+
+def _numbers_first(label: Any) -> tuple[bool, float, str]:
+    return (False, label, "") if isinstance(label, (int, float)) else (True, 0, str(label))
+
+
+def _some(labels: list[Any]) -> str:
+    more = f" and {len(labels) - _TOLD} more" if len(labels) > _TOLD else ""
+    return ", ".join(str(label) for label in labels[:_TOLD]) + more

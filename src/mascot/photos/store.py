@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mascot.errors import InputError
 from mascot.photos.photo import COLUMNS, Photo
 from mascot.photos.schema import migrate
+from mascot.photos.texts import composed, fold
 
 FOLDER = ".mascot"  # in a library's folder: all that we write there
 _BUSY_S = 60.0  # waited for another process to finish writing
@@ -46,7 +47,10 @@ def _cannot_write(error: sqlite3.OperationalError) -> bool:
 
 def _connected(path: Path, options: str) -> sqlite3.Connection:
     address = f"{path.absolute().as_uri()}?{options}"
-    return sqlite3.connect(address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    for function in (composed, fold):
+        connection.create_function(function.__name__, 1, function, deterministic=True)
+    return connection
 
 
 class _Handle:
@@ -155,6 +159,11 @@ class Store:
     def all_photos(self) -> Iterator[Photo]:
         for row in self.connection.execute("SELECT * FROM photos ORDER BY id"):
             yield Photo.from_row(row)
+
+    def newest(self) -> NDArray[np.int64]:
+        """Every id, newest first; those of unknown time last."""
+        rows = self.connection.execute("SELECT id FROM photos ORDER BY taken DESC, id DESC")
+        return np.array([row[0] for row in rows], np.int64)
 
     def looks(self, ids: Sequence[int]) -> NDArray[np.float32]:
         """Visual descriptors of these photographs, a row each."""

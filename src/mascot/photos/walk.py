@@ -15,11 +15,12 @@ from mascot.photos.images import SUFFIXES
 from mascot.photos.store import FOLDER
 from mascot.photos.texts import is_text
 
-# Pictures of kinds that are not read. They are counted, so that nobody wonders where they are.
+# Pictures of kinds that are not read, and films. They are counted, so that nobody wonders where they are.
 _UNREAD = frozenset({
     ".3fr", ".arw", ".avif", ".bmp", ".cr2", ".cr3", ".crw", ".dcr", ".dng", ".erf", ".gif", ".iiq", ".jp2", ".jxl",
     ".kdc", ".mef", ".mrw", ".nef", ".nrw", ".orf", ".pef", ".psd", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf",
     ".srw", ".x3f",
+    ".3g2", ".3gp", ".avi", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".mts", ".webm", ".wmv",
 })  # fmt: skip
 
 
@@ -45,7 +46,7 @@ def walk(root: Path, *, hidden: bool = False, unread: Counter[str] | None = None
 
     Links are followed after everything real, so that a file is known by its own path where it has one
     below `root`; whatever was met before is passed over, so that links can neither loop nor double.
-    Pictures of kinds that are not read are counted in `unread`, by suffix.
+    Pictures of kinds that are not read, and films, are counted in `unread`, by suffix.
     """
     top = Path(os.path.abspath(root))
     try:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
+from tempfile import TemporaryFile
 from typing import Any
 
-from mascot.errors import InputError, MissingExtra, OptionError
+from mascot.errors import InputError, OptionError
+from mascot.extras import package
 from mascot.kernels.parallel import cores
 from mascot.scale import LOCAL
 
@@ -22,6 +23,8 @@ _SETTINGS = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
+_STDERR = 2
+_GREETING = b"Set ray log level from environment variable"
 
 
 @contextmanager
@@ -52,7 +55,8 @@ def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
         own = {"num_cpus": cpus or cores(), "include_dashboard": False, "object_store_memory": _STORE_MIB << 20}
     try:
         try:
-            ray.init(address, logging_level="ERROR", log_to_driver=False, **own)
+            with _greeting_kept_back():
+                ray.init(address, logging_level="ERROR", log_to_driver=False, **own)
         except (ConnectionError, RuntimeError, ValueError) as error:
             cure = "see whether it runs there and lets this machine in"
             if address == "auto" and error.__cause__ is None:  # none runs
@@ -68,6 +72,25 @@ def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
                 os.environ[name] = value
 
 
+@contextmanager
+def _greeting_kept_back() -> Iterator[None]:
+    """Told to be quiet, Ray says so on standard error, from where Python does not see it; all else is passed on."""
+    try:
+        stderr = os.dup(_STDERR)
+    except OSError:  # it is closed
+        yield
+        return
+    with TemporaryFile() as said:
+        os.dup2(said.fileno(), _STDERR)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, _STDERR)
+            os.close(stderr)
+            said.seek(0)
+            os.write(_STDERR, b"".join(line for line in said if _GREETING not in line))
+
+
 def _told(error: BaseException) -> str:
     """The first and the last line of Ray's pages: what happened, and what it was caused by."""
     lines = [line for page in (error, error.__cause__) if page is not None for line in str(page).strip().splitlines()]
@@ -77,9 +100,5 @@ def _told(error: BaseException) -> str:
 def _loaded() -> Any:
     # Read when Ray is imported.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        ray: Any = import_module("ray")
-        import_module("ray.data")
-    except ModuleNotFoundError as error:
-        raise MissingExtra(f"--ray needs the package {error.name}: pip install 'mascot[ray]'") from None
-    return ray
+    package("ray.data", "ray", "--ray")
+    return package("ray", "ray", "--ray")

@@ -17,6 +17,7 @@ from urllib.parse import quote
 import typer
 
 import mascot as mc
+from mascot.extras import package
 
 _PORT = 8765
 _GRACE_S = 1  # requests under way have after Ctrl+C
@@ -60,22 +61,8 @@ def serve(
     for origin in cors or []:
         if not _ORIGIN.fullmatch(origin):
             raise mc.OptionError(f"--cors must be an origin like https://example.org, got {origin!r}")
-    try:
-        import uvicorn
-
-        from mascot.server.http import make_app
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in (
-            "uvicorn",
-            "fastapi",
-            "starlette",
-            "prometheus_client",
-            "pydantic",
-            "PIL",
-            "pillow_heif",
-        ):
-            raise
-        raise mc.MissingExtra("the page needs: pip install 'mascot[web]'") from None
+    uvicorn = package("uvicorn", "web", "the page")
+    make_app = package("mascot.server.http", "web", "the page").make_app
     from mascot.photos.library import Library
 
     with Library.open(library) as found:

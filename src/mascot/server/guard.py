@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from hashlib import sha256
 from html import escape
@@ -17,8 +18,8 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 COOKIE = "mascot_token"
+HEALTH = "/healthz"  # a supervisor asks without a token
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
-_OPEN = ("/healthz",)  # a supervisor asks without a token
 _PAGE = "/"
 _POLICY = "; ".join([
     "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'",
@@ -29,7 +30,6 @@ _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
@@ -37,27 +37,32 @@ _WANTED = "this server wants its token: ?token=... or a Bearer header"
 _ASK = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><title>MASCOT</title></head>
-<body><main><h1>MASCOT</h1><p>This server wants its token.</p>
-<form action="/" method="get"><label>Token <input name="token" type="password" autofocus required></label>
+<body><main><h1>MASCOT</h1><p>{told}</p>
+<form action="/" method="get"><label>Token <input name="token" type="password" autofocus required></label>{rest}
 <button>Open</button></form></main></body></html>
 """
 
 
 class Headed:
-    """Middleware, outermost: security headers on every answer, and HEAD wherever there is GET."""
+    """Middleware, outermost: security headers on every answer, and HEAD wherever there is GET.
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    Pages of other origins may show what has a `shared` path.
+    """
+
+    def __init__(self, app: App, shared: re.Pattern[str] | None = None) -> None:
+        self._app, self._shared = app, shared
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         head = scope["method"] == "HEAD"
+        shown = self._shared is not None and self._shared.fullmatch(scope["path"])
+        more = (*_HEADERS, (b"cross-origin-resource-policy", b"cross-origin" if shown else b"same-origin"))
 
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *_HEADERS]
+                message["headers"] = [*message.get("headers", []), *more]
             elif head:
                 message["body"] = b""
             await send(message)
@@ -97,10 +102,10 @@ class Guard:
         if scope["method"] == "POST" and self._is_foreign(headers.get("origin"), host):
             await _refuse(send, 403, "Forbidden", f"origin {headers['origin']!r} may not use this server: see --cors")
             return
-        if self._token is not None and scope["path"] not in _OPEN:
+        if self._token is not None and scope["path"] != HEALTH:
             given, rest = _taken_out(scope.get("query_string", b""))
             if not self._knows(headers, given):
-                await _ask(send, scope, headers)
+                await _ask(send, scope, headers, given is not None)
                 return
             if given is not None and scope["path"] == _PAGE:
                 # Out of the address, or it would stand in the history and in every link that is passed on.
@@ -156,12 +161,16 @@ def _cookie(digest: str) -> bytes:
 
 def _taken_out(query: bytes) -> tuple[bytes | None, str]:
     """The token of a query string, and the rest of it as it goes behind an address."""
-    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, encoding="utf-8", errors="surrogateescape")
+    pairs = _pairs(query)
     given = [value for name, value in pairs if name == "token"]
     rest = urlencode(
         [pair for pair in pairs if pair[0] != "token"], quote_via=quote, encoding="utf-8", errors="surrogateescape"
     )
     return given[-1].encode("utf-8", "surrogateescape") if given else None, f"?{rest}" if rest else ""
+
+
+def _pairs(query: bytes) -> list[tuple[str, str]]:
+    return parse_qsl(query.decode("latin-1"), keep_blank_values=True, encoding="utf-8", errors="surrogateescape")
 
 
 def _name(host: str) -> str:
@@ -183,10 +192,18 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _ask(send: Send, scope: Scope, headers: dict[str, str]) -> None:
+async def _ask(send: Send, scope: Scope, headers: dict[str, str], tried: bool) -> None:
     """Say that the token is missing: to a person with a form, to a program as every other failure."""
     if scope["path"] == _PAGE and "text/html" in headers.get("accept", ""):
-        await _answer(send, 401, "text/html; charset=utf-8", _ASK.encode(), (b"www-authenticate", b"Bearer"))
+        told = "That is not the token of this server." if tried else "This server wants its token."
+        # What else the address says goes with the form: a link leads to its view.
+        rest = "".join(
+            f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+            for name, value in _pairs(scope.get("query_string", b""))
+            if name != "token"
+        )
+        body = _ASK.format(told=told, rest=rest).encode("utf-8", "replace")
+        await _answer(send, 401, "text/html; charset=utf-8", body, (b"www-authenticate", b"Bearer"))
     else:
         await _refuse(send, 401, "Unauthorized", _WANTED, (b"www-authenticate", b"Bearer"))
 

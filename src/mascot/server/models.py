@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, create_model
+from pydantic_core import CoreSchema
 
 import mascot as mc
 
@@ -18,6 +19,7 @@ MOST_WISHES = 12
 MOST_COLUMNS = 50
 _LONGEST_TEXT = 1000
 _LONGEST_NAME = 200
+_MOST_LABELS = 100  # in a cell
 _LARGEST = 1e100  # of a number: squares and sums stay finite
 
 
@@ -52,7 +54,7 @@ class Steering(_Closed):
 
 
 class Search(Steering):
-    """Search the library for a text, or for what is like one of its photographs."""
+    """Search the library for a text, for what is like one of its photographs, or without either for the newest."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -68,11 +70,17 @@ class Search(Steering):
             ]
         },
     )
-    text: Annotated[str | None, Field(max_length=_LONGEST_TEXT)] = None
+    text: Annotated[
+        str | None,
+        Field(max_length=_LONGEST_TEXT, description="Without words, all are of equal relevance, newest first."),
+    ] = None
     like: Annotated[int | None, Field(ge=1, le=2**53, description="Id of a photograph of the library.")] = None
     wishes: Annotated[list[PhotoWish], Field(max_length=MOST_WISHES)] = []
     k: Annotated[int, Field(ge=1, le=MOST_RESULTS)] = 20
-    candidates: Annotated[int, Field(ge=1, le=MOST_CANDIDATES)] = 200
+    candidates: Annotated[
+        int | None,
+        Field(ge=1, le=MOST_CANDIDATES, description=f"200 unless given; without words the {MOST_CANDIDATES} newest."),
+    ] = None
     where: Annotated[
         str | None,
         Field(
@@ -139,6 +147,9 @@ class SearchOut(BaseModel):
 
     query: str
     candidates: int
+    newest_of: Annotated[
+        int | None, Field(description="Without words: how many photographs the candidates are the newest of.")
+    ] = None
     strength: float
     kept: Annotated[float, Field(description="Share of the best possible relevance that is kept, 0 to 1.")]
     results: list[ResultOut]
@@ -158,17 +169,25 @@ class Failure(BaseModel):
     error: Problem
 
 
+def _described(**bounds: float) -> dict[str, Any]:
+    """Bounds that the library checks itself, for the schema: the library's words say more."""
+    return {"json_schema_extra": bounds}
+
+
 # What the library itself allows is without end, and a request that asks for too much would fill the memory.
 _BOUNDS: dict[str, Any] = {
-    "bins": Field(le=1440),
-    "clusters": Field(le=200),
-    "count": Field(le=200),
-    "period": Field(le=_LARGEST),
-    "protect": Field(le=MOST_OWN_CANDIDATES),
+    "beta": Field(**_described(minimum=0, maximum=1)),
+    "bins": Field(le=1440, **_described(minimum=1)),
+    "clusters": Field(le=200, **_described(minimum=1)),
+    "count": Field(le=200, **_described(minimum=1)),
+    "keep": Field(**_described(exclusiveMinimum=0, maximum=1)),
+    "period": Field(le=_LARGEST, **_described(exclusiveMinimum=0)),
+    "protect": Field(le=MOST_OWN_CANDIDATES, **_described(minimum=0)),
     "seed": Field(ge=0, le=2**32 - 1),
-    "sigma": Field(le=_LARGEST),
-    "sigma_days": Field(le=_LARGEST),
+    "sigma": Field(le=_LARGEST, **_described(exclusiveMinimum=0)),
+    "sigma_days": Field(le=_LARGEST, **_described(exclusiveMinimum=0)),
     "sigma_km": Field(ge=0.001, le=100_000),
+    "strength": Field(**_described(minimum=0, maximum=1)),
 }
 
 
@@ -199,8 +218,31 @@ else:
 Number = Annotated[float, Field(ge=-_LARGEST, le=_LARGEST, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Text = Annotated[str, Field(max_length=_LONGEST_TEXT)]
-Cell = Whole | Number | Text | Annotated[list[Text], Field(max_length=100)] | None
-Id = Text | Whole
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """What a value of several types may be, in words: else a mistake would be told once for each of them."""
+
+    rule: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        union: Any = schema["schema"] if schema["type"] == "nullable" else schema
+        union |= {"custom_error_type": "one_of", "custom_error_message": self.rule}
+        return schema
+
+
+_NUMBER, _TEXT = f"a number within {_LARGEST:g} either way", f"a text of at most {_LONGEST_TEXT:,} letters"
+Cell = Annotated[
+    Whole | Number | Text | Annotated[list[Text], Field(max_length=_MOST_LABELS)] | None,
+    OneOf(f"must be {_NUMBER}, {_TEXT}, a list of at most {_MOST_LABELS} such texts, or null"),
+]
+Id = Annotated[Text | Whole, OneOf(f"must be {_TEXT} or a whole number of 64 bits")]
+Near = Annotated[
+    Number | Text | Annotated[list[Number], Field(min_length=2, max_length=2)] | None,
+    OneOf(f"must be {_NUMBER}, {_TEXT}, a list of two such numbers, or null"),
+]
 
 
 class WishIn(_Closed):
@@ -209,7 +251,7 @@ class WishIn(_Closed):
     attribute: AttributeIn
     direction: Direction
     weight: Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False)] = 1.0
-    near: Number | Text | Annotated[list[Number], Field(min_length=2, max_length=2)] | None = None
+    near: Near = None
 
 
 class Rerank(_Closed):
@@ -252,7 +294,8 @@ class RankedOut(BaseModel):
 
     id: Id
     position: int
-    rank: int
+    rank: int  # among these results, from 1
+    was: int  # its rank by relevance, from 1
     score: float
     relevance: float
     gains: dict[str, float]
@@ -293,6 +336,10 @@ class LibraryOut(BaseModel):
     years: dict[str, int]
     labels: dict[str, dict[str, int]]
     distinct: dict[str, int]
+    choices: Annotated[
+        dict[str, dict[str, int]],
+        Field(description="Cameras, countries and ratings to filter by, and how many photographs have each."),
+    ]
     skipped: int
     attributes: list[str]
     points: Annotated[list[list[float]], Field(description="Latitude and longitude of photographs, thinned.")]

@@ -51,13 +51,16 @@ class _File(FileResponse):
     """A file, or the parts of it that are asked for; those that it does not have are a failure like others."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        asked = Headers(scope=scope).get("range", "")
+        size = self.headers["content-length"]
+
         async def checked(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] in (400, 416):
-                size = Headers(raw=message["headers"]).get("content-range", "bytes */*")
-                asked = Headers(scope=scope)["range"]
-                raise HTTPException(416, f"the file has no such part: {asked!r}", {"content-range": size})
+                raise HTTPException(416, f"the file has no such part: {asked!r}", {"content-range": f"bytes */{size}"})
             await send(message)
 
+        if asked.partition("=")[0].strip().lower() != "bytes":  # parts in a unit we do not know: then the whole
+            scope = {**scope, "headers": [header for header in scope["headers"] if header[0] != b"range"]}
         await super().__call__(scope, receive, checked)
 
 

@@ -14,12 +14,13 @@ import numpy as np
 
 import mascot as mc
 from mascot import words
-from mascot.photos.library import Library
+from mascot.photos.library import Library, usual_candidates
 from mascot.photos.overview import overview, points
 from mascot.photos.photo import Photo
 from mascot.photos.results import Hits, Results
 from mascot.photos.steering import NAMES, made_wish
 from mascot.server import limits, models
+from mascot.server.choices import choices
 from mascot.server.suggestions import suggestions
 
 _REMEMBERED = 64  # searches whose candidates are kept, so that a slider need not ask for them again
@@ -49,7 +50,7 @@ class Service:
             there = self._identity()
             if there != self._opened:
                 # Not closed: others may still be reading from it.
-                self._library, self._opened = Library(self._root), there
+                self._library, self._opened = self._library.reopened(), there
                 self._hits.clear()
             return self._library
 
@@ -81,7 +82,9 @@ class Service:
 
     def _found(self, asked: models.Search) -> Hits:
         """The candidates: those of the same question asked before, or new ones."""
-        library, candidates = self.library, max(asked.candidates, asked.k)
+        library = self.library
+        usual = min(usual_candidates(asked.text, asked.like), models.MOST_CANDIDATES)
+        candidates = max(asked.candidates or usual, asked.k)
         key = (asked.text, asked.like, candidates, asked.where, self._opened, library.state)
         known = self._remembered(key)
         if known is not None:
@@ -90,9 +93,9 @@ class Service:
             known = self._remembered(key)  # others may have waited for the same answer
             if known is not None:
                 return known
-            if asked.like is not None and asked.text is None:
+            if asked.like is not None and not (asked.text or "").strip():
                 hits = _like(library, asked.like, candidates, asked.where)
-            else:  # what is wrong with neither or both the library says itself
+            else:  # what is wrong with both the library says itself
                 like = None if asked.like is None else library.root
                 hits = library.hits(asked.text, like=like, candidates=candidates, where=asked.where)
         with self._lock:
@@ -186,7 +189,7 @@ def _counted(library: Library) -> models.LibraryOut:
     step = max(len(everywhere) // _POINTS, 1)
     known = told.to_dict() | {"skipped": len(told.skipped), "notice": library.unfinished or library.notice}
     known |= {"attributes": list(NAMES), "points": [list(point) for point in everywhere[::step]]}
-    known |= {"suggestions": suggestions(library.store)}
+    known |= {"suggestions": suggestions(library.store), "choices": choices(library.store)}
     names = models.LibraryOut.model_fields
     return models.LibraryOut(**{name: value for name, value in known.items() if name in names})
 
@@ -235,6 +238,7 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
     return models.SearchOut(
         query=hits.query,
         candidates=len(hits),
+        newest_of=hits.newest_of,
         strength=told.strength,
         kept=min(sum(result.relevance for result in results) / most, 1.0) if most > 0 else 1.0,
         results=[
@@ -252,7 +256,7 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
         plain=[photo_out(photo) for photo in results.plain],
         left_out=[
             models.LeftOut(
-                id=hits.photos[left.position].id, was=left.rank, relevance=left.relevance, because=left.because
+                id=hits.photos[left.position].id, was=left.was, relevance=left.relevance, because=left.because
             )
             for left in told.left_out
         ],

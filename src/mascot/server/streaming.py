@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -49,12 +50,16 @@ async def lines(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[byte
         for end in whole:
             line = None if lost or len(held) + len(end) > longest else bytes(held + end)
             held, lost = bytearray(), False
-            if line is None or line.strip():
+            if line is None or not _is_blank(line):
                 yield line
         lost = lost or len(held) + len(rest) > longest
         if lost:
             held.clear()
         else:
             held += rest
-    if lost or held.strip():
+    if lost or not _is_blank(held):
         yield None if lost else bytes(held)
+
+
+def _is_blank(line: bytes | bytearray) -> bool:
+    return not line.removeprefix(BOM_UTF8).strip()

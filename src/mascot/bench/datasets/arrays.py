@@ -16,7 +16,19 @@ array              shape           what
 **Parquet**, one row for each pair of a query and a candidate: ``query`` and ``id`` (text or numbers), ``score`` (a
 number), ``positive`` (true or false), ``vector`` (a list of numbers, optional); every other column is an attribute
 of the image and must be the same wherever its ``id`` occurs. Queries may have different numbers of candidates; one with
-fewer than the results asked for shows all it has.
+fewer than the results asked for shows all it has. A right answer that the search did not find is a row with
+``positive`` true and no ``score`` (null): no candidate, but a miss.
+
+**Positives.** Where some query has several, MAP, MRR and P@k are measured beside R@k (is any of them there?). A query
+without any counts for diversity alone: recall, precision and HM are means over the others, and a note says how many
+there were.
+
+**Clusters.** The name ``cluster`` (``column:cluster`` in an npz) is reserved: it is no attribute, but what people made
+of the positives, a number or text for each image. Then P@20, CR@20 (the share of a query's clusters seen) and F1@20 are
+measured too. A missing value or a number below 0 is no cluster.
+
+**Vectors** are optional beside ``scores``. Without them DM is the diversity of the metadata alone, nothing clusters the
+images, and a note says so.
 
 Scores are finite and best above 0, as cosines of matching pairs are: MS-DPP+TN and MS-DPP+TN+TVMS take their logarithm
 and are left out, with a note, where a candidate's is not.
@@ -28,28 +40,33 @@ measure or a task of the benchmark (``r@10``, ``appearance``, ``geo``, ...).
 More than one file's worth, with pictures to encode, is a folder: see `mascot.bench.datasets.folder`.
 
 A fifth of the queries (at least one, by a seeded permutation) is the validation split, the rest the test split; both
-search all images.
+search all images. The search for settings asks the first 50 of the validation queries where each query has one
+positive, and all of them elsewhere, as for a folder.
 """
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
+from numpy.lib.format import MAGIC_PREFIX, read_array_header_1_0, read_array_header_2_0, read_magic
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from mascot.attributes.columns import as_array, is_missing
+from mascot.attributes.columns import as_array, cells, is_missing
 from mascot.bench.datasets.attributes import check_attributes
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Lists, Ragged, Split, Stamp, stamp
 from mascot.errors import InputError, MissingExtra
 
+CLUSTER = "cluster"
 _COLUMN = "column:"
 _OWN = ("query", "id", "score", "positive", "vector")
+_ZIPPED = b"PK"
 # What a damaged zip file may make of the reader: cut short, a flipped bit, a header that promises too much.
 _DAMAGED = (OSError, ValueError, EOFError, BadZipFile, zlib.error, RuntimeError, KeyError, SyntaxError, MemoryError)
 
@@ -83,6 +100,9 @@ class Arrays:
             raise InputError(f"{self.path}: must have at least 2 queries, one to search on, got {len(order)}")
         held = max(1, len(order) // 5)
         images = np.arange(len(next(iter(parts["columns"].values()))))
+        vectors: Floats | None = parts["vectors"]
+        if vectors is not None and not np.nan_to_num(vectors).any():
+            raise InputError(f"{self.path}: vectors must not be 0 or missing everywhere")
         splits = {"validation": Split(images, order[:held]), "test": Split(images, order[held:])}
         try:
             return Dataset(name=self.path.stem, splits=splits, **parts)
@@ -91,14 +111,7 @@ class Arrays:
 
 
 def _npz(path: Path) -> dict[str, Any]:
-    try:
-        stored = np.load(path, allow_pickle=False)
-        if not isinstance(stored, NpzFile):
-            raise ValueError("it holds one array and no names; write it with numpy.savez")
-        with stored:
-            found = {name: stored[name] for name in stored.files}
-    except _DAMAGED as error:
-        raise InputError(f"{path}: not an npz file without objects: {error}") from None
+    found = _stored(path)
 
     def numbers(name: str, dimensions: int) -> Floats | None:
         if name not in found:
@@ -124,7 +137,7 @@ def _npz(path: Path) -> dict[str, Any]:
     ]
     if unknown:
         raise InputError(f"{path}: {unknown[0]!r} is not known; an attribute is named {_COLUMN}{unknown[0]}")
-    if not columns:
+    if not columns.keys() - {CLUSTER}:
         raise InputError(f"{path}: must hold at least one attribute, named {_COLUMN}NAME, got {sorted(found)}")
     images = scores.shape[1] if scores is not None else len(vectors if vectors is not None else ())
     sizes = {f"{_COLUMN}{name}": len(column) for name, column in columns.items() if column.ndim}
@@ -134,7 +147,7 @@ def _npz(path: Path) -> dict[str, Any]:
         if size != images:
             owner = "scores" if scores is not None else "vectors"
             raise InputError(f"{path}: {name} must have {images} values like {owner}, got {size}")
-    check_attributes(columns, lambda name: f"{path}: {_COLUMN}{name}")
+    columns = _checked(columns, lambda name: f"{path}: {_COLUMN}{name}")
     if scores is not None and not np.isfinite(scores).all():
         raise InputError(f"{path}: scores must be finite, got {scores[~np.isfinite(scores)][0]}")
     queries = len(scores if scores is not None else query_vectors if query_vectors is not None else ())
@@ -150,6 +163,65 @@ def _npz(path: Path) -> dict[str, Any]:
         "query_vectors": query_vectors,
         "lists": lists,
     }
+
+
+def _stored(path: Path) -> dict[str, NDArray[Any]]:
+    """Every array of an npz file, by name."""
+    try:
+        with open(path, "rb") as stream:
+            start = stream.read(len(MAGIC_PREFIX))
+        if start != MAGIC_PREFIX and not start.startswith(_ZIPPED):  # numpy would take it for a pickle
+            raise ValueError("write it with numpy.savez")
+        stored = np.load(path, allow_pickle=False)
+        if not isinstance(stored, NpzFile):
+            raise ValueError("it holds one array and no names; write it with numpy.savez")
+        with stored:
+            objects = next(_pickled(path), None)
+            if objects is None:
+                return {name: stored[name] for name in stored.files}
+    except _DAMAGED as error:
+        raise InputError(f"{path}: not an npz file: {error}") from None
+    raise InputError(
+        f"{path}: {objects} must hold numbers, times or text and no Python objects; "
+        "numpy.array(values, dtype=str) makes text of them"
+    )
+
+
+def _pickled(path: Path) -> Iterator[str]:
+    """The arrays of an npz file that hold objects, as their headers say."""
+    with ZipFile(path) as archive:
+        for member in archive.namelist():
+            with archive.open(member) as stream:
+                read = read_array_header_1_0 if read_magic(stream) == (1, 0) else read_array_header_2_0
+                if read(stream)[2].hasobject:
+                    yield member.removesuffix(".npy")
+
+
+def _checked(columns: dict[str, NDArray[Any]], called: Callable[[str], str]) -> dict[str, NDArray[Any]]:
+    """The attributes checked, and the judged clusters numbered."""
+    attributes = {name: column for name, column in columns.items() if name != CLUSTER}
+    check_attributes(attributes, called)
+    if CLUSTER in columns:
+        attributes[CLUSTER] = _clusters(columns[CLUSTER], called(CLUSTER))
+    return attributes
+
+
+def _clusters(column: NDArray[Any], where: str) -> Ints:
+    """The cluster of each image by number, -1 where it has none."""
+    if column.ndim != 1:
+        raise InputError(f"{where} must hold one value for each image, got shape {column.shape}")
+    known: dict[Any, int] = {}
+    numbers = np.full(len(column), -1, np.int64)
+    for row, value in enumerate(cells(column)):
+        if is_missing(value):
+            continue
+        if not isinstance(value, (str, bytes, int, float)):
+            raise InputError(f"{where} must hold numbers or text, got {value!r:.60}")
+        if isinstance(value, (str, bytes)) or value >= 0:
+            numbers[row] = known.setdefault(value, len(known))
+    if not known:
+        raise InputError(f"{where} must hold at least one cluster, got none")
+    return numbers
 
 
 def _positives(path: Path, given: NDArray[Any] | None, queries: int, images: int) -> Ragged:
@@ -183,18 +255,19 @@ def _parquet(path: Path) -> dict[str, Any]:
         if name not in table.column_names:
             raise InputError(f"{path}: needs a column {name!r}, got {', '.join(table.column_names)}")
     names = [name for name in table.column_names if name not in _OWN]
-    if not names:
+    if not set(names) - {CLUSTER}:
         raise InputError(f"{path}: must have at least one attribute beside {', '.join(_OWN)}")
     values = {name: table.column(name).to_pylist() for name in table.column_names}
     queries, query = _numbered(path, "query", values["query"])
     ids, image = _numbered(path, "id", values["id"])
-    for row, score in enumerate(values["score"]):
-        if not isinstance(score, (int, float)) or isinstance(score, bool) or not np.isfinite(score):
-            raise InputError(f"{path} row {row + 1}: score must be a finite number, got {score!r}")
-    scores = np.array(values["score"], np.float64)
-    for row, flag in enumerate(values["positive"]):
+    for row, (score, flag) in enumerate(zip(values["score"], values["positive"], strict=True)):
         if not isinstance(flag, bool):
             raise InputError(f"{path} row {row + 1}: positive must be true or false, got {flag!r}")
+        if score is None and flag:
+            continue  # a right answer that was not found
+        if not isinstance(score, (int, float)) or isinstance(score, bool) or not np.isfinite(score):
+            raise InputError(f"{path} row {row + 1}: score must be a finite number, got {score!r}")
+    scores = np.array([np.nan if score is None else score for score in values["score"]], np.float64)
     positive = np.array(values["positive"], np.bool_)
     if len(np.unique(query * len(ids) + image)) != len(query):
         raise InputError(f"{path}: an id must not occur twice in one query")
@@ -204,12 +277,16 @@ def _parquet(path: Path) -> dict[str, Any]:
         for row, one in enumerate(image):
             here, there = values[name][row], values[name][first[one]]
             if here != there and not (is_missing(here) and is_missing(there)):
-                raise InputError(f"{path} row {row + 1}: {name} must be the same for id {ids[one]!r}, got {here!r}")
+                raise InputError(
+                    f"{path} row {row + 1}: {name} must be the same for id {ids[one]!r}, got {here!r:.60} and in row "
+                    f"{first[one] + 1} {there!r:.60}"
+                )
     columns = {name: as_array([values[name][row] for row in first]) for name in names}
-    check_attributes(columns, lambda name: f"{path}: column {name!r}")
+    columns = _checked(columns, lambda name: f"{path}: column {name!r}")
     vectors = _vectors(path, [values["vector"][row] for row in first]) if "vector" in values else None
-    order = np.argsort(query, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(queries)))])
+    found = np.flatnonzero(np.isfinite(scores))
+    order = found[np.argsort(query[found], kind="stable")]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(query[found], minlength=len(queries)))])
     return {
         "columns": columns,
         "positives": Ragged.of([image[(query == q) & positive] for q in range(len(queries))]),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.attributes.columns import is_missing
+from mascot.attributes.columns import cells, is_missing
 from mascot.bench.measure import is_measure
 from mascot.bench.tasks import CLUSTERS, GEO, GEO_HOUR, HOUR, Geo, Hour
 from mascot.errors import InputError
@@ -40,6 +40,8 @@ def check_attributes(columns: Mapping[str, NDArray[Any]], called: Callable[[str]
             raise InputError(f"{where} must hold numbers, times or text, got {column.dtype}")
         if column.dtype.kind == "O":
             _check_labels(column, where)
+        if not any(map(_told, cells(column))):
+            raise InputError(f"{where} must hold at least one value, got none")
     for name, other in (("lat", "lon"), ("lon", "lat")):
         if name in columns:
             if other not in columns:
@@ -57,6 +59,11 @@ def _check_labels(column: NDArray[Any], where: str) -> None:
         for label in value if isinstance(value, (list, tuple)) else (value,):
             if not is_missing(label) and (isinstance(label, (complex, dict, list)) or not _hashable(label)):
                 raise InputError(f"{where} must hold numbers, times, text or lists of them, got {label!r:.60}")
+
+
+def _told(value: Any) -> bool:
+    """Whether a value is there; of a list, whether one of them is."""
+    return any(map(_told, value)) if isinstance(value, (list, tuple)) else not is_missing(value)
 
 
 def _hashable(value: Any) -> bool:

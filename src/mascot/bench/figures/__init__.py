@@ -14,18 +14,18 @@ from mascot.bench import averages
 from mascot.bench.averages import Results
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.figures import control, relevance, runtime, style
-from mascot.bench.figures.one_query import Picture, of_query, pictures, qualitative
+from mascot.bench.figures.one_query import NEEDED, Picture, of_query, pictures, qualitative
 from mascot.bench.figures.relevance import Drawing
 from mascot.bench.published import Published
 from mascot.problem import Method
 
 __all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
 
-# What each is called where it is missing, and the study it is made of.
-_BUILDERS: tuple[tuple[str, str, Callable[[Results, Published], Iterator[Drawing]]], ...] = (
+# What each is called where it is missing, and the study it is made of; None as in the tables.
+_BUILDERS: tuple[tuple[str, str | None, Callable[[Results, Published], Iterator[Drawing]]], ...] = (
     ("recall curves", "main", relevance.recall),
     ("trade-off", "main", relevance.tradeoff),
-    ("clusters found", "main with judged images", relevance.judged),
+    ("clusters found", None, relevance.judged),
     ("sensitivity", "strength, sigma_geo, sigma_time, grid", control.sensitivity),
     ("strength curves", "strength", control.strength),
     ("fronts", "strength", control.front),
@@ -64,8 +64,9 @@ def draw(
     out
         A folder for the figures; with results of several datasets, one folder in it for each.
     dataset, query, caption, method, picture
-        For the qualitative figure, which the records alone cannot make; see `of_query`. Of a prepared folder,
-        ``Folder(path).load()`` is the dataset and ``pictures(path)`` its pictures.
+        For the qualitative figure, which the records alone cannot make and which needs columns of place and time; see
+        `of_query`. Of a prepared folder, ``Folder(path).load()`` is the dataset and ``pictures(path)`` its pictures;
+        of a file, ``Arrays(path).load()``.
     """
     found = averages.read(directory)
     files: list[Path] = []
@@ -79,11 +80,13 @@ def draw(
                 before = len(files)
                 for stem, figure in builder(results, published):
                     files += style.save(figure, folder, stem)
-                if len(files) == before:
+                if len(files) == before and study is not None:
                     notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
-        if dataset is not None:
+        if dataset is None:
+            notes.append((found[0].dataset, "no qualitative figure: it needs the dataset itself (--data)"))
+        elif lacking := [name for name in NEEDED if name not in dataset.columns]:
+            notes.append((dataset.name, f"no qualitative figure: it needs a column {' and '.join(lacking)}"))
+        else:
             figure = of_query(dataset, query, caption=caption, method=method, picture=picture)
             files += style.save(figure, Path(out), "qualitative")
-        else:
-            notes.append((found[0].dataset, "no qualitative figure: it needs the dataset itself"))
     return Drawn(tuple(files), tuple(notes))

@@ -6,7 +6,7 @@ chosen from them (`qualitative`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Picture = Callable[[int], NDArray[Any]]
 
+NEEDED = ("lat", "lon", "taken")  # columns, unless others are named
 _ACCENT, _FILL, _DEEP = "#C8102E", "#8CC7BC", "#00695C"
 _HEAT = ("#FFFFFF", "#D3EBE6", "#8CC7BC", "#2F9C8A", "#00594D")
 _OVER = 12  # points between a panel and its title
@@ -43,12 +44,14 @@ def of_query(
     n: int = 200,
     k: int = 20,
     method: Method | None = None,
-    place: tuple[str, str] = ("lat", "lon"),
-    time: str = "taken",
+    place: tuple[str, str] = NEEDED[:2],
+    time: str = NEEDED[2],
     caption: str | None = None,
     picture: Picture | None = None,
 ) -> Figure:
     """The figure for one query of a dataset, steered by `method` on place and hour together.
+
+    Candidates without a place or a time cannot be drawn, and are left out before anything is chosen.
 
     Parameters
     ----------
@@ -69,9 +72,18 @@ def of_query(
     """
     chosen = _first_right(dataset, split) if query is None else query
     hits = dataset.candidates(chosen, n, split)
-    columns = {name: column[hits.images] for name, column in dataset.columns.items()}
-    vectors = None if dataset.vectors is None else dataset.vectors[hits.images]
-    found = mc.Candidates(scores=hits.scores, columns=columns, vectors=vectors)
+    known = hours(dataset.columns, time, "qualitative")[hits.images]
+    for name in place:
+        known = known + numbers(dataset.columns, name, "qualitative")[hits.images]
+    whole = np.isfinite(known)
+    if whole.sum() < 2:
+        raise InputError(
+            f"qualitative figure: query {chosen} must have 2 candidates with a place and a time, got {whole.sum()}"
+        )
+    images, relevant = hits.images[whole], hits.relevant[whole]
+    columns = {name: column[images] for name, column in dataset.columns.items()}
+    vectors = None if dataset.vectors is None else dataset.vectors[images]
+    found = mc.Candidates(scores=hits.scores[whole], columns=columns, vectors=vectors)
     attributes = (mc.Place(*place), mc.HourOfDay(time))
     lists: dict[str, Sequence[int]] = {"Plain": list(range(min(k, len(found))))}
     for name, wish in (("Spread", mc.spread), ("Focus", mc.focus)):
@@ -83,8 +95,8 @@ def of_query(
         place=place,
         time=time,
         caption=caption,
-        right=set(np.flatnonzero(hits.relevant).tolist()),
-        picture=None if picture is None else lambda position: picture(int(hits.images[position])),
+        right=set(np.flatnonzero(relevant).tolist()),
+        picture=None if picture is None else lambda position: picture(int(images[position])),
     )
 
 
@@ -166,7 +178,7 @@ def qualitative(
         looks = (style.Look("#808080", ".", size=4), style.Look(_DEEP, "o"), style.Look(_ACCENT, "*", size=7))
         words = ("candidates", "results", "first three results")
         notes = [
-            "V: normalised Vendi score of the results, from 0 (all alike) to 1 (all different).",
+            f"V: normalised Vendi score of the results, {_floor(shown.values())} if all are alike, 1 if all differ.",
             f"Clock: results in each hour; the outer ring is {fullest}.",
         ]
         if picture is None:
@@ -204,6 +216,12 @@ def pictures(folder: Path, side: int = 256) -> Picture:
 
 def _diversity(features: Floats) -> float:
     return float(metrics.normalised_vendi(metrics.similarity_kernel(features))[0])
+
+
+def _floor(lists: Iterable[NDArray[np.int64]]) -> str:
+    """V of results that are all alike, which depends on how many there are."""
+    floors = {f"{metrics.normalised_vendi(np.ones((1, len(rows), len(rows))))[0]:.2f}" for rows in lists}
+    return " or ".join(sorted(floors))
 
 
 def _captions(candidates: mc.Candidates, caption: str | None, lat: Floats, lon: Floats) -> list[str]:

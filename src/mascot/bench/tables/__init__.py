@@ -22,20 +22,22 @@ __all__ = ["FORMATS", "Column", "Row", "Section", "Sheets", "Table", "build", "r
 
 Builder = Callable[[Results, Published], Iterator[Table]]
 
-# What each is called where it is missing, and the study it is made of.
-_BUILDERS: tuple[tuple[str, str, Builder], ...] = (
+# What each is called where it is missing, and the study it is made of; None where it is the data that has no such
+# thing, which is not worth a word.
+_BUILDERS: tuple[tuple[str, str | None, Builder], ...] = (
     ("sizes", "main", sizes.sizes),
     ("spread and focus tables", "main", comparison.comparison),
     ("differences", "main with guarded and a rival", differences.differences),
     ("recall", "main", comparison.recall),
-    ("clusters found", "main with judged images", comparison.judged),
+    ("several positives", None, comparison.several),
+    ("clusters found", None, comparison.judged),
     ("chosen parameters", "main, validated", comparison.parameters),
     ("preference reflection", "strength", control.preference),
     ("sensitivity sweeps", "strength, sigma_geo, sigma_time, grid", control.sweeps),
     ("fixed recall", "main and sweeps", control.fixed_recall),
     ("protected results", "protect", control.protection),
     ("mixed directions", "mixed", analysis.mixed),
-    ("appearance", "main, geo_hour", comparison.appearance),
+    ("appearance", "main, geo_hour with vectors", comparison.appearance),
     ("ten clusters", "clusters", analysis.clusters),
     ("first pick's gain", "main", analysis.first_gain),
     ("first result", "main", analysis.top1),
@@ -87,7 +89,7 @@ def _build(found: Iterable[Results]) -> Sheets:
         for name, study, builder in _BUILDERS:
             made = [table.trimmed() for table in builder(results, published)]
             made = [table for table in made if table.sections]
-            if not made:
+            if not made and study is not None:
                 notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
             tables += made
     return Sheets(tuple(tables), tuple(notes))

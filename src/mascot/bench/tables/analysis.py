@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from mascot.bench import naming
 from mascot.bench.averages import Record, Results, average, per_query, query_mean, summary, uninverted_hm
@@ -18,6 +19,7 @@ GAINS: dict[str, Callable[[Floats], float]] = {
     "mean": lambda values: float(values.mean()),
     "max": lambda values: float(values.max()),
 }
+DISPLACED = ("displaced, %", "other bin, %")
 _MIXED_NOTE = "V: normalised Vendi score of one attribute. HM is of R@10 and of both channels, neither inverted."
 _THETA_NOTE = "Published strengths are as printed; MS-DPP's reads as its theta, which is 1 - strength."
 
@@ -61,8 +63,13 @@ def mixed(results: Results, published: Published) -> Iterator[Table]:
 
 
 def clusters(results: Results, published: Published) -> Iterator[Table]:
-    """Clusters of the image vectors as the attribute: nothing in the objective is about place or time."""
+    """Clusters of the image vectors as the attribute: nothing in the objective is about place or time.
+
+    A method that protects all results that are shown is the base, and is not shown beside it.
+    """
     study = results.where(study="clusters").preferred()
+    steered = tuple(r for r in study.records if (r["method"].get("protect") or 0) < r["k"])
+    study = replace(study, records=steered)
     keys = ("dm", results.retrieval, "hm")
     sections = []
     for direction in study.names("direction"):
@@ -144,12 +151,11 @@ def top1(results: Results, published: Published) -> Iterator[Table]:
             sections.append(Section(f"{direction}, {naming.task(task)}", tuple(rows)))
         rows = []
         for label, runs in totals.items():
-            counts = published.displaced(direction, label)
-            paper: list[Value] = [None, None] if counts is None else [float(counts[0]), 100 * counts[1] / counts[0]]
+            paper = published.displaced(runs.names("task"), direction, label) or (None, None)
             rows.append(Row(naming.method(label), (None, None, *displaced(runs), None, None, *paper)))
         sections.append(Section(f"{direction}, all tasks", tuple(rows)))
     if sections:
-        columns = (("agrees", 4), ("R@1", 4), ("displaced", 0), ("other bin, %", 1))
+        columns = (("agrees", 4), ("R@1", 4), *((name, 1) for name in DISPLACED))
         yield Table(
             results.dataset,
             "top1",
@@ -160,24 +166,24 @@ def top1(results: Results, published: Published) -> Iterator[Table]:
             tuple(sections),
             (
                 "Agrees: share of queries with the base's first result. Displaced: queries whose right first result "
-                "gave way; other bin: how many of these moved to another primary bin.",
+                "gave way, of all queries; other bin: how many of these moved to another primary bin.",
             ),
             seeds=len(main.seeds),
         )
 
 
 def displaced(runs: Results) -> list[Value]:
-    """Displaced queries, and the share of them in another bin, in percent; each the mean over seeds."""
-    counts, shares = [], []
+    """Displaced queries, and those of them in another bin, in percent; each the mean over seeds. See `DISPLACED`."""
+    moves, others = [], []
     for run in runs.by_seed():
         moved = [per_query(record, "displaced") for record in run.records]
         if not any(len(values) for values in moved):
             continue
         displaced = sum(float(values.sum()) for values in moved)
         other = sum(float(per_query(record, "other_bin").sum()) for record in run.records)
-        counts.append(displaced)
-        shares.append(100 * other / displaced if displaced else None)
-    return [average(counts), average(shares)]
+        moves.append(100 * displaced / sum(len(values) for values in moved))
+        others.append(100 * other / displaced if displaced else None)
+    return [average(moves), average(others)]
 
 
 def runtime(results: Results, published: Published) -> Iterator[Table]:

@@ -1,4 +1,4 @@
-"""Methods side by side on each task: the spread and focus tables, recall, clusters found, appearance, parameters."""
+"""Methods side by side on each task: the spread and focus tables, recall, several positives, clusters, appearance."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Any
 
 from mascot.bench import naming
 from mascot.bench.averages import Results, summary
+from mascot.bench.measure import PRECISIONS
 from mascot.bench.published import Published
 from mascot.bench.tables.grid import Column, Row, Section, Table, Value
 from mascot.bench.tables.judged import at_their_best
 
 OURS, PAPER = "ours", "published"
 _RECALLS = ("r@1", "r@3", "r@5", "r@10", "r@20")
+_SEVERAL = ("map", "mrr", *(f"p@{at}" for at in PRECISIONS))
 _JUDGED = ("p@20", "cr@20", "f1@20")
+_METADATA_ALONE = "Without vectors DM is the diversity of the metadata alone."
 # Settings that the paper does not print, by where they come from instead.
 _STAND_INS = {
     "inferred": ("†", "The paper does not print this setting; inferred from its rows."),
@@ -32,7 +35,8 @@ def comparison(results: Results, published: Published) -> Iterator[Table]:
         row = published.row(task, direction, label) or {}
         return [*(found.average(summary(key)) for key in keys), *(row.get(key) for key in keys)]
 
-    yield from _by_direction_and_point(results, "", "", columns, cells)
+    notes = (_METADATA_ALONE,) if results.where(study="main").blind else ()
+    yield from _by_direction_and_point(results, "", "", columns, cells, notes)
 
 
 def recall(results: Results, published: Published) -> Iterator[Table]:
@@ -44,6 +48,19 @@ def recall(results: Results, published: Published) -> Iterator[Table]:
         return [*(found.average(summary(key)) for key in _RECALLS), *(curve.get(key) for key in _RECALLS)]
 
     yield from _by_direction_and_point(results, "recall-", "recall, ", columns, cells)
+
+
+def several(results: Results, published: Published) -> Iterator[Table]:
+    """MAP, MRR and precision of every method, where queries have several positives."""
+    if not any("mrr" in record["summary"] for record in results.where(study="main").records):
+        return
+    columns = [Column(key.upper(), ranked=True) for key in _SEVERAL]
+
+    def cells(found: Results, task: str, direction: str, label: str) -> Sequence[Value]:
+        return [found.average(summary(key)) for key in _SEVERAL]
+
+    note = "MAP divides by the positives found, as published; R@K, of other tables, asks whether any is there."
+    yield from _by_direction_and_point(results, "several-", "several positives, ", columns, cells, (note,))
 
 
 def judged(results: Results, published: Published) -> Iterator[Table]:
@@ -78,6 +95,7 @@ def _by_direction_and_point(
     heading: str,
     columns: Sequence[Column],
     cells: Callable[[Results, str, str, str], Sequence[Value]],
+    said: Sequence[str] = (),
 ) -> Iterator[Table]:
     main = results.where(study="main")
     points = main.points or [""]  # "" where no method has a choice of points
@@ -93,7 +111,7 @@ def _by_direction_and_point(
                     made = tuple(cells(found, task, direction, naming.origin(label)))
                     rows.append(Row(name, made, ranked=label != naming.BASE))
                 sections.append(Section(naming.task(task), tuple(rows)))
-            notes = [f"{mark} {word}" for mark, word in stand_ins(part, point).items()]
+            notes = [*said, *(f"{mark} {word}" for mark, word in stand_ins(part, point).items())]
             where = f" {naming.POINTS[point]}" if point else ""
             yield Table(
                 results.dataset,
@@ -111,6 +129,8 @@ def _by_direction_and_point(
 def appearance(results: Results, published: Published) -> Iterator[Table]:
     """Diversity of the image vectors beside DM and R@10: do the wishes change how varied the pictures look?"""
     main = results.where(study="main", task="geo_hour").preferred()
+    if main.blind:
+        return
     keys = ("appearance", "dm", results.retrieval)
     names = ("appearance", "DM", results.retrieval.upper())
     sections = []

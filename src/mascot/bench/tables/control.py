@@ -26,6 +26,7 @@ def preference(results: Results, published: Published) -> Iterator[Table]:
     """PRS as published, and Kendall's tau of strength against diversity, from the strength sweeps."""
     sweep = results.where(study="strength").preferred()
     sections = []
+    alike = len({len(sweep.where(label=label).values) for label in sweep.names("label")}) == 1
     for direction in sweep.names("direction"):
         for task in sweep.where(direction=direction).names("task"):
             found = sweep.where(direction=direction, task=task)
@@ -33,7 +34,9 @@ def preference(results: Results, published: Published) -> Iterator[Table]:
             for label in found.names("label"):
                 runs = found.where(label=label)
                 prs, tau = (average(reflection(run)[which] for run in runs.by_seed()) for which in (0, 1))
-                rows.append(Row(naming.method(label), (prs, tau, published.prs(task, direction, naming.origin(label)))))
+                steps = None if alike else float(len(runs.values))
+                said = published.prs(task, direction, naming.origin(label))
+                rows.append(Row(naming.method(label), (prs, tau, steps, said)))
             sections.append(Section(f"{direction}, {naming.task(task)}", tuple(rows)))
     if sections:
         yield Table(
@@ -43,14 +46,16 @@ def preference(results: Results, published: Published) -> Iterator[Table]:
             sweep.setting,
             "method",
             (
-                Column("PRS", OURS, ranked=True),
-                Column("tau", OURS, ranked=True),
+                Column("PRS", OURS, ranked=alike),
+                Column("tau", OURS, ranked=alike),
+                Column("steps", OURS, digits=0),
                 Column("PRS", PAPER, ranked=True),
             ),
             tuple(sections),
             (
                 "PRS sees only the first and the last strength and the extremes; "
                 "tau is Kendall's tau of strength against the wished diversity over all steps.",
+                *(() if alike else ("Ours are not ranked: sweeps of unlike steps do not compare.",)),
             ),
             seeds=len(sweep.seeds),
         )
@@ -97,7 +102,7 @@ def _sweep(found: Results, published: Published, study: str, stub: str, label: s
         rows.append(Row(f"{value:g}", tuple(cells), bold=frozenset(bold)))
     return Table(
         found.dataset,
-        f"{study}-{label}",
+        f"{study}-{naming.key(label)}",
         f"{naming.method(label)}{' R@10' if any(said.values()) else ''} as {stub} changes",
         found.setting,
         stub,
@@ -133,7 +138,10 @@ def fixed_recall(results: Results, published: Published) -> Iterator[Table]:
             "method",
             tuple(Column(f"≥ {floor:.2f}", group, ranked=True) for group in (OURS, PAPER) for floor in FLOORS),
             tuple(sections),
-            ("None: no setting meets the floor in every seed. Settings are all test runs, the sweeps included.",),
+            (
+                "None: no setting meets the floor in every seed. Settings are all test runs, the sweeps included: who "
+                "was run with more of them is favoured.",
+            ),
             seeds=len(points.seeds),
         )
 
@@ -177,7 +185,7 @@ def protection(results: Results, published: Published) -> Iterator[Table]:
                 sections.append(Section(f"{direction}, {naming.task(task)}", tuple(rows)))
         yield Table(
             results.dataset,
-            f"protect-{label}",
+            f"protect-{naming.key(label)}",
             f"{naming.method(label)} as the number of protected results changes",
             study.setting,
             "protect",

@@ -8,11 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from mascot import metrics
 from mascot.bench import naming
 from mascot.bench.averages import Record, Results, summary
 from mascot.bench.datasets.dataset import Floats
 from mascot.bench.grid import GUARDED
+from mascot.bench.measure import dm_per_query
 from mascot.bench.published import Published
 from mascot.bench.tables.comparison import subsets
 from mascot.bench.tables.grid import Column, Row, Section, Table, Value
@@ -74,14 +74,16 @@ def paired(ours: Results, theirs: Results, measure: str, draws: int = DRAWS) -> 
 def _columns(record: Record, measure: str) -> dict[int, Floats]:
     """Of each query the numbers whose means make the measure."""
     told, retrieval = record["per_query"], record.get("retrieval", "r@10")
-    needed = {"hm": (retrieval, "appearance", "metadata"), "dm": ("appearance", "metadata")}.get(measure, (measure,))
+    channels = ("appearance", "metadata") if told.get("appearance") else ("metadata",)
+    needed = {"hm": (retrieval, *channels), "dm": channels}.get(measure, (measure,))
     if any(not told.get(name) for name in needed):
         return {}
     table = np.array([[np.nan if v is None else v for v in told[name]] for name in needed], dtype=np.float64).T
     known = np.isfinite(table).all(axis=1)
     if measure in ("hm", "dm"):
-        wished = metrics.dm_per_query(table[known, -2], table[known, -1], focus=record["direction"] == "focus")
-        table = np.column_stack([table[known, :-2], 1 / np.maximum(wished, _LEAST)])
+        looks = table[known, -2] if len(channels) == 2 else None
+        wished = dm_per_query(looks, table[known, -1], focus=record["direction"] == "focus")
+        table = np.column_stack([table[known, : -len(channels)], 1 / np.maximum(wished, _LEAST)])
     else:
         table = table[known]
     queries = np.asarray(record["queries"])[known].tolist()
@@ -123,7 +125,10 @@ def best_rival(found: Results, measure: str) -> Results | None:
 
 
 def differences(results: Results, published: Published) -> Iterator[Table]:
-    """Each of ours less the best rival: HM, R@10 (or MAP) and DM, or on judged data what people's judgements give."""
+    """Each of ours less the best rival: HM, R@10 (or MAP) and DM.
+
+    To spread judged data it is what people's judgements give.
+    """
     yield from _less_the_best(results, "differences", "Ours less the best rival on the same queries")
     for name, part in subsets(results):
         yield from _less_the_best(part, f"differences-{name}", f"Ours less the best rival, {name} queries")
@@ -131,10 +136,19 @@ def differences(results: Results, published: Published) -> Iterator[Table]:
 
 def _less_the_best(results: Results, key: str, title: str) -> Iterator[Table]:
     main = results.where(study="main")
-    judged = any(record["summary"].get("cr@20") is not None for record in main.records)
-    measures = _JUDGED if judged else ("hm", results.retrieval, "dm")
+    usual = ("hm", results.retrieval, "dm")
+    if any(record["summary"].get("cr@20") is not None for record in main.records):
+        yield from _against(main, key, title, _JUDGED, ("spread",))
+        yield from _against(main, f"{key}-focus", f"{title}, focus", usual, ("focus",))
+    else:
+        yield from _against(main, key, title, usual, ("spread", "focus"))
+
+
+def _against(
+    main: Results, key: str, title: str, measures: tuple[str, ...], directions: tuple[str, ...]
+) -> Iterator[Table]:
     sections = []
-    for direction in (d for d in main.names("direction") if d in ("spread", "focus")):
+    for direction in (d for d in main.names("direction") if d in directions):
         for task in main.where(direction=direction).names("task"):
             found = main.where(direction=direction, task=task)
             rival = best_rival(found, measures[0])
@@ -145,7 +159,7 @@ def _less_the_best(results: Results, key: str, title: str) -> Iterator[Table]:
     if sections:
         parts = ("difference", "from", "to")
         yield Table(
-            results.dataset,
+            main.dataset,
             key,
             title,
             main.setting,

@@ -16,8 +16,8 @@ _LEFT_OUT, _BEST = "chosen on the other topics", "best on these topics"
 
 
 def at_their_best(results: Results) -> Iterator[Table]:
-    """P@20, CR@20 and F1@20 of every method whose strength was swept, the setting of highest mean CR@20."""
-    swept = results.where(study="strength")
+    """P@20, CR@20 and F1@20 of every method whose strength was swept to spread, the setting of highest mean CR@20."""
+    swept = results.where(study="strength", direction="spread")
     columns = [Column(key.upper(), group, ranked=key != "p@20") for group in (_LEFT_OUT, _BEST) for key in _KEYS]
     columns.append(Column("settings", digits=0))
     for direction in swept.names("direction"):
@@ -53,9 +53,11 @@ def _row(found: Results) -> tuple[Value, ...]:
 
 def _choices(records: Sequence[Record]) -> list[float] | None:
     judged = [record["per_query"] for record in records if record["per_query"].get(_CHOSEN)]
-    if not judged or len(judged[0][_CHOSEN]) < 2:
+    if not judged or sum(value is not None for value in judged[0][_CHOSEN]) < 2:
         return None
     values = {key: np.array([one[key] for one in judged], dtype=np.float64) for key in _KEYS}  # [settings, topics]
+    known = np.isfinite(values[_CHOSEN]).all(axis=0)  # a topic may have no clusters
+    values = {key: some[:, known] for key, some in values.items()}
     quality = values[_CHOSEN]
     others = quality.sum(axis=1, keepdims=True) - quality
     topic, best = np.arange(quality.shape[1]), int(quality.mean(axis=1).argmax())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
@@ -29,6 +30,7 @@ _LATEX = {
     "†": r"$\dagger$",
     "‡": r"$\ddagger$",
 }
+_NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9.+]+")
 CSV_FIELDS = ("dataset", "table", "section", "row", "group", "column", "value", "low", "high", "seeds", "note")
 
 
@@ -170,7 +172,7 @@ def _latex_table(table: Table, part: int, parts: int) -> str:
     legend = [rf"\textbf{{Best}}, \underline{{second best}}; {_LEGEND}."] if table.marked else []
     title = f"{table.title}, part {part} of {parts}" if parts > 1 else table.title
     caption = " ".join([latex(f"{title} ({table.setting})."), *legend, *map(latex, _notes(table))])
-    label = f"{table.dataset}-{table.key}{f'-{part}' if part > 1 else ''}".replace("_", "-")
+    label = _NOT_IN_LABELS.sub("-", f"{table.dataset}-{table.key}{f'-{part}' if part > 1 else ''}")
     lines += [
         r"\bottomrule",
         r"\end{tabular}",

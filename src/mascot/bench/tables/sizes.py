@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from mascot.bench.averages import Results
 from mascot.bench.published import Published
@@ -12,7 +12,8 @@ from mascot.bench.tables.grid import Column, Row, Section, Table
 def sizes(results: Results, published: Published) -> Iterator[Table]:
     """Images, queries and attributes.
 
-    A record may say how large each split of its dataset is (``sizes``); of the queries that were asked it always does.
+    A record may say how large each split of its dataset is (``sizes``); of the test queries that were asked it always
+    does. How many the search asked of the validation split is what the run was told, or all that there are.
     """
     main = results.where(study="main")
     if not main:
@@ -28,7 +29,7 @@ def sizes(results: Results, published: Published) -> Iterator[Table]:
             (
                 _number(found.get(split, {}).get("images")),
                 _number(found.get(split, {}).get("queries")),
-                "/".join(map(str, sorted(asked))) if split == "test" else None,
+                "/".join(map(str, sorted(asked))) if split == "test" else _asked(results, split, found),
                 ", ".join(sorted(attributes)) if split == "test" else None,
             ),
         )
@@ -42,8 +43,16 @@ def sizes(results: Results, published: Published) -> Iterator[Table]:
         "split",
         (Column("images", digits=0), Column("queries", digits=0), Column("asked"), Column("attributes")),
         (Section("", tuple(rows)),),
-        ("Asked: queries of these results. Attributes: what is spread or focused.",),
+        ("Asked: queries of these results, and of the search before. Attributes: what is spread or focused.",),
     )
+
+
+def _asked(results: Results, split: str, found: Mapping[str, Mapping[str, int]]) -> str | None:
+    there = found.get(split, {}).get("queries")
+    if split not in results.limits or there is None:
+        return None
+    limit = results.limits[split]
+    return str(there if limit is None else min(limit, there))
 
 
 def _number(count: int | None) -> float | None:

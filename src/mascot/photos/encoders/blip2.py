@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from mascot.errors import InputError
+from mascot.extras import package
 from mascot.photos.encoders.devices import pick_device
 from mascot.photos.encoders.encoder import Picture, Vectors, unit
-from mascot.photos.encoders.extras import need
 from mascot.photos.encoders.fingerprints import fingerprint_of
 from mascot.photos.encoders.folders import find_model, model_settings, quiet, read_json, weight_files
 from mascot.photos.encoders.pixels import Pixels
@@ -26,8 +26,8 @@ class Blip2:
     batch = 16  # photographs, or texts, that go through the model at once
 
     def __init__(self, model: str | None = None, *, device: str = "auto", offline: bool = False) -> None:
-        torch = need("torch", "clip", "blip2")
-        transformers = need("transformers", "clip", "blip2")
+        torch = package("torch", "clip", "blip2")
+        transformers = package("transformers", "clip", "blip2")
         self._folder, name = find_model("blip2", model or DEFAULT, offline=offline)
         kind = read_json(self._folder / "config.json").get("model_type")
         if kind != "blip-2":

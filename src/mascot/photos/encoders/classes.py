@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import MissingExtra
+from mascot.extras import installed
 from mascot.photos.encoders.devices import pick_device
 from mascot.photos.encoders.efficientnet import EfficientNetLite0
-from mascot.photos.encoders.extras import installed
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from mascot.errors import InputError
+from mascot.extras import installed, package
 from mascot.photos.encoders.devices import pick_device
 from mascot.photos.encoders.encoder import Encoder, Picture, Vectors, unit
-from mascot.photos.encoders.extras import installed, need
 from mascot.photos.encoders.fingerprints import fingerprint_of
 from mascot.photos.encoders.folders import find_model, model_settings, onnx_files, quiet, read_json, weight_files
 from mascot.photos.encoders.pixels import Pixels
@@ -47,8 +47,8 @@ class Clip:
     batch = 32  # photographs, or texts, that go through the model at once
 
     def __init__(self, folder: Path, name: str, device: str = "auto") -> None:
-        torch = need("torch", "clip", "clip")
-        transformers = need("transformers", "clip", "clip")
+        torch = package("torch", "clip", "clip")
+        transformers = package("transformers", "clip", "clip")
         self._kind = str(read_json(folder / "config.json").get("model_type"))
         if self._kind not in _KINDS:
             raise InputError(f"clip: {name} must be a model of type {', '.join(_KINDS)}, got {self._kind}")

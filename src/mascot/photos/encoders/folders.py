@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mascot.errors import InputError
-from mascot.photos.encoders.extras import need
+from mascot.extras import package
 
 ONNX = ("onnx/text_model.onnx", "onnx/vision_model.onnx")
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -38,7 +38,7 @@ def find_model(owner: str, model: str, *, offline: bool, onnx: bool = False) -> 
         return folder.resolve(), str(folder.resolve())
     if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", model) or model.startswith("."):
         raise InputError(f"{owner}: there is no folder {model}. {_remedy(owner, onnx)}")
-    hub = need("huggingface_hub", "clip", owner)
+    hub = package("huggingface_hub", "clip", owner)
     found = _downloaded(hub, model)
     if found is not None and not _missing(found, onnx):
         return found, model
@@ -92,7 +92,7 @@ def model_settings(folder: Path) -> dict[str, Any]:
 @contextmanager
 def quiet() -> Iterator[None]:
     """No progress bars and no advice from the model libraries; their settings come back afterwards."""
-    logging = need("transformers.utils.logging", "clip", "a model")
+    logging = package("transformers.utils.logging", "clip", "a model")
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()

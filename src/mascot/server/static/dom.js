@@ -22,6 +22,9 @@ function fill(element, attributes, children) {
   return element;
 }
 
+/** A name that may be broken where its parts meet. */
+export const breakable = (text) => text.split(/(?<=[_/-])(?=.)/).flatMap((part, i) => (i ? [h("wbr"), part] : [part]));
+
 export const byId = (id) => document.getElementById(id);
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");

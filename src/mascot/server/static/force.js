@@ -1,12 +1,11 @@
 // How strongly the wishes count against relevance, and what is safe from them.
 
 import { h } from "./dom.js";
-import { sizes } from "./state.js";
-
-const KEEP = 0.95; // where "keep relevance" begins
+import { KEEP, sizes } from "./state.js";
 
 export class Force {
   #state = null;
+  #protected = null; // what the field shows
 
   /** `changed({strength | keep | protect | order | k}, since)` hears of every move. */
   constructor(host, changed) {
@@ -18,7 +17,7 @@ export class Force {
       this.#tell(this.#state.keep === null ? { strength: value } : { keep: value }, event.timeStamp);
     });
     this.modes = ["strength", "keep"].map((mode) => h("input", { type: "radio", name: "mode", value: mode, id: `mode-${mode}` }));
-    for (const radio of this.modes) radio.addEventListener("change", () => this.#tell({ keep: radio.value === "keep" ? KEEP : null }));
+    for (const radio of this.modes) radio.addEventListener("change", () => this.#tell({ keep: radio.value === "keep" ? KEEP.first : null }));
     const choice = (radio, text) => h("label", { for: radio.id }, radio, h("span", {}, text));
     this.protect = h("input", { type: "number", id: "protect", min: 0, max: 20, step: 1, inputmode: "numeric" });
     this.protect.addEventListener("input", (event) => {
@@ -48,7 +47,7 @@ export class Force {
     this.#state = state;
     const keeping = state.keep !== null;
     this.modes[keeping ? 1 : 0].checked = true;
-    [this.slider.min, this.slider.max, this.slider.step] = keeping ? [80, 100, 1] : [0, 100, 5];
+    [this.slider.min, this.slider.max, this.slider.step] = keeping ? [KEEP.least * 100, KEEP.most * 100, 1] : [0, 100, 5];
     const value = Math.round((keeping ? state.keep : state.strength) * 100);
     this.slider.value = value;
     const share = (value - this.slider.min) / (this.slider.max - this.slider.min);
@@ -56,7 +55,10 @@ export class Force {
     this.word.textContent = keeping ? "Relevance to keep" : "Strength of the wishes";
     this.readout.textContent = keeping ? `${value}%` : state.strength.toFixed(2);
     this.slider.setAttribute("aria-valuetext", keeping ? `${value} percent` : `${state.strength.toFixed(2)} of 1`);
-    if (document.activeElement !== this.protect) this.protect.value = state.protect;
+    // What is being typed stays as it is, unless the state goes elsewhere.
+    const typing = document.activeElement === this.protect && state.protect === this.#protected;
+    if (!typing && this.protect.value !== String(state.protect)) this.protect.value = state.protect;
+    this.#protected = state.protect;
     this.order.value = state.order;
     this.size.value = state.k;
   }

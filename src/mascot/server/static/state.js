@@ -1,17 +1,22 @@
 // What the page shows, as the address bar carries it. A link is the whole state.
 
+import { FILTERS, filtering, where } from "./where.js";
+
 export const CANDIDATES = 200;
+export const KEEP = { least: 0.5, most: 1, first: 0.95 }; // shares of relevance: the range, and where it begins
 const SIZES = [12, 24, 48, 96, 192];
 
 export function fresh() {
   return {
     text: "", like: null, wishes: {}, strength: 0.5, protect: 3, keep: null, order: "relevance", k: 24,
-    from: "", to: "", folder: "", compare: false, photo: null,
+    ...Object.fromEntries(FILTERS.map((name) => [name, ""])), compare: false, photo: null,
   };
 }
 
 export const sizes = SIZES;
-export const searching = (state) => state.text !== "" || state.like !== null;
+/** Whether anything is asked for: a wish or a filter without words is about all photographs. */
+export const searching = (state) => (
+  state.text !== "" || state.like !== null || leaning(state).length > 0 || filtering(state).length > 0);
 
 /** The state that an address tells; whatever it tells wrongly stays as it is by default. */
 export function fromAddress(search) {
@@ -23,12 +28,13 @@ export function fromAddress(search) {
   for (const word of given.getAll("spread")) add(state, word, 1);
   for (const word of given.getAll("focus")) add(state, word, -1);
   state.strength = real(given.get("strength"), 0, 1, state.strength);
-  state.keep = real(given.get("keep"), 0.5, 1, null);
+  state.keep = real(given.get("keep"), KEEP.least, KEEP.most, null);
   state.protect = whole(given.get("protect"), 0, 20, state.protect);
   state.k = SIZES.includes(Number(given.get("k"))) ? Number(given.get("k")) : state.k;
   state.order = given.get("order") === "selection" ? "selection" : "relevance";
   for (const name of ["from", "to"]) state[name] = aDay(given.get(name));
-  state.folder = (given.get("folder") ?? "").trim().slice(0, 200);
+  for (const name of ["folder", "camera", "country"]) state[name] = (given.get(name) ?? "").trim().slice(0, 200);
+  state.rating = String(whole(given.get("rating"), 1, 5, ""));
   state.compare = given.get("compare") === "1";
   state.photo = whole(given.get("photo"), 1, Number.MAX_SAFE_INTEGER, null);
   return state;
@@ -45,7 +51,7 @@ export function toAddress(state) {
     const weight = Math.abs(wish.lean) === 1 ? "" : `*${round(Math.abs(wish.lean))}`;
     told.append(wish.lean > 0 ? "spread" : "focus", `${name}${near}${weight}`);
   }
-  for (const name of ["from", "to", "folder", "strength", "protect", "order", "k"]) {
+  for (const name of [...FILTERS, "strength", "protect", "order", "k"]) {
     if (state[name] !== base[name]) told.set(name, state[name]);
   }
   if (state.keep !== null) told.set("keep", state.keep);
@@ -58,9 +64,6 @@ export function toAddress(state) {
 /** The wishes that are not neutral. */
 export const leaning = (state) => Object.entries(state.wishes).filter(([, wish]) => wish.lean !== 0);
 
-/** The filters that are set. */
-export const filtering = (state) => ["from", "to", "folder"].filter((name) => state[name]);
-
 /** The next larger number of photographs, or undefined. */
 export const larger = (state) => SIZES.find((size) => size > state.k);
 
@@ -72,26 +75,19 @@ export function question(state) {
     weight: round(Math.abs(wish.lean)),
     ...(wish.lean < 0 && wish.near ? { near: wish.near } : {}),
   }));
-  const asked = { wishes, k: state.k, candidates: Math.max(CANDIDATES, 2 * state.k), protect: state.protect, order: state.order };
+  const asked = { wishes, k: state.k, order: state.order };
   if (state.like !== null) asked.like = state.like;
   else asked.text = state.text;
-  const where = filter(state);
-  if (where) asked.where = where;
+  // Without words every photograph is as good as the others: the server takes as many as it can, and none is protected.
+  if (state.like !== null || state.text) Object.assign(asked, { candidates: Math.max(CANDIDATES, 2 * state.k), protect: state.protect });
+  const only = where(state);
+  if (only) asked.where = only;
   // The weights only share the strength out; so that a single slider is felt all along its way, the one that is
   // furthest from the middle also says how much of the strength is used.
   const furthest = Math.max(0, ...wishes.map((wish) => wish.weight));
   if (state.keep !== null) asked.keep = state.keep;
   else asked.strength = round(state.strength * furthest, 4);
   return asked;
-}
-
-/** The filters as the server takes them: an SQL expression. */
-function filter({ from, to, folder }) {
-  return [
-    from ? `taken >= '${from}'` : null,
-    to ? `substr(taken, 1, 10) <= '${to}'` : null,
-    folder ? `instr(lower(folder), lower('${folder.replaceAll("'", "''")}')) > 0` : null,
-  ].filter(Boolean).join(" AND ");
 }
 
 /** A day of the calendar, as it is written; nothing for anything else. */

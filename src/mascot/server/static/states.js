@@ -25,17 +25,18 @@ export function welcome(known, go) {
   return [
     h("h2", {}, plural(known.photos, "photograph")),
     h("p", { class: "lead" }, line),
-    h("p", {}, "Search for anything. Then steer what you see: from many places or one, at any hour or just at dusk."),
+    h("p", {}, "Search for anything, or begin with the map or the clock. Then steer what you see: from many places or one, at any hour or just at dusk."),
     cards.length ? h("ul", { class: "cards", "aria-label": "Searches to begin with" }, ...cards) : null,
   ].filter(Boolean);
 }
 
 /** A search that found nothing; `allow` takes the filters back, where there are some. */
-export function nothing(text, again, allow) {
+export function nothing({ text, like }, again, allow) {
   const which = allow ? "photograph that the filters allow" : "photograph of the library";
+  const told = like ? `No other ${which} is like this one.` : text ? `No ${which} matches “${text}”.` : `There is no ${which}.`;
   return [
     h("h2", {}, "Nothing found"),
-    h("p", {}, text ? `No ${which} matches “${text}”.` : `No other ${which} is like this one.`),
+    h("p", {}, told),
     allow ? h("button", { type: "button", class: "tool", onclick: allow }, "Remove the filters") : null,
     h("button", { type: "button", class: "tool", onclick: again }, "Start again"),
   ].filter(Boolean);

@@ -10,9 +10,10 @@ const MANY = { places: "places", countries: "countries", hours: "hours", moments
 
 /** `drop(name)` takes a wish back, `allow(name)` a filter; `filters` are [name, value]. */
 export function summary(found, { title, wishes, filters }, { drop, allow }) {
+  const some = found.results.length > 0;
   const [before, after] = [counts(found.plain), counts(found.results.map((result) => result.photo))];
   const stats = Object.keys(after).map((name) => stat(name, wishes.length ? before[name] : after[name], after[name]));
-  if (wishes.length) stats.push(kept(found.kept));
+  if (wishes.length && found.newest_of === null) stats.push(kept(found.kept));
   const chips = wishes.map(([name, wish]) => chip(wish.lean > 0 ? "spread" : "focus",
     `${label(name)}: ${wishText(name, wish)}`, `${label(name).toLowerCase()}: ${wishText(name, wish)}`, () => drop(name)));
   chips.push(...filters.map(([name, value]) => {
@@ -21,9 +22,9 @@ export function summary(found, { title, wishes, filters }, { drop, allow }) {
   }));
   return [
     h("p", { class: "title" }, title),
-    h("ul", { class: "stats" }, ...stats),
+    some ? h("ul", { class: "stats" }, ...stats) : null,
     h("ul", { class: "wishes", "aria-label": "Wishes and filters" }, ...chips),
-  ];
+  ].filter(Boolean);
 }
 
 function chip(kind, text, told, remove) {

@@ -1,10 +1,11 @@
 // One photograph, large, with what is known of it and why it is there.
 
 import { complaint, image, photo as ask, thumb } from "./api.js";
-import { h } from "./dom.js";
+import { breakable, h, s } from "./dom.js";
+import { Stage } from "./stage.js";
 import { clockTime, day, label, name, ordinal, point, where } from "./words.js";
 
-const ARROW = { previous: "M12.5 4 6.5 10l6 6", next: "m7.5 4 6 6-6 6" };
+const ICONS = { previous: "M12.5 4 6.5 10l6 6", next: "m7.5 4 6 6-6 6", zoom: "M8.5 3a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11ZM13 13l4 4M6 8.5h5M8.5 6v5" };
 
 export class Viewer {
   #ids = [];
@@ -20,24 +21,24 @@ export class Viewer {
     this.note = h("p", { class: "stage-note", role: "status", hidden: true });
     this.place = h("span", { class: "place" });
     this.about = h("div", { class: "about" });
-    this.previous = step("previous", () => this.#go(-1));
-    this.next = step("next", () => this.#go(1));
+    this.previous = button("previous", "Previous photograph", () => this.#go(-1));
+    this.next = button("next", "Next photograph", () => this.#go(1));
+    this.zoom = button("zoom", "Actual size");
     const close = h("button", { type: "button", class: "close", "aria-label": "Close", autofocus: true, onclick: () => dialog.close() }, "×");
     this.like = h("button", { type: "button", class: "more", onclick: () => more(this.#id) }, "More like this");
+    const stage = h("div", { class: "stage" }, this.picture, this.note, this.previous, this.zoom, this.next);
+    this.stage = new Stage(stage, this.picture, { zoom: this.zoom, turn: (turn) => this.#go(turn), close: () => dialog.close() });
     dialog.append(
-      h("div", { class: "stage" }, this.picture, this.note, this.previous, this.next),
+      stage,
       h("div", { class: "facts" }, h("div", { class: "facts-head" }, this.place, this.like, close), this.about),
     );
     dialog.addEventListener("close", () => closed(this.#id));
     dialog.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
       const turn = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (turn) {
-        event.preventDefault();
-        this.#go(turn);
-      }
-    });
-    dialog.querySelector(".stage").addEventListener("click", (event) => {
-      if (event.target === event.currentTarget) dialog.close();
+      const zoomed = !this.picture.hidden && this.stage.key(event.key);
+      if (turn && !zoomed) this.#go(turn);
+      if (turn || zoomed) event.preventDefault();
     });
   }
 
@@ -72,7 +73,7 @@ export class Viewer {
 
   #dress(photo) {
     if (photo !== null && photo.id !== this.#id) return;
-    for (const part of [this.picture, this.previous, this.next, this.like]) part.hidden = photo === null;
+    for (const part of [this.picture, this.previous, this.next, this.zoom, this.like]) part.hidden = photo === null;
     this.note.hidden = photo !== null;
     if (photo === null) {
       this.note.textContent = "This photograph is not in the library any more.";
@@ -92,8 +93,9 @@ export class Viewer {
     this.picture.src = image(photo.id);
     this.picture.style.backgroundImage = `url("${thumb(photo.id)}")`;
     this.picture.style.setProperty("--ratio", photo.width / photo.height);
+    this.stage.fit();
     this.dialog.setAttribute("aria-label", name(photo));
-    this.about.replaceChildren(h("h2", {}, name(photo)), ...subtitle(photo), ...reasons(photo, this.#found), ...facts(photo));
+    this.about.replaceChildren(h("h2", {}, ...breakable(name(photo))), ...subtitle(photo), ...reasons(photo, this.#found), ...facts(photo));
     const after = this.#ids[at + 1];
     if (at >= 0 && after !== undefined) new Image().src = image(after);
   }
@@ -112,15 +114,9 @@ export class Viewer {
   }
 }
 
-function step(which, go) {
-  const icon = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  icon.setAttribute("viewBox", "0 0 20 20");
-  icon.setAttribute("aria-hidden", "true");
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  line.setAttribute("d", ARROW[which]);
-  icon.append(line);
-  const title = which === "next" ? "Next photograph" : "Previous photograph";
-  return h("button", { type: "button", class: `step ${which}`, "aria-label": title, onclick: go }, icon);
+function button(which, label, go = null) {
+  const icon = s("svg", { viewBox: "0 0 20 20", "aria-hidden": "true" }, s("path", { d: ICONS[which] }));
+  return h("button", { type: "button", class: `step ${which}`, "aria-label": label, onclick: go }, icon);
 }
 
 function photos(found) {
@@ -134,6 +130,9 @@ function subtitle(photo) {
   return [where(photo), when].filter(Boolean).map((text) => h("p", { class: "sub" }, text));
 }
 
+/** What photographs are in the order of before they are steered. */
+const order = (found) => (found.newest_of === null ? "relevance" : "date");
+
 /** What it earned and paid, as bars about a middle line. */
 function reasons(photo, found) {
   const result = found?.results.find((other) => other.photo.id === photo.id);
@@ -141,19 +140,22 @@ function reasons(photo, found) {
   const steered = Object.keys(result.gains).length > 1;
   const came = !found.plain.some((other) => other.id === photo.id);
   const told = !steered || result.was === result.rank
-    ? `${ordinal(result.rank)} of ${found.results.length}${steered ? ", as by relevance alone" : " by relevance"}.`
-    : `Now ${ordinal(result.rank)}, was ${ordinal(result.was)}${came ? ": relevance alone would not have shown it" : ""}.`;
-  const most = Math.max(...Object.values(result.gains).map(Math.abs), 1e-9);
-  const rows = Object.entries(result.gains).map(([about, gain]) => row(about, gain, most, openedText(about, result)));
+    ? `${ordinal(result.rank)} of ${found.results.length}${steered ? `, as by ${order(found)} alone` : ` by ${order(found)}`}.`
+    : `Now ${ordinal(result.rank)}, was ${ordinal(result.was)}${came ? `: ${order(found)} alone would not have shown it` : ""}.`;
+  const gains = Object.entries(result.gains).filter(([about]) => about !== "relevance" || found.newest_of === null);
+  const most = Math.max(...gains.map(([, gain]) => Math.abs(gain)), 1e-9);
+  const rows = gains.map(([about, gain]) => row(about, gain, most, openedText(about, result)));
   return [h("section", { class: "why" }, h("h3", {}, "Why it is here"), h("p", {}, told), h("dl", {}, ...rows))];
 }
 
-/** The bins it was the first to cover. */
-function openedText(about, { opened, photo }) {
+/** What it was the first to cover; under a focus, what it paid for. */
+function openedText(about, { opened, gains, photo }) {
   const bins = opened[about];
   if (!bins?.length) return null;
-  const around = about === "place" && photo.city ? `the first around ${photo.city}: ` : "the first to cover ";
-  return around + bins.join(", ");
+  const paid = gains[about] < 0;
+  if (about === "look") return paid ? "the price of adding another look" : "the first that looks so";
+  if (about === "place") return `${paid ? "the price of adding" : "the first around"} ${photo.city ?? point(photo.lat, photo.lon)}`;
+  return `${paid ? "the price of adding" : "the first to cover"} ${bins.join(", ")}`;
 }
 
 function row(about, gain, most, opened) {
@@ -169,7 +171,7 @@ function leftOut(photo, found) {
   const left = found?.left_out.find((other) => other.id === photo.id);
   if (!left) return [];
   return [h("section", { class: "why" }, h("h3", {}, "Why it was left out"),
-    h("p", {}, `${ordinal(left.was)} by relevance. ${left.because}`))];
+    h("p", {}, `${ordinal(left.was)} by ${order(found)}. ${left.because}`))];
 }
 
 function facts(photo) {
@@ -183,18 +185,18 @@ function facts(photo) {
     Position: position(photo),
     Keywords: photo.keywords.join(", ") || null,
     Rating: photo.rating === null ? null : "★".repeat(photo.rating) || "none",
-    File: `${photo.path} · ${photo.width} × ${photo.height} · ${size}`,
+    File: [...breakable(photo.path), ` · ${photo.width} × ${photo.height} · ${size}`],
     Problems: photo.problems.join("; ") || null,
   };
   const rows = Object.entries(told).filter(([, value]) => value !== null);
   return [
-    h("dl", { class: "known" }, ...rows.map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, value)))),
+    h("dl", { class: "known" }, ...rows.map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, ...[value].flat())))),
     h("a", { class: "original", href: image(photo.id), target: "_blank", rel: "noopener" }, "Open the original"),
   ];
 }
 
 function position(photo) {
   if (photo.lat === null) return null;
-  const high = photo.altitude === null ? null : `${Math.round(photo.altitude)} m`;
+  const high = photo.altitude === null ? null : `${Math.round(photo.altitude)}\u00a0m`;
   return [photo.city, point(photo.lat, photo.lon, 4), high].filter((part) => part !== null).join(", ");
 }

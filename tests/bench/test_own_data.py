@@ -1,0 +1,186 @@
+"""What is measured on data of one's own: without vectors, with several right answers, with clusters, with none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import synthetic_records as synthetic
+
+from mascot import metrics
+from mascot.bench import tables
+from mascot.bench.averages import collect, uninverted_hm
+from mascot.bench.choosing import choose
+from mascot.bench.datasets.arrays import Arrays
+from mascot.bench.experiment import Job, Suite, records
+from mascot.bench.grid import GUARDED
+from mascot.bench.material import Material
+from mascot.bench.measure import measure
+from mascot.bench.points import Point
+from mascot.bench.suites import arrays
+from mascot.bench.tables import differences
+from mascot.bench.tasks import FOCUS, SPREAD, Direction
+from mascot.errors import InputError
+from mascot.methods import Relevance
+
+_PAIRS = np.array([(query, (3 * query + step) % 30) for query in range(8) for step in range(3)])  # 8 and 9 have none
+
+
+def npz(folder: Path, **changed: Any) -> Path:
+    rng = np.random.default_rng(0)
+    fields: dict[str, Any] = {
+        "scores": rng.random((10, 30)),
+        "vectors": rng.standard_normal((30, 4)),
+        "positives": np.arange(10),
+        "column:camera": np.array(["a", "b", "c"] * 10),
+    }
+    fields.update(changed)
+    np.savez(folder / "mine.npz", **{name: value for name, value in fields.items() if value is not None})
+    return folder / "mine.npz"
+
+
+def measured(suite: Suite, direction: Direction = SPREAD, label: str = "base", k: int = 20) -> dict[str, Any]:
+    """The record of a point on all queries of the test split."""
+    (task,) = suite.plan.tasks
+    (_, source) = suite.sources[0]
+    method = Relevance() if label == "base" else GUARDED[label]
+    point = Point("main", task, direction, label, method, point="default", k=k)
+    job = Job(suite.name, 0, source, "", None, suite.judged, suite.retrieval, Path(), (point,))
+    ((_, record),) = records(job)
+    return record
+
+
+@pytest.mark.parametrize("direction", [SPREAD, FOCUS])
+def test_without_vectors_dm_is_of_the_metadata_alone(direction: Direction, tmp_path: Path) -> None:
+    suite = arrays(npz(tmp_path, vectors=None))
+    assert suite.metric == "hm"
+    assert "there are no vectors: DM is the diversity of the metadata alone" in suite.notes
+    record = measured(suite, direction)
+    channel = np.array(record["per_query"]["metadata"])
+    dm = metrics.harmonic_mean(1 - channel if direction.focus else channel)
+    assert record["summary"]["dm"] == pytest.approx(dm, abs=1e-6)
+    assert record["summary"]["hm"] == metrics.overall(record["summary"]["r@10"], record["summary"]["dm"])
+    assert "appearance" not in record["summary"]
+
+
+def test_without_vectors_tables_show_dm_and_no_appearance(tmp_path: Path) -> None:
+    suite = arrays(npz(tmp_path, vectors=None))
+    made = [measured(suite, FOCUS, label) for label in ("base", "guarded")]
+    sheets = {table.key: table for table in tables.build(made).tables}
+    assert "appearance" not in sheets
+    assert [column.name for column in sheets["focus"].columns] == ["HM", "R@10", "DM", "R@1"]
+    assert sheets["focus"].notes == ("Without vectors DM is the diversity of the metadata alone.",)
+    (found,) = collect(made)
+    base, ours = (found.where(label=label) for label in ("base", "guarded"))
+    less = differences.paired(ours, base, "dm", draws=10)
+    assert less is not None
+    expected = ours.records[0]["summary"]["dm"] - base.records[0]["summary"]["dm"]
+    assert less.value == pytest.approx(expected, abs=1e-5)
+    assert uninverted_hm(made[0]) == pytest.approx(
+        metrics.overall(made[0]["summary"]["r@10"], metrics.harmonic_mean(made[0]["per_query"]["metadata"]))
+    )
+
+
+def test_methods_that_need_vectors_are_left_out_with_a_note(tmp_path: Path) -> None:
+    path = npz(tmp_path, vectors=None)
+    suite = arrays(path)
+    assert "clustering" not in suite.plan.labels
+    assert suite.notes[0] == "clustering looks at vectors and was left out: there are none"
+    with pytest.raises(InputError, match=r"clustering looks at vectors .* no other method was asked for"):
+        arrays(path, ["clustering"])
+    assert "clustering" in arrays(npz(tmp_path)).plan.labels
+
+
+def test_several_positives_are_measured_by_rank_and_precision(tmp_path: Path) -> None:
+    data = Arrays(npz(tmp_path, positives=_PAIRS[_PAIRS[:, 0] < 8])).load()
+    material = Material(data)
+    point = Point("main", arrays(tmp_path / "mine.npz").plan.tasks[0], SPREAD, "base", Relevance())
+    (choice,) = choose([point], material)
+    found = measure(point, choice.positions, material)
+    hits = material.relevant[:, :20]
+    whole = material.answered
+    for name, values in (
+        ("map", metrics.average_precision_at_k(hits, 20)),
+        ("mrr", metrics.reciprocal_rank(hits)),
+        ("p@5", metrics.precision_at_k(hits, 5)),
+        ("p@20", metrics.precision_at_k(hits, 20)),
+    ):
+        assert found["summary"][name] == pytest.approx(values[whole].mean())
+    assert "mrr" not in measured(arrays(npz(tmp_path)))["summary"]
+
+
+def test_several_positives_have_a_table(tmp_path: Path) -> None:
+    made = [measured(arrays(npz(tmp_path, positives=_PAIRS)), SPREAD, label) for label in ("base", "guarded")]
+    (table,) = [table for table in tables.build(made).tables if table.key.startswith("several")]
+    assert [column.name for column in table.columns] == ["MAP", "MRR", "P@5", "P@10", "P@20"]
+    assert not [t for t in tables.build(synthetic.records((0,), ("main",), 4)).tables if t.key.startswith("several")]
+
+
+def test_queries_without_a_positive_count_for_diversity_alone(tmp_path: Path) -> None:
+    suite = arrays(npz(tmp_path, positives=_PAIRS))
+    assert "2 of 10 queries have no positive: recall, precision and HM are of the others" in suite.notes
+    record = measured(suite)
+    bare = [query >= 8 for query in record["queries"]]
+    assert record["bare"] == sum(bare) > 0
+    for name in ("r@1", "r@10", "found_at", "map", "mrr", "p@10"):
+        assert [value is None for value in record["per_query"][name]] == bare
+    assert None not in record["per_query"]["metadata"]
+    asked = [value for value in record["per_query"]["r@10"] if value is not None]
+    assert record["summary"]["r@10"] == pytest.approx(np.mean(asked))
+    (found,) = collect([record])
+    assert f"8 queries ({sum(bare)} of them have no positive)" in found.setting
+    assert not arrays(npz(tmp_path)).notes
+
+
+def test_judged_clusters_are_counted_and_are_no_attribute(tmp_path: Path) -> None:
+    names = np.array(["", "beach", "city"] * 10)
+    suite = arrays(npz(tmp_path, positives=_PAIRS, **{"column:cluster": names}))
+    assert suite.judged == "cluster"
+    assert [task.name for task in suite.plan.tasks] == ["camera"]
+    data = suite.sources[0][1].load()
+    assert data.columns["cluster"][:3].tolist() == [-1, 0, 1]
+    record = measured(suite)
+    for query, share in zip(record["queries"], record["per_query"]["cr@20"], strict=True):
+        assert (share is None) == (query >= 8)
+        assert share is None or share in (0.0, 0.5, 1.0)  # of two clusters
+    assert {"p@20", "cr@20", "f1@20"} <= record["summary"].keys()
+    assert "judged-spread" in {table.key for table in tables.build([record]).tables}
+    assert arrays(npz(tmp_path)).judged is None
+
+
+def test_a_right_answer_that_was_not_found_is_a_miss(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as writer
+
+    rows = [(query, image) for query in range(6) for image in range(25)]
+    columns = {
+        "query": [query for query, _ in rows],
+        "id": [image for _, image in rows],
+        "score": [None if (query, image) == (2, 24) else 1.0 - image / 50 for query, image in rows],
+        "positive": [image == (24 if query == 2 else 0) for query, image in rows],
+        "camera": ["ab"[image % 2] for _, image in rows],
+    }
+    writer.write_table(arrow.table(columns), tmp_path / "mine.parquet")
+    data = Arrays(tmp_path / "mine.parquet").load()
+    assert data.positives[2].tolist() == [24]
+    assert 24 not in data.candidates(2, 30).images  # the validation query is 3
+    suite = arrays(tmp_path / "mine.parquet")
+    assert not any("no positive" in note for note in suite.notes)
+    record = measured(suite)
+    assert record["per_query"]["r@20"] == [int(query != 2) for query in record["queries"]]
+    assert 2 in record["queries"]
+
+
+def test_equal_scores_are_noted(tmp_path: Path) -> None:
+    scores = np.random.default_rng(0).random((10, 30))
+    scores[:4] = 0.5
+    assert arrays(npz(tmp_path, scores=scores)).notes == (
+        "4 of 10 queries have one score for all candidates: rows decide",
+    )
+
+
+def test_the_search_asks_fifty_or_where_some_have_several_answers_all(tmp_path: Path) -> None:
+    assert arrays(npz(tmp_path)).validation == 50
+    assert arrays(npz(tmp_path, positives=_PAIRS)).validation is None

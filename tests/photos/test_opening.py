@@ -1,0 +1,112 @@
+"""Libraries opened by their folder, and opened anew; what the commands tell beside their results."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bag_of_words import BagOfWords
+from jpegs import write_jpeg
+
+import mascot as mc
+from mascot.connect.address import Address
+from mascot.connect.source import key_of, warn_of_few
+from mascot.photos import Library
+from mascot.photos.commands import _warned
+from mascot.server import models
+from mascot.server.service import LibraryGone, Service
+from retelling import environment
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "photos"
+    for i, title in enumerate(["a boat", "a harbour", "a boat in a harbour"]):
+        write_jpeg(root / f"{i}.jpg", title)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def test_a_folder_may_be_text(root: Path) -> None:
+    assert Library(str(root)).root == Library(root).root == Library.open(str(root)).root
+    with pytest.raises(mc.InputError, match="there is no folder nowhere"):
+        Library("nowhere")
+
+
+def test_opened_anew_a_library_keeps_its_options_and_encoders(root: Path) -> None:
+    encoder = BagOfWords()
+    with Library(root, "cpu", exact=2) as library:
+        library.index(encoder)
+        with library.reopened() as again:
+            assert again.root == library.root
+            assert again.store is not library.store
+            assert (again._device, again._exact) == ("cpu", 2)
+            assert again.search("harbour", k=2).paths == library.search("harbour", k=2).paths
+
+
+def test_a_library_made_anew_is_served_with_its_own_encoder(root: Path) -> None:
+    """An encoder of the user's own cannot be opened by its name: the one at hand is used on."""
+    asked = models.Search(text="boat", k=3)
+    with Library(root) as library:
+        library.index(BagOfWords())
+        service = Service(library)
+        before = service.search(asked)
+        shutil.rmtree(root / ".mascot")
+        with pytest.raises(LibraryGone):
+            service.search(asked)
+        write_jpeg(root / "3.jpg", "a boat, a boat")
+        with Library(root) as other:
+            other.index(BagOfWords())
+        after = service.search(asked)
+        service.library.close()
+    assert (before.candidates, after.candidates) == (3, 4)
+    assert after.query == "boat"
+
+
+def test_warnings_of_engines_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    with _warned():
+        key_of(["colour"], Address("lance", "", "", "/folder", "t", shown="lance:///folder/t"))
+        warn_of_few(5, 5)
+    assert capsys.readouterr().err.splitlines() == [
+        "mascot: lance:///folder/t has no key of one column: ids are places in the result; name a column with ?id=",
+        "mascot: candidates=5 and k=5: nothing is left to choose from; ask for ten times as many candidates",
+    ]
+
+
+def test_what_a_command_lacks_is_told_with_its_extra(tmp_path: Path) -> None:
+    """Where only the command itself is installed, and where one of the packages of an extra is missing."""
+    script = """
+import sys
+from mascot.errors import MissingExtra
+from mascot.photos.commands import sample
+from mascot.server.commands import serve
+from pathlib import Path
+for missing in ("PIL", "uvicorn", "fastapi", "starlette", "anyio", "pydantic", "prometheus_client"):
+    loaded = {name for name in sys.modules if name.partition(".")[0] in (missing, "mascot")}
+    kept = {name: sys.modules.pop(name) for name in loaded if name.startswith((missing, "mascot.p", "mascot.s"))}
+    sys.modules[missing] = None
+    try:
+        sample(Path(sys.argv[1])) if missing == "PIL" else serve()
+    except MissingExtra as error:
+        print(error)
+    del sys.modules[missing]
+    sys.modules.update(kept)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "sample")],
+        env=environment(), capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "the sample library needs the package PIL: pip install 'mascot[photos]'",
+        *(f"the page needs the package {name}: pip install 'mascot[web]'"
+          for name in ("uvicorn", "fastapi", "starlette", "anyio", "pydantic", "prometheus_client")),
+    ]  # fmt: skip
+    assert not (tmp_path / "sample").exists()
