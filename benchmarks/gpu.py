@@ -274,7 +274,7 @@ def scaling(runs: int, check: int) -> None:
         columns, scores = world(queries, n, seed=n)
         case = Case([mc.spread(mc.Place.grid(cells=cells)), mc.focus(HOUR)], mc.Mascot(), columns, scores, k)
         each = median(case.run, runs) / queries * 1e6
-        ready = next(iter(case.device._ready.values()))[0]
+        ready = next(iter(case.device._ready))[0]
         where = f"{ready.size / 1024:.1f}" + ("*" if ready.slab else "")
         bins = cells * cells + 24
         print(f"{n:>6}{k:>6}{bins:>7}{each:>11.4f}{where:>11}{ready.threads:>9}{case.differ(check):>9}", flush=True)

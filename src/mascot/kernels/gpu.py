@@ -17,9 +17,11 @@ import numpy as np
 
 from mascot.errors import InputError, MissingExtra
 from mascot.kernels.gpu_plan import INPUT, Chip, Corpus, Options, Prepared, address, check, corpus_bins, prepare
+from mascot.kernels.recent import Recent
 from mascot.packing import SPARSE, Packed
 
 _FEW = 132  # queries that leave most of the device idle get more threads each
+_KEPT = 64  # problems laid out over one corpus: wishes, strength, k and widths
 _SLABS = 264  # blocks at a time where arenas are in global memory
 _ALWAYS = 48 * 1024  # bytes of shared memory that a launch may take without asking
 
@@ -148,11 +150,11 @@ class Launch:
 
 
 class Device:
-    """A corpus on the device, and the launches over it. Problems laid out before are kept."""
+    """A corpus on the device, and the launches over it. The last problems that were laid out are kept."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
-        self._ready: dict[Any, tuple[Prepared, Any]] = {}
+        self._ready = Recent[tuple[Prepared, Any]](_KEPT)
 
     def select(
         self, batch: Batch, signs: Any, weights: Any, rules: Sequence[str], options: Options, k: int
@@ -170,14 +172,14 @@ class Device:
         count, kinds = batch.count, len(self.corpus.shapes)
 
         def ready(tight: bool) -> tuple[Prepared, Any]:
-            found = self._ready.get((key, tight))
-            if found is None:
+            def lay_out() -> tuple[Prepared, Any]:
                 here = chip(cp.cuda.runtime.getDevice())
                 prepared = prepare(
                     self.corpus, signs, weights, rules, options, k, batch.width, near, tight, few, cp, here
                 )
-                found = self._ready[key, tight] = (prepared, _kernel(cp, prepared))
-            return found
+                return prepared, _kernel(cp, prepared)
+
+            return self._ready.get((key, tight), lay_out)
 
         first = ready(True)
         launch = Launch(*first, batch, None)
@@ -202,17 +204,12 @@ class Device:
         return exact if first[0].exact else bet
 
 
-_devices: dict[int, tuple[Any, Device]] = {}  # the last corpora, by the packed memberships they were made of
+_devices = Recent[tuple[Packed, Device]](4)  # the last corpora, by the packed memberships they were made of, and hold
 
 
 def device_of(packed: Packed) -> Device:
     """The memberships on the device; the last few stay there."""
-    found = _devices.get(id(packed))
-    if found is None or found[0] is not packed:
-        while len(_devices) >= 4:
-            del _devices[next(iter(_devices))]
-        found = _devices[id(packed)] = (packed, Device(Corpus.of(packed, cupy())))
-    return found[1]
+    return _devices.get(id(packed), lambda: (packed, Device(Corpus.of(packed, cupy()))))[1]
 
 
 def select_host(
