@@ -139,13 +139,13 @@ OPTIONS = {
     "wishes must be spread(...) or focus(...), got Place(": lambda: mc.rerank(hits(), [mc.Place()]),  # type: ignore[list-item]
     "Place.sigma_km must be > 0, got 0": lambda: mc.Place(sigma_km=0),
     "Place.grid.sigma must be > 0, got -1": lambda: mc.Place.grid(sigma=-1),
-    "Place.grid.cells must be >= 2, got 1": lambda: mc.Place.grid(cells=1),
+    "Place.grid.cells must be a whole number >= 2, got 1": lambda: mc.Place.grid(cells=1),
     "HourOfDay.sigma must be > 0, got 0.0": lambda: mc.HourOfDay(sigma=0.0),
-    "HourOfDay.bins must be >= 1, got 0": lambda: mc.HourOfDay(bins=0),
+    "HourOfDay.bins must be a whole number >= 1, got 0": lambda: mc.HourOfDay(bins=0),
     "Cycle.period must be > 0, got 0": lambda: mc.Cycle("x", period=0),
     "Number.sigma must be > 0, got nan": lambda: mc.Number("x", sigma=float("nan")),
     "Date.sigma_days must be > 0, got -3": lambda: mc.Date(sigma_days=-3),
-    "Clusters.count must be >= 1, got 0": lambda: mc.Clusters(0),
+    "Clusters.count must be a whole number >= 1, got 0": lambda: mc.Clusters(0),
     "Category.missing must be 'last', 'neutral' or 'drop', got 'skip'": lambda: mc.Category("x", missing="skip"),  # type: ignore[arg-type]
     "Mascot.strength must be in 0..1, got 1.5": lambda: mc.Mascot(1.5),
     "Mascot.protect must be a whole number >= 0, got -1": lambda: mc.Mascot(protect=-1),

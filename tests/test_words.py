@@ -97,7 +97,7 @@ def test_missing_reaches_every_attribute(text: str, rule: Any) -> None:
         ("cycle:bearing,inf", r"must be a finite number, got 'inf'"),
         ("cycle:bearing,0", r"Cycle.period must be > 0, got 0.0"),
         ("look:many", r"must be a whole number, got 'many'"),
-        ("look:0", r"Clusters.count must be >= 1, got 0"),
+        ("look:0", r"Clusters.count must be a whole number >= 1, got 0"),
         ("plcae:lat,lon", r"no attribute is called 'plcae'; write place\[:LAT,LON\], hour.*or the name of a column"),
         ("", r"no attribute is called ''"),
         ("place*0", r"weight must be > 0, got 0.0"),

@@ -321,7 +321,7 @@ def test_clusters_of_a_column_of_vectors() -> None:
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (lambda: mc.Clusters(2, seed=-1), "Clusters.seed must be >= 0, got -1"),
+        (lambda: mc.Clusters(2, seed=-1), "Clusters.seed must be a whole number >= 0, got -1"),
         (lambda: mc.Place(sigma_km=1e-300), "Place.sigma_km must be >= 0.001, a metre, got 1e-300"),
         (lambda: mc.HourOfDay().point("25:99"), "HourOfDay near must be an hour like 18 or 18:30, got '25:99'"),
     ],

@@ -420,13 +420,13 @@ def test_labels_in_an_array_of_rows_can_be_near() -> None:
         (lambda: mc.Wish(mc.Category("c"), 5), "Wish.sign must be 1 (spread) or -1 (focus), got 5"),
         (lambda: mc.Wish(mc.Category("c"), 0), "Wish.sign must be 1 (spread) or -1 (focus), got 0"),
         (lambda: mc.spread(mc.Place(), "2"), "spread(place).weight must be > 0, got '2'"),  # type: ignore[arg-type]
-        (lambda: mc.HourOfDay(bins=10.5), "HourOfDay.bins must be a whole number, got 10.5"),  # type: ignore[arg-type]
+        (lambda: mc.HourOfDay(bins=10.5), "HourOfDay.bins must be a whole number >= 1, got 10.5"),  # type: ignore[arg-type]
         (lambda: mc.HourOfDay(sigma=None), "HourOfDay.sigma must be > 0, got None"),  # type: ignore[arg-type]
         (lambda: mc.Cycle("x", "360"), "Cycle.period must be > 0, got '360'"),  # type: ignore[arg-type]
-        (lambda: mc.Cycle("x", 360.0, bins=0), "Cycle.bins must be >= 1, got 0"),
+        (lambda: mc.Cycle("x", 360.0, bins=0), "Cycle.bins must be a whole number >= 1, got 0"),
         (lambda: mc.Place(sigma_km="far"), "Place.sigma_km must be > 0, got 'far'"),  # type: ignore[arg-type]
-        (lambda: mc.Place.grid(cells=2.5), "Place.grid.cells must be a whole number, got 2.5"),  # type: ignore[arg-type]
-        (lambda: mc.Clusters(2.5), "Clusters.count must be a whole number, got 2.5"),  # type: ignore[arg-type]
+        (lambda: mc.Place.grid(cells=2.5), "Place.grid.cells must be a whole number >= 2, got 2.5"),  # type: ignore[arg-type]
+        (lambda: mc.Clusters(2.5), "Clusters.count must be a whole number >= 1, got 2.5"),  # type: ignore[arg-type]
         (lambda: mc.Branches(10), "Branches.counts must be whole numbers >= 1, such as (15, 30, 60), got 10"),  # type: ignore[arg-type]
         (lambda: mc.Branches((2.5,)), "Branches.counts must be whole numbers >= 1, such as (15, 30, 60), got (2.5,)"),  # type: ignore[arg-type]
     ],

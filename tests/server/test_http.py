@@ -434,7 +434,7 @@ def test_mistakes_in_own_candidates_are_told(
     ("attribute", "text"),
     [
         ({"kind": "HourOfDay", "bins": 10**9}, "wishes.0.attribute.HourOfDay.bins: Input should be less than"),
-        ({"kind": "HourOfDay", "bins": 0}, "HourOfDay.bins must be >= 1, got 0"),
+        ({"kind": "HourOfDay", "bins": 0}, "HourOfDay.bins must be a whole number >= 1, got 0"),
         ({"kind": "Clusters", "count": 10**9}, "wishes.0.attribute.Clusters.count: Input should be less than"),
         ({"kind": "Clusters", "seed": -1}, "wishes.0.attribute.Clusters.seed: "),
         ({"kind": "Clusters", "seed": 10**30}, "wishes.0.attribute.Clusters.seed: "),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from numbers import Integral, Real
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.errors import InputError, require
+from mascot.errors import InputError, is_number, require
 from mascot.memberships import Floats, Membership, Sparse
 
 Columns = Mapping[str, NDArray[Any]]
@@ -47,12 +46,7 @@ def check_sigma(owner: str, sigma: float | None) -> None:
 
 
 def check_positive(owner: str, value: Any) -> None:
-    require(isinstance(value, Real) and 0 < float(value) < math.inf, owner, "must be > 0", value)
-
-
-def check_whole(owner: str, value: Any, least: int) -> None:
-    require(isinstance(value, Integral), owner, "must be a whole number", value)
-    require(value >= least, owner, f"must be >= {least}", value)
+    require(is_number(value) and 0 < float(value) < math.inf, owner, "must be > 0", value)
 
 
 def as_membership(given: Any, owner: str, rows: int) -> Membership:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mascot.attributes.attribute import Columns, Missing, check_missing, check_whole
+from mascot.attributes.attribute import Columns, Missing, check_missing
 from mascot.attributes.columns import column_of, vectors_of
-from mascot.errors import InputError
+from mascot.errors import InputError, check_whole
 from mascot.memberships import Floats, Ints, Sparse, one_hot
 from mascot.values import Value
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from mascot.attributes.attribute import Columns, Missing, check_missing, check_positive, check_whole
+from mascot.attributes.attribute import Columns, Missing, check_missing, check_positive
 from mascot.attributes.columns import hours, near_point, numbers, times
+from mascot.errors import check_whole
 from mascot.memberships import Axis, Floats, Windows
 from mascot.values import Value
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mascot.attributes.attribute import Columns, Missing, check_missing, check_positive, check_sigma, check_whole
+from mascot.attributes.attribute import Columns, Missing, check_missing, check_positive, check_sigma
 from mascot.attributes.columns import numbers, shown
-from mascot.errors import InputError, require
+from mascot.errors import InputError, check_whole, require
 from mascot.memberships import Axis, Floats, Sphere, Windows, place_name
 from mascot.values import Value
 
