@@ -143,7 +143,7 @@ def test_everything_dropped_is_nothing_lost() -> None:
 
 def test_a_value_that_the_knob_refuses_is_noted(scattered: mc.Candidates) -> None:
     found = probe(scattered, mc.focus(mc.Place.grid(cells=4)))
-    assert found.skipped == ("place.cells 4 to -1: Place.grid.cells must be >= 2, got -1",)
+    assert found.skipped == ("place.cells 4 to -1: Place.grid.cells must be a whole number >= 2, got -1",)
     assert [step.stepped for step in found.steps if step.knob == "place.cells"] == [9]
 
 

@@ -529,8 +529,11 @@ def test_phone(visit: Any, site: Served) -> None:
     for width, height in ((390, 844), (820, 1180), (844, 390)):
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_selector(f"#map[data-seen='{placed}']", timeout=5000)
-        page.locator("#timeline .years text").first.scroll_into_view_if_needed()
-        assert page.locator("#timeline .years text").first.bounding_box()["height"] < 20
+        page.locator("#timeline").scroll_into_view_if_needed()
+        page.wait_for_selector("#timeline .years text", state="attached")
+        # Read at once: what is drawn again while the size changes takes the place of what was there.
+        year = page.eval_on_selector("#timeline .years text", "year => year.getBoundingClientRect().height")
+        assert 0 < year < 20
 
 
 def _touch(page: Any, *ways: tuple[float, float]) -> None:
