@@ -23,8 +23,6 @@ from mascot.errors import InputError
 from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
 from mascot.problem import Method
 
-BetaTheta = tuple[float, float]
-
 BETAS, THETAS = (0.4, 0.5, 0.6), (0.8, 0.9)
 MMR_STRENGTHS = (0.1, 0.2, 0.5)
 CLUSTER_COUNTS = (40, 60)

@@ -203,7 +203,7 @@ def own_tasks(dataset: Dataset, judged: str | None = None) -> tuple[Task, ...]:
     for name, column in columns.items():
         if name not in ("lat", "lon", "taken", judged):
             number = column.dtype.kind == "f"
-            facets.append(Own(mc.Number(name, name=name) if number else mc.Category(name)))
+            facets.append(Own(mc.Number(name) if number else mc.Category(name)))
     return (*both, *(Task(facet.name, (facet,)) for facet in facets))
 
 

@@ -88,7 +88,7 @@ def attribute(name: str, missing: str = "last") -> Any:
     if name == "look":
         return mc.Clusters(LOOKS, column="look", **rule)
     if name in _NUMBERS:
-        return mc.Number(name, name=name, **rule)
+        return mc.Number(name, **rule)
     if name == "season" or name in _LABELS:
         return mc.Category(name, **rule)
     if name == "place" or name in _TIMES:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SIDE = 224  # pixels
-CLASSES = 1000
 
 # Per stage: blocks, stride of the first, whether they widen their input. The weights say the rest.
 _STAGES = (
