@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.memberships import EARTH_KM
+from mascot.kernels.constants import EARTH_KM
 
 Floats = NDArray[np.float64]
 

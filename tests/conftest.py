@@ -10,21 +10,20 @@ from typing import Any
 
 import pytest
 
-import mascot
+from mascot.kernels import native
+from mascot.kernels.native import build_native
 
-_INTO_KERNELS = ("kernels/blocks.py", "kernels/bumps.py", "kernels/layout.py", "kernels/reference.py", "memberships.py")
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Drop compiled kernels that are older than what they are made of: numba looks only at the file that calls."""
+    """Compile the native kernel again where its sources are newer than the library, as an editable install does not."""
     if hasattr(config, "workerinput"):  # the first process has done it
         return
-    home = Path(mascot.__file__).parent
-    newest = max((home / source).stat().st_mtime for source in _INTO_KERNELS)
-    for compiled in (home / "kernels" / "__pycache__").glob("*.nb[ci]"):
-        if compiled.stat().st_mtime < newest:
-            compiled.unlink()
+    sources = native.LIBRARY.parent
+    newest = max(path.stat().st_mtime for path in (*sources.glob("*.c"), *sources.glob("*.h")))
+    if native.LIBRARY.exists() and native.LIBRARY.stat().st_mtime < newest:
+        build_native.build()
 
 
 @pytest.fixture(scope="session")

@@ -480,7 +480,7 @@ def test_the_demo_prints_its_records() -> None:
 def test_a_one_off_never_waits_for_the_compiler(words: list[str]) -> None:
     code = (
         f"import sys; sys.argv = ['mascot', *{words!r}]\nfrom mascot.cli import main\n"
-        "try:\n    main()\nfinally:\n    assert 'numba' not in sys.modules"
+        "try:\n    main()\nfinally:\n    assert 'native' not in sys.modules"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], input=HITS, capture_output=True, text=True, env=environment(), timeout=60

@@ -135,7 +135,7 @@ INPUT = {
 OPTIONS = {
     "k must be a whole number >= 1, got 0": lambda: mc.rerank(hits(), [], 0),
     "k must be a whole number >= 1, got 2.5": lambda: mc.rerank(hits(), [], 2.5),  # type: ignore[arg-type]
-    "backend must be one of auto, numpy, numba, gpu, got 'cuda'": lambda: mc.rerank(hits(), [], backend="cuda"),
+    "backend must be one of auto, numpy, native, gpu, got 'cuda'": lambda: mc.rerank(hits(), [], backend="cuda"),
     "wishes must be spread(...) or focus(...), got Place(": lambda: mc.rerank(hits(), [mc.Place()]),  # type: ignore[list-item]
     "Place.sigma_km must be > 0, got 0": lambda: mc.Place(sigma_km=0),
     "Place.grid.sigma must be > 0, got -1": lambda: mc.Place.grid(sigma=-1),

@@ -54,7 +54,7 @@ UNLIKE = {
 @pytest.mark.parametrize("method", [mc.Mascot(0.9), mc.Mmr(0.5)], ids=["coverage", "similarity"])
 @pytest.mark.parametrize(("found", "asked"), UNLIKE.values(), ids=UNLIKE)
 def test_queries_need_not_look_alike(found: list[mc.Candidates], asked: list[mc.Wish], method: Any) -> None:
-    for backend in ("numpy", "numba"):
+    for backend in ("numpy", "native"):
         alone = [mc.rerank(one, asked, 2, method, backend=backend) for one in found]
         together = mc.rerank_many(found, asked, 2, method, backend=backend)
         assert [page.to_dict() for page in together] == [page.to_dict() for page in alone]
@@ -144,9 +144,9 @@ def test_a_corpus_of_values_that_come_one_by_one() -> None:
 @pytest.mark.parametrize("method", [mc.Mascot(order="selection"), mc.Mascot(protect=10**9), mc.Mmr()], ids=str)
 def test_more_results_than_candidates_are_all_of_them_and_cost_nothing(method: Any) -> None:
     law = mc.rerank(FOUND, CITY, 3_000_000, method, already=["b"], backend="numpy")
-    mc.rerank(FOUND, CITY, 6, method, backend="numba")
+    mc.rerank(FOUND, CITY, 6, method, backend="native")
     tracemalloc.start()
-    fast = mc.rerank(FOUND, CITY, 3_000_000, method, already=["b"], backend="numba")
+    fast = mc.rerank(FOUND, CITY, 3_000_000, method, already=["b"], backend="native")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1_000_000
@@ -154,7 +154,7 @@ def test_more_results_than_candidates_are_all_of_them_and_cost_nothing(method: A
     assert sorted(map(str, fast.ids)) == list("acdef")
 
 
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize("missing", ["last", "drop"])
 def test_behind_the_last_result_stands_minus_one(backend: str, missing: Any) -> None:
     few = mc.Candidates(scores=[3, 2, 1], ids=["x", "y", "z"], columns={"city": ["Rome", None, "Oslo"]})
@@ -210,7 +210,7 @@ def test_one_large_query_is_worth_a_compiler(
     rng = np.random.default_rng(1)
     found = mc.Candidates(rng.random(rows), columns={"x": rng.integers(0, labels, rows)})
     wish = mc.spread(mc.Category("x"))
-    fast = mc.rerank(found, wish, 20, method, backend="numba").ids
+    fast = mc.rerank(found, wish, 20, method, backend="native").ids
     in_numpy: list[mc.Mascot] = []
     numpy_one: Any = mc.Mascot._select_numpy
 

@@ -65,7 +65,7 @@ def circular(hours: Any, bins: int, sigma: float) -> Any:
     return np.array(rows)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(("cells", "sigma", "width"), [(20, 15.0, 1.5), (10, 5.0, 0.5), (25, 30.0, 4.0)])
 @pytest.mark.parametrize("signs", [[1, 1], [-1, -1], [1, -1], [-1, 1]])
 def test_the_paper_s_four_variants(backend: str, cells: int, sigma: float, width: float, signs: list[int]) -> None:

@@ -230,13 +230,13 @@ def test_inputs_are_never_modified() -> None:
         array.flags.writeable = False
     frozen = mc.Candidates(scores=scores, columns=columns, vectors=vectors)
     asked = [*BOTH, mc.spread(mc.Clusters(4)), mc.focus(mc.Category("who", missing="neutral"))]
-    for backend in ("numpy", "numba"):
+    for backend in ("numpy", "native"):
         mc.rerank(frozen, asked, 10, backend=backend, already=[1, 2]).explain()
     assert (scores == found.scores).all()
     assert (vectors == given_vectors).all()
 
 
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_degenerate_problems(backend: str) -> None:
     asked = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour")), mc.spread(mc.Number("price"))]
     nowhere = {"lat": [np.nan] * 3, "lon": [np.nan] * 3, "hour": [None] * 3, "price": [None] * 3}

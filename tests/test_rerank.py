@@ -187,7 +187,7 @@ def in_a_fresh_process(code: str) -> str:
 
 def test_import_loads_numpy_alone() -> None:
     heavy = (
-        "['numba', 'torch', 'PIL', 'fastapi', 'scipy', 'sklearn', 'pandas', 'typer', 'rich', 'matplotlib', 'sqlite3']"
+        "['native', 'torch', 'PIL', 'fastapi', 'scipy', 'sklearn', 'pandas', 'typer', 'rich', 'matplotlib', 'sqlite3']"
     )
     code = f"import sys, mascot; print([name for name in {heavy} if name in sys.modules])"
     assert in_a_fresh_process(code) == "[]"
@@ -198,6 +198,6 @@ def test_a_first_single_rerank_needs_no_compiler() -> None:
         "import sys, mascot as mc, numpy as np; r = np.random.default_rng(0);"
         "c = mc.Candidates(scores=r.random(200), columns={'lat': r.uniform(-90, 90, 200),"
         "'lon': r.uniform(-180, 180, 200), 'taken': r.uniform(0, 24, 200)});"
-        "print(len(mc.rerank(c, [mc.spread(mc.Place()), mc.focus(mc.HourOfDay())], 20)), 'numba' in sys.modules)"
+        "print(len(mc.rerank(c, [mc.spread(mc.Place()), mc.focus(mc.HourOfDay())], 20)), 'native' in sys.modules)"
     )
     assert in_a_fresh_process(code) == "20 False"

@@ -21,7 +21,7 @@ def test_of_few_results_few_are_protected(k: int, protected: int) -> None:
     assert mc.Mascot(protect=5).protected(k) == 5
 
 
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_three_results_are_steered(backend: str) -> None:
     assert mc.rerank(LABELS, CITY, k=3, method=mc.Mascot(0.9), backend=backend).ids == [0, 3, 4]
     assert mc.rerank(LABELS, CITY, k=3, method=mc.Mascot(0.9, protect=3), backend=backend).ids == [0, 1, 2]
@@ -39,7 +39,7 @@ def test_what_no_place_was_left_for_is_told_so() -> None:
 _X = np.linspace(0, 100, 11)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(
     ("attribute", "column", "near", "nearest"),
     [
@@ -138,7 +138,7 @@ def test_gains_of_a_batch_are_those_of_each_query_alone() -> None:
     found = mc.Candidates(scores=np.linspace(1, 0, 30), columns={"x": np.arange(30.0) % 7})
     wish = mc.focus(mc.Number("x"), near=3)
     alone = mc.rerank(found, wish, k=8, backend="numpy")
-    for backend in ("numpy", "numba"):
+    for backend in ("numpy", "native"):
         (page,) = mc.rerank_many([found], wish, k=8, backend=backend)
         np.testing.assert_allclose(page.gains["x"], alone.gains["x"], atol=1e-12)
 

@@ -2,7 +2,7 @@
 
 >>> import mascot as mc
 >>> hits = mc.Candidates(scores=[0.9, 0.8, 0.5], columns={"city": ["Rome", "Rome", "Oslo"]})
->>> mc.rerank(hits, [mc.spread(mc.Category("city"))], k=2).ids
+>>> mc.rerank(hits, mc.spread("city"), k=2).ids
 [0, 2]
 """
 
@@ -21,14 +21,14 @@ from mascot.attributes import (
     Weekday,
 )
 from mascot.candidates import Batch, Candidates
-from mascot.corpus import Rankings
 from mascot.described import from_dict
 from mascot.errors import InputError, MascotError, MissingExtra, OptionError
 from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
 from mascot.probe import probe
-from mascot.ranking import Explanation, Ranking, Reason
+from mascot.explain import Explanation, Reason
+from mascot.ranking import Ranking, Rankings
 from mascot.rerank import Reranker, rerank, rerank_many
-from mascot.wishes import Wish, focus, spread
+from mascot.wishes import Limit, Share, Wish, focus, limit, share, spread
 
 __version__ = "0.1.0"
 
@@ -48,6 +48,7 @@ __all__ = [
     "HourOfDay",
     "InputError",
     "KDpp",
+    "Limit",
     "Mascot",
     "MascotError",
     "MissingExtra",
@@ -61,12 +62,15 @@ __all__ = [
     "Reason",
     "Relevance",
     "Reranker",
+    "Share",
     "Weekday",
     "Wish",
     "focus",
     "from_dict",
+    "limit",
     "probe",
     "rerank",
     "rerank_many",
+    "share",
     "spread",
 ]

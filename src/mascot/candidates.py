@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mascot.attributes.columns import as_array, vectors_of
-from mascot.errors import InputError
-from mascot.memberships import Floats
+from mascot.bins import Floats
+from mascot.errors import InputError, hashed, warn_once
+
+TableLike = Any  # a dictionary of columns, or a pandas, Polars, Arrow or Hugging Face table
+VectorsLike = Any  # an array, or a list or column of vectors
 
 
-class Candidates:
+Id = TypeVar("Id", bound=Hashable)
+
+
+class Candidates(Generic[Id]):
     """What a search returned for one query.
 
     Parameters
@@ -23,15 +29,15 @@ class Candidates:
     scores
         N numbers, higher is better, finite. Any order; ties go to the earlier position.
     ids
-        N hashable names; positions 0..N-1 unless given.
+        N hashable names (default: positions 0..N-1).
     columns
-        Named columns of N values: numpy arrays, lists, or pandas, Polars or Arrow columns; or a whole pandas, Polars
-        or Arrow table.
+        Named columns of N values: numpy arrays, lists, or pandas, Polars or Arrow columns; or a whole pandas, Polars,
+        Arrow or Hugging Face table.
     vectors
         N x D numbers, for `Clusters` and the similarity methods: an array, or a list or column of vectors. None or a
         row of NaN is a missing vector.
 
-    Scores are copied. Arrays given as columns and vectors are kept, not copied: leave them alone while rankings of
+    Scores are copied. Arrays given as columns and vectors are kept, not copied: do not change them while rankings of
     them are in use.
 
     Examples
@@ -40,22 +46,81 @@ class Candidates:
     Candidates(2: camera)
     """
 
-    __slots__ = ("columns", "ids", "scores", "vectors")
+    __slots__ = ("columns", "ids", "scores", "source", "vectors")
+
+    @overload
+    def __init__(
+        self: Candidates[int], scores: ArrayLike, ids: None = None, columns: TableLike = None,
+        vectors: VectorsLike = None,
+    ) -> None: ...  # fmt: skip
+
+    @overload
+    def __init__(
+        self, scores: ArrayLike, ids: Sequence[Id], columns: TableLike = None, vectors: VectorsLike = None
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Candidates[Any], scores: ArrayLike, ids: Any, columns: TableLike = None, vectors: VectorsLike = None
+    ) -> None: ...
 
     def __init__(
-        self,
-        scores: ArrayLike,
-        ids: Sequence[Hashable] | None = None,
-        columns: Mapping[str, Any] | None = None,
-        vectors: ArrayLike | None = None,
+        self, scores: ArrayLike, ids: Any = None, columns: TableLike = None, vectors: VectorsLike = None
     ) -> None:
         self.scores: Floats = finite_scores(scores, 1)
-        if not len(self.scores):
-            raise InputError("Candidates.scores must hold at least one candidate, got none")
         count = len(self.scores)
-        self.ids: list[Hashable] = list(range(count)) if ids is None else as_ids(ids, count, "Candidates")
-        self.columns: dict[str, NDArray[Any]] = as_columns(columns, (count,), "Candidates")
+        self.ids: list[Id] = list(range(count)) if ids is None else as_ids(ids, count, "Candidates")  # type: ignore[assignment]
+        self.columns: Mapping[str, NDArray[Any]] = as_columns(columns, (count,), "Candidates")
         self.vectors: Floats | None = as_vectors(vectors, (count,), "Candidates")
+        self.source: Sequence[Any] | None = None
+
+    @staticmethod
+    def from_records(
+        records: Iterable[Mapping[str, Any]], score: str | None = "score", id: str | None = "id",
+        vector: str | None = None,
+    ) -> Candidates[Any]:  # fmt: skip
+        """Return candidates of a list of dictionaries, best first or in any order.
+
+        Parameters
+        ----------
+        records
+            What the search returned. `Ranking.records()` returns the same objects.
+        score
+            Name of the score, higher is better (default: "score"); None where the order is all there is.
+        id
+            Name of the id (default: "id"); positions where no record has it.
+        vector
+            Name of a vector (default: None).
+
+        Names may reach into nested dictionaries: ``"_source.seller"``, ``"geo.lat"``. Columns are read when a wish needs
+        them; a value that a record lacks is missing.
+
+        Examples
+        --------
+        >>> hits = [{"id": "a1", "score": 0.9, "geo": {"lat": 38.7}}, {"id": "b2", "score": 0.7}]
+        >>> Candidates.from_records(hits).columns["geo.lat"].tolist()
+        [38.7, None]
+        """
+        rows = list(records)
+        for row in rows:
+            if not isinstance(row, Mapping):
+                raise InputError(f"Candidates.from_records needs dictionaries, got {type(row).__name__}: {row!r:.60}")
+        columns = RecordColumns(rows)
+        scores: Any = np.arange(len(rows), 0, -1, dtype=np.float64)
+        if score is not None:
+            scores = [columns.value(row, score) for row in rows]
+            for at, value in enumerate(scores):
+                if value is None:
+                    raise InputError(f"Candidates.from_records needs {score!r} in every record, got none at position {at}")
+        ids = None
+        if id is not None:
+            ids = [columns.value(row, id) for row in rows]
+            ids = None if all(name is None for name in ids) else ids
+        result: Candidates[Any] = Candidates(scores, ids)
+        result.columns, result.source = columns, rows
+        if vector is not None:
+            result.vectors = as_vectors([columns.value(row, vector) for row in rows], (len(rows),), "Candidates")
+        return result
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -63,6 +128,45 @@ class Candidates:
     def __repr__(self) -> str:
         parts = [*self.columns, *(["vectors"] if self.vectors is not None else [])]
         return f"Candidates({len(self)}: {', '.join(parts)})"
+
+
+class RecordColumns(Mapping[str, NDArray[Any]]):
+    """Columns of a list of dictionaries, read when they are asked for. A name may be a dotted path."""
+
+    def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
+        self._records = records
+        self._columns: dict[str, NDArray[Any]] = {}
+
+    @staticmethod
+    def value(record: Any, name: str) -> Any:
+        """Return one value, or None: the key itself, else a path through nested dictionaries."""
+        if isinstance(record, Mapping) and name in record:
+            return record[name]
+        for part in name.split("."):
+            if not isinstance(record, Mapping) or part not in record:
+                return None
+            record = record[part]
+        return record
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._columns:
+            values = [self.value(record, name) for record in self._records]
+            if self._records and all(value is None for value in values):
+                warn_once(f"no record has {name!r}: its values count as missing")
+            self._columns[name] = as_array(values)
+        return self._columns[name]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str)  # a name that no record has is a column of missing values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(key for record in self._records for key in record))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def items(self) -> Any:
+        return [(name, self[name]) for name in self]
 
 
 class Batch:
@@ -77,7 +181,7 @@ class Batch:
     __slots__ = ("columns", "scores", "vectors")
 
     def __init__(
-        self, scores: ArrayLike, columns: Mapping[str, Any] | None = None, vectors: ArrayLike | None = None
+        self, scores: ArrayLike, columns: TableLike = None, vectors: VectorsLike = None
     ) -> None:
         self.scores: Floats = finite_scores(scores, 2)
         if not self.scores.size:
@@ -103,17 +207,6 @@ def as_ids(ids: Any, count: int, owner: str, like: str = "candidates") -> list[H
     return listed
 
 
-def hashed(ids: Iterable[Any], rule: str) -> set[Hashable]:
-    """The ids as a set; one that cannot be in a set breaks the rule."""
-    found: set[Hashable] = set()
-    for id_ in ids:
-        try:
-            found.add(id_)
-        except TypeError:
-            raise InputError(f"{rule}, got {id_!r:.80}") from None
-    return found
-
-
 def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> Floats:
     """Scores as float64, finite, of so many dimensions; those of one query are the caller's no more: a copy."""
     given = scores if isinstance(scores, np.ndarray) else as_scores(on_host(scores))
@@ -137,17 +230,10 @@ def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> 
 
 
 def _check_finite(scores: Floats, owner: str) -> None:
-    """Scores, and the range of each query's, of which relevance is a share."""
-    low, high = np.atleast_1d(scores.min(axis=-1), scores.max(axis=-1))
-    with np.errstate(over="ignore", invalid="ignore"):
-        fine = np.isfinite(high - low)  # not where a score is not
-    if fine.all():
+    if np.isfinite(scores).all():
         return
     bad = ~np.isfinite(scores)
-    if bad.any():
-        raise InputError(f"{owner} must be finite, got {scores[bad][0]} at position {int(np.flatnonzero(bad)[0])}")
-    at = int(np.argmin(fine))
-    raise InputError(f"{owner} must have a finite range, got {low[at]} to {high[at]}")
+    raise InputError(f"{owner} must be finite, got {scores[bad][0]} at position {int(np.flatnonzero(bad)[0])}")
 
 
 def on_host(given: Any) -> Any:
@@ -203,9 +289,11 @@ def _listed(given: Any, owner: str) -> Any:
 
 
 def named_columns(columns: Any, owner: str) -> Iterable[tuple[str, Any]]:
-    """The columns of a dictionary, or of a pandas, Arrow or Polars table."""
+    """The columns of a dictionary, or of a pandas, Arrow, Polars or Hugging Face table."""
     if columns is None:
         return ()
+    if hasattr(columns, "column_names") and hasattr(columns, "features"):  # Hugging Face datasets
+        return [(name, columns[name]) for name in columns.column_names]
     if hasattr(columns, "items"):
         named: Iterable[tuple[str, Any]] = columns.items()
         return named

@@ -15,7 +15,7 @@ import mascot as mc
 from mascot import example, tables, words
 from mascot.connect.nested import value_of
 from mascot.probe import probe as run_probe
-from mascot.problem import Method
+from mascot.methods.base import Method
 
 _REFUSED = 2  # exit code where the command cannot do what was asked
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mascot import attributes, methods
 from mascot.errors import OptionError
-from mascot.wishes import Wish
+from mascot.wishes import Limit, Share, Wish
 
 _KINDS: dict[str, Any] = {
     made.__name__: made
@@ -29,6 +29,8 @@ _KINDS: dict[str, Any] = {
         methods.Mmr,
         methods.MsDpp,
         methods.Relevance,
+        Limit,
+        Share,
         Wish,
     )
 }
@@ -54,7 +56,7 @@ def from_dict(data: Mapping[str, Any]) -> Any:
     kind = data.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise OptionError(f"kind must be one of {', '.join(sorted(_KINDS))}, got {kind!r}")
-    fields = {name: from_dict(v) if isinstance(v, Mapping) else v for name, v in data.items() if name != "kind"}
+    fields = {name: from_dict(v) if isinstance(v, Mapping) and "kind" in v else v for name, v in data.items() if name != "kind"}
     if isinstance(fields.get("near"), list):
         fields["near"] = tuple(fields["near"])
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Hashable, Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -50,3 +52,24 @@ def check_whole(owner: str, value: Any, least: int) -> None:
 
 def check_switch(owner: str, value: Any) -> None:
     require(isinstance(value, (bool, np.bool_)), owner, "must be True or False", value)
+
+
+def hashed(ids: Iterable[Any], rule: str) -> set[Hashable]:
+    """Return the ids as a set; an id that cannot be hashed breaks the rule."""
+    result: set[Hashable] = set()
+    for id_ in ids:
+        try:
+            result.add(id_)
+        except TypeError:
+            raise InputError(f"{rule}, got {id_!r:.80}") from None
+    return result
+
+
+def warn_once(message: str) -> None:
+    """Warn the first time this message occurs in the process."""
+    if message not in _WARNINGS:
+        _WARNINGS.add(message)
+        warnings.warn(message, RuntimeWarning, stacklevel=4)
+
+
+_WARNINGS: set[str] = set()

@@ -10,15 +10,16 @@ import numpy as np
 
 from mascot.attributes.attribute import missing_rule
 from mascot.candidates import Candidates
+from mascot.bins import Axis, Bins, Ints
 from mascot.kernels.reference import normalized
-from mascot.memberships import Axis, Ints, Membership
 from mascot.methods.mascot import Mascot
 from mascot.metrics.retrieval import relevance_kept
-from mascot.problem import Method
-from mascot.ranking import Ranking, names_of
+from mascot.explain import names_of
+from mascot.methods.base import Method
+from mascot.ranking import Ranking
 from mascot.rerank import rerank
-from mascot.values import plain
-from mascot.wishes import Wish
+from mascot.serialize import plain
+from mascot.wishes import AnyWish, Wish
 
 STEADY = 0.9  # at least this share of the relevance survives the step: steady
 COLLAPSE = 0.5  # less than this share survives: the result collapses; between the two it drifts
@@ -114,7 +115,7 @@ class Probe:
         }
 
 
-def probe(candidates: Candidates, wishes: Wish | Sequence[Wish], method: Method | None = None, k: int = 10) -> Probe:
+def probe(candidates: Candidates, wishes: AnyWish | Sequence[AnyWish], method: Method | None = None, k: int = 10) -> Probe:
     """Step each knob once past its value and measure what survives of the first k results.
 
     Strength moves by 0.1, every attribute's width (`sigma`, `sigma_km`, `sigma_days`) by a factor of 1.5, a grid
@@ -137,11 +138,12 @@ def probe(candidates: Candidates, wishes: Wish | Sequence[Wish], method: Method 
     used = method or Mascot()
     unstepped = rerank(candidates, wishes, k, used)
     asked = unstepped.wishes
-    members = [wish.membership(candidates.columns, candidates.vectors, len(candidates)) for wish in asked]
-    rows = _ranked_rows(asked, members, len(candidates))
+    steered = [wish for wish in asked if isinstance(wish, Wish)]
+    bins = [wish.bins(candidates.columns, candidates.vectors, len(candidates)) for wish in steered]
+    rows = _ranked_rows(steered, bins, len(candidates))
     ideal = normalized(candidates.scores[rows]) if len(rows) else np.zeros(0)
 
-    def share(result: Ranking) -> float:
+    def share(result: Ranking[Any]) -> float:
         at = np.searchsorted(rows, result.positions)
         return float(relevance_kept(ideal[None], at[None])[0]) if len(rows) else 1.0
 
@@ -154,21 +156,21 @@ def probe(candidates: Candidates, wishes: Wish | Sequence[Wish], method: Method 
 
     for name, value, stepped, moved in _moves(used, "", None, skipped):
         step(name, value, stepped, share(rerank(candidates, asked, k, moved)))
-    for a, (wish, label) in enumerate(zip(asked, names_of(asked), strict=True)):
-        for name, value, stepped, moved in _moves(wish.attribute, f"{label}.", members[a].take(rows), skipped):
-            others = [*asked[:a], replace(wish, attribute=moved), *asked[a + 1 :]]
+    for wish, label, own in zip(steered, names_of(steered), bins, strict=True):
+        for name, value, stepped, moved in _moves(wish.attribute, f"{label}.", own.take(rows), skipped):
+            others = [replace(wish, attribute=moved) if other is wish else other for other in asked]
             step(name, value, stepped, share(rerank(candidates, others, k, used)))
     return Probe(min(k, len(rows)), base, tuple(steps), tuple(skipped))
 
 
 def _moves(
-    owner: Any, prefix: str, member: Membership | None, skipped: list[str]
+    owner: Any, prefix: str, bins: Bins | None, skipped: list[str]
 ) -> Iterator[tuple[str, float, float, Any]]:
     """Every knob of a method or an attribute, one step down and one up: (knob, value, stepped, owner with it)."""
     for name in [f.name for f in fields(owner) if f.name in _KNOBS] if is_dataclass(owner) else []:
         value = getattr(owner, name)
-        if value is None and member is not None:
-            value = _width_here(member, name)
+        if value is None and bins is not None:
+            value = _width_here(bins, name)
         if not isinstance(value, (int, float)):
             skipped.append(f"{prefix}{name} is {'left open' if value is None else repr(value)}")
             continue
@@ -184,18 +186,18 @@ def _moves(
             yield prefix + name, value, stepped, moved
 
 
-def _width_here(member: Membership, name: str) -> float | None:
+def _width_here(bins: Bins, name: str) -> float | None:
     """The width that an open one takes over these rows."""
-    closed = member.resolve()
+    closed = bins.resolve()
     axes: Sequence[Axis] = getattr(closed, "axes", ())
     width: float | None = axes[0].sigma if len(axes) == 1 else getattr(closed, name, None)
     return width
 
 
-def _ranked_rows(wishes: Sequence[Wish], members: Sequence[Membership], count: int) -> Ints:
+def _ranked_rows(wishes: Sequence[Wish], bins: Sequence[Bins], count: int) -> Ints:
     """Positions of the candidates that no attribute drops."""
     dropped = np.zeros(count, bool)
-    for wish, member in zip(wishes, members, strict=True):
+    for wish, own in zip(wishes, bins, strict=True):
         if missing_rule(wish.attribute) == "drop":
-            dropped |= member.missing[:count]
+            dropped |= own.missing()
     return np.flatnonzero(~dropped)

@@ -1,280 +1,213 @@
-"""What comes back: the results, best first, and why each is there."""
+"""What comes back: the results of a query, best first."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, SupportsIndex, overload
+from typing import Any, Generic, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
-from mascot.accounts import Account
+from mascot.bins import Floats, Ints
+from mascot.explain import Account, Explanation, explain_ranking, names_of, replay_gains
+from mascot.fitting import FittedWishes
 from mascot.kernels.reference import normalized
-from mascot.memberships import Floats, Ints
-from mascot.problem import Method, Problem, Selection
-from mascot.values import plain
-from mascot.wishes import Wish
+from mascot.methods.base import Method, Problem, Selection
+from mascot.serialize import plain
+from mascot.wishes import AnyWish
 
-_COLUMN = 12  # letters of a column that `explain` prints, where the name fits
-_LEFT_OUT = 3  # best candidates left out that `explain` speaks of
+Id = TypeVar("Id", bound=Hashable)
 
 
-@dataclass(frozen=True)
-class Reason:
-    """Why one candidate is where it is. Its gains add up to `gain`."""
-
-    id: Hashable
-    position: int  # in the input, from 0
-    was: int  # its rank by relevance, from 1
-    relevance: float  # from 0 to 1 over the candidates
-    step: int | None  # when it was chosen, from 1; None: left out
-    gains: dict[str, float]  # of relevance and of each attribute
-    opened: dict[str, list[str]] = field(default_factory=dict)  # bins it was the first to cover
-    because: str = ""  # for one left out: what kept it out
-
-    @property
-    def gain(self) -> float:
-        return sum(self.gains.values())
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Reasons for each result, best first, and for the best candidates left out. `print` shows it as text."""
-
-    results: list[Reason]
-    left_out: list[Reason]
-    strength: float
-    wishes: tuple[Wish, ...]
-
-    def __str__(self) -> str:
-        asked = ", ".join(_wish_text(wish) for wish in self.wishes) or "relevance only"
-        names = list(self.results[0].gains) if self.results else []
-        lines = [f"{asked}; strength {self.strength:g}"]
-        width = max((len(str(r.id)) for r in self.results + self.left_out), default=2)
-        head = "".join(f"{name:>{_wide(name)}}" for name in names)
-        lines.append(f"{'':>3} {'id':<{width}} {'was':>5} {'relevance':>10} {head}  opened")
-        for place, reason in enumerate(self.results, 1):
-            opened = "; ".join(f"{name}: {', '.join(bins)}" for name, bins in reason.opened.items() if bins)
-            lines.append(f"{place:>3} {_row(reason, width, names)}  {opened}".rstrip())
-        if self.left_out:
-            lines.append("left out")
-            lines += [f"{'-':>3} {_row(reason, width, names)}  {reason.because}".rstrip() for reason in self.left_out]
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain data, ready for JSON."""
-        return {
-            "strength": self.strength,
-            "wishes": [plain(wish) for wish in self.wishes],
-            "results": [{"rank": rank, **_reason_dict(reason)} for rank, reason in enumerate(self.results, 1)],
-            "left_out": [_reason_dict(reason) for reason in self.left_out],
-        }
-
-
-def _row(reason: Reason, width: int, names: Sequence[str]) -> str:
-    gains = "".join(f"{reason.gains[name]:>+{_wide(name)}.3f}" for name in names)
-    return f"{reason.id!s:<{width}} {reason.was:>5} {reason.relevance:>10.3f} {gains}"
-
-
-def _wide(name: str) -> int:
-    return max(_COLUMN, len(name) + 1)
-
-
-def names_of(wishes: Sequence[Wish]) -> list[str]:
-    """Attribute names, made distinct from one another and from relevance."""
-    names = ["relevance"]
-    for wish in wishes:
-        name, number = wish.attribute.name, 2
-        while name in names:
-            name, number = f"{wish.attribute.name} {number}", number + 1
-        names.append(name)
-    return names[1:]
-
-
-def _wish_text(wish: Wish) -> str:
-    text = f"{'spread' if wish.sign > 0 else 'focus'} {wish.attribute.name}"
-    if wish.near is not None:
-        text += f" near {wish.near}"
-    return text + (f" x {wish.weight:g}" if wish.weight != 1 else "")
-
-
-def _reason_dict(reason: Reason) -> dict[str, Any]:
-    return {
-        "id": plain(reason.id),
-        "position": reason.position,
-        "was": reason.was,
-        "relevance": reason.relevance,
-        "step": reason.step,
-        "gain": reason.gain,
-        "gains": reason.gains,
-        "opened": reason.opened,
-        **({"because": reason.because} if reason.because else {}),
-    }
-
-
-class Ranking:
-    """The chosen candidates of one query, best first.
+class Ranking(Generic[Id]):
+    """The selected candidates of one query, best first.
 
     Attributes
     ----------
     ids, positions, scores, relevance, was
-        Of each result: its id, its position in the input, its score, its relevance from 0 to 1 over
-        the candidates, its rank by relevance from 1.
+        Of each result: its id, its position in the input, its score, its relevance from 0 to 1 over the candidates,
+        its rank by score from 1.
     strength
-        The strength used: the method's, or the one found for `keep`.
+        The strength used: the method's, or the one that `keep` led to.
     method, wishes
         What was asked for.
     """
 
     def __init__(
-        self, ids: Sequence[Hashable], problem: Problem, selection: Selection, method: Method, wishes: tuple[Wish, ...],
-        kept: Ints | None = None,
+        self, ids: Sequence[Any], scores: Floats, problem: Problem, selection: Selection, method: Method,
+        wishes: tuple[AnyWish, ...], stay: Ints | None, fitted: FittedWishes, rows: Ints | None,
     ) -> None:  # fmt: skip
-        self._problem, self._selection, self._all_ids, self._kept = problem, selection, ids, kept
-        self.method, self.wishes, self.strength = method, wishes, selection.strength
-        shown = selection.shown
-        self.positions: Ints = shown if kept is None else kept[shown]
-        self.ids: list[Hashable] = [ids[i] for i in self.positions]
-        self.scores: Floats = problem.scores[shown]
+        self._ids, self._scores, self._problem, self._selection = ids, scores, problem, selection
+        self._stay, self._fitted, self._rows = stay, fitted, rows
+        self.method, self.wishes, self.strength = method, wishes, float(selection.strengths[0])
+        shown = selection.shown[0]
+        if selection.positions.shape[1] and shown[-1] < 0:
+            shown = shown[shown >= 0]
+        self._shown: Ints = shown
+        self.positions: Ints = shown if stay is None else stay[shown]
+        self.ids: list[Id] = [ids[i] for i in self.positions.tolist()]
+        self.source: Sequence[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def __iter__(self) -> Iterator[Hashable]:
+    def __iter__(self) -> Iterator[Id]:
         return iter(self.ids)
 
     @overload
-    def __getitem__(self, place: SupportsIndex) -> Hashable: ...
+    def __getitem__(self, place: SupportsIndex) -> Id: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[Hashable]: ...
+    def __getitem__(self, place: slice) -> list[Id]: ...
 
-    def __getitem__(self, place: SupportsIndex | slice) -> Hashable | list[Hashable]:
-        """The id at a place from 0, or the ids of a slice."""
+    def __getitem__(self, place: SupportsIndex | slice) -> Id | list[Id]:
+        """Return the id at a place from 0, or the ids of a slice."""
         return self.ids[place]
 
     def __repr__(self) -> str:
         return f"Ranking({self.ids!r})" if len(self) <= 8 else f"Ranking({len(self)}: {self.ids[:6]!r}...)"
 
+    @property
+    def scores(self) -> Floats:
+        return self._scores[self.positions]
+
     @cached_property
+    def _all_relevance(self) -> Floats:
+        return normalized(self._scores, robust=getattr(self.method, "robust", False)) if len(self._scores) else self._scores
+
+    @property
     def relevance(self) -> Floats:
-        return normalized(self._problem.scores)[self._selection.shown] if len(self) else np.zeros(0)
+        return self._all_relevance[self.positions]
 
     @cached_property
     def _rank_of(self) -> Ints:
-        rank = np.empty(len(self._problem.scores), np.int64)
-        rank[np.argsort(-self._problem.scores, kind="stable")] = np.arange(1, len(rank) + 1)
+        rank = np.empty(len(self._scores), np.int64)
+        rank[np.argsort(-self._scores, kind="stable")] = np.arange(1, len(rank) + 1)
         return rank
 
     @property
     def was(self) -> Ints:
-        return self._rank_of[self._selection.shown]
+        return self._rank_of[self.positions]
 
-    def __getstate__(self) -> dict[str, Any]:
-        """All that was asked and can be explained; the candidates' bins stay behind."""
-        asked = self._account  # found now, while the bins are here
-        problem = replace(self._problem, memberships=tuple, features=tuple, vectors=None)
-        return {**self.__dict__, "_account": asked, "_problem": problem}
-
-    @cached_property
-    def _names(self) -> list[str]:
-        return names_of(self.wishes)
+    def records(self) -> list[Any]:
+        """Return the records that the candidates were made from, best first; see `Candidates.from_records`."""
+        if self.source is None:
+            raise ValueError("records() needs candidates made by Candidates.from_records or a converter")
+        return [self.source[i] for i in self.positions.tolist()]
 
     @property
-    def shown_before(self) -> list[Hashable]:
-        """Ids of what earlier pages had shown."""
-        seen = self._problem.seen
-        return [self._all_ids[i] for i in (seen if self._kept is None else self._kept[seen])]
-
-    @cached_property
-    def _others(self) -> Ints:
-        """The best candidates left out, by relevance."""
-        taken = np.concatenate([self._selection.positions, self._problem.seen])
-        order = np.argsort(-self._problem.scores, kind="stable")
-        return order[~np.isin(order, taken)][:_LEFT_OUT]
+    def shown_before(self) -> list[Id]:
+        """Ids that earlier pages showed."""
+        seen = self._problem.seen_of(0)
+        return [self._ids[i] for i in (seen if self._stay is None else self._stay[seen]).tolist()]
 
     @cached_property
     def _account(self) -> Account | None:
-        replay = getattr(self.method, "account", None)
-        if replay is None or not len(self):
-            return None
-        done: Account = replay(self._problem, self._selection, self._others)
-        return done
+        return replay_gains(self)
 
     @property
     def gains(self) -> dict[str, Floats]:
-        """What relevance and each attribute contributed to each result's gain when it was chosen."""
-        if self._account is None:
-            return {}
-        step = {int(i): s for s, i in enumerate(self._selection.positions)}
-        order = np.array([step[int(i)] for i in self._selection.shown], np.int64)
-        parts = {"relevance": self._account.relevance[order]}
-        return parts | {name: self._account.gains[a, order] for a, name in enumerate(self._names)}
-
-    def explain(self) -> Explanation:
-        """Why each result is there, and what kept the best of the others out."""
-        results = []
-        step = {int(i): s for s, i in enumerate(self._selection.positions)}
-        gains = self.gains
-        for place, i in enumerate(self._selection.shown):
-            opened = {}
-            if self._account is not None:
-                opened = {name: self._account.opened[a][step[int(i)]] for a, name in enumerate(self._names)}
-            parts = {name: float(values[place]) for name, values in gains.items()}
-            results.append(self._reason(int(i), step[int(i)] + 1, parts, opened))
-        return Explanation(results, self._left_out(), self.strength, self.wishes)
-
-    def _reason(
-        self,
-        i: int,
-        step: int | None,
-        gains: dict[str, float],
-        opened: dict[str, list[str]],
-        because: str = "",
-    ) -> Reason:
-        position = i if self._kept is None else int(self._kept[i])
-        relevance = float(normalized(self._problem.scores)[i])
-        was = int(self._rank_of[i])
-        return Reason(self._all_ids[position], position, was, relevance, step, gains, opened, because)
-
-    def _left_out(self) -> list[Reason]:
+        """What relevance and each attribute contributed to each result's gain when it was selected."""
         account = self._account
         if account is None:
-            return [self._reason(int(i), None, {}, {}) for i in self._others]
-        protected = bool((self._rank_of[self._selection.positions] <= self._selection.protect).all())
-        last = {"relevance": float(account.relevance[-1])}
-        last |= {name: float(account.gains[a, -1]) for a, name in enumerate(self._names)}
-        found = []
-        for m, i in enumerate(self._others):
-            gains = {"relevance": float(account.other_relevance[m])}
-            gains |= {name: float(account.other_gains[a, m]) for a, name in enumerate(self._names)}
-            short = {name: last[name] - gains[name] for name in gains}
-            worst = max(short, key=lambda name: short[name])
-            loss = sum(short.values())
-            missed = f"{worst} {short[worst]:.3f} below the last one chosen, {loss:.3f} in all"
-            because = "every place is protected" if protected else missed
-            found.append(self._reason(int(i), None, gains, {}, because))
-        return found
+            return {}
+        step = {position: s for s, position in enumerate(self._selection.positions[0].tolist())}
+        order = np.array([step[i] for i in self._shown.tolist()], np.int64)
+        parts = {"relevance": account.relevance[order]}
+        return parts | {name: account.gains[a, order] for a, name in enumerate(names_of(self._fitted.coverage))}
 
-    def to_dict(self) -> dict[str, Any]:
-        """The ranking as plain data, ready for JSON."""
-        gains = self.gains
+    def explain(self) -> Explanation:
+        """Return why each result is there, and what kept the best of the others out."""
+        return explain_ranking(self)
+
+    def to_dict(self, gains: bool = True) -> dict[str, Any]:
+        """Return the ranking as plain data, ready for JSON; without gains it costs less."""
+        parts = self.gains if gains else {}
+        was, scores, relevance = self.was.tolist(), self.scores.tolist(), self.relevance.tolist()
         results = [
             {
-                "id": plain(self.ids[place]),
-                "position": int(self.positions[place]),
-                "rank": place + 1,
-                "was": int(self.was[place]),
-                "score": float(self.scores[place]),
-                "relevance": float(self.relevance[place]),
-                "gains": {name: float(values[place]) for name, values in gains.items()},
+                "id": plain(id_), "position": position, "rank": place + 1, "was": was[place], "score": scores[place],
+                "relevance": relevance[place],
+                **({"gains": {name: float(values[place]) for name, values in parts.items()}} if gains else {}),
             }
-            for place in range(len(self))
-        ]
+            for place, (id_, position) in enumerate(zip(self.ids, self.positions.tolist(), strict=True))
+        ]  # fmt: skip
         return {
             "results": results,
             "strength": self.strength,
             "method": self.method.to_dict(),
             "wishes": [plain(wish) for wish in self.wishes],
         }
+
+
+class Rankings(Sequence[Ranking[Id]], Generic[Id]):
+    """The rankings of a batch; an item is a whole `Ranking`.
+
+    `positions` [Q, k] is all that most callers need: -1 stands after the last result of a query that has fewer than k.
+    `ids` are those of the results, a list for each query; `strengths` [Q] what the method used.
+    """
+
+    def __init__(
+        self, ids: Sequence[Any] | Ints | None, ptr: Ints, scores: Floats, problem: Problem, selection: Selection,
+        k: int, method: Method, wishes: tuple[AnyWish, ...], stay: Ints | None, fitted: FittedWishes,
+    ) -> None:  # fmt: skip
+        self._ids, self._ptr, self._scores, self._problem, self._selection = ids, ptr, scores, problem, selection
+        self._stay, self._fitted, self.method, self.wishes = stay, fitted, method, wishes
+        self.sources: list[Any] | None = None
+        self.strengths: Floats = selection.strengths
+        shown = selection.shown
+        if stay is not None:  # positions among the candidates that stay, back to all
+            at = problem.ptr[:-1, None] + np.maximum(shown, 0)
+            real = shown >= 0
+            shown = np.where(real, stay[np.minimum(at, max(len(stay) - 1, 0))] if len(stay) else -1, -1)
+        if shown.shape[1] < k:  # no query has as many
+            shown = np.pad(shown, ((0, 0), (0, k - shown.shape[1])), constant_values=-1)
+        self.positions: Ints = shown
+
+    @cached_property
+    def ids(self) -> list[list[Any]]:
+        rows = [shown[shown >= 0] for shown in self.positions]
+        if self._ids is None:
+            return [row.tolist() for row in rows]
+        if isinstance(self._ids, np.ndarray):  # row numbers of all queries, one after the other
+            return [self._ids[start + row].tolist() for start, row in zip(self._ptr, rows, strict=False)]
+        return [[of[i] for i in row.tolist()] for of, row in zip(self._ids, rows, strict=True)]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @overload
+    def __getitem__(self, q: SupportsIndex) -> Ranking[Id]: ...
+
+    @overload
+    def __getitem__(self, q: slice) -> list[Ranking[Id]]: ...
+
+    def __getitem__(self, q: SupportsIndex | slice) -> Ranking[Id] | list[Ranking[Id]]:
+        if isinstance(q, slice):
+            return [self._ranking(i) for i in range(*q.indices(len(self)))]
+        q = operator.index(q)
+        if not -len(self) <= q < len(self):
+            raise IndexError(f"query {q} of {len(self)}")
+        return self._ranking(q % len(self))
+
+    def __iter__(self) -> Iterator[Ranking[Id]]:
+        return (self._ranking(q) for q in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Rankings({len(self)} queries, k={self.positions.shape[1]})"
+
+    def _ranking(self, q: int) -> Ranking[Id]:
+        start, end = int(self._ptr[q]), int(self._ptr[q + 1])
+        ids: Any = range(end - start)
+        if isinstance(self._ids, np.ndarray):
+            ids = self._ids[start:end].tolist()
+        elif self._ids is not None:
+            ids = self._ids[q]
+        stay = None if self._stay is None else self._stay[self._problem.ptr[q] : self._problem.ptr[q + 1]]
+        ranking: Ranking[Id] = Ranking(
+            ids, self._scores[start:end], self._problem.only(q), self._selection.only(q), self.method, self.wishes,
+            stay, self._fitted, self._problem.rows_of(q),
+        )  # fmt: skip
+        ranking.source = None if self.sources is None else self.sources[q]
+        return ranking

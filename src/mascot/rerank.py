@@ -3,168 +3,195 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mascot.candidates import Batch, Candidates, as_corpus, as_ids, finite_scores, hashed
-from mascot.corpus import Corpus, Rankings
-from mascot.errors import InputError, OptionError, check_whole, require
-from mascot.memberships import Floats, Ints
+from mascot.bins import Floats, Ints
+from mascot.candidates import Batch, Candidates, as_corpus, as_ids, finite_scores
+from mascot.errors import InputError, OptionError, check_whole, hashed, require
+from mascot.fitting import FittedWishes, fit_wishes, join_fitted
+from mascot.methods.base import Method, Table
 from mascot.methods.mascot import Mascot
-from mascot.problem import Method, Selections
-from mascot.ranking import Ranking
-from mascot.wishes import Wish
+from mascot.ranking import Ranking, Rankings
+from mascot.wishes import AnyWish, check_wishes
 
-Already = Ranking | Iterable[Hashable] | None
-_BACKENDS = ("auto", "numpy", "numba", "gpu")
+Id = TypeVar("Id", bound=Hashable)
+Already = Ranking[Any] | Iterable[Hashable] | None
+Backend = Literal["auto", "numpy", "native", "gpu"]
+_BACKENDS = ("auto", "numpy", "native", "gpu")
 _GUARDED = Mascot()
 
 
 def rerank(
-    candidates: Candidates,
-    wishes: Wish | Sequence[Wish],
+    candidates: Candidates[Id],
+    wishes: AnyWish | Sequence[AnyWish],
     k: int = 20,
     method: Method | None = None,
     already: Already = None,
-    backend: str = "auto",
-) -> Ranking:
-    """Choose k of the candidates as the wishes ask.
+    backend: Backend = "auto",
+    *,
+    strength: float | None = None,
+    keep: float | None = None,
+    protect: int | None = None,
+) -> Ranking[Id]:
+    """Select k of the candidates as the wishes ask.
 
     Parameters
     ----------
     candidates
-        What the search returned.
+        What the search returned. None at all give an empty ranking.
     wishes
-        `spread(...)` and `focus(...)`, each attribute with its own direction.
+        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
     k
-        How many results; more than there are candidates gives all of them.
+        How many results; more than there are candidates gives all of them (default: 20).
     method
-        `Mascot()`, the guarded method, unless given.
+        The method (default: `Mascot()`, the guarded one).
     already
-        The `Ranking` of the page before (which knows the pages before it), or the ids of all that was shown: not
-        shown again, and counted as covered. An id stands for all candidates that have it.
+        The `Ranking` of the page before (which knows the pages before it), or the ids of everything that was shown: not
+        shown again, and counted as covered. An id stands for all candidates that have it; ids that are not among the
+        candidates are ignored.
     backend
-        ``"numpy"``, ``"numba"``, or ``"auto"``: numpy for a problem that takes it no more than some 150 ms, while numba
-        is not yet loaded. They select the same.
+        ``"auto"`` (default) is ``"native"`` where the C kernel was built, else ``"numpy"``. They select the same.
+    strength, keep, protect
+        Shorthand for the method's parameters of the same name.
 
     Examples
     --------
     >>> import mascot as mc
-    >>> found = mc.Candidates(scores=[0.9, 0.8, 0.7], ids=["a", "b", "c"], columns={"city": ["Rome", "Rome", "Oslo"]})
-    >>> mc.rerank(found, [mc.spread(mc.Category("city"))], k=2).ids
+    >>> hits = mc.Candidates(scores=[0.9, 0.8, 0.7], ids=["a", "b", "c"], columns={"city": ["Rome", "Rome", "Oslo"]})
+    >>> mc.rerank(hits, mc.spread("city"), k=2).ids
     ['a', 'c']
     """
-    chosen = _check(k, backend, method)
-    asked = listed_wishes(wishes)
-    _check_one(candidates)
-    corpus = Corpus(asked, candidates.columns, candidates.vectors, len(candidates))
+    chosen = _check(k, backend, method, strength, keep, protect)
+    asked = check_wishes(wishes, k)
+    if not isinstance(candidates, Candidates):
+        remedy = ": rerank_many ranks several queries" if isinstance(candidates, Batch) else ""
+        raise InputError(f"rerank needs Candidates, got {type(candidates).__name__}{remedy}")
+    fitted = fit_wishes(asked, Table(candidates.columns, candidates.vectors), len(candidates))
     seen = _seen(already, candidates.ids)
-    return corpus.rank(np.arange(len(candidates)), candidates.scores, seen, candidates.ids, k, chosen, backend)
+    ranking = _rank_one(fitted, None, candidates.scores, seen, candidates.ids, k, chosen, backend)
+    ranking.source = candidates.source
+    return ranking
 
 
 def rerank_many(
-    candidates: Batch | Sequence[Candidates],
-    wishes: Wish | Sequence[Wish],
+    candidates: Batch | Sequence[Candidates[Id]],
+    wishes: AnyWish | Sequence[AnyWish],
     k: int = 20,
     method: Method | None = None,
     already: Sequence[Already] | None = None,
-    backend: str = "auto",
+    backend: Backend = "auto",
     threads: int | None = None,
-) -> Rankings:
-    """Choose for many queries at once. Every query is ranked as `rerank` ranks it alone.
+    *,
+    strength: float | None = None,
+    keep: float | None = None,
+    protect: int | None = None,
+) -> Rankings[Id]:
+    """Select for many queries at once. Every query is ranked as `rerank` ranks it alone.
 
     Parameters
     ----------
     candidates
-        A `Batch` of Q x N arrays, or a list of `Candidates`, which need not have columns or vectors alike. For
+        A `Batch` of Q x N arrays, or a list of `Candidates`, which need not have the same columns. For
         ``backend="gpu"`` also a `mascot.gpu.DeviceBatch` of tensors that are on the device already.
-    wishes, k, method
+    wishes, k, method, strength, keep, protect
         As for `rerank`, the same for every query.
     already
-        One entry a query, each as for `rerank`: the `Rankings` of the page before, or a list of lists of ids
+        One entry per query, each as for `rerank`: the `Rankings` of the page before, or a list of lists of ids
         (positions in a `Batch`), None where nothing was shown.
     backend
-        As for `rerank`, or ``"gpu"``. ``"auto"`` is numba for `Mascot`.
+        As for `rerank`, or ``"gpu"``.
     threads
-        How many share the queries; as many as there are cores unless given. `Mascot` on numba only.
+        How many threads share the queries (default: as many as there are cores). For `Mascot` on the native backend.
 
     Examples
     --------
     >>> import mascot as mc
     >>> batch = mc.Batch(scores=[[0.9, 0.8, 0.7]], columns={"city": [["Rome", "Rome", "Oslo"]]})
-    >>> mc.rerank_many(batch, [mc.spread(mc.Category("city"))], k=2).positions.tolist()
+    >>> mc.rerank_many(batch, mc.spread("city"), k=2).positions.tolist()
     [[0, 2]]
     """
-    chosen = _check(k, backend, method, threads)
-    asked = listed_wishes(wishes)
+    chosen = _check(k, backend, method, strength, keep, protect, threads)
+    asked = check_wishes(wishes, k)
     if backend == "gpu" and not isinstance(candidates, (Batch, list, tuple)) and hasattr(candidates, "rank"):
-        ranked: Rankings = candidates.rank(asked, k, chosen, already)  # tensors on the device
+        ranked: Rankings[Id] = candidates.rank(asked, k, chosen, already)  # tensors on the device
         return ranked
     if isinstance(candidates, Batch):
         queries, size = candidates.scores.shape
-        if backend == "gpu" and already is None:
-            from mascot.gpu import select_batch
-
-            selected = select_batch(candidates, asked, k, chosen)
-            if selected is not None:
-                return _batch_rankings(candidates, asked, selected, k, chosen)
-        corpus = Corpus(asked, candidates.columns, candidates.vectors, queries * size, groups=queries)
-        rows = np.arange(queries * size).reshape(queries, size)
+        fitted = fit_wishes(asked, Table(candidates.columns, candidates.vectors), queries * size, groups=queries)
+        ptr = np.arange(queries + 1) * size
         seen = _seen_each(already, [range(size)] * queries)
-        return corpus.rank_many(list(rows), list(candidates.scores), seen, None, k, chosen, backend, threads)
-    found = _several(candidates)
-    parts = [Corpus(asked, c.columns, c.vectors, len(c)) for c in found]
-    starts = np.cumsum([0] + [len(c) for c in found])
-    corpus = Corpus.joined(parts)
-    rows_of = [np.arange(start, start + len(c)) for start, c in zip(starts, found, strict=False)]
-    ids = [c.ids for c in found]
+        scores = np.ascontiguousarray(candidates.scores).reshape(-1)
+        return _rank_many(fitted, ptr, None, scores, seen, None, k, chosen, backend, threads)
+    listed = _list_candidates(candidates)
+    fitted = join_fitted([fit_wishes(asked, Table(c.columns, c.vectors), len(c)) for c in listed])
+    ptr = np.concatenate([[0], np.cumsum([len(c) for c in listed])]).astype(np.int64)
+    ids = [c.ids for c in listed]
     seen = _seen_each(already, ids)
-    return corpus.rank_many(rows_of, [c.scores for c in found], seen, ids, k, chosen, backend, threads)
+    scores = np.concatenate([c.scores for c in listed])
+    rankings = _rank_many(fitted, ptr, None, scores, seen, ids, k, chosen, backend, threads)
+    rankings.sources = [c.source for c in listed]
+    return rankings
 
 
-def _batch_rankings(batch: Batch, wishes: tuple[Wish, ...], found: Selections, k: int, method: Method) -> Rankings:
-    """Rankings of what was selected on a GPU; the bins are read on the host where an item is asked for."""
-    queries, size = batch.scores.shape
-    corpus = Corpus(wishes, batch.columns, batch.vectors, queries * size, groups=queries)
+def _rank_one(
+    fitted: FittedWishes, rows: Ints | None, scores: Floats, seen: Ints | None, ids: Sequence[Any], k: int,
+    method: Method, backend: str,
+) -> Ranking[Any]:  # fmt: skip
+    """Rank one query over fitted wishes."""
+    ptr = np.array([0, len(scores)])
+    problem, stay = fitted.problem(ptr, rows, scores, None if seen is None else [seen], k, method, backend)
+    selection = method.select(problem, k)
+    return Ranking(ids, scores, problem, selection, method, fitted.wishes, stay, fitted, problem.rows)
 
-    def make(q: int) -> Ranking:
-        problem = corpus._problem(
-            np.arange(q * size, (q + 1) * size), batch.scores[q], np.empty(0, np.int64), None, q, "gpu"
-        )
-        return Ranking(range(size), problem, found[q], method, wishes, None)
 
-    return Rankings(found, k, None, None, make)
+def _rank_many(
+    fitted: FittedWishes, ptr: Ints, rows: Ints | None, scores: Floats, seen: list[Ints] | None,
+    ids: Sequence[Any] | None, k: int, method: Method, backend: str, threads: int | None,
+) -> Rankings[Any]:  # fmt: skip
+    """Rank many queries over fitted wishes."""
+    if backend == "gpu" and not isinstance(method, Mascot):
+        raise OptionError(f"backend 'gpu' must have the method Mascot, got {method!r}")
+    problem, stay = fitted.problem(ptr, rows, scores, seen, k, method, backend, threads)
+    selection = method.select(problem, k)
+    return Rankings(ids, ptr, scores, problem, selection, k, method, fitted.wishes, stay, fitted)
 
 
 class Reranker:
-    """Wishes fitted once to a corpus, for many queries over it, from several threads if you like.
+    """Wishes fitted once to a corpus, for many queries over it, also from several threads.
+
+    The cost of a query does not grow with the corpus.
 
     Parameters
     ----------
     wishes
-        `spread(...)` and `focus(...)`, each attribute with its own direction.
+        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
     method
-        `Mascot()`, the guarded method, unless given.
+        The method (default: `Mascot()`, the guarded one).
 
     Examples
     --------
     >>> import mascot as mc
-    >>> ranker = mc.Reranker([mc.spread(mc.Category("city"))])
-    >>> ranker = ranker.fit({"city": ["Rome", "Rome", "Oslo", "Lima"]})
+    >>> ranker = mc.Reranker(mc.spread("city")).fit({"city": ["Rome", "Rome", "Oslo", "Lima"]})
     >>> ranker.rerank(rows=[0, 1, 3], scores=[0.9, 0.8, 0.7], k=2).ids
     [0, 3]
     """
 
-    def __init__(self, wishes: Wish | Sequence[Wish], method: Method | None = None) -> None:
-        self.wishes, self.method = listed_wishes(wishes), checked_method(method)
-        self._corpus: Corpus | None = None
-        self._ids: Sequence[Hashable] | None = None
+    def __init__(self, wishes: AnyWish | Sequence[AnyWish], method: Method | None = None) -> None:
+        self.wishes, self.method = check_wishes(wishes, 1 << 30), check_method(method)
+        self._fitted_wishes: FittedWishes | None = None
+        self._ids: list[Hashable] | None = None
 
     def __repr__(self) -> str:
-        state = "not fitted" if self._corpus is None else f"{self._corpus.count} rows"
+        state = "not fitted" if self._fitted_wishes is None else f"{self._fitted_wishes.rows} rows"
         return f"Reranker({list(self.wishes)!r}, {self.method!r}: {state})"
+
+    def __len__(self) -> int:
+        return 0 if self._fitted_wishes is None else self._fitted_wishes.rows
 
     def fit(
         self,
@@ -172,32 +199,90 @@ class Reranker:
         vectors: ArrayLike | None = None,
         ids: Sequence[Hashable] | None = None,
     ) -> Reranker:
-        """Read the corpus: clusters are found and labels numbered now; widths still follow each query's candidates.
+        """Read the corpus: clusters are computed and labels numbered now; widths still follow each query's candidates.
 
         Parameters
         ----------
         columns, vectors
-            As for `Candidates`: a value, or a vector, for each row of the corpus.
+            As for `Candidates`: a value, or a vector, for each row of the corpus. Vectors are kept in float32.
         ids
-            Hashable names of the rows; row numbers unless given.
+            Hashable names of the rows (default: row numbers).
         """
-        read, compared, count = as_corpus(columns, vectors, "Reranker")
-        corpus = Corpus(self.wishes, read, compared, count)
-        if isinstance(self.method, Mascot):
-            corpus.members  # noqa: B018 - found here, so that what is wrong with them is said here
-        self._ids = None if ids is None else as_ids(ids, count, "Reranker", "rows")
-        self._corpus = corpus
+        own, compared, count = as_corpus(columns, vectors, "Reranker")
+        table = Table(own, None if compared is None else compared.astype(np.float32))
+        names = None if ids is None else as_ids(ids, count, "Reranker", "rows")
+        self._fitted_wishes = fit_wishes(self.wishes, table, count)
+        self._ids = names
         return self
 
-    def _fitted(self) -> Corpus:
-        if self._corpus is None:
+    def append(
+        self,
+        columns: Mapping[str, Any] | None = None,
+        vectors: ArrayLike | None = None,
+        ids: Sequence[Hashable] | None = None,
+    ) -> Reranker:
+        """Add rows at the end; the rows before keep their numbers. Clusters are computed again over all rows."""
+        fitted = self._require_fitted()
+        (table,) = fitted.tables
+        own, compared, count = as_corpus(columns, vectors, "Reranker.append")
+        if set(own) != set(table.columns):
+            raise InputError(f"Reranker.append needs the columns {sorted(table.columns)}, got {sorted(own)}")
+        if (compared is None) != (table.vectors is None):
+            raise InputError("Reranker.append needs vectors exactly where fit had them")
+        if (ids is None) != (self._ids is None):
+            raise InputError("Reranker.append needs ids exactly where fit had them")
+        joined = {name: _append(column, own[name]) for name, column in table.columns.items()}
+        both = None
+        if compared is not None and table.vectors is not None:
+            both = np.concatenate([table.vectors, compared.astype(np.float32)])
+        names = None
+        if ids is not None and self._ids is not None:
+            names = [*self._ids, *as_ids(ids, count, "Reranker.append", "rows")]
+        longer = fit_wishes(self.wishes, Table(joined, both), fitted.rows + count)
+        if fitted.removed is not None:
+            longer = replace(longer, removed=np.append(fitted.removed, np.zeros(count, bool)))
+        self._fitted_wishes, self._ids = longer, names
+        return self
+
+    def remove(self, ids: Iterable[Hashable]) -> Reranker:
+        """Leave rows with these ids (row numbers, where `fit` had no ids) out of all further results."""
+        fitted = self._require_fitted()
+        gone = hashed(ids, "Reranker.remove needs ids")
+        names: Sequence[Hashable] = range(fitted.rows) if self._ids is None else self._ids
+        removed = np.array([name in gone for name in names], bool)
+        if removed.sum() < len(gone):
+            missing = next(name for name in gone if name not in set(names))
+            raise InputError(f"Reranker.remove needs ids of the corpus, got {missing!r}")
+        if fitted.removed is not None:
+            removed |= fitted.removed
+        self._fitted_wishes = replace(fitted, removed=removed)
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write wishes, method, bins and ids to one file, which `Reranker.load` reads."""
+        from mascot.saving import save_reranker
+
+        save_reranker(Path(path), self.wishes, self.method, self._require_fitted(), self._ids)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Reranker:
+        """Return the fitted `Reranker` that `save` wrote. Columns are not saved: methods other than `Mascot` need `fit`."""
+        from mascot.saving import load_reranker
+
+        wishes, method, fitted, ids = load_reranker(Path(path))
+        ranker = cls(wishes, method)
+        ranker._fitted_wishes, ranker._ids = fitted, ids
+        return ranker
+
+    def _require_fitted(self) -> FittedWishes:
+        if self._fitted_wishes is None:
             raise InputError("Reranker must be fitted to a corpus first: call fit(columns, vectors)")
-        return self._corpus
+        return self._fitted_wishes
 
     def rerank(
-        self, rows: ArrayLike, scores: ArrayLike, k: int = 20, already: Already = None, backend: str = "auto"
-    ) -> Ranking:
-        """Choose k of the corpus rows that a search returned. `positions` count within `rows`.
+        self, rows: ArrayLike, scores: ArrayLike, k: int = 20, already: Already = None, backend: Backend = "auto"
+    ) -> Ranking[Any]:
+        """Select k of the corpus rows that a search returned. `positions` count within `rows`.
 
         Parameters
         ----------
@@ -207,10 +292,11 @@ class Reranker:
             As for `mascot.rerank`.
         """
         _check(k, backend, self.method)
-        corpus = self._fitted()
-        taken = _corpus_rows(rows, corpus.count)
+        fitted = self._require_fitted()
+        taken = _corpus_rows(rows, fitted.rows)
         ids = [self._ids[row] for row in taken] if self._ids is not None else taken.tolist()
-        return corpus.rank(taken, _as_many(scores, taken), _seen(already, ids), ids, k, self.method, backend)
+        seen = _seen(already, ids)
+        return _rank_one(fitted, taken, _scores_for(scores, taken), seen, ids, k, self.method, backend)
 
     def rerank_many(
         self,
@@ -218,10 +304,10 @@ class Reranker:
         scores: ArrayLike | Sequence[ArrayLike],
         k: int = 20,
         already: Sequence[Already] | None = None,
-        backend: str = "auto",
+        backend: Backend = "auto",
         threads: int | None = None,
-    ) -> Rankings:
-        """Choose for many queries over the corpus. Every query is ranked as `rerank` ranks it alone.
+    ) -> Rankings[Any]:
+        """Select for many queries over the corpus. Every query is ranked as `rerank` ranks it alone.
 
         Parameters
         ----------
@@ -230,53 +316,71 @@ class Reranker:
         k, already, backend, threads
             As for `mascot.rerank_many`.
         """
-        _check(k, backend, self.method, threads)
-        corpus = self._fitted()
+        _check(k, backend, self.method, threads=threads)
+        fitted = self._require_fitted()
         if backend == "gpu" and hasattr(scores, "__dlpack_device__") and not isinstance(scores, np.ndarray):
             from mascot.gpu import rank_rows
 
-            ranked: Rankings = rank_rows(corpus, rows, scores, k, self.method, already)
+            ranked: Rankings[Any] = rank_rows(fitted, rows, scores, k, self.method, already)
             return ranked
-        taken = [_corpus_rows(r, corpus.count) for r in _each(rows, "rows")]
-        if not taken:
-            raise InputError("rerank_many needs at least one query, got none")
-        given = _each(scores, "scores")
-        if len(given) != len(taken):
-            raise InputError(f"scores must have {len(taken)} queries like rows, got {len(given)}")
-        checked = [_as_many(s, r) for s, r in zip(given, taken, strict=True)]
-        names = self._ids
-        ids: list[Any] = list(taken) if names is None else [[names[row] for row in r] for r in taken]
-        seen = _seen_each(already, ids)
-        return corpus.rank_many(taken, checked, seen, ids, k, self.method, backend, threads)
+        ptr, flat_rows, flat_scores = _flatten(rows, scores, fitted.rows)
+        seen = None
+        if already is not None or self._ids is not None:
+            names = self._ids
+            parts = [flat_rows[a:b] for a, b in zip(ptr, ptr[1:], strict=False)]
+            ids: Any = [p.tolist() if names is None else [names[row] for row in p] for p in parts]
+            seen = _seen_each(already, ids)
+        else:
+            ids = flat_rows
+        return _rank_many(fitted, ptr, flat_rows, flat_scores, seen, ids, k, self.method, backend, threads)
 
 
-def _check_one(candidates: Any) -> None:
-    if not isinstance(candidates, Candidates):
-        cure = ": rerank_many ranks several queries" if isinstance(candidates, Batch) else ""
-        raise InputError(f"rerank needs Candidates, got {type(candidates).__name__}{cure}")
+def _append(column: Any, more: Any) -> Any:
+    if column.dtype.kind == more.dtype.kind and column.dtype.kind != "O":
+        return np.concatenate([column, more])
+    joined = np.empty(len(column) + len(more), object)
+    joined[: len(column)], joined[len(column) :] = column, more
+    return joined
 
 
-def _several(candidates: Any) -> list[Candidates]:
-    found = list(candidates) if isinstance(candidates, Iterable) else []
-    strange = [one for one in found if not isinstance(one, Candidates)]
-    if strange or not isinstance(candidates, Iterable):
-        got = type((strange or [candidates])[0]).__name__
+def _list_candidates(candidates: Any) -> list[Candidates[Any]]:
+    listed = list(candidates) if isinstance(candidates, Iterable) else []
+    wrong = [part for part in listed if not isinstance(part, Candidates)]
+    if wrong or not isinstance(candidates, Iterable):
+        got = type((wrong or [candidates])[0]).__name__
         raise InputError(f"rerank_many needs a Batch or a list of Candidates, got {got}")
-    if not found:
+    if not listed:
         raise InputError("rerank_many needs at least one query, got none")
-    return found
+    return listed
 
 
-def _check(k: int, backend: str, method: Any, threads: int | None = None) -> Method:
+def _check(
+    k: int, backend: str, method: Any, strength: float | None = None, keep: float | None = None,
+    protect: int | None = None, threads: int | None = None,
+) -> Method:  # fmt: skip
     check_whole("k", k, 1)
+    require(k < 1 << 31, "k", "must be below 2**31", k)
     require(backend in _BACKENDS, "backend", f"must be one of {', '.join(_BACKENDS)}", backend)
     if threads is not None:
         check_whole("threads", threads, 1)
-    return checked_method(method)
+    chosen = check_method(method)
+    options: dict[str, Any] = {"strength": strength, "keep": keep, "protect": protect}
+    options = {name: value for name, value in options.items() if value is not None}
+    if not options:
+        return chosen
+    names = {f.name for f in fields(chosen)} if is_dataclass(chosen) else set()
+    for name in options:
+        require(name in names, name, f"is not a parameter of {type(chosen).__name__}", options[name])
+    if "keep" in options and "strength" not in options and "strength" in names:
+        options["strength"] = None  # keep searches for it
+    if "strength" in options and options["strength"] is not None and "keep" in names:
+        options.setdefault("keep", None)
+    changed: Method = replace(chosen, **options)  # type: ignore[type-var]
+    return changed
 
 
-def checked_method(method: Any) -> Method:
-    """The method, or the guarded one where there is none."""
+def check_method(method: Any) -> Method:
+    """Return the method, or the guarded one where it is None."""
     if method is None:
         return _GUARDED
     if isinstance(method, type) or not hasattr(method, "select"):
@@ -285,27 +389,14 @@ def checked_method(method: Any) -> Method:
     return chosen
 
 
-def listed_wishes(wishes: Wish | Sequence[Wish]) -> tuple[Wish, ...]:
-    """One wish or several, checked."""
-    many = isinstance(wishes, Iterable) and not isinstance(wishes, str)
-    asked: tuple[Any, ...] = tuple(wishes) if many else (wishes,)  # type: ignore[arg-type]
-    for wish in asked:
-        if not isinstance(wish, Wish):
-            raise OptionError(f"wishes must be spread(...) or focus(...), got {wish!r}")
-    return asked
-
-
-def _seen(already: Already, ids: Sequence[Hashable]) -> Ints:
-    """Positions of what was shown before."""
+def _seen(already: Already, ids: Sequence[Hashable]) -> Ints | None:
+    """Return the positions of what was shown before; ids that are not among the candidates are ignored."""
     if already is None:
-        return np.empty(0, np.int64)
+        return None
     if not isinstance(already, Iterable) or isinstance(already, str):
         raise InputError(f"already must be a Ranking or a list of ids, got {already!r}")
     shown = [*already.shown_before, *already.ids] if isinstance(already, Ranking) else list(already)
-    wanted, known = hashed(shown, "already must name candidates by their ids"), set(ids)
-    unknown = [id_ for id_ in shown if id_ not in known]
-    if unknown:
-        raise InputError(f"already must name candidates of this query, got {unknown[0]!r}")
+    wanted = hashed(shown, "already must name candidates by their ids")
     return np.array([i for i, id_ in enumerate(ids) if id_ in wanted], np.int64)
 
 
@@ -315,17 +406,35 @@ def _seen_each(already: Sequence[Already] | None, ids: Sequence[Sequence[Hashabl
     each = _each(already, "already")
     if len(each) != len(ids):
         raise InputError(f"already must have {len(ids)} entries like the queries, got {len(each)}")
-    return [_seen(shown, of) for shown, of in zip(each, ids, strict=True)]
+    seen = [_seen(shown, of) for shown, of in zip(each, ids, strict=True)]
+    return [np.empty(0, np.int64) if positions is None else positions for positions in seen]
 
 
-def _each(given: Any, owner: str) -> list[Any]:
-    """What every query has."""
-    if not isinstance(given, Iterable) or isinstance(given, (str, Ranking)):
-        raise InputError(f"{owner} must have one entry for each query, got {given!r:.80}")
-    return list(given)
+def _each(entries: Any, owner: str) -> list[Any]:
+    """Return one entry for each query."""
+    if not isinstance(entries, Iterable) or isinstance(entries, (str, Ranking)):
+        raise InputError(f"{owner} must have one entry for each query, got {entries!r:.80}")
+    return list(entries)
 
 
-def _as_many(scores: ArrayLike, rows: Ints) -> Floats:
+def _flatten(rows: Any, scores: Any, count: int) -> tuple[Ints, Ints, Floats]:
+    """Return rows and scores of all queries one after the other, and where each query starts."""
+    if isinstance(rows, np.ndarray) and isinstance(scores, np.ndarray) and rows.ndim == 2 and rows.shape == scores.shape:
+        flat = _corpus_rows(rows.reshape(-1), count)
+        checked = finite_scores(scores, 2).reshape(-1)
+        return np.arange(len(rows) + 1) * rows.shape[1], flat, checked
+    taken = [_corpus_rows(r, count) for r in _each(rows, "rows")]
+    if not taken:
+        raise InputError("rerank_many needs at least one query, got none")
+    parts = _each(scores, "scores")
+    if len(parts) != len(taken):
+        raise InputError(f"scores must have {len(taken)} queries like rows, got {len(parts)}")
+    values = [_scores_for(s, r) for s, r in zip(parts, taken, strict=True)]
+    ptr = np.concatenate([[0], np.cumsum([len(r) for r in taken])]).astype(np.int64)
+    return ptr, np.concatenate(taken), np.concatenate(values)
+
+
+def _scores_for(scores: ArrayLike, rows: Ints) -> Floats:
     checked = finite_scores(scores, 1)
     if len(checked) != len(rows):
         raise InputError(f"scores must have {len(rows)} values like rows, got {len(checked)}")

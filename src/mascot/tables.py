@@ -29,7 +29,7 @@ from mascot.candidates import Candidates
 from mascot.connect.nested import column_of, has
 from mascot.errors import InputError
 from mascot.extras import missing
-from mascot.memberships import Floats
+from mascot.bins import Floats
 
 Record = dict[str, Any]
 

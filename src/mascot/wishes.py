@@ -1,8 +1,9 @@
-"""What the user wants of an attribute: more of it, or less."""
+"""What the user wants: spread and focus of attributes, limits and shares of their values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from typing import Any
@@ -10,18 +11,17 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import (
-    Attribute,
-    Columns,
-    as_membership,
-    check_missing,
-    check_positive,
-    missing_rule,
-)
+    Attribute, Columns, as_bins, check_missing, check_positive, missing_rule,
+)  # fmt: skip
 from mascot.attributes.category import Category
-from mascot.attributes.columns import as_array, as_objects, cells
-from mascot.errors import InputError, OptionError, require
-from mascot.memberships import Floats, Membership, Sparse
-from mascot.values import Value
+from mascot.attributes.columns import as_array
+from mascot.bins import Bins, Floats, SparseBins
+from mascot.errors import InputError, OptionError, check_switch, check_whole, is_number, require
+from mascot.kernels.reference import Quota
+from mascot.methods.aim import NamedFocus
+from mascot.serialize import Value
+
+_LARGEST_WEIGHT = 1e100
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,71 +31,193 @@ class Wish(Value):
     Parameters
     ----------
     attribute
-        What the wish is about: `Place()`, `Category("camera")`, or one of your own.
+        What the wish is about: `Place()`, `Category("camera")`, the name of a column of labels, or one of your own.
     sign
         1 to spread, -1 to focus.
     weight
-        How much it counts beside the other wishes; above 0.
+        How much it counts beside the other wishes; above 0 (default: 1).
     near
-        Where a focus starts, see `focus`; None where the relevant candidates decide.
+        The value to focus on, see `focus` (default: None, the relevant candidates decide).
+    within
+        The distance from `near` at which closeness is one half, in the attribute's unit (default: None, half of the
+        results asked for lie within it).
     """
 
     attribute: Attribute
     sign: int
     weight: float = 1.0
     near: Any = None
+    within: float | None = None
 
     def __post_init__(self) -> None:
-        attribute: Any = self.attribute
-        if isinstance(attribute, type) or not (hasattr(attribute, "membership") and hasattr(attribute, "name")):
-            raise OptionError(f"a wish needs an attribute such as Place() or Category('camera'), got {attribute!r}")
+        attribute: Any = _as_attribute(self.attribute, "a wish")
+        object.__setattr__(self, "attribute", attribute)
         require(self.sign in (1, -1), "Wish.sign", "must be 1 (spread) or -1 (focus)", self.sign)
         owner = f"{'spread' if self.sign > 0 else 'focus'}({attribute.name})"
         check_positive(f"{owner}.weight", self.weight)
+        require(self.weight <= _LARGEST_WEIGHT, f"{owner}.weight", "must be at most 1e100", self.weight)
         check_missing(type(attribute).__name__, missing_rule(attribute))
+        if self.within is not None:
+            require(self.near is not None, f"{owner}.within", "needs near, the value it is measured from", self.within)
+            valid = is_number(self.within) and 0 < self.within < math.inf
+            require(valid, f"{owner}.within", "must be > 0", self.within)
+            if isinstance(attribute, Category):
+                raise OptionError(f"{owner}.within needs an attribute with distances, got labels: {self.within!r}")
         if self.near is None:
             return
+        require(self.sign < 0, owner, "cannot have near: only focus can", self.near)
         if not hasattr(attribute, "point"):
             raise OptionError(f"{owner}: near needs an attribute with point(value), got {attribute!r}")
         _point(attribute, self.near)  # refuses what no candidate can be near to
         if isinstance(attribute, Value):
-            object.__setattr__(self, "near", _lasting(self.near, isinstance(attribute, Category)))
+            object.__setattr__(self, "near", _plain_near(self.near, isinstance(attribute, Category)))
 
-    def membership(self, columns: Columns, vectors: Floats | None, rows: int) -> Membership:
-        """The attribute's bins for all rows, with one more row at the end where `near` is given."""
+    def bins(self, columns: Columns, vectors: Floats | None, rows: int) -> Bins:
+        """Return the attribute's bins for all rows."""
+        return as_bins(self.attribute.membership(columns, vectors), type(self.attribute).__name__, rows)
+
+    def named_focus(self, bins: Bins) -> NamedFocus:
+        """Return the named value beside the bins of the rows."""
         attribute: Any = self.attribute
-        name = type(attribute).__name__
-        if self.near is None:
-            return as_membership(attribute.membership(columns, vectors), name, rows)
         point = {key: as_array([value]) for key, value in _point(attribute, self.near).items()}
-        if not isinstance(attribute, Category):
-            member = as_membership(attribute.membership(columns, vectors), name, rows)
-            if hasattr(member, "append"):
-                appended: Membership = member.append(attribute.membership(point, None))
-                return appended
-        longer = {key: as_objects([*cells(columns[key]), value[0]]) for key, value in point.items() if key in columns}
-        member = as_membership(attribute.membership({**columns, **longer}, vectors), name, rows + 1)
-        if isinstance(attribute, Category) and isinstance(member, Sparse):
-            attribute.check_near(self.near, member, columns)
-        return member
+        return NamedFocus(bins, as_bins(attribute.membership(point, None), attribute.name, 1), self.weight, self.within)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(Value):
+    """At most `n` results for each value of an attribute. `limit` makes one."""
+
+    attribute: Attribute
+    n: int
+    fill: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attribute", _as_attribute(self.attribute, "limit(...)"))
+        check_whole(f"limit({self.attribute.name}).n", self.n, 1)
+        check_switch(f"limit({self.attribute.name}).fill", self.fill)
+
+    def quota(self, labels: SparseBins, k: int) -> Quota:
+        """Return the quota over rows with these labels."""
+        return Quota(labels.indptr, labels.indices, np.full(max(labels.count, 1), self.n), 2 if self.fill else 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Share(Value):
+    """Target shares of an attribute's values. `share` makes one."""
+
+    attribute: Attribute
+    shares: Mapping[Any, float]
+
+    def __post_init__(self) -> None:
+        attribute = _as_attribute(self.attribute, "share(...)")
+        object.__setattr__(self, "attribute", attribute)
+        owner = f"share({attribute.name})"
+        valid = isinstance(self.shares, Mapping) and len(self.shares) > 0
+        require(valid, owner, "needs a dictionary of value: share", self.shares)
+        for value, part in self.shares.items():
+            valid = is_number(part) and 0 <= part <= 1
+            require(valid, f"{owner}[{value!r}]", "must be in 0..1", part)
+        total = math.fsum(self.shares.values())
+        require(total <= 1 + 1e-9, owner, "must sum to at most 1", total)
+        object.__setattr__(self, "shares", _HashableDict({str(value): float(p) for value, p in self.shares.items()}))
+
+    def targets(self, k: int) -> dict[str, int]:
+        """Return how many of k results each value is to have, by largest remainder; "" stands for all other values."""
+        shares = {**self.shares, "": max(1.0 - math.fsum(self.shares.values()), 0.0)}
+        exact = {value: part * k for value, part in shares.items()}
+        counts = {value: math.floor(part + 1e-9) for value, part in exact.items()}
+        # The largest remainders get the places left over; named values before all others.
+        order = sorted(exact, key=lambda value: (counts[value] - exact[value], value == ""))
+        for value in order[: k - sum(counts.values())]:
+            counts[value] += 1
+        return counts
+
+    def quota(self, labels: SparseBins, k: int) -> Quota:
+        """Return the quota over rows with these labels: one group for each named value, one for all others."""
+        targets = self.targets(k)
+        groups = {value: group for group, value in enumerate(self.shares)}
+        other = len(groups)
+        names = labels.labels or tuple(str(code) for code in range(labels.count))
+        group_of = np.array([groups.get(name, other) for name in names] or [other], np.int64)
+        owner = np.repeat(np.arange(labels.rows), np.diff(labels.indptr))
+        pairs = np.unique(np.stack([owner, group_of[labels.indices]]), axis=1)
+        # Rows with a named value count for it alone; rows without any count as others.
+        named = np.isin(np.arange(labels.rows), pairs[0, pairs[1] < other])
+        pairs = pairs[:, (pairs[1] < other)]
+        rest = np.flatnonzero(~named)
+        rows = np.concatenate([pairs[0], rest])
+        groups_of_rows = np.concatenate([pairs[1], np.full(len(rest), other)])
+        order = np.argsort(rows, kind="stable")
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=labels.rows))]).astype(np.int64)
+        capacity = np.array([*(targets[value] for value in self.shares), targets[""]], np.int64)
+        return Quota(indptr, groups_of_rows[order].astype(np.int64), capacity, 1)
+
+
+class _HashableDict(dict[str, float]):
+    """A dictionary that a frozen dataclass can hold: it is not changed after it was made."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+
+AnyWish = Wish | Limit | Share
+
+
+def labels_of_rows(wish: Limit | Share, columns: Columns, vectors: Floats | None, rows: int) -> SparseBins:
+    """Return the values that a limit or share counts, for all rows."""
+    attribute: Any = wish.attribute
+    owner = f"{'limit' if isinstance(wish, Limit) else 'share'}({attribute.name})"
+    bins = attribute.labels(columns, vectors) if hasattr(attribute, "labels") else attribute.membership(columns, vectors)
+    labels = as_bins(bins, type(attribute).__name__, rows)
+    if not isinstance(labels, SparseBins):
+        raise OptionError(f"{owner} needs an attribute with labels such as Category('city'), got {attribute!r}")
+    return labels
+
+
+def check_wishes(wishes: AnyWish | Sequence[AnyWish], k: int) -> tuple[AnyWish, ...]:
+    """Return one wish or several as a tuple, checked for contradictions."""
+    many = isinstance(wishes, Sequence) and not isinstance(wishes, str)
+    listed: tuple[Any, ...] = tuple(wishes) if many or hasattr(wishes, "__iter__") else (wishes,)  # type: ignore[arg-type]
+    for wish in listed:
+        if not isinstance(wish, (Wish, Limit, Share)):
+            raise OptionError(f"wishes must be spread(...), focus(...), limit(...) or share(...), got {wish!r}")
+    for share_ in (wish for wish in listed if isinstance(wish, Share)):
+        for limit_ in (wish for wish in listed if isinstance(wish, Limit) and not wish.fill):
+            largest = max(share_.shares, key=lambda value: share_.shares[value])
+            wanted = share_.targets(k)[largest]
+            if limit_.attribute == share_.attribute and wanted > limit_.n:
+                raise OptionError(
+                    f"limit({limit_.attribute.name}) contradicts share({share_.attribute.name}): "
+                    f"{largest!r} is to have {wanted} of {k} results, and at most {limit_.n}"
+                )
+    return listed
+
+
+def _as_attribute(attribute: Any, owner: str) -> Attribute:
+    if isinstance(attribute, str):
+        return Category(attribute)
+    if isinstance(attribute, type) or not (hasattr(attribute, "membership") and hasattr(attribute, "name")):
+        raise OptionError(f"{owner} needs an attribute such as Place() or Category('camera'), got {attribute!r}")
+    result: Attribute = attribute
+    return result
 
 
 def _point(attribute: Any, near: Any) -> Mapping[str, Any]:
-    """The columns, by name, of a candidate with that value."""
+    """Return the columns, by name, of a candidate with that value."""
     point = attribute.point(near)
     if not isinstance(point, Mapping):
         raise InputError(f"{type(attribute).__name__}.point must return a dict of columns by name, got {point!r:.60}")
     return point
 
 
-def _lasting(near: Any, label: bool) -> Any:
-    """`near` as it compares, hashes and is saved: parts as a tuple, a time as ISO text unless it is a label."""
+def _plain_near(near: Any, label: bool) -> Any:
+    """Return `near` as it compares, hashes and is saved: parts as a tuple, a time as ISO text unless it is a label."""
     if isinstance(near, np.ndarray):
         near = near.tolist()
     if isinstance(near, (set, frozenset)):
         near = sorted(near, key=repr)
     if isinstance(near, (list, tuple)):
-        return tuple(_lasting(part, label) for part in near)
+        return tuple(_plain_near(part, label) for part in near)
     if isinstance(near, np.datetime64) and not label:
         return str(near.astype("datetime64[s]"))
     if isinstance(near, np.generic):
@@ -103,43 +225,85 @@ def _lasting(near: Any, label: bool) -> Any:
     return near.isoformat() if isinstance(near, (date, time)) and not label else near
 
 
-def spread(attribute: Attribute, weight: float = 1.0) -> Wish:
-    """Results from many bins of this attribute: covering a new bin earns.
+def spread(attribute: Attribute | str, weight: float = 1.0) -> Wish:
+    """Ask for results from many bins of this attribute: covering a new bin earns.
 
     Parameters
     ----------
     attribute
-        What to spread over: `Place()`, `Category("camera")`, or one of your own.
+        What to spread over: `Place()`, `Category("camera")`, the name of a column of labels, or one of your own.
     weight
-        How much this wish counts beside the others; above 0.
+        How much this wish counts beside the others; above 0 (default: 1).
 
     Examples
     --------
-    >>> from mascot.attributes import Place
-    >>> spread(Place()).sign
-    1
+    >>> spread("seller").attribute
+    Category(column='seller', missing='last', name='seller')
     """
-    return Wish(attribute, 1, weight)
+    return Wish(attribute, 1, weight)  # type: ignore[arg-type]
 
 
-def focus(attribute: Attribute, weight: float = 1.0, near: Any = None) -> Wish:
-    """Results from few bins of this attribute: covering a new bin costs.
+def focus(attribute: Attribute | str, weight: float = 1.0, near: Any = None, within: float | None = None) -> Wish:
+    """Ask for results from few bins of this attribute, or for results near a value.
 
     Parameters
     ----------
     attribute
-        What to focus on: `HourOfDay()`, `Category("camera")`, or one of your own.
+        What to focus on: `HourOfDay()`, `Category("camera")`, the name of a column of labels, or one of your own.
     weight
-        How much this wish counts beside the others; above 0.
+        How much this wish counts beside the others; above 0 (default: 1).
     near
-        Where: coverage starts as if a candidate with that value had been selected, so that what lies there costs
-        least. Unless given, the relevant candidates decide where. A label that no candidate of a query has is no
-        error: all labels then cost alike there.
+        The value to focus on: a point on the globe, an hour, a day, a number, a label. Closeness to it becomes part of
+        relevance (default: None, covering a new bin costs, and the relevant candidates decide where the focus lies).
+    within
+        The distance from `near` at which closeness is one half: kilometres, hours, days, or the column's unit
+        (default: None, half of the results asked for lie within it).
 
     Examples
     --------
     >>> from mascot.attributes import HourOfDay
-    >>> focus(HourOfDay("taken"), weight=2.0, near="18:30").near
+    >>> focus(HourOfDay("taken"), near="18:30", within=1).near
     '18:30'
     """
-    return Wish(attribute, -1, weight, near)
+    return Wish(attribute, -1, weight, near, within)  # type: ignore[arg-type]
+
+
+def limit(attribute: Attribute | str, n: int, fill: bool = False) -> Limit:
+    """Ask for at most n results per value. The limit is never exceeded, also by protected results.
+
+    Parameters
+    ----------
+    attribute
+        Whose values are counted: the name of a column of labels, `Category`, `Clusters`, or an attribute whose values
+        have names: hours of `HourOfDay`, days of `Date` and `Weekday`, months of `DayOfYear`.
+    n
+        Results per value and page, at least 1. A result with several values counts for each; results without a value
+        are not limited.
+    fill
+        Complete the list with the best of the rest when the limit leaves fewer than k results (default: False).
+
+    Examples
+    --------
+    >>> limit("seller", 2).n
+    2
+    """
+    return Limit(attribute, n, fill)  # type: ignore[arg-type]
+
+
+def share(attribute: Attribute | str, shares: Mapping[Any, float]) -> Share:
+    """Ask for target shares of values: counts by largest remainder, met exactly where the candidates allow.
+
+    Parameters
+    ----------
+    attribute
+        Whose values are counted, as for `limit`.
+    shares
+        Share of the k results for each value, 0..1, at most 1 in sum; what is left goes to all other values. Values are
+        compared as text. What cannot be met is filled with other results, and `explain()` says so.
+
+    Examples
+    --------
+    >>> share("region", {"Europe": 0.6, "Asia": 0.4}).targets(20)
+    {'Europe': 12, 'Asia': 8, '': 0}
+    """
+    return Share(attribute, shares)  # type: ignore[arg-type]

@@ -98,7 +98,7 @@ def test_backends_and_batches_agree() -> None:
     ]
     together = mc.rerank_many(lists, asked, 8)
     for found, many in zip(lists, together, strict=True):
-        alone = [mc.rerank(found, asked, 8, backend=backend).ids for backend in ("numpy", "numba")]
+        alone = [mc.rerank(found, asked, 8, backend=backend).ids for backend in ("numpy", "native")]
         assert alone[0] == alone[1] == many.ids
     size = 40
     batch = mc.Batch(np.stack([lists[1].scores] * 2), {"who": np.stack([lists[1].columns["who"]] * 2)},

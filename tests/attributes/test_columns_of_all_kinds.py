@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import mascot as mc
 from mascot.attributes.columns import as_array, hours, numbers, times
-from mascot.values import plain
+from mascot.serialize import plain
 
 NAN = float("nan")
 ONE = mc.Mascot(0.9, protect=1)

@@ -49,7 +49,7 @@ def _candidates(wrong: bool) -> mc.Candidates:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_one_wrong_value_leaves_the_others_where_they_were(wish: mc.Wish, backend: str) -> None:
     right, wrong = (mc.rerank(_candidates(wrong), wish, k=20, backend=backend) for wrong in (False, True))
     plain = set(range(20))

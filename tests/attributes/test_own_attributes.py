@@ -61,7 +61,7 @@ def test_a_row_of_stored_zeros_is_missing_and_the_matrix_stays(kind: str) -> Non
     assert member.missing.tolist() == [False, False, True, False, False]
     assert member.sparse().values.tolist() == [1.0] * 4
     assert made.data.tolist() == before.tolist()
-    for backend in ("numpy", "numba"):
+    for backend in ("numpy", "native"):
         assert 2 not in ids(Bins(made, missing="drop"), backend=backend)
         assert ids(Bins(made), backend=backend) == ids(Bins(made.toarray()), backend=backend)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError, is_number, require
-from mascot.memberships import Floats, Membership, Sparse
+from mascot.bins import Bins, Floats, SparseBins
 
 Columns = Mapping[str, NDArray[Any]]
 Missing = Literal["last", "neutral", "drop"]
@@ -23,7 +23,7 @@ class Attribute(Protocol):
     def name(self) -> str: ...
 
     def membership(self, columns: Columns, vectors: Floats | None) -> Any:
-        """A `Membership`, an N x bins array, or a SciPy sparse matrix; values in 0..1."""
+        """`Bins`, an N x bins array, or a SciPy sparse matrix; values in 0..1."""
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         """An N x d array of points whose distances mean something; a missing value is a row of zeros."""
@@ -49,13 +49,13 @@ def check_positive(owner: str, value: Any) -> None:
     require(is_number(value) and 0 < float(value) < math.inf, owner, "must be > 0", value)
 
 
-def as_membership(given: Any, owner: str, rows: int) -> Membership:
+def as_bins(given: Any, owner: str, rows: int) -> Bins:
     """A user's membership, checked: N rows, values finite and in 0..1."""
     if hasattr(given, "resolve") and hasattr(given, "sparse"):
-        member: Membership = given
-        if member.rows != rows:
-            raise InputError(f"{owner}.membership must have {rows} rows, got {member.rows}")
-        return member
+        bins: Bins = given
+        if bins.rows != rows:
+            raise InputError(f"{owner}.membership must have {rows} rows, got {bins.rows}")
+        return bins
     if hasattr(given, "tocsr"):
         matrix = given.tocsr().copy()  # what follows works in place, and the matrix is the user's
         shape = _two_dimensions(matrix.shape, owner)
@@ -79,7 +79,7 @@ def as_membership(given: Any, owner: str, rows: int) -> Membership:
     if wrong.any():
         raise InputError(f"{owner}.membership must lie in 0..1, got {values[wrong][0]}")
     indptr = indptr.astype(np.int64)
-    return Sparse(indptr, indices.astype(np.int64), values, int(shape[1]), np.diff(indptr) == 0)
+    return SparseBins(indptr, indices.astype(np.int64), values, int(shape[1]))
 
 
 def _two_dimensions(shape: tuple[int, ...], owner: str) -> tuple[int, ...]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
 from mascot.errors import InputError, require
-from mascot.memberships import Bools, Floats, Ints, Sparse
-from mascot.values import Value
+from mascot.bins import Bools, Floats, Ints, SparseBins
+from mascot.serialize import Value
 
 _MOST = 10_000  # rows: all pairs of them are compared
 _COPY = 1e-6  # distances of unit vectors up to which two are one
@@ -67,7 +67,7 @@ class Branches(Value):
         """Bins are found anew for each query."""
         return True
 
-    def membership(self, columns: Columns, vectors: Floats | None) -> Sparse:
+    def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         if vectors is None:
             raise InputError("Branches needs vectors, got none")
         known: Bools = np.asarray(~np.isnan(vectors).any(axis=1))
@@ -79,17 +79,12 @@ class Branches(Value):
         starts = np.cumsum([0, *sizes])
         depths = len(sizes)
 
-        def name(bin_: int) -> str:
-            depth = int(np.searchsorted(starts, bin_, side="right")) - 1
-            return f"look {bin_ - starts[depth] + 1} of {sizes[depth]}"
-
-        return Sparse(
+        return SparseBins(
             indptr=np.concatenate([[0], np.cumsum(known * depths)]).astype(np.int64),
             indices=(labels + starts[:-1, None]).T.ravel(),
-            values=np.ones(count * depths),
-            bins=max(int(starts[-1]), 1),
-            missing=~known,
-            name=name,
+            values=None,
+            count=max(int(starts[-1]), 1),
+            labels=tuple(f"look {number + 1} of {size}" for size in sizes for number in range(size)),
         )
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:

@@ -11,8 +11,8 @@ import numpy as np
 from mascot.attributes.attribute import Columns, Missing, check_missing
 from mascot.attributes.columns import cells, column_of, is_missing, shown
 from mascot.errors import InputError, require
-from mascot.memberships import Floats, Ints, Sparse
-from mascot.values import Value
+from mascot.bins import Floats, Ints, SparseBins
+from mascot.serialize import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Category(Value):
         check_missing("Category", self.missing)
         object.__setattr__(self, "name", self.name or self.column)
 
-    def membership(self, columns: Columns, vectors: Floats | None) -> Sparse:
+    def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         column = column_of(columns, self.column, "Category")
         codes: dict[Hashable, int] = {}
         flat: list[int] = []
@@ -50,8 +50,7 @@ class Category(Value):
             flat.extend(codes_here)
             indptr[row + 1] = len(flat)
         indices: Ints = np.array(flat, dtype=np.int64)
-        names = [str(label) for label in codes]
-        return Sparse(indptr, indices, np.ones(len(flat)), max(len(codes), 1), np.diff(indptr) == 0, names.__getitem__)
+        return SparseBins(indptr, indices, None, max(len(codes), 1), tuple(str(label) for label in codes))
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         matrix = self.membership(columns, vectors).dense()
@@ -64,21 +63,6 @@ class Category(Value):
             known = False
         require(known, "Category near", "must be a label, or several", shown(value))
         return {self.column: value}
-
-    def check_near(self, near: Any, member: Sparse, columns: Columns) -> None:
-        """Refuse the number 5 where the labels have the text '5', or the other way round: it would never be met.
-
-        `member` has the row of `near` last. A label that no candidate has is no error: there are such queries.
-        """
-        at = member.indptr[-2]
-        if member.indices[at:].max() <= member.indices[:at].max(initial=-1):  # numbered as they come: none is new
-            return
-        known = {label for cell in cells(columns[self.column]) for label in labels_of(cell)}
-        twins = {str(label): label for label in known}
-        for label in labels_of(near):
-            if label not in known and str(label) in twins:
-                rule = f"must be a label as column {self.column!r} holds it, {twins[str(label)]!r}"
-                raise InputError(f"Category near {rule}, got {label!r}")
 
 
 def labels_of(value: Any) -> Iterable[Hashable]:

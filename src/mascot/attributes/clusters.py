@@ -9,8 +9,8 @@ import numpy as np
 from mascot.attributes.attribute import Columns, Missing, check_missing
 from mascot.attributes.columns import column_of, vectors_of
 from mascot.errors import InputError, check_whole
-from mascot.memberships import Floats, Ints, Sparse, one_hot
-from mascot.values import Value
+from mascot.bins import Floats, Ints, SparseBins, one_hot
+from mascot.serialize import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class Clusters(Value):
             labels[known] = kmeans(vectors[known], self.count, self.seed)[0]
         return labels
 
-    def membership(self, columns: Columns, vectors: Floats | None) -> Sparse:
-        return one_hot(self._labels(columns, vectors), self.count, lambda bin_: f"look {bin_ + 1}")
+    def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
+        return one_hot(self._labels(columns, vectors), self.count, tuple(f"look {number + 1}" for number in range(self.count)))
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return self.membership(columns, vectors).dense()

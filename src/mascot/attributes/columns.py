@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Columns
 from mascot.errors import InputError, OptionError
-from mascot.memberships import Floats
+from mascot.bins import Floats
 
 # ISO 8601, also without separators; EXIF ("2019:07:14 18:05:33"); PostgreSQL ("2019-07-14 18:05:33+00").
 # A time zone is read over: the clock on the wall counts.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,12 @@ import numpy as np
 from mascot.attributes.attribute import Columns, Missing, check_missing, check_positive
 from mascot.attributes.columns import hours, near_point, numbers, times
 from mascot.errors import check_whole
-from mascot.memberships import Axis, Floats, Windows
-from mascot.values import Value
+from mascot.bins import Axis, AxisBins, Floats
+from mascot.bins.axis import WEEKDAYS
+from mascot.serialize import Value
 
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
-
-def _windows(values: Floats, period: float, bins: int, sigma: float, name: Callable[[int], str]) -> Windows:
-    return Windows((Axis(0.0, period / bins, bins, sigma, period),), (values,), name)
+def _circle_bins(values: Floats, period: float, bins: int, sigma: float, unit: str) -> AxisBins:
+    return AxisBins((Axis(0.0, period / bins, bins, sigma, period),), (values,), unit)
 
 
 def _circle(values: Floats, period: float) -> Floats:
@@ -62,9 +59,9 @@ class HourOfDay(Value):
     def __post_init__(self) -> None:
         _check("HourOfDay", self.bins, self.sigma, self.missing)
 
-    def membership(self, columns: Columns, vectors: Floats | None) -> Windows:
+    def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
         values = hours(columns, self.column, "HourOfDay")
-        return _windows(values, 24.0, self.bins, self.sigma, lambda bin_: f"{24 * bin_ / self.bins:g} h")
+        return _circle_bins(values, 24.0, self.bins, self.sigma, "hour")
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return _circle(hours(columns, self.column, "HourOfDay"), 24.0)
@@ -105,12 +102,8 @@ class DayOfYear(Value):
         days = (moments.astype("datetime64[D]") - moments.astype("datetime64[Y]")).astype("timedelta64[D]")
         return np.where(np.isnat(moments), np.nan, days.astype(np.float64))
 
-    def membership(self, columns: Columns, vectors: Floats | None) -> Windows:
-        def name(bin_: int) -> str:
-            day = date.fromordinal(date(2000, 1, 1).toordinal() + int(366 * bin_ / self.bins))
-            return f"{day:%d} {day:%b}"
-
-        return _windows(self._days(columns), 366.0, self.bins, self.sigma, name)
+    def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
+        return _circle_bins(self._days(columns), 366.0, self.bins, self.sigma, "season")
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return _circle(self._days(columns), 366.0)
@@ -148,15 +141,15 @@ class Weekday(Value):
         days = moments.astype("datetime64[D]").astype(np.int64) + 3  # 1970-01-01 was a Thursday
         return np.where(np.isnat(moments), np.nan, days % 7)
 
-    def membership(self, columns: Columns, vectors: Floats | None) -> Windows:
-        return _windows(self._days(columns), 7.0, 7, self.sigma, _DAYS.__getitem__)
+    def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
+        return _circle_bins(self._days(columns), 7.0, 7, self.sigma, "weekday")
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return _circle(self._days(columns), 7.0)
 
     def point(self, value: Any) -> dict[str, Any]:
-        if isinstance(value, str) and value.capitalize() in _DAYS:
-            value = datetime(2024, 1, 1 + _DAYS.index(value.capitalize()))  # 2024 began on a Monday
+        if isinstance(value, str) and value.capitalize() in WEEKDAYS:
+            value = datetime(2024, 1, 1 + WEEKDAYS.index(value.capitalize()))  # 2024 began on a Monday
         return near_point(times, self.column, value, "Weekday", "a day of the week or a time")
 
 
@@ -198,10 +191,9 @@ class Cycle(Value):
         """The width in use: a bin and a half unless given."""
         return self.period / self.bins * 1.5 if self.sigma is None else self.sigma
 
-    def membership(self, columns: Columns, vectors: Floats | None) -> Windows:
+    def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
         values = numbers(columns, self.column, "Cycle") % self.period
-        step = self.period / self.bins
-        return _windows(values, self.period, self.bins, self.width, lambda bin_: f"{step * bin_:g}")
+        return _circle_bins(values, self.period, self.bins, self.width, "number")
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return _circle(numbers(columns, self.column, "Cycle"), self.period)

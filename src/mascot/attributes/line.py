@@ -10,14 +10,15 @@ import numpy as np
 from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
 from mascot.attributes.columns import near_point, numbers, times
 from mascot.errors import require
-from mascot.memberships import BEYOND, SPACING, Axis, Floats, Windows
-from mascot.values import Value
+from mascot.bins import Axis, AxisBins, Floats
+from mascot.bins.axis import SECONDS_A_DAY
+from mascot.kernels.constants import SPACING
+from mascot.serialize import Value
 
-_DAY = 86_400.0
 _MOST_BINS = 4_000_000
 
 
-def _windows(values: Floats, sigma: float | None, smallest: float, owner: str, date: bool) -> Windows:
+def _line_bins(values: Floats, sigma: float | None, smallest: float, owner: str, unit: str) -> AxisBins:
     known = values[~np.isnan(values)]
     if sigma is not None and len(known):
         bins = float(known.max() - known.min()) / (SPACING * sigma)
@@ -27,26 +28,7 @@ def _windows(values: Floats, sigma: float | None, smallest: float, owner: str, d
             f"must leave at most {_MOST_BINS:,} bins over the candidates' range",
             sigma,
         )
-
-    def labels(axes: tuple[Axis, ...]) -> Any:
-        (axis,) = axes
-        unit = "D" if axis.step < 60 else "M" if axis.step < 730 else "Y"
-        beyond = BEYOND * axis.sigma
-
-        def text(value: float) -> str:
-            return str(np.datetime64(int(value * _DAY), "s").astype(f"M8[{unit}]")) if date else f"{value:.4g}"
-
-        def name(bin_: int) -> str:
-            centre = axis.start + axis.step * bin_
-            if centre < axis.floor + beyond / 2:
-                return f"below {text(axis.floor + beyond)}"
-            if centre > axis.ceiling - beyond / 2:
-                return f"above {text(axis.ceiling - beyond)}"
-            return text(centre)
-
-        return name
-
-    return Windows((Axis(sigma=sigma or 0.0, smallest=smallest),), (values,), labels=labels)
+    return AxisBins((Axis(sigma=sigma or 0.0, smallest=smallest),), (values,), unit)
 
 
 def _standard(values: Floats) -> Floats:
@@ -85,8 +67,8 @@ class Number(Value):
         check_missing("Number", self.missing)
         object.__setattr__(self, "name", self.name or self.column)
 
-    def membership(self, columns: Columns, vectors: Floats | None) -> Windows:
-        return _windows(numbers(columns, self.column, "Number"), self.sigma, 0.0, "Number.sigma", date=False)
+    def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
+        return _line_bins(numbers(columns, self.column, "Number"), self.sigma, 0.0, "Number.sigma", "number")
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return _standard(numbers(columns, self.column, "Number"))
@@ -122,10 +104,10 @@ class Date(Value):
 
     def _days(self, columns: Columns) -> Floats:
         moments = times(columns, self.column, "Date")
-        return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / _DAY)
+        return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / SECONDS_A_DAY)
 
-    def membership(self, columns: Columns, vectors: Floats | None) -> Windows:
-        return _windows(self._days(columns), self.sigma_days, 1 / 24, "Date.sigma_days", date=True)
+    def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
+        return _line_bins(self._days(columns), self.sigma_days, 1 / 24, "Date.sigma_days", "date")
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return _standard(self._days(columns))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +11,8 @@ import numpy as np
 from mascot.attributes.attribute import Columns, Missing, check_missing, check_positive, check_sigma
 from mascot.attributes.columns import numbers, shown
 from mascot.errors import InputError, check_whole, require
-from mascot.memberships import Axis, Floats, Sphere, Windows, place_name
-from mascot.values import Value
+from mascot.bins import Axis, AxisBins, Floats, GlobeBins
+from mascot.serialize import Value
 
 _NARROWEST_KM = 0.001
 
@@ -66,10 +65,10 @@ class Place(Value):
         """The paper's planar grid: `cells` x `cells` centres over the world, width in degrees, no wrap. See `Grid`."""
         return Grid(lat, lon, cells, sigma, missing, name)
 
-    def membership(self, columns: Columns, vectors: Floats | None) -> Sphere:
+    def membership(self, columns: Columns, vectors: Floats | None) -> GlobeBins:
         lat, lon = coordinates(columns, self.lat, self.lon, "Place")
         # Longitude wraps: 179 degrees and -179 degrees are neighbours.
-        return Sphere(np.radians(lat), np.radians((lon + 180) % 360 - 180), self.sigma_km or 0.0)
+        return GlobeBins(np.radians(lat), np.radians((lon + 180) % 360 - 180), self.sigma_km or 0.0)
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return unit_vectors(*coordinates(columns, self.lat, self.lon, "Place"))
@@ -110,17 +109,13 @@ class Grid(Value):
         check_positive("Place.grid.sigma", self.sigma)
         check_missing("Place.grid", self.missing)
 
-    def membership(self, columns: Columns, vectors: Floats | None) -> Windows:
+    def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
         steps = self.cells - 1
         axes = (
             Axis(-90.0, 180.0 / steps, self.cells, self.sigma),
             Axis(-180.0, 360.0 / steps, self.cells, self.sigma),
         )
-        return Windows(axes, coordinates(columns, self.lat, self.lon, "Place.grid"), self._bin_name())
-
-    def _bin_name(self) -> Callable[[int], str]:
-        cells, step = self.cells, 180.0 / (self.cells - 1)
-        return lambda bin_: place_name(-90 + bin_ // cells * step, -180 + bin_ % cells * 2 * step, step)
+        return AxisBins(axes, coordinates(columns, self.lat, self.lon, "Place.grid"), "degrees")
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return unit_vectors(*coordinates(columns, self.lat, self.lon, "Place.grid"))

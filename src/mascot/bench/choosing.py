@@ -22,7 +22,7 @@ from mascot.bench.material import Material
 from mascot.bench.points import Point
 from mascot.bench.tasks import SPREAD
 from mascot.candidates import Candidates
-from mascot.corpus import Rankings
+from mascot.ranking import Rankings
 from mascot.errors import InputError
 from mascot.kernels.dpp import ensemble, greedy_map
 from mascot.kernels.similarity import similarities

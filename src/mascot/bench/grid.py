@@ -21,7 +21,7 @@ from mascot.bench.results import Record
 from mascot.bench.tasks import Direction, Geo, Hour, Task, Widths
 from mascot.errors import InputError
 from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
-from mascot.problem import Method
+from mascot.methods.base import Method
 
 BETAS, THETAS = (0.4, 0.5, 0.6), (0.8, 0.9)
 MMR_STRENGTHS = (0.1, 0.2, 0.5)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mascot.bench.tasks import Direction, Task, Widths
-from mascot.problem import Method
+from mascot.methods.base import Method
 from mascot.wishes import Wish
 
 

@@ -23,7 +23,7 @@ from mascot.bench.studies import Plan
 from mascot.bench.tasks import GEO, GEO_HOUR, HOUR, SPREAD, Facet, Geo, Hour, Look, Own, Task
 from mascot.errors import InputError
 from mascot.methods import Mmr, MsDpp
-from mascot.problem import Method
+from mascot.methods.base import Method
 
 SEEDS = (0, 1, 2)
 PIXELPROSE_TASKS = (GEO_HOUR, HOUR, GEO)

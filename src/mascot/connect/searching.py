@@ -18,7 +18,7 @@ from mascot.connect.nested import unfolded
 from mascot.connect.source import CANDIDATES, Found, Source, Steered, open_source, warn_of_few
 from mascot.errors import InputError, OptionError
 from mascot.photos import steering
-from mascot.problem import Method
+from mascot.methods.base import Method
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from mascot.connect.nested import names_of, stem_of, unfolded
 from mascot.connect.rows import LISTS
 from mascot.connect.warned import warn
 from mascot.errors import InputError, check_whole, require
-from mascot.problem import Method
+from mascot.methods.base import Method
 
 CANDIDATES = 200
 

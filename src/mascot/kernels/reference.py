@@ -1,65 +1,193 @@
-"""The law: what MASCOT selects, in numpy and float64, written to be read.
+"""The reference implementation: what MASCOT selects, in numpy and float64, written to be read.
 
-Gains closer together than `TIE` of the query's scale are equal, and equal gains go to the lowest position.
-So rounding never decides: bursts, mirrored places and one-hot bins tie exactly here and in every other backend.
+Gains closer together than `TIE` of the query's scale are equal, and equal gains go to the lowest position. Rounding
+therefore never decides: bursts, mirrored places and one-hot bins tie exactly here and in every other backend.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+
+from mascot.kernels.constants import EPSILON, FENCE, FEW
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-TIE = 1e-10
+STAGES = 3  # of selection: all quotas hold, then all but shares, then only limits without fill
 
 
-def normalized(scores: Floats) -> Floats:
-    """Scores between 0 and 1: (r - min) / (max - min + 1e-8)."""
-    low = scores.min()
-    return np.asarray((scores - low) / (scores.max() - low + 1e-8))
+def inner_range(scores: Floats) -> tuple[float, float]:
+    """Return the lowest and highest score that is not a far outlier.
+
+    A score is a far outlier when it lies more than ten interquartile ranges outside the quartiles. Half scores are
+    compared, because the range of finite scores may not be finite.
+    """
+    low, high = float(scores.min()), float(scores.max())
+    count = len(scores)
+    if count < FEW:
+        return low, high
+    halves = np.sort(scores) / 2
+    first, third = halves[(count - 1) // 4], halves[3 * (count - 1) // 4]
+    fence = FENCE * (third - first)
+    if not fence > 0:
+        return low, high
+    inside = scores[(scores / 2 >= first - fence) & (scores / 2 <= third + fence)]
+    return float(inside.min()), float(inside.max())
+
+
+def normalized(scores: Floats, robust: bool = False) -> Floats:
+    """Return scores rescaled to 0..1: (r - low) / (high - low + 1e-8).
+
+    With `robust`, far outliers count as the outermost of the other scores.
+    """
+    low, high = inner_range(scores) if robust else (float(scores.min()), float(scores.max()))
+    return np.asarray((np.clip(scores, low, high) / 2 - low / 2) / (high / 2 - low / 2 + EPSILON / 2))
+
+
+def by_relevance(relevance: Floats, scores: Floats) -> Ints:
+    """Return positions, best first: by relevance, then by score, then by position."""
+    return np.lexsort((-scores, -relevance)).astype(np.int64)
 
 
 def peak_relevance(membership: Floats, relevance: Floats) -> Floats:
-    """Query weight of each bin: the largest membership times relevance, omega[u] = max_j p[j,u] r[j]."""
+    """Return the query weight of each bin: the largest membership times relevance, omega[u] = max_j p[j,u] r[j]."""
     return np.asarray(np.maximum((membership * relevance[:, None]).max(axis=0), 0.0))
 
 
 def mean_membership(membership: Floats, missing: Bools) -> Floats:
-    """What a candidate of unknown value covers if its value is drawn from the others'."""
-    known = membership[~missing]
-    return np.asarray(known.mean(axis=0)) if len(known) else np.zeros(membership.shape[1])
+    """Return what a candidate of unknown value covers if its value is drawn from the others'."""
+    valued = membership[~missing]
+    return np.asarray(valued.mean(axis=0)) if len(valued) else np.zeros(membership.shape[1])
 
 
-def covered(state: Floats, membership: Floats) -> Floats:
-    """What is left to cover in each bin after these rows: state * prod_i (1 - p[i])."""
+def room(membership: Floats, k: int) -> float:
+    """Return how much of a bin one whole membership covers, so that an even list of k results fills every bin.
+
+    `each` is how many results a bin gets when all are even. A bin for one result or less is covered at once.
+    """
+    peaks = float(membership.max(axis=0, initial=0.0).sum())
+    if peaks <= 0:
+        return 1.0
+    each = k * float(membership.sum()) / len(membership) / peaks
+    return 1.0 if each <= 1 else float(-np.expm1(-1 / each))
+
+
+def covered(state: Floats, membership: Floats, fade: float | Floats = 1.0) -> Floats:
+    """Return what is left to cover in each bin after these rows: state * prod_i (1 - fade * p[i])."""
     for row in membership:
-        state = state * (1 - row)
+        state = state * (1 - fade * row)
     return state
 
 
-def greedy(base: Floats, membership: Floats, state: Floats, chosen: Ints, closed: Ints, k: int, tie: float) -> Ints:
-    """Choose k rows, one after the other, each with the largest base + sum_u membership * state.
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """At most `capacity[label]` results for each label.
+
+    Row r has the labels `labels[indptr[r]:indptr[r + 1]]`, numbers from 0. A quota holds in the first `stages` of the
+    three stages of selection: 1 for a share, 2 for a limit that may be filled up, 3 for a limit that is never exceeded.
+    """
+
+    indptr: Ints
+    labels: Ints
+    capacity: Ints
+    stages: int
+
+    def of(self, row: int) -> Ints:
+        return self.labels[self.indptr[row] : self.indptr[row + 1]]
+
+
+class QuotaCounts:
+    """Results so far for each label of each quota, over the candidates `rows`."""
+
+    def __init__(self, quotas: Sequence[Quota], rows: Ints) -> None:
+        self._quotas, self._rows = quotas, rows
+        self._counts = [np.zeros(len(quota.capacity), np.int64) for quota in quotas]
+
+    def allows(self, position: int, stage: int) -> bool:
+        row = int(self._rows[position])
+        return all(
+            stage >= quota.stages or bool((counts[quota.of(row)] < quota.capacity[quota.of(row)]).all())
+            for quota, counts in zip(self._quotas, self._counts, strict=True)
+        )
+
+    def add(self, position: int) -> None:
+        for quota, counts in zip(self._quotas, self._counts, strict=True):
+            counts[quota.of(int(self._rows[position]))] += 1
+
+
+def protected(order: Ints, count: int, seen: Ints, k: int, quotas: QuotaCounts) -> Ints:
+    """Return the first `count` positions of `order` that the quotas allow; of those the ones not yet seen."""
+    heads: list[int] = []
+    for position in order:
+        if count <= 0 or len(heads) >= k:
+            break
+        fresh = position not in seen
+        if fresh and not quotas.allows(int(position), 0):
+            continue
+        count -= 1
+        if fresh:
+            heads.append(int(position))
+            quotas.add(int(position))
+    return np.array(heads, np.int64)
+
+
+def select_stages(
+    heads: Ints, closed: Ints, count: int, k: int, quotas: QuotaCounts, choose: Callable[[Bools], int]
+) -> tuple[Ints, int]:
+    """Return up to k positions, the heads first, and how many stages the quotas needed.
+
+    `choose(open)` returns the best of the open candidates and is told of every choice by being called once each.
+    """
+    positions: list[int] = []
+    taken = np.zeros(count, bool)
+    taken[closed] = True
+    stage = 0
+    while len(positions) < min(k, count - len(closed)):
+        if len(positions) < len(heads):
+            allowed = np.zeros(count, bool)
+            allowed[heads[len(positions)]] = True
+        else:
+            allowed = np.array([not taken[i] and quotas.allows(i, stage) for i in range(count)])
+            if not allowed.any():
+                if stage == STAGES - 1:
+                    break
+                stage += 1
+                continue
+        best = choose(allowed)
+        positions.append(best)
+        taken[best] = True
+        quotas.add(best)
+    return np.array(positions, np.int64), stage + 1
+
+
+def greedy(
+    base: Floats, membership: Floats, state: Floats, fade: Floats, heads: Ints, closed: Ints, k: int, tie: float,
+    quotas: QuotaCounts,
+) -> tuple[Ints, int]:  # fmt: skip
+    """Return k positions, each with the largest base + sum_u membership * state, and the stages that were needed.
 
     Parameters
     ----------
     base : [N] gain that no choice changes
     membership : [N, U]
     state : [U] worth of what is left to cover, negative where covering costs
-    chosen : rows chosen beforehand, in this order; they count towards k, the state already knows them
-    closed : rows that may not be chosen
+    fade : [U] how much of a bin a whole membership covers
+    heads : positions chosen first, in this order; they count towards k
+    closed : positions that may not be chosen
     tie : gains this close are equal
     """
-    positions = [int(i) for i in chosen[:k]]
-    shut = np.zeros(len(base), bool)
-    shut[closed] = shut[positions] = True
-    while len(positions) < min(k, len(base) - len(closed)):
+    left = state.copy()
+
+    def choose(allowed: Bools) -> int:
         # Row sums, not a matrix product: BLAS gives equal rows different sums.
-        gains = np.where(shut, -np.inf, base + (membership * state).sum(axis=1))
+        gains = np.where(allowed, base + (membership * left).sum(axis=1), -np.inf)
         best = int(np.argmax(gains >= gains.max() - tie))
-        positions.append(best)
-        shut[best] = True
-        state = state * (1 - membership[best])
-    return np.array(positions, dtype=np.int64)
+        left[:] = left * (1 - fade * membership[best])
+        return best
+
+    return select_stages(heads, closed, len(base), k, quotas, choose)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mascot.bins import Ints
 from mascot.errors import OptionError, check_share, check_whole
 from mascot.kernels.kmeans import kmeans
 from mascot.kernels.similarity import joined
-from mascot.problem import Problem, Selection
-from mascot.values import Value
+from mascot.methods.base import Problem, Selection, open_positions, refuse_quotas, select_each
+from mascot.serialize import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +54,23 @@ class Clustering(Value):
         check_whole("Clustering.seed", self.seed, 0)
 
     def select(self, problem: Problem, k: int) -> Selection:
-        """Choose k of the problem's candidates, or all that are left where there are fewer."""
+        """Select k of each query's candidates, or as many as there are."""
+        refuse_quotas(problem, self)
         focused = problem.signs < 0
         if focused.any() and not focused.all():
             raise OptionError("Clustering has one direction: wishes must be all spread or all focus")
-        order = np.argsort(-problem.scores, kind="stable")
-        blind = problem.vectors is None and not len(problem.signs)
-        if self.strength > 0 and not blind:
-            rows = joined(problem.features(), problem.signs, problem.weights, problem.vectors)
+        return select_each(problem, k, self.strength, lambda q, k: self._choose(problem, q, k))
+
+    def _choose(self, problem: Problem, q: int, k: int) -> Ints:
+        scores, vectors = problem.scores_of(q), problem.unit_vectors_of(q)
+        order = np.argsort(-scores, kind="stable")
+        if self.strength > 0 and not (vectors is None and not len(problem.signs)):
+            rows = joined(problem.features_of(q), problem.signs, problem.weights, vectors)
             labels, _ = kmeans(rows, self.clusters, self.seed)
-            by_clusters = _cluster_order(labels, problem.scores, whole=bool(focused.any()))
+            by_clusters = _cluster_order(labels, scores, whole=bool((problem.signs < 0).any()))
             place = (1.0 - self.strength) * np.argsort(order) + self.strength * np.argsort(by_clusters)
             order = np.argsort(place, kind="stable")
-        chosen = order[~np.isin(order, problem.seen)][:k]
-        return Selection(positions=chosen, shown=chosen, strength=self.strength)
+        return np.asarray(order[open_positions(problem, q)[order]][:k])
 
 
 def _cluster_order(labels: NDArray[np.int64], scores: NDArray[np.float64], whole: bool) -> NDArray[np.int64]:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mascot.bins import Ints
 from mascot.errors import check_share, check_switch
 from mascot.kernels.dpp import ensemble, greedy_map
 from mascot.kernels.similarity import similarities
-from mascot.methods.relevance import Relevance
-from mascot.problem import Problem, Selection
-from mascot.values import Value
+from mascot.methods.relevance import best_positions
+from mascot.methods.base import Problem, Selection, refuse_quotas, select_each
+from mascot.serialize import Value
 
 LARGEST_THETA = 0.99  # at 1 the quality exp(theta / (1 - theta) * r) is infinite
 
@@ -61,22 +62,23 @@ class KDpp(Value):
         check_switch("KDpp.released", self.released)
 
     def select(self, problem: Problem, k: int) -> Selection:
-        """Choose k of the problem's candidates, or all that are left where there are fewer."""
-        relevance = Relevance().select(problem, k).positions
-        blind = problem.vectors is None and not len(problem.signs)
-        if self.strength == 0 or blind:
-            return Selection(positions=relevance, shown=relevance, strength=self.strength)
-        count = len(problem.scores)
-        similarity = np.zeros((count, count))
-        for part, features in zip(problem.signs * problem.weights, problem.features(), strict=True):
+        """Select k of each query's candidates, or as many as there are."""
+        refuse_quotas(problem, self)
+        return select_each(problem, k, self.strength, lambda q, k: self._choose(problem, q, k))
+
+    def _choose(self, problem: Problem, q: int, k: int) -> Ints:
+        scores, vectors, best = problem.scores_of(q), problem.unit_vectors_of(q), best_positions(problem, q, k)
+        if self.strength == 0 or (vectors is None and not len(problem.signs)):
+            return best
+        similarity = np.zeros((len(scores), len(scores)))
+        for part, features in zip(problem.signs * problem.weights, problem.features_of(q), strict=True):
             similarity += part * similarities(features)
         if len(problem.signs):
             # Divided after the sum: the diagonal of a mean of ones is then exactly 1.
             similarity /= problem.weights.sum()
-        if problem.vectors is not None:
+        if vectors is not None:
             beta = self.beta if len(problem.signs) else 1.0
-            similarity = (1.0 - beta) * similarity + beta * similarities(problem.vectors)
-        theta = min(1.0 - self.strength, LARGEST_THETA)
-        kernel = ensemble(similarity, problem.scores, theta)
-        chosen = greedy_map(kernel[None], problem.scores[None], len(relevance), problem.seen[None], self.released)[0]
-        return Selection(positions=chosen, shown=chosen, strength=self.strength)
+            similarity = (1.0 - beta) * similarity + beta * similarities(vectors)
+        kernel = ensemble(similarity, scores, min(1.0 - self.strength, LARGEST_THETA))
+        return np.asarray(greedy_map(kernel[None], scores[None], len(best), problem.seen_of(q)[None], self.released)[0])
+

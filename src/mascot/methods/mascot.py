@@ -1,36 +1,34 @@
-"""MASCOT: spend the result list on bins; covering a new one earns (spread) or costs (focus)."""
+"""MASCOT: spend the result list on bins; covering a new bin earns (spread) or costs (focus)."""
 
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from mascot.accounts import Account, account
-from mascot.errors import OptionError, check_share, check_switch, check_whole, is_number, require
-from mascot.kernels import reference
-from mascot.memberships import Floats, Ints, Sparse
-from mascot.packing import pack
-from mascot.problem import Problem, Queries, Selection, Selections
-from mascot.values import Value
+from mascot.bins import AxisBins, Bins, Floats, GlobeBins, Ints
+from mascot.errors import (
+    InputError, OptionError, check_share, check_switch, check_whole, is_number, require, warn_once,
+)  # fmt: skip
+from mascot.kernels import native, reference
+from mascot.kernels.constants import NOTHING, TIE
+from mascot.methods.base import Problem, Selection
+from mascot.serialize import Value
 
-# Candidates x bins x results that numpy gets through in 100 to 200 ms. A larger query is worth the 0.6 s that numba
-# takes to load (some 25 s, once per machine, to compile): the next one like it takes a tenth of numpy's time.
-_SMALL = 40_000_000
-_TRIES = 10  # strengths that `keep` tries, about: from 1 to 26
+DEFAULT_STRENGTH = 0.5
 _PROTECT = 3
 _A_THIRD = 3
+_LARGEST_SCORE = 1e150  # raw scores that are summed without rescaling
 
 
 @dataclass(frozen=True, slots=True)
 class Mascot(Value):
     """Greedy coverage of soft bins, each attribute with its own direction.
 
-    The gain of candidate i, with what is covered so far in P:
+    The gain of candidate i, with P_u the share of bin u that is covered so far:
 
         (1 - strength) * relevance_i + strength * sum_a sign_a * weight_a * c_a(i)
         c_a(i) = sum_u w_u * (1 - P_u) * p_iu        over the bins u of attribute a
@@ -38,27 +36,28 @@ class Mascot(Value):
     Parameters
     ----------
     strength
-        0 is relevance only, 1 is wishes only; 0.5 unless `keep` is given.
+        0 is relevance only, 1 is wishes only (default: 0.5, unless `keep` is given).
     protect
-        The first so many by relevance are always kept, and count as covered (but where a focus names
-        its point, they do not pull it elsewhere). 3 unless given, but no more than a third of the results
-        asked for, rounded up: of few results some are left to steer.
+        The first so many by relevance are always selected, and count as covered (default: 3, but at most a third
+        of the results asked for, rounded up).
     bin_weight
         ``"uniform"``: every bin is worth 1. ``"query"``: a bin is worth its peak relevance (the paper's omega).
     normalize
         Relevance runs from 0 to 1 over the candidates; otherwise raw scores are used.
     scale
-        Divide c_a by its largest first-step value and by the sum of the weights, so that strength
-        means the same for every width, grid and number of attributes.
+        Divide c_a by its largest first-step value and by the sum of the weights, so that strength means the same for
+        every width, grid and number of attributes; and let far outliers among the scores (pinned, boosted or sentinel
+        values) count as the outermost of the others.
     order
-        Show the chosen by ``"relevance"`` or in the order of ``"selection"``.
+        Show the selected results by ``"relevance"`` or in the order of ``"selection"``.
     keep
         Share of the best possible summed relevance that the result must retain. For each query the strength comes
-        down from 1 in steps of 0.05 until that much is kept, then goes back up in hundredths while it is.
+        down from 1 in steps of 0.05 until that much is retained, then goes back up in hundredths while it is.
+    balance
+        A bin of spread has room for its share of the k results; otherwise one whole membership covers it.
 
-    The default is the guarded method. `Mascot.paper` is the published one; the paper's ablations are
-    its switches: `normalize=False` (w/o Normalization), `bin_weight="uniform"` (Uniform Binning),
-    both (Prob-Coverage).
+    The default is the guarded method. `Mascot.paper` is the published one; the paper's ablations are its switches:
+    `normalize=False` (w/o Normalization), `bin_weight="uniform"` (Uniform Binning), both (Prob-Coverage).
     """
 
     strength: float | None = None
@@ -68,187 +67,240 @@ class Mascot(Value):
     scale: bool = True
     order: Literal["relevance", "selection"] = "relevance"
     keep: float | None = None
+    balance: bool = True
 
     def __post_init__(self) -> None:
         if self.keep is not None:
             if self.strength is not None:
                 raise OptionError(
-                    f"Mascot.keep finds the strength itself: give keep or strength, got keep={self.keep!r} "
+                    f"Mascot.keep searches for the strength: give keep or strength, got keep={self.keep!r} "
                     f"and strength={self.strength!r}"
                 )
-            require(
-                is_number(self.keep) and 0 < self.keep <= 1,
-                "Mascot.keep",
-                "must be in 0..1 and above 0",
-                self.keep,
-            )
+            valid = is_number(self.keep) and 0 < self.keep <= 1
+            require(valid, "Mascot.keep", "must be in 0..1 and above 0", self.keep)
         elif self.strength is None:
-            object.__setattr__(self, "strength", 0.5)
+            object.__setattr__(self, "strength", DEFAULT_STRENGTH)
         if self.strength is not None:
             check_share("Mascot.strength", self.strength)
         if self.protect is not None:
             check_whole("Mascot.protect", self.protect, 0)
         check_switch("Mascot.normalize", self.normalize)
         check_switch("Mascot.scale", self.scale)
-        require(
-            self.bin_weight in ("uniform", "query"),
-            "Mascot.bin_weight",
-            "must be 'uniform' or 'query'",
-            self.bin_weight,
-        )
-        require(
-            self.order in ("relevance", "selection"),
-            "Mascot.order",
-            "must be 'relevance' or 'selection'",
-            self.order,
-        )
+        check_switch("Mascot.balance", self.balance)
+        valid = self.bin_weight in ("uniform", "query")
+        require(valid, "Mascot.bin_weight", "must be 'uniform' or 'query'", self.bin_weight)
+        valid = self.order in ("relevance", "selection")
+        require(valid, "Mascot.order", "must be 'relevance' or 'selection'", self.order)
 
     @classmethod
     def paper(
         cls, strength: float, bin_weight: Literal["uniform", "query"] = "query", normalize: bool = True
     ) -> Mascot:
-        """The published method, exactly: query bin weights, no scaling, nobody protected, selection order."""
-        return cls(strength, 0, bin_weight, normalize, scale=False, order="selection")
+        """Return the published method, exactly: query bin weights, no scaling, nothing protected, selection order."""
+        return cls(strength, 0, bin_weight, normalize, scale=False, order="selection", balance=False)
+
+    @property
+    def robust(self) -> bool:
+        """Whether far outliers among the scores are ignored."""
+        return self.normalize and self.scale
 
     def protected(self, k: int) -> int:
-        """How many of k results are protected."""
+        """Return how many of k results are protected."""
         return min(_PROTECT, math.ceil(k / _A_THIRD)) if self.protect is None else int(self.protect)
 
     def select(self, problem: Problem, k: int) -> Selection:
-        """Choose k of one query's candidates, on numpy if the problem is small and numba is not yet loaded."""
-        if problem.backend in ("numba", "gpu") or (problem.backend == "auto" and "mascot.kernels.cpu" in sys.modules):
-            return self.select_many(Queries.of(problem), k, threads=1, backend=problem.backend)[0]
-        rows = [member.sparse().compact() for member in problem.memberships()]
-        if problem.backend == "auto" and self._steps(len(problem.scores), k) * sum(m.bins for m in rows) > _SMALL:
-            return self.select_many(Queries.of(problem), k, threads=1)[0]
-        return self._select_numpy(problem, rows, k)
+        """Select k of each query's candidates, or as many as there are."""
+        if not self.normalize and np.abs(problem.scores).max(initial=0.0) > _LARGEST_SCORE:
+            raise InputError(f"scores must be within -1e150..1e150 without rescaling, got {np.abs(problem.scores).max()}")
+        k = min(k, int(np.diff(problem.ptr).max(initial=0)))
+        options = self._options(problem, k)
+        if problem.backend == "gpu":
+            from mascot.kernels.gpu import select_host
 
-    def _steps(self, count: int, k: int) -> int:
-        """Times that numpy looks at a bin."""
-        return count * min(k, count) * (1 if self.keep is None else _TRIES)
+            return select_host(problem, options)
+        if problem.backend == "native" and not native.available():
+            raise OptionError(f"backend 'native' cannot be used: {native.description()}")
+        if problem.backend == "numpy" or not native.available():
+            if problem.backend == "auto":
+                warn_once(f"mascot runs on numpy, tens of times slower: no native kernel ({native.description()}). "
+                          "Install gcc or clang, then install mascot again")  # fmt: skip
+            return self._select_numpy(problem, options)
+        return self._select_native(problem, options)
 
-    def _select_numpy(self, problem: Problem, members: Sequence[Sparse], k: int) -> Selection:
-        scores, count, protect = problem.scores, len(problem.scores), self.protected(k)
-        ideal = reference.normalized(scores)
-        relevance = ideal if self.normalize else scores
-        share = float(problem.weights.sum()) if self.scale else 1.0
-        parts: list[Floats] = []
-        states: list[Floats] = []
-        multipliers, tops = np.zeros(len(problem.signs)), np.zeros(len(problem.signs))
+    def _options(self, problem: Problem, k: int) -> native.Options:
+        flags = (
+            (native.QUERY_WEIGHT if self.bin_weight == "query" else 0)
+            | (native.NORMALIZE if self.normalize else 0)
+            | (native.SCALE if self.scale else 0)
+            | (native.ROBUST if self.robust and not problem.aimed else 0)
+            | (native.BALANCE if self.balance else 0)
+            | (native.BY_RELEVANCE if self.order == "relevance" else 0)
+        )
+        # A named focus is part of relevance: coverage gets what the named wishes leave of the strength.
+        strength, keep = float(self.strength or 0.0), float(self.keep or 0.0)
+        if problem.named_weight > 0:
+            covered = float(problem.weights.sum())
+            strength *= covered / (covered + problem.named_weight)
+        if not problem.bins:  # nothing to cover: relevance alone decides
+            strength = keep = 0.0
+        return native.Options(k, self.protected(k), strength, keep, flags)
+
+    def _select_native(self, problem: Problem, options: native.Options) -> Selection:
+        rules = [native.NEUTRAL if rule == "neutral" else native.LAST for rule in problem.rules]
+        result = native.select(
+            problem.ptr, problem.rows, problem.scores, problem.seen_ptr, problem.seen,
+            [pack_bins(bins) for bins in problem.bins], problem.signs, problem.weights, rules, problem.quotas, options,
+            problem.threads,
+        )  # fmt: skip
+        strengths = result.strengths
+        if self.keep is None:
+            strengths = np.where(np.diff(problem.ptr) > 0, float(self.strength or 0.0), 0.0)
+        return Selection(
+            result.positions, result.shown, strengths, result.multipliers, result.tops, result.rooms, result.stages,
+            options.protect,
+        )  # fmt: skip
+
+    def _select_numpy(self, problem: Problem, options: native.Options) -> Selection:
+        count, kinds, k = len(problem), len(problem.signs), options.k
+        positions, shown = np.full((count, k), -1, np.int64), np.full((count, k), -1, np.int64)
+        strengths, stages = np.zeros(count), np.ones(count, np.int64)
+        multipliers, tops, rooms = np.zeros((count, kinds)), np.zeros((count, kinds)), np.ones((count, kinds))
+        for q in range(count):
+            if not len(problem.scores_of(q)):
+                continue
+            setting = _Setting.of(problem, q, self, options)
+            picks, strengths[q], stages[q] = setting.search(options)
+            positions[q, : len(picks)] = picks
+            shown[q, : len(picks)] = setting.arranged(picks) if self.order == "relevance" else picks
+            multipliers[q], tops[q], rooms[q] = setting.multipliers, setting.tops, setting.rooms
+            if self.keep is None:
+                strengths[q] = float(self.strength or 0.0)
+        return Selection(positions, shown, strengths, multipliers, tops, rooms, stages, options.protect)
+
+
+def pack_bins(bins: Bins) -> native.PackedBins:
+    """Return bins as the native kernel takes them."""
+    if isinstance(bins, AxisBins):
+        axes: list[float] = []
+        for axis in bins.axes:
+            axes += (
+                axis.start, axis.step, axis.count, axis.sigma, axis.period, axis.smallest, axis.floor, axis.ceiling,
+            )  # fmt: skip
+        axes += [0.0] * (16 - len(axes))
+        plane = len(bins.values) == 2
+        x, y = _contiguous(bins.values[0]), _contiguous(bins.values[1]) if plane else None
+        return native.PackedBins(native.PLANE if plane else native.LINE, x, y, tuple(axes))
+    if isinstance(bins, GlobeBins):
+        axes = [0.0] * 16
+        axes[3] = bins.sigma_km
+        return native.PackedBins(native.GLOBE, _contiguous(bins.lat), _contiguous(bins.lon), tuple(axes))
+    pairs = bins.sparse()
+    return native.PackedBins(native.LABELS, indptr=pairs.indptr, indices=pairs.indices, values=pairs.values)
+
+
+def _contiguous(values: Floats) -> Floats:
+    return np.ascontiguousarray(values, np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """One query of the numpy reference: everything that does not depend on the strength."""
+
+    scores: Floats
+    ideal: Floats  # relevance from 0 to 1
+    relevance: Floats  # what the gain uses
+    offset: Floats
+    membership: Floats  # [N, U] of all attributes side by side
+    state: Floats  # [U] worth of what is left, with the signs
+    fade: Floats  # [U]
+    multipliers: Floats
+    tops: Floats
+    rooms: Floats
+    heads: Ints
+    seen: Ints
+    problem: Problem
+    q: int
+
+    @classmethod
+    def of(cls, problem: Problem, q: int, method: Mascot, options: native.Options) -> _Setting:
+        rows, scores, seen = problem.rows_of(q), problem.scores_of(q), problem.seen_of(q)
+        count, kinds = len(scores), len(problem.signs)
+        ideal = reference.normalized(scores, robust=bool(options.flags & native.ROBUST))
+        relevance = ideal if method.normalize else scores
+        k = min(options.k, count - len(seen))
+        order = reference.by_relevance(relevance, scores)
+        heads = reference.protected(order, options.protect, seen, k, problem.counts_of(q))
+        weights_sum = float(problem.weights.sum()) if method.scale else 1.0
+        multipliers, tops, rooms = np.zeros(kinds), np.zeros(kinds), np.ones(kinds)
         offset = np.zeros(count)
-        top = np.argsort(-scores, kind="stable")[:protect]
-        chosen = top[~np.isin(top, problem.seen)][:k]
-        known = np.concatenate([problem.seen, chosen])  # covered before the first choice
-        for a, member in enumerate(members):
-            rows = member.dense()
-            membership, missing = rows[:count], member.missing[:count]
+        parts, states, fades = [np.zeros((count, 0))], [np.zeros(0)], [np.zeros(0)]
+        for a, bins in enumerate(problem.bins):
+            own = bins.take(rows)
+            membership, missing = own.sparse().compact()[0].dense(), own.missing()
             if problem.rules[a] == "neutral":
                 membership[missing] = reference.mean_membership(membership, missing)
-            weight = np.ones(rows.shape[1])
-            if self.bin_weight == "query":
+            weight = np.ones(membership.shape[1])
+            if method.bin_weight == "query":
                 weight = reference.peak_relevance(membership, relevance)
-            tops[a] = (membership * weight).sum(axis=1).max(initial=0.0)
-            size = tops[a] if self.scale and tops[a] > 0 else 1.0
-            multipliers[a] = problem.signs[a] * problem.weights[a] / (size * share)
+            top = float((membership * weight).sum(axis=1).max(initial=0.0))
+            tops[a] = top if top >= NOTHING else 0.0
+            if method.balance and problem.signs[a] > 0:
+                rooms[a] = reference.room(membership, k)
+            size = tops[a] if method.scale and tops[a] > 0 else 1.0
+            multipliers[a] = problem.signs[a] * problem.weights[a] / weights_sum / size
             if problem.signs[a] < 0 and problem.rules[a] == "last":
                 offset[missing] += multipliers[a] * tops[a]
-            # Where the user names a point, the protected do not vote on where the focus lies.
-            point = rows[count:]
-            opening = known[~np.isin(known, top)] if len(point) else known
-            left = reference.covered(reference.covered(weight, point), membership[opening])
-            states.append(multipliers[a] * left)
+            states.append(multipliers[a] * reference.covered(weight, membership[seen], rooms[a]))
             parts.append(membership)
-        bins = np.concatenate(parts, axis=1) if parts else np.zeros((count, 0))
-        state = np.concatenate(states) if states else np.zeros(0)
-        worth = float((np.abs(multipliers) * tops).sum())
+            fades.append(np.full(membership.shape[1], rooms[a]))
+        return cls(
+            scores, ideal, relevance, offset, np.concatenate(parts, axis=1), np.concatenate(states),
+            np.concatenate(fades), multipliers, tops, rooms, heads, seen, problem, q,
+        )  # fmt: skip
 
-        def positions(strength: float) -> Ints:
-            base = (1 - strength) * relevance + strength * offset
-            tie = reference.TIE * ((1 - strength) * float(np.abs(relevance).max()) + strength * worth)
-            return reference.greedy(base, bins, strength * state, chosen, problem.seen, k, tie)
+    def pick(self, k: int, strength: float) -> tuple[Ints, int]:
+        base = (1 - strength) * self.relevance + strength * self.offset
+        worth = float((np.abs(self.multipliers) * self.tops).sum())
+        tie = TIE * ((1 - strength) * float(np.abs(self.relevance).max()) + strength * worth)
+        return reference.greedy(
+            base, self.membership, strength * self.state, self.fade, self.heads, self.seen, k, tie,
+            self.problem.counts_of(self.q),
+        )  # fmt: skip
 
-        strength, picked = (
-            (self.strength, positions(self.strength))
-            if self.strength is not None
-            else _ladder(positions, ideal, problem.seen, k, self.keep or 0.0)
-        )
-        return Selection(picked, self._shown(picked, scores), strength, multipliers, tops, protect)
+    def search(self, options: native.Options) -> tuple[Ints, float, int]:
+        """Return the positions, the strength and the stages."""
+        k = min(options.k, len(self.scores) - len(self.seen))
+        if options.keep <= 0:
+            picks, stages = self.pick(k, options.strength)
+            return picks, options.strength, stages
+        best = np.sort(np.delete(self.ideal, self.seen))[::-1][:k]
+        if self.problem.quotas:
+            best = self.ideal[replace(self, relevance=self.ideal).pick(k, 0.0)[0]]
+        return _search_ladder(lambda strength: self.pick(k, strength), self.ideal, options.keep * float(best.sum()))
 
-    def select_many(self, queries: Queries, k: int, threads: int | None = None, backend: str = "auto") -> Selections:
-        """Choose for many queries at once, compiled, on all cores or on a GPU.
-
-        As many places as the longest query has candidates, where k is larger than that.
-        """
-        packed, protect = queries.packed or pack(queries.memberships), self.protected(k)
-        if backend == "gpu":
-            from mascot.kernels import gpu, gpu_plan
-
-            out, shown, strengths, multipliers, tops = gpu.select_host(
-                queries.ptr, queries.rows, queries.scores, queries.seen_ptr, queries.seen, queries.near, packed,
-                queries.signs, queries.weights, queries.rules, gpu_plan.options(self, k), k,
-            )  # fmt: skip
-            return Selections(out, shown, strengths, multipliers, tops, protect)
-        from mascot.kernels import cpu, parallel
-
-        count, kinds = len(queries), len(queries.signs)
-        most = int(np.diff(queries.ptr).max(initial=0))
-        k = min(k, most)
-        out = np.empty((count, k), np.int64)
-        strengths, multipliers, tops = np.empty(count), np.empty((count, kinds)), np.empty((count, kinds))
-        bits = max(4, math.ceil(math.log2(2 * packed.hashed_each * (most + 1) + 1)))
-        rules = np.array([cpu.NEUTRAL if rule == "neutral" else cpu.LAST for rule in queries.rules], np.int64)
-
-        def some(first: int, last: int) -> None:
-            cpu.select_range(
-                first, last, queries.ptr, queries.rows, queries.scores, queries.seen_ptr, queries.seen,
-                packed.shapes, packed.axes, packed.xs, packed.ys, packed.sparse_at, packed.indptr, packed.indices,
-                packed.values, queries.signs, queries.weights, rules, queries.near, packed.blocks_each,
-                packed.lanes_each, bits, float(self.strength or 0.0), float(self.keep or 0.0),
-                self.bin_weight == "query", self.normalize, self.scale, min(protect, most), k,
-                out, strengths, multipliers, tops,
-            )  # fmt: skip
-
-        parallel.in_chunks(some, count, threads)
-        return Selections(out, self._shown_many(out, queries), strengths, multipliers, tops, protect)
-
-    def account(self, problem: Problem, selection: Selection, others: Ints) -> Account:
-        """What each chosen candidate, and each of the others, earned and opened."""
-        relevance = reference.normalized(problem.scores) if self.normalize else problem.scores
-        return account(problem, selection, others, relevance, by_peak=self.bin_weight == "query")
-
-    def _shown_many(self, positions: Ints, queries: Queries) -> Ints:
-        if self.order == "selection" or not len(queries.scores):
-            return positions
-        ascending = np.sort(positions, axis=1)
-        at = queries.ptr[:-1, None] + np.maximum(ascending, 0)
-        scores = np.where(ascending < 0, -np.inf, queries.scores[np.minimum(at, len(queries.scores) - 1)])
-        return np.take_along_axis(ascending, np.argsort(-scores, axis=1, kind="stable"), axis=1)
-
-    def _shown(self, positions: Ints, scores: Floats) -> Ints:
-        if self.order == "selection":
-            return positions
-        return positions[np.lexsort((positions, -scores[positions]))]
+    def arranged(self, picks: Ints) -> Ints:
+        return np.asarray(picks[np.lexsort((picks, -self.scores[picks], -self.ideal[picks]))])
 
 
-def _ladder(positions: Callable[[float], Ints], ideal: Floats, seen: Ints, k: int, keep: float) -> tuple[float, Ints]:
-    """The largest strength, in hundredths, whose result keeps that share of the best summed relevance.
+def _search_ladder(
+    pick: Callable[[float], tuple[Ints, int]], ideal: Floats, least: float
+) -> tuple[Ints, float, int]:
+    """Return the result of the largest strength, in hundredths, that keeps that much summed relevance.
 
-    Down in steps of 0.05 until one keeps enough, then the hundredths above it from the top.
+    The search goes down in steps of 0.05 until one keeps enough, then tries the hundredths above it from the top.
     """
-    free = np.delete(ideal, seen)
-    floor = keep * float(np.sort(free)[::-1][:k].sum()) - 1e-9
 
-    def enough(picked: Ints) -> bool:
-        return float(ideal[picked].sum()) >= floor
+    def enough(picks: Ints) -> bool:
+        return float(ideal[picks].sum()) >= least - 1e-9
 
     for rung in range(20, -1, -1):
-        picked = positions(rung / 20)
-        if enough(picked) or rung == 0:
+        picks, stages = pick(rung / 20)
+        if enough(picks) or rung == 0:
             break
-    if rung == 20 or not enough(picked):
-        return rung / 20, picked
+    if rung == 20 or not enough(picks):
+        return picks, rung / 20, stages
     for fine in range(rung * 5 + 4, rung * 5 - 1, -1):
-        picked = positions(fine / 100)
-        if enough(picked):
+        picks, stages = pick(fine / 100)
+        if enough(picks):
             break
-    return fine / 100, picked
+    return picks, fine / 100, stages

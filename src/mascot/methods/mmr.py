@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mascot.errors import check_share
+import numpy as np
+
+from mascot.bins import Bools, Floats, Ints
+from mascot.errors import OptionError, check_share, check_switch
 from mascot.kernels.mmr import greedy_mmr
+from mascot.kernels.reference import select_stages
 from mascot.kernels.similarity import joined
-from mascot.methods.relevance import Relevance
-from mascot.problem import Problem, Selection
-from mascot.values import Value
+from mascot.methods.base import NO_POSITIONS, Problem, Selection, select_each
+from mascot.methods.relevance import best_positions
+from mascot.serialize import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +30,62 @@ class Mmr(Value):
 
     Parameters
     ----------
-    strength : float
-        0 is relevance only, 1 is dissimilarity only (after the first pick).
+    strength
+        0 is relevance only, 1 is dissimilarity only after the first pick (default: 0.5).
+    published
+        Accept focus without a named value, as the published baseline did: it then has the effect of spread
+        (default: False, such a wish is refused).
 
     Notes
     -----
-    - The sign has no effect. It scales both sides of a dot product, (s a) . (s b) = s^2 a . b = a . b,
-      so focus chooses exactly what spread chooses: MMR cannot reduce diversity. That is the published
-      baseline, kept as it was.
+    - MMR cannot focus. The sign scales both sides of a dot product, (s a) . (s b) = s^2 a . b = a . b, so focus
+      selects exactly what spread selects.
     - With A attributes each counts (1 / A)^2 of the image vectors in the dot product.
-    - Raw scores meet similarities in 0..1, so the useful range of strength depends on the retriever.
-    - Candidates without vectors are compared by their attributes alone; with neither, the order is
-      relevance. Candidates already seen count as chosen, so a second page continues the first.
+    - Raw scores are compared with similarities in 0..1, so the useful range of strength depends on the retriever.
+    - Candidates without vectors are compared by their attributes alone; with neither, the order is relevance.
+      Candidates that earlier pages showed count as selected, so a second page continues the first.
+    - Limits and shares are obeyed.
     """
 
     strength: float = 0.5
+    published: bool = False
 
     def __post_init__(self) -> None:
         check_share("Mmr.strength", self.strength)
+        check_switch("Mmr.published", self.published)
 
     def select(self, problem: Problem, k: int) -> Selection:
-        """Choose k of the problem's candidates, or all that are left where there are fewer."""
-        relevance = Relevance().select(problem, k).positions
-        blind = problem.vectors is None and not len(problem.signs)
-        if self.strength == 0 or blind:
-            return Selection(positions=relevance, shown=relevance, strength=self.strength)
-        rows = joined(problem.features(), problem.signs, problem.weights, problem.vectors)
-        seen = problem.seen[None]
-        chosen = greedy_mmr(rows[None], problem.scores[None], self.strength, len(relevance), seen)[0]
-        return Selection(positions=chosen, shown=chosen, strength=self.strength)
+        """Select k of each query's candidates, or as many as there are."""
+        if (problem.signs < 0).any() and not self.published:
+            raise OptionError(
+                "Mmr cannot focus: it would select what spread selects; name a value (focus(..., near=...)), use Mascot, "
+                "or Mmr(published=True) for the published behaviour"
+            )
+        return select_each(problem, k, self.strength, lambda q, k: self._choose(problem, q, k))
+
+    def _choose(self, problem: Problem, q: int, k: int) -> Ints:
+        scores, vectors = problem.scores_of(q), problem.unit_vectors_of(q)
+        best = best_positions(problem, q, k)
+        if self.strength == 0 or (vectors is None and not len(problem.signs)):
+            return best
+        rows = joined(problem.features_of(q), problem.signs, problem.weights, vectors)
+        if problem.quotas:
+            return self._choose_within_quotas(problem, q, k, rows)
+        return np.asarray(greedy_mmr(rows[None], scores[None], self.strength, len(best), problem.seen_of(q)[None])[0])
+
+    def _choose_within_quotas(self, problem: Problem, q: int, k: int, rows: Floats) -> Ints:
+        scores, seen = problem.scores_of(q), problem.seen_of(q)
+        products = rows @ rows.T
+        span = products.max() - products.min()
+        similarity = (products - products.min()) / span if span > 0 else np.zeros_like(products)
+        picks = seen.tolist()
+
+        def choose(allowed: Bools) -> int:
+            worth = scores
+            if picks:
+                worth = (1 - self.strength) * scores - self.strength * similarity[:, picks].max(axis=1)
+            best = int(np.where(allowed, worth, -np.inf).argmax())
+            picks.append(best)
+            return best
+
+        return select_stages(NO_POSITIONS, seen, len(scores), k, problem.counts_of(q), choose)[0]

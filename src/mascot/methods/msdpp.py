@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
+from mascot.bins import Ints
 from mascot.errors import InputError, check_share, check_switch, require
 from mascot.kernels.dpp import ensemble, greedy_map
 from mascot.kernels.tangents import combine, tangents, unit_logarithm
 from mascot.methods.kdpp import LARGEST_THETA
-from mascot.methods.relevance import Relevance
-from mascot.problem import Problem, Selection
-from mascot.values import Value
+from mascot.methods.relevance import best_positions
+from mascot.methods.base import Problem, Selection, refuse_quotas, select_each
+from mascot.serialize import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,28 +73,23 @@ class MsDpp(Value):
         require(known, "MsDpp.normalize", "must be None, 'tn' or 'tn+tvms'", self.normalize)
 
     def select(self, problem: Problem, k: int) -> Selection:
-        """Choose k of the problem's candidates, or all that are left where there are fewer."""
-        relevance = Relevance().select(problem, k).positions
-        blind = problem.vectors is None and not len(problem.signs)
-        if self.strength == 0 or blind:
-            return Selection(positions=relevance, shown=relevance, strength=self.strength)
-        scores = problem.scores
+        """Select k of each query's candidates, or as many as there are."""
+        refuse_quotas(problem, self)
+        return select_each(problem, k, self.strength, lambda q, k: self._choose(problem, q, k))
+
+    def _choose(self, problem: Problem, q: int, k: int) -> Ints:
+        scores, vectors, best = problem.scores_of(q), problem.unit_vectors_of(q), best_positions(problem, q, k)
+        if self.strength == 0 or (vectors is None and not len(problem.signs)):
+            return best
         if self.normalize is not None and not (scores > 0).all():
             raise InputError(f"MsDpp.normalize takes logarithms and needs scores > 0, got {scores.min()}")
-        features = problem.features()
-        blocks = features if problem.vectors is None else (*features, problem.vectors)
-        logarithms = tangents(blocks)
-        image = None if problem.vectors is None else logarithms[-1]
+        features = problem.features_of(q)
+        logarithms = tangents(features if vectors is None else (*features, vectors))
+        image = None if vectors is None else logarithms[-1]
         similarity = combine(
-            logarithms[: len(features)],
-            image,
-            scores,
-            problem.signs,
-            problem.weights,
-            self.beta,
-            self.normalize,
+            logarithms[: len(features)], image, scores, problem.signs, problem.weights, self.beta, self.normalize
         )
         quality = unit_logarithm(scores) if self.normalize == "tn+tvms" else scores
         kernel = ensemble(similarity, quality, min(1.0 - self.strength, LARGEST_THETA))
-        chosen = greedy_map(kernel[None], scores[None], len(relevance), problem.seen[None], self.released)[0]
-        return Selection(positions=chosen, shown=chosen, strength=self.strength)
+        return np.asarray(greedy_map(kernel[None], scores[None], len(best), problem.seen_of(q)[None], self.released)[0])
+

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mascot.photos.encoders.encoder import Encoder
     from mascot.photos.indexer import Report, Summary
     from mascot.photos.photo import Photo
-    from mascot.problem import Method
+    from mascot.methods.base import Method
 
 CANDIDATES = 200  # best matches that are steered
 NEWEST = 5000  # the same without words, where all are as good and only the newest are taken

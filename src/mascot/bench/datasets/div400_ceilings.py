@@ -29,7 +29,7 @@ from mascot.bench.points import Point
 from mascot.bench.suites import DIV400_TASK
 from mascot.bench.tasks import SPREAD, Own, Task
 from mascot.methods import KDpp, Mmr
-from mascot.problem import Method
+from mascot.methods.base import Method
 
 _STRENGTHS = (0.3, 0.5, 0.7)
 _BETAS = (0.0, 0.6)

@@ -17,7 +17,7 @@ from mascot.bench.figures import control, relevance, runtime, style
 from mascot.bench.figures.one_query import NEEDED, Picture, of_query, pictures, qualitative
 from mascot.bench.figures.relevance import Drawing
 from mascot.bench.published import Published
-from mascot.problem import Method
+from mascot.methods.base import Method
 
 __all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
 

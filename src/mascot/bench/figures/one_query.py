@@ -20,7 +20,7 @@ from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.folder import read_folder
 from mascot.bench.figures import style
 from mascot.errors import InputError
-from mascot.problem import Method
+from mascot.methods.base import Method
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

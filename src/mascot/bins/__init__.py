@@ -1,0 +1,23 @@
+"""Soft bins: which bins each row belongs to, and how much.
+
+A `Bins` object describes N rows (candidates, or a whole corpus) without ever being an N x bins matrix. There are
+three kinds, and every attribute makes one of them:
+
+- `AxisBins`: Gaussian bumps on one or two even axes (grids, hours, dates, numbers);
+- `GlobeBins`: Gaussian bumps on an even mesh of the globe;
+- `SparseBins`: explicit (bin, value) pairs (labels, clusters, anything a user brings).
+
+`AxisBins` and `GlobeBins` may leave their width open. It then follows the rows at hand, without outliers;
+`resolve()` fixes it.
+"""
+
+from mascot.bins.axis import Axis, AxisBins
+from mascot.bins.base import Bins, Bools, Floats, Ints
+from mascot.bins.globe import GlobeBins, great_circle_km, place_name
+from mascot.bins.join import join_bins
+from mascot.bins.sparse import SparseBins, one_hot
+
+__all__ = [
+    "Axis", "AxisBins", "Bins", "Bools", "Floats", "GlobeBins", "Ints", "SparseBins", "great_circle_km", "join_bins",
+    "one_hot", "place_name",
+]  # fmt: skip

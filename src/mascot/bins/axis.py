@@ -1,0 +1,150 @@
+"""Gaussian bumps on even axes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from datetime import date
+
+import numpy as np
+
+from mascot.bins.base import Bools, Floats, Ints
+from mascot.bins.outliers import inliers
+from mascot.bins.sparse import SparseBins, from_pairs, ranges
+from mascot.kernels.constants import BEYOND, MARGIN, REACH, SCALE, SPACING
+
+SECONDS_A_DAY = 86_400.0
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_FAR = 2.0**60  # bins; an integer can hold no more
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Evenly spaced bin centres `start + step * j`, j < count, each a bump of width `sigma`.
+
+    `period` > 0 closes the axis to a circle. Without a step the axis follows its rows: centres every 1.5 widths, the
+    width (unless it is given) an eighth of the root-mean-square distance between two rows. Outliers do not count for
+    the width and are put at `floor` or `ceiling`, so that one wrong date does not make every bin a decade wide.
+    """
+
+    start: float = 0.0
+    step: float = 0.0
+    count: int = 0
+    sigma: float = 0.0
+    period: float = 0.0
+    smallest: float = 0.0  # least self-scaled width, in the unit of the axis
+    floor: float = -math.inf  # lower values count as this
+    ceiling: float = math.inf  # higher values count as this
+
+    def resolve(self, values: Floats) -> Axis:
+        """Return the axis with its width fixed by these values."""
+        if self.step > 0:
+            return self
+        valued = values[~np.isnan(values)]
+        low = float(valued.min()) if len(valued) else 0.0
+        high = float(valued.max()) if len(valued) else 0.0
+        sigma, floor, ceiling = self.sigma, self.floor, self.ceiling
+        if sigma == 0:
+            inlier, deviation = inliers(valued[None])
+            sigma = max(math.sqrt(2.0) * deviation / SCALE, self.smallest) or 1.0  # all equal: any width will do
+            if not inlier.all():
+                first, last = valued[inlier].min() - BEYOND * sigma, valued[inlier].max() + BEYOND * sigma
+                floor, low = (float(first), float(first)) if low < first else (floor, low)
+                ceiling, high = (float(last), float(last)) if high > last else (ceiling, high)
+        step = SPACING * sigma
+        count = math.ceil((high - low) / step) + 1 + 2 * MARGIN
+        return replace(
+            self, start=low - MARGIN * step, step=step, count=count, sigma=sigma, floor=floor, ceiling=ceiling
+        )
+
+    def window(self, values: Floats) -> tuple[Ints, Ints]:
+        """Return the first bin (possibly outside the axis) and the number of bins within reach of each value."""
+        reach = REACH * self.sigma
+        values = np.clip(values, self.floor, self.ceiling)
+        first = np.clip(np.ceil((values - reach - self.start) / self.step - 1e-9), -_FAR, _FAR).astype(np.int64)
+        last = np.clip(np.floor((values + reach - self.start) / self.step + 1e-9), -_FAR, _FAR).astype(np.int64)
+        if self.period > 0:
+            last = np.minimum(last, first + self.count - 1)
+        else:
+            first, last = np.maximum(first, 0), np.minimum(last, self.count - 1)
+        return first, np.maximum(last - first + 1, 0)
+
+    def squared(self, values: Floats, bins: Ints) -> Floats:
+        """Return the squared distance to the centres of `bins`, in widths."""
+        distance = np.clip(values, self.floor, self.ceiling) - (self.start + self.step * bins)
+        if self.period > 0:
+            distance = np.abs(distance) % self.period
+            distance = np.minimum(distance, self.period - distance)
+        return np.asarray((distance / self.sigma) ** 2)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class AxisBins:
+    """Gaussian bumps on one or two axes: p = exp(-(sum of squared distances in widths) / 2)."""
+
+    axes: tuple[Axis, ...]
+    values: tuple[Floats, ...]  # one array per axis; NaN is a missing value
+    unit: str = "number"  # how bins are named: number, hour, season, weekday, date or degrees
+
+    @property
+    def rows(self) -> int:
+        return len(self.values[0])
+
+    @property
+    def count(self) -> int:
+        return math.prod(axis.count for axis in self.axes)
+
+    def missing(self, rows: Ints | None = None) -> Bools:
+        first, *others = self.values if rows is None else tuple(values[rows] for values in self.values)
+        return np.isnan(sum(others, start=first))
+
+    def name(self, bin_: int) -> str:
+        if self.unit == "degrees":
+            rows, columns = self.axes
+            lat, lon = rows.start + bin_ // columns.count * rows.step, columns.start + bin_ % columns.count * columns.step
+            from mascot.bins.globe import place_name
+
+            return place_name(lat, lon, rows.step)
+        (axis,) = self.axes
+        return _value_name(self.unit, axis, axis.start + axis.step * bin_)
+
+    def take(self, rows: Ints) -> AxisBins:
+        return replace(self, values=tuple(values[rows] for values in self.values))
+
+    def resolve(self) -> AxisBins:
+        return replace(self, axes=tuple(axis.resolve(v) for axis, v in zip(self.axes, self.values, strict=True)))
+
+    def sparse(self) -> SparseBins:
+        fixed = self.resolve()
+        row = np.flatnonzero(~self.missing())
+        bin_, squared = np.zeros(len(row), np.int64), np.zeros(len(row))
+        for axis, values in zip(fixed.axes, fixed.values, strict=True):
+            owner, along = ranges(*axis.window(values[row]))
+            row, bin_ = row[owner], bin_[owner]
+            squared = squared[owner] + axis.squared(values[row], along)
+            bin_ = bin_ * axis.count + (along % axis.count if axis.period > 0 else along)
+        return from_pairs(row, bin_, np.exp(-squared / 2), self.rows, fixed.count)
+
+
+def _value_name(unit: str, axis: Axis, value: float) -> str:
+    """Name the bin whose centre is `value`."""
+    if unit == "hour":
+        return f"{value:g} h"
+    if unit == "weekday":
+        return WEEKDAYS[round(value) % 7]
+    if unit == "season":
+        day = date.fromordinal(date(2000, 1, 1).toordinal() + int(value))
+        return f"{day:%d} {day:%b}"
+    beyond = BEYOND * axis.sigma
+    if value < axis.floor + beyond / 2:
+        return f"below {_text(unit, axis, axis.floor + beyond)}"
+    if value > axis.ceiling - beyond / 2:
+        return f"above {_text(unit, axis, axis.ceiling - beyond)}"
+    return _text(unit, axis, value)
+
+
+def _text(unit: str, axis: Axis, value: float) -> str:
+    if unit != "date":
+        return f"{value:g}" if axis.period > 0 else f"{value:.4g}"
+    precision = "D" if axis.step < 60 else "M" if axis.step < 730 else "Y"
+    return str(np.datetime64(int(value * SECONDS_A_DAY), "s").astype(f"M8[{precision}]"))

@@ -1,0 +1,49 @@
+"""Distances of rows to one value, in the attribute's own unit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mascot.bins.axis import AxisBins
+from mascot.bins.base import Bins, Floats, Ints
+from mascot.bins.globe import GlobeBins, great_circle_km
+
+# Distances below which closeness does not rise any further, by the unit of the bins.
+SMALLEST = {"hour": 0.25, "season": 1.0, "weekday": 0.5, "date": 1.0, "degrees": 5.0, "globe": 5.0, "number": 0.0}
+UNITS = {"hour": "hours", "season": "days", "weekday": "days", "date": "days", "degrees": "km", "globe": "km"}
+
+
+def unit_of(bins: Bins) -> str:
+    """Return the key of `SMALLEST` for these bins; "label" where rows either match a value or do not."""
+    if isinstance(bins, GlobeBins):
+        return "globe"
+    return bins.unit if isinstance(bins, AxisBins) else "label"
+
+
+def distances(bins: Bins, point: Bins, rows: Ints | None) -> Floats:
+    """Return the distance of rows (default: all) to the one row of `point`; NaN where the value is missing.
+
+    Kilometres on the globe, the shorter way round a circle, 0 or 1 for labels.
+    """
+    if isinstance(bins, GlobeBins) and isinstance(point, GlobeBins):
+        lat, lon = (bins.lat, bins.lon) if rows is None else (bins.lat[rows], bins.lon[rows])
+        return great_circle_km(lat, lon, (float(point.lat[0]), float(point.lon[0])))
+    if isinstance(bins, AxisBins) and isinstance(point, AxisBins):
+        values = [column if rows is None else column[rows] for column in bins.values]
+        target = [float(column[0]) for column in point.values]
+        if bins.unit == "degrees":
+            lat, lon = np.radians(values[0]), np.radians(values[1])
+            return great_circle_km(lat, lon, (float(np.radians(target[0])), float(np.radians(target[1]))))
+        apart = np.abs(values[0] - target[0])
+        period = bins.axes[0].period
+        return np.minimum(apart % period, period - apart % period) if period > 0 else apart
+    own, wanted = bins.sparse(), point.sparse()
+    if own.labels is not None and wanted.labels is not None:  # both were numbered on their own: compare names
+        names = {wanted.labels[code] for code in wanted.indices}
+        codes = np.array([code for code, label in enumerate(own.labels) if label in names], np.int64)
+    else:
+        codes = wanted.indices
+    picked = own if rows is None else own.take(rows)
+    matches = np.isin(picked.indices, codes)
+    hits = np.bincount(np.repeat(np.arange(picked.rows), np.diff(picked.indptr)), matches, minlength=picked.rows) > 0
+    return np.where(picked.missing(), np.nan, np.where(hits, 0.0, 1.0))

@@ -1,0 +1,395 @@
+"""Why each result is there: reasons a person understands, and the gains behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mascot.attributes.category import Category
+from mascot.bins import AxisBins, Bins, Floats, GlobeBins, Ints, SparseBins
+from mascot.bins.distance import UNITS, distances, unit_of
+from mascot.kernels import reference
+from mascot.methods.mascot import Mascot
+from mascot.serialize import plain
+from mascot.wishes import AnyWish, Limit, Share, Wish
+
+if TYPE_CHECKING:
+    from mascot.ranking import Ranking
+
+_OPEN = 0.5  # a bin is opened by a result that newly covers at least this share of its own best membership
+_MOST_BINS = 3  # bins named per candidate and attribute
+_LEFT_OUT = 3  # best candidates left out that are explained
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Contributions to the gain, already weighted by strength, and the names of bins opened."""
+
+    relevance: Floats  # [k] in the order of selection
+    gains: Floats  # [A, k]
+    opened: list[list[list[str]]]  # [A][k] names of bins
+    other_relevance: Floats  # [M] of candidates left out, had they been the last choice
+    other_gains: Floats  # [A, M]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why one candidate is where it is. Its gains add up to `gain`."""
+
+    id: Hashable
+    position: int  # in the input, from 0
+    was: int  # its rank by score, from 1
+    relevance: float  # from 0 to 1 over the candidates
+    step: int | None  # when it was selected, from 1; None: left out
+    gains: dict[str, float]  # of relevance and of each attribute
+    opened: dict[str, list[str]] = field(default_factory=dict)  # bins it was the first to cover
+    because: str = ""  # a sentence: why it is here, or what kept it out
+
+    @property
+    def gain(self) -> float:
+        return sum(self.gains.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": plain(self.id), "position": self.position, "was": self.was, "relevance": self.relevance,
+            "step": self.step, "gain": self.gain, "gains": self.gains, "opened": self.opened, "because": self.because,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Reasons for each result, best first, and for the best candidates left out. `print` shows it as text."""
+
+    results: list[Reason]
+    left_out: list[Reason]
+    strength: float
+    wishes: tuple[AnyWish, ...]
+    notes: tuple[str, ...] = ()  # what could not be met
+
+    def __str__(self) -> str:
+        asked = ", ".join(describe_wish(wish) for wish in self.wishes) or "relevance only"
+        lines = [f"{asked}; strength {self.strength:g}"]
+        width = max((len(str(r.id)) for r in self.results + self.left_out), default=2)
+        for place, reason in enumerate(self.results, 1):
+            moved = "" if place == reason.was else f", was {_ordinal(reason.was)}"
+            lines.append(f"{_ordinal(place) + moved:<17} {reason.id!s:<{width}}  {reason.because}".rstrip())
+        if self.left_out:
+            lines.append("left out")
+            lines += [
+                f"{'was ' + _ordinal(reason.was):<17} {reason.id!s:<{width}}  {reason.because}".rstrip()
+                for reason in self.left_out
+            ]
+        return "\n".join([*lines, *self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as plain data, ready for JSON."""
+        return {
+            "strength": self.strength,
+            "wishes": [plain(wish) for wish in self.wishes],
+            "results": [{"rank": rank, **reason.to_dict()} for rank, reason in enumerate(self.results, 1)],
+            "left_out": [reason.to_dict() for reason in self.left_out],
+            "notes": list(self.notes),
+        }
+
+
+def names_of(wishes: Sequence[Wish]) -> list[str]:
+    """Return attribute names, made distinct from one another and from relevance."""
+    names = ["relevance"]
+    for wish in wishes:
+        name, number = wish.attribute.name, 2
+        while name in names:
+            name, number = f"{wish.attribute.name} {number}", number + 1
+        names.append(name)
+    return names[1:]
+
+
+def describe_wish(wish: AnyWish) -> str:
+    """Return a wish as a person would say it."""
+    name = wish.attribute.name
+    if isinstance(wish, Limit):
+        return f"at most {wish.n} per {name}"
+    if isinstance(wish, Share):
+        return f"share {name} " + ", ".join(f"{value} {part:.0%}" for value, part in wish.shares.items())
+    text = f"{'spread' if wish.sign > 0 else 'focus'} {name}"
+    if wish.near is not None:
+        text += f" near {wish.near}" + (f" within {wish.within:g}" if wish.within is not None else "")
+    return text + (f" x {wish.weight:g}" if wish.weight != 1 else "")
+
+
+def explain_ranking(ranking: Ranking[Any]) -> Explanation:
+    """Return the reasons for a ranking's results."""
+    return _Explainer(ranking).explanation()
+
+
+def replay_gains(ranking: Ranking[Any]) -> Account | None:
+    """Return what each result, and the best of the others, earned; None for methods other than `Mascot`."""
+    method = ranking.method
+    if not isinstance(method, Mascot) or not len(ranking):
+        return None
+    problem, selection, others = ranking._problem.only(0), ranking._selection, _others(ranking)
+    scores, seen = problem.scores, problem.seen_of(0)
+    relevance = scores
+    if method.normalize:
+        relevance = reference.normalized(scores, robust=method.robust and not problem.aimed)
+    picks = selection.positions[0][: len(ranking)]
+    lam = float(selection.strengths[0])
+    if problem.named_weight > 0 and method.keep is None:
+        covered = float(problem.weights.sum())
+        lam *= covered / (covered + problem.named_weight)
+    if not problem.bins:
+        lam = 0.0
+    kinds = len(problem.signs)
+    gains, other_gains = np.zeros((kinds, len(picks))), np.zeros((kinds, len(others)))
+    opened: list[list[list[str]]] = []
+    by_peak = method.bin_weight == "query"
+    for a, bins in enumerate(problem.bins):
+        resolved, missing = bins.resolve(), bins.missing()
+        wanted = np.concatenate([picks, others, seen])
+        neutral = problem.rules[a] == "neutral" and bool(missing.any())
+        if neutral or by_peak:  # both look at all candidates
+            pairs, used = resolved.sparse().compact()
+            matrix = pairs.dense()
+            if neutral:
+                matrix[missing] = reference.mean_membership(matrix, missing)
+            weight = reference.peak_relevance(matrix, relevance) if by_peak else np.ones(pairs.count)
+            matrix = matrix[wanted]
+        else:
+            pairs, used = resolved.take(wanted).sparse().compact()
+            matrix, weight = pairs.dense(), np.ones(pairs.count)
+        own, theirs, before = np.split(matrix, [len(picks), len(picks) + len(others)])
+        fade = float(selection.rooms[0, a])
+        left = reference.covered(np.ones(len(weight)), before, fade)
+        names: list[list[str]] = []
+        for step, row in enumerate(own):
+            if step == len(picks) - 1:
+                other_gains[a] = (theirs * (weight * left)).sum(axis=1)
+            gains[a, step] = (row * weight * left).sum()
+            fresh = row * left
+            best = np.argsort(-fresh, kind="stable")[:_MOST_BINS]
+            limit = _OPEN * row.max(initial=0.0)
+            names.append([resolved.name(int(used[u])) for u in best if fresh[u] > 0 and fresh[u] >= limit])
+            left = left * (1 - fade * row)
+        opened.append(names)
+        if problem.signs[a] < 0 and problem.rules[a] == "last":
+            gains[a, missing[picks]] = selection.tops[0, a]
+            other_gains[a, missing[others]] = selection.tops[0, a]
+        gains[a] *= lam * selection.multipliers[0, a]
+        other_gains[a] *= lam * selection.multipliers[0, a]
+    return Account((1 - lam) * relevance[picks], gains, opened, (1 - lam) * relevance[others], other_gains)
+
+
+def _others(ranking: Ranking[Any]) -> Ints:
+    """Return the best candidates left out, by score."""
+    problem = ranking._problem
+    scores = problem.scores
+    taken = np.concatenate([ranking._shown, problem.seen_of(0)])
+    order = np.argsort(-scores, kind="stable")
+    return np.asarray(order[~np.isin(order, taken)][:_LEFT_OUT])
+
+
+class _Explainer:
+    """Collects what the sentences of one ranking need: the values of its results in every attribute asked about."""
+
+    def __init__(self, ranking: Ranking[Any]) -> None:
+        self.ranking, self.fitted = ranking, ranking._fitted
+        self.shown = ranking._shown
+        rows = ranking._rows
+        self.rows: Ints = np.arange(len(ranking._problem.scores)) if rows is None else rows
+        self.problem = ranking._problem.only(0)
+        account = ranking._account
+        self.account = account
+        self.step = {position: s for s, position in enumerate(ranking._selection.positions[0].tolist())}
+        self.others = _others(ranking)
+
+    def explanation(self) -> Explanation:
+        ranking = self.ranking
+        results = [self._reason(int(i), place) for place, i in enumerate(self.shown)]
+        left_out = [self._left_out(m, int(i)) for m, i in enumerate(self.others)]
+        return Explanation(results, left_out, ranking.strength, ranking.wishes, tuple(self._notes()))
+
+    def _reason(self, i: int, place: int) -> Reason:
+        gains: dict[str, float] = {}
+        opened: dict[str, list[str]] = {}
+        if self.account is not None:
+            gains = {name: float(values[place]) for name, values in self.ranking.gains.items()}
+            names = names_of(self.fitted.coverage)
+            opened = {name: self.account.opened[a][self.step[i]] for a, name in enumerate(names)}
+        return self._make(i, self.step[i] + 1, gains, opened, "; ".join(self._sentences(i, place)))
+
+    def _make(self, i: int, step: int | None, gains: dict[str, float], opened: Any, because: str) -> Reason:
+        ranking = self.ranking
+        position = i if ranking._stay is None else int(ranking._stay[i])
+        return Reason(
+            ranking._ids[position], position, int(ranking._rank_of[position]), float(ranking._all_relevance[position]),
+            step, gains, opened, because,
+        )  # fmt: skip
+
+    def _sentences(self, i: int, place: int) -> list[str]:
+        parts = []
+        for wish, focus in zip(self.fitted.named, self.fitted.focuses, strict=True):
+            parts.append(_near_text(wish, focus.bins, focus.point, int(self.rows[i])))
+        for wish, bins in zip(self.fitted.coverage, self.problem.bins, strict=True):
+            parts.append(_coverage_text(wish, bins, i, self.shown))
+        for constraint, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
+            parts.append(self._count_text(constraint, labels, i, place))
+        parts = [part for part in parts if part]
+        if not parts or self.step[i] < min(self.ranking._selection.protect, len(self.shown)):
+            protected = self.ranking._selection.protect
+            if protected and self.step[i] < protected:
+                parts.append("one of the best matches" if protected > 1 else "the best match")
+        return parts
+
+    def _count_text(self, wish: Limit | Share, labels: SparseBins, i: int, place: int) -> str:
+        codes = labels.take(self.rows[[i]]).indices
+        if not len(codes):
+            return ""
+        code = int(codes[0])
+        name = labels.name(code)
+        same = [p for p, j in enumerate(self.shown) if code in labels.take(self.rows[[j]]).indices]
+        if isinstance(wish, Limit):
+            return f"{_ordinal_word(same.index(place) + 1)} of at most {_number_word(wish.n)} from {name}"
+        return f"one of {len(same)} from {name}" if name in wish.shares else ""
+
+    def _left_out(self, m: int, i: int) -> Reason:
+        account = self.account
+        for wish, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
+            for code in labels.take(self.rows[[i]]).indices:
+                count = sum(int(code) in labels.take(self.rows[[j]]).indices for j in self.shown)
+                if isinstance(wish, Limit) and count >= wish.n:
+                    return self._make(i, None, {}, {}, f"{labels.name(int(code))} already has {_number_word(wish.n)}")
+        if account is None or not len(self.shown):
+            return self._make(i, None, {}, {}, "")
+        names = names_of(self.fitted.coverage)
+        gains = {"relevance": float(account.other_relevance[m])}
+        gains |= {name: float(account.other_gains[a, m]) for a, name in enumerate(names)}
+        if all(step < self.ranking._selection.protect for step in range(len(self.shown))):
+            return self._make(i, None, gains, {}, "every place is protected")
+        last = {"relevance": float(account.relevance[-1])}
+        last |= {name: float(account.gains[a, -1]) for a, name in enumerate(names)}
+        short = {name: last[name] - gains[name] for name in gains}
+        worst = max(short, key=lambda name: short[name])
+        if worst == "relevance":
+            return self._make(i, None, gains, {}, "less relevant than the last result")
+        wish = self.fitted.coverage[names.index(worst)]
+        verb = "adds too little new" if wish.sign > 0 else "is too far from the others"
+        return self._make(i, None, gains, {}, f"{worst}: {verb}")
+
+    def _notes(self) -> list[str]:
+        notes = []
+        for wish, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
+            if isinstance(wish, Limit):
+                continue
+            wanted = wish.targets(len(self.shown))
+            for value in wish.shares:
+                codes = [code for code in range(labels.count) if labels.name(code) == value]
+                count = sum(bool(np.isin(labels.take(self.rows[[j]]).indices, codes).any()) for j in self.shown)
+                if count < wanted[value]:
+                    available = bool(codes) and bool(np.isin(labels.take(self.rows).indices, codes).any())
+                    why = "the candidates have no more" if available else "no candidate has it"
+                    notes.append(f"share {wish.attribute.name}: {count} of {wanted[value]} from {value} ({why})")
+        return notes
+
+
+def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
+    """Return for example "2 km from Paris" or "18:12, 12 minutes from 18:00"."""
+    apart = float(distances(bins, point, np.array([row]))[0])
+    unit = unit_of(bins)
+    target = wish.near
+    if np.isnan(apart):
+        return f"{wish.attribute.name} unknown"
+    if unit == "label":
+        return f"{wish.attribute.name} {_text(target)}" if apart == 0 else f"not {_text(target)}"
+    if unit in ("globe", "degrees"):
+        return f"{_distance(apart)} from {_text(target)}"
+    value, named = _value_text(bins, row), _value_text(point, 0)
+    if apart == 0:
+        return value
+    return f"{value}, {_apart(apart, unit)} from {named}"
+
+
+def _coverage_text(wish: Wish, bins: Bins, i: int, shown: Ints) -> str:
+    """Return how a result stands among the others in one attribute."""
+    if bool(bins.missing(np.array([i]))[0]):
+        return f"{wish.attribute.name} unknown"
+    pairs = bins if isinstance(bins, SparseBins) else None
+    if pairs is not None:
+        codes = pairs.take(np.array([i])).indices
+        name = pairs.name(int(codes[0]))
+        same = sum(bool(np.isin(pairs.take(np.array([j])).indices, codes).any()) for j in shown)
+        article = f"from {name}" if isinstance(wish.attribute, Category) else f"of {name}"
+        return f"the only one {article}" if same == 1 else f"one of {same} {article}"
+    others = shown[shown != i]
+    if not len(others) or not isinstance(bins, (GlobeBins, AxisBins)):
+        return ""
+    apart = distances(bins, bins.take(np.array([i])), others)
+    nearest = float(np.nanmin(apart)) if not np.isnan(apart).all() else np.nan
+    if np.isnan(nearest):
+        return f"the only one with a {wish.attribute.name}"
+    unit = unit_of(bins)
+    text = _distance(nearest) if unit in ("globe", "degrees") else _apart(nearest, unit)
+    value = "" if unit in ("globe", "degrees") else f"{_value_text(bins, i)}, "
+    return f"{value}{text} from the nearest other result"
+
+
+def _value_text(bins: Bins, row: int) -> str:
+    """Return a row's value as a person writes it."""
+    assert isinstance(bins, AxisBins)
+    value = float(bins.values[0][row])
+    if bins.unit == "hour":
+        minutes = round(value * 60) % 1440
+        return f"{minutes // 60}:{minutes % 60:02}"
+    if bins.unit == "date":
+        return str(np.datetime64(int(value * 86_400), "s").astype("M8[D]"))
+    if bins.unit in ("weekday", "season"):
+        return AxisBins((bins.resolve().axes[0],), bins.values, bins.unit).name(
+            round(value / bins.resolve().axes[0].step) % bins.resolve().axes[0].count
+        )
+    return f"{value:g}"
+
+
+def _distance(km: float) -> str:
+    if km < 0.0005:
+        return "0 m"
+    return f"{km * 1000:.0f} m" if km < 1 else f"{km:.1f} km" if km < 10 else f"{km:,.0f} km"
+
+
+def _apart(value: float, unit: str) -> str:
+    """Return a distance in the attribute's unit: "12 minutes", "3 days", "4.5"."""
+    if unit == "hour":
+        minutes = round(value * 60)
+        if minutes < 60:
+            return f"{minutes} minute{'' if minutes == 1 else 's'}"
+        return f"{minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
+    if UNITS.get(unit) == "days":
+        if value < 1:
+            return _apart(value * 24, "hour")
+        days = round(value)
+        return f"{days:,} day{'' if days == 1 else 's'}"
+    return f"{value:.4g}"
+
+
+def _text(target: Any) -> str:
+    if isinstance(target, tuple) and len(target) == 2 and all(isinstance(part, (int, float)) for part in target):
+        lat, lon = target
+        return f"{abs(lat):g} {'S' if lat < 0 else 'N'} {abs(lon):g} {'W' if lon < 0 else 'E'}"
+    return ", ".join(map(str, target)) if isinstance(target, tuple) else str(target)
+
+
+def _ordinal(number: int) -> str:
+    suffix = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{suffix}"
+
+
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def _number_word(number: int) -> str:
+    return _WORDS[number] if number < len(_WORDS) else str(number)
+
+
+def _ordinal_word(number: int) -> str:
+    return _ORDINALS[number] if number < len(_ORDINALS) else _ordinal(number)

@@ -1,0 +1,183 @@
+"""Wishes fitted to rows: from columns and wishes to the arrays of a `Problem`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mascot.attributes.attribute import missing_rule
+from mascot.bins import Bins, Bools, Floats, Ints, SparseBins, join_bins
+from mascot.errors import require
+from mascot.kernels.native import MOST_QUOTAS
+from mascot.methods.aim import NamedFocus, aim_scores
+from mascot.methods.base import Method, Problem, Table
+from mascot.methods.mascot import DEFAULT_STRENGTH
+from mascot.wishes import AnyWish, Limit, Share, Wish, labels_of_rows
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FittedWishes:
+    """Wishes, and the bins and labels of the rows they are about."""
+
+    wishes: tuple[AnyWish, ...]
+    rows: int
+    tables: tuple[Table, ...]  # one for all rows, or one for each query
+    bins: tuple[Bins, ...]  # of the coverage wishes: spread, and focus without a named value
+    focuses: tuple[NamedFocus, ...]  # of the wishes with a named value
+    labels: tuple[SparseBins, ...]  # of limits and shares
+    removed: Bools | None = None  # [rows] rows that are no candidates any more
+
+    @property
+    def coverage(self) -> tuple[Wish, ...]:
+        return tuple(wish for wish in self.wishes if isinstance(wish, Wish) and wish.near is None)
+
+    @property
+    def named(self) -> tuple[Wish, ...]:
+        return tuple(wish for wish in self.wishes if isinstance(wish, Wish) and wish.near is not None)
+
+    @property
+    def constraints(self) -> tuple[Limit | Share, ...]:
+        return tuple(wish for wish in self.wishes if isinstance(wish, (Limit, Share)))
+
+    def dropped(self, rows: Ints | None) -> Bools | None:
+        """Return which candidates are left out, because they were removed or miss a value; None: none."""
+        out: Bools | None = None
+        binned = [
+            *zip(self.coverage, self.bins, strict=True),
+            *((wish, focus.bins) for wish, focus in zip(self.named, self.focuses, strict=True)),
+        ]
+        for wish, bins in binned:
+            if missing_rule(wish.attribute) == "drop":
+                missing = bins.missing(rows)
+                out = missing if out is None else out | missing
+        if self.removed is not None:
+            gone = self.removed if rows is None else self.removed[rows]
+            out = gone if out is None else out | gone
+        return out if out is not None and out.any() else None
+
+    def problem(
+        self, ptr: Ints, rows: Ints | None, scores: Floats, seen: Sequence[Ints] | None, k: int, method: Method,
+        backend: str, threads: int | None = None,
+    ) -> tuple[Problem, Ints | None]:  # fmt: skip
+        """Return the problem of Q queries and, where candidates are left out, the positions of those that stay.
+
+        Parameters
+        ----------
+        ptr : [Q + 1]
+        rows : [T] rows of the candidates; None: candidate t is row t
+        scores : [T]
+        seen : positions in each query that earlier pages showed
+        """
+        out = self.dropped(rows)
+        stay: Ints | None = None
+        tables = self.tables
+        if out is not None:
+            stay = np.flatnonzero(~out)
+            rows = stay if rows is None else rows[stay]
+            starts = np.repeat(ptr[:-1], np.diff(ptr))
+            within = (stay - starts[stay]).astype(np.int64)  # positions in the query
+            scores = scores[stay]
+            counts = np.add.reduceat(np.append(~out, False), ptr[:-1]) * (np.diff(ptr) > 0)
+            shorter = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            if len(tables) > 1:
+                tables = tuple(
+                    table.take(within[a:b]) for table, a, b in zip(tables, shorter, shorter[1:], strict=False)
+                )
+            if seen is not None:
+                seen = [
+                    np.flatnonzero(np.isin(within[a:b], of))
+                    for of, a, b in zip(seen, shorter, shorter[1:], strict=False)
+                ]
+            ptr, stay = shorter, within
+        seen_ptr: Ints | None = None
+        seen_flat: Ints | None = None
+        if seen is not None and any(len(of) for of in seen):
+            seen_ptr = np.concatenate([[0], np.cumsum([len(of) for of in seen])]).astype(np.int64)
+            seen_flat = np.concatenate(seen).astype(np.int64)
+        coverage, constraints = self.coverage, self.constraints
+        named_weight = 0.0
+        if self.focuses:
+            named_weight = float(sum(focus.weight for focus in self.focuses))
+            strength = getattr(method, "strength", None)
+            strength = DEFAULT_STRENGTH if strength is None else float(strength)
+            scores = aim_scores(scores, ptr, rows, self.focuses, k, strength, getattr(method, "robust", True))
+        problem = Problem(
+            ptr=ptr, scores=scores, rows=rows, bins=self.bins, tables=tables,
+            signs=np.array([float(wish.sign) for wish in coverage]),
+            weights=np.array([float(wish.weight) for wish in coverage]),
+            rules=tuple(missing_rule(wish.attribute) for wish in coverage),
+            attributes=tuple(wish.attribute for wish in coverage),
+            seen_ptr=seen_ptr, seen=seen_flat,
+            quotas=tuple(wish.quota(labels, k) for wish, labels in zip(constraints, self.labels, strict=True)),
+            named_weight=named_weight, aimed=bool(self.focuses), backend=backend, threads=threads,
+        )  # fmt: skip
+        return problem, stay
+
+
+def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int = 1) -> FittedWishes:
+    """Compute the bins and labels of all rows; with `groups`, the rows are that many queries of equal size.
+
+    Attributes that search for their bins (`local`) do so in each query.
+    """
+    bins: list[Bins] = []
+    focuses: list[NamedFocus] = []
+    labels: list[SparseBins] = []
+    vectors = _as_float64(table)
+
+    def by_group(make: Any, attribute: Any) -> Any:
+        if groups == 1 or not getattr(attribute, "local", False):
+            return make(table.columns, vectors, rows)
+        size = rows // groups
+        parts = []
+        for first in range(0, rows, size):
+            part = table.take(np.arange(first, first + size))
+            parts.append(make(part.columns, _as_float64(part), size))
+        return join_bins(parts)
+
+    for wish in wishes:
+        if isinstance(wish, Wish):
+            own = by_group(wish.bins, wish.attribute)
+            if wish.near is None:
+                bins.append(own)
+            else:
+                focuses.append(wish.named_focus(own))
+        else:
+            labels.append(by_group(partial(labels_of_rows, wish), wish.attribute))
+    require(len(labels) <= MOST_QUOTAS, "wishes", f"must have at most {MOST_QUOTAS} limits and shares", len(labels))
+    return FittedWishes(wishes, rows, (table,), tuple(bins), tuple(focuses), tuple(labels))
+
+
+def join_fitted(parts: Sequence[FittedWishes]) -> FittedWishes:
+    """Return the rows of several queries side by side; their columns need not be alike."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    labels = tuple(_join_by_name([part.labels[c] for part in parts]) for c in range(len(first.labels)))
+    focuses = tuple(
+        replace(focus, bins=_join_by_name([part.focuses[f].bins for part in parts]))
+        for f, focus in enumerate(first.focuses)
+    )
+    return FittedWishes(
+        first.wishes, sum(part.rows for part in parts), tuple(table for part in parts for table in part.tables),
+        tuple(join_bins([part.bins[a] for part in parts]) for a in range(len(first.bins))), focuses, labels,
+    )  # fmt: skip
+
+
+def _join_by_name(parts: list[Any]) -> Any:
+    """Join bins side by side; labels, numbered on their own in each part, get one numbering by name."""
+    if not all(isinstance(part, SparseBins) and part.labels is not None for part in parts):
+        return join_bins(parts)
+    names: dict[str, int] = {}
+    renumbered: list[Bins] = []
+    for part in parts:
+        codes = [names.setdefault(label, len(names)) for label in part.labels] or [0]
+        renumbered.append(replace(part, indices=np.array(codes, np.int64)[part.indices], labels=None))
+    return replace(join_bins(renumbered), count=max(len(names), 1), labels=tuple(names))  # type: ignore[type-var]
+
+
+def _as_float64(table: Table) -> Floats | None:
+    return None if table.vectors is None else table.vectors.astype(np.float64, copy=False)

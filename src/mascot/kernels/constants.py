@@ -1,0 +1,22 @@
+"""Constants of the method. `native/constants.h` has the same values for C and CUDA; a test compares the two."""
+
+from __future__ import annotations
+
+import math
+
+TIE = 1e-10  # gains closer than this share of the query's scale are equal
+CUTOFF = 0.01  # memberships below this are zero
+REACH = math.sqrt(2 * math.log(1 / CUTOFF))  # widths at which a bump falls to the cutoff
+SCALE = 8.0  # self-scaled width: root-mean-square distance between two rows, divided by this
+SPACING = 1.5  # distance between self-scaled bin centres, in widths; bumps then sum to a flat field
+MARGIN = 3  # bins beyond the outermost rows of a self-scaled axis, so that every row keeps its whole bump
+OUTLIER = 1 + math.sqrt(5)  # standard deviations; the square is irrational, so no row of whole numbers lies exactly there
+ROUNDS = 3  # passes of the outlier search
+LEAST = 1e-13  # share of the whole deviation below which the inliers are all the same, and every row counts
+BEYOND = 12.0  # widths from the outermost inlier to where outliers are put on an axis
+EARTH_KM = 6371.0088
+SMALLEST_KM = 0.05  # least self-scaled width on the globe: consumer GPS cannot separate closer points
+EPSILON = 1e-8  # added to the range of scores when they are rescaled to 0..1
+FENCE = 10.0  # interquartile ranges beyond the quartiles at which a score is a far outlier
+FEW = 4  # with fewer candidates no score is an outlier
+NOTHING = 1e-100  # coverage below this counts as none

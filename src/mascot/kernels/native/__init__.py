@@ -1,0 +1,184 @@
+"""The native kernel: the reference implementation in C, for whole batches, on all cores.
+
+The library is built with the package (see `build_native.py`). Where no compiler was found there is none, `available()` is
+False, and numpy does the work. Structures are laid out as in `kernel.h`; every field is eight bytes wide.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import struct
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.kernels.parallel import cores
+from mascot.kernels.reference import Floats, Ints, Quota
+
+LINE, PLANE, GLOBE, LABELS = 0, 1, 2, 3  # shapes of bins
+LAST, NEUTRAL = 0, 1  # what a missing value gets
+QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # flags of `Options`
+MOST_QUOTAS = 64
+ABI = 1
+
+_ATTRIBUTE = struct.Struct("2q2d5Q16d")
+_QUOTA = struct.Struct("3Q2q")
+_BATCH = struct.Struct("5q2d14Q")
+_SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+LIBRARY = Path(__file__).with_name("_kernel" + _SUFFIX)
+
+
+class PackedBins(NamedTuple):
+    """The bins of one attribute as the kernel takes them. Coordinates are contiguous float64, pairs int64."""
+
+    shape: int
+    x: Floats | None = None  # LINE, PLANE: values along the axes; GLOBE: latitude and longitude in radians
+    y: Floats | None = None
+    axes: tuple[float, ...] = (0.0,) * 16  # two axes of start, step, count, sigma, period, smallest, floor, ceiling
+    indptr: Ints | None = None  # LABELS
+    indices: Ints | None = None
+    values: Floats | None = None  # None: every membership is 1
+
+
+class Options(NamedTuple):
+    """How to select; see `Mascot`."""
+
+    k: int
+    protect: int
+    strength: float
+    keep: float  # 0: the strength is as given
+    flags: int
+
+
+class Results(NamedTuple):
+    """What was selected for Q queries."""
+
+    positions: Ints  # [Q, k] in the order of selection; -1 after the last
+    shown: Ints  # [Q, k] the same positions, best first
+    strengths: Floats  # [Q]
+    multipliers: Floats  # [Q, A] what one unit of coverage is worth
+    tops: Floats  # [Q, A] largest first-step coverage
+    rooms: Floats  # [Q, A] how much of a bin one whole membership covers
+    stages: Ints  # [Q] stages that the quotas needed
+
+
+class _Library:
+    """The loaded library, or None, found once."""
+
+    loaded = False
+    select: Any = None
+    variant = ""
+    problem = "it was not built: no C compiler was found when the package was installed"
+
+
+def _load() -> None:
+    _Library.loaded = True
+    if not LIBRARY.exists():
+        return
+    try:
+        library = ctypes.CDLL(str(LIBRARY))
+        library.mascot_abi.restype = ctypes.c_int64
+        if library.mascot_abi() != ABI:
+            _Library.problem = f"{LIBRARY.name} is of another version: install the package again"
+            return
+        library.mascot_variant.restype = ctypes.c_char_p
+        select = library.mascot_select
+        select.restype, select.argtypes = ctypes.c_int64, [ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64]
+    except (OSError, AttributeError) as error:
+        _Library.problem = f"{LIBRARY.name} cannot be loaded: {error}"
+        return
+    _Library.select, _Library.variant = select, library.mascot_variant().decode()
+
+
+def available() -> bool:
+    """Return whether the native kernel can be used."""
+    if not _Library.loaded:
+        _load()
+    return _Library.select is not None
+
+
+def description() -> str:
+    """Return the instruction set in use, or why there is no native kernel."""
+    return _Library.variant if available() else _Library.problem
+
+
+def _address(array: NDArray[Any] | None) -> int:
+    return 0 if array is None else array.ctypes.data
+
+
+def select(
+    ptr: Ints, rows: Ints | None, scores: Floats, seen_ptr: Ints | None, seen: Ints | None,
+    bins: Sequence[PackedBins], signs: Floats, weights: Floats, rules: Sequence[int], quotas: Sequence[Quota],
+    options: Options, threads: int | None = None,
+) -> Results:  # fmt: skip
+    """Select for Q queries; `available()` must hold.
+
+    Parameters
+    ----------
+    ptr : [Q + 1] query q has the candidates ptr[q] .. ptr[q + 1]
+    rows : [T] row of the bins for each candidate; None: candidate t is row t
+    scores : [T]
+    seen_ptr, seen : positions within each query that earlier pages showed; None: nothing
+    bins, signs, weights, rules : of the A attributes
+    """
+    count, kinds, k = len(ptr) - 1, len(bins), options.k
+    attributes = b"".join(
+        _ATTRIBUTE.pack(
+            b.shape, rules[a], signs[a], weights[a], _address(b.x), _address(b.y), _address(b.indptr),
+            _address(b.indices), _address(b.values), *b.axes,
+        )
+        for a, b in enumerate(bins)
+    )  # fmt: skip
+    limits = b"".join(
+        _QUOTA.pack(_address(q.indptr), _address(q.labels), _address(q.capacity), len(q.capacity), q.stages)
+        for q in quotas
+    )
+    # One block for everything that comes back: one allocation, one address.
+    block = np.empty(count * (2 * k + 2 + 3 * kinds), np.int64)
+    base = block.ctypes.data
+    sizes = (count * k, count * k, count, count * kinds, count * kinds, count * kinds, count)
+    starts = [0]
+    for size in sizes:
+        starts.append(starts[-1] + size)
+    described = _BATCH.pack(
+        kinds, len(quotas), k, options.protect, options.flags, options.strength, options.keep, ptr.ctypes.data,
+        _address(rows), scores.ctypes.data, _address(seen_ptr), _address(seen), _pointer(attributes),
+        _pointer(limits), *(base + 8 * start for start in starts[:-1]),
+    )  # fmt: skip
+    _run(described, count, threads)
+    positions, shown, strengths, multipliers, tops, rooms, stages = (
+        block[start : start + size] for start, size in zip(starts, sizes, strict=False)
+    )
+    real = np.float64
+    return Results(
+        positions.reshape(count, k), shown.reshape(count, k), strengths.view(real),
+        multipliers.view(real).reshape(count, kinds), tops.view(real).reshape(count, kinds),
+        rooms.view(real).reshape(count, kinds), stages,
+    )  # fmt: skip
+
+
+def _pointer(data: bytes) -> int:
+    """Return the address of the bytes; the caller keeps them alive."""
+    return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
+
+
+def _run(described: bytes, count: int, threads: int | None) -> None:
+    """Select in ranges of queries, one range per thread at a time; ctypes releases the interpreter lock."""
+    workers = 1 if count == 1 else min(threads or cores(), count)
+    if workers <= 1:
+        failed = _Library.select(described, 0, count)
+    else:
+        # Sixteen ranges per thread, so that a slow core or a long query does not hold up the others.
+        size = max(count // (16 * workers), min(64, math.ceil(count / workers)))
+        with ThreadPoolExecutor(workers) as pool:
+            ends = [pool.submit(_Library.select, described, start, min(start + size, count))
+                    for start in range(0, count, size)]  # fmt: skip
+            failed = min(end.result() for end in ends)
+    if failed:
+        raise MemoryError("the native kernel ran out of memory")

@@ -1,0 +1,630 @@
+/* The soft bins of one query's candidates, laid out so that sums over them are short dense loops.
+ *
+ * Every attribute has a range of `state`, the worth of what is left to cover in each bin. A candidate's memberships
+ * are windows of neighbouring bins:
+ *   LINE    one window of `blocks` vectors of bins
+ *   PLANE   `rows` windows, one below the other
+ *   GLOBE   one window or more for each ring of cells within reach
+ *   LABELS  single bins
+ * LINE and PLANE pad their state with bins that are worth nothing, so that no window has to be clipped.
+ */
+#ifndef MASCOT_BINS_H
+#define MASCOT_BINS_H
+
+#include <math.h>
+#include <string.h>
+
+#include "arena.h"
+#include "kernel.h"
+#include "vector.h"
+
+typedef struct {
+    int64_t shape, rule;
+    double sign;
+    int64_t origin, size;         /* its range of the state */
+    int64_t blocks, rows, stride; /* LINE: blocks; PLANE: rows x blocks, rows `stride` bins apart */
+    int64_t pad, pad_rows, count, count_rows; /* LINE, PLANE: bins of padding and real bins along each axis */
+    int64_t circle, mirror;       /* LINE on a circle: its bins, and how many of them are repeated after the last */
+    int64_t each;                 /* LINE, PLANE: stored values per candidate */
+    int64_t *slot;                /* first state index: of a candidate, or of a GLOBE window or a label */
+    int64_t *first;               /* GLOBE, LABELS: [n + 1] a candidate's first window */
+    double *lanes;                /* memberships; NULL for labels that are all 1 */
+    double *unknown;              /* [n] 1 where the value is missing */
+    double *mean;                 /* [size] what a missing value covers under the rule NEUTRAL, or NULL */
+    double fade;                  /* how much of a bin one whole membership covers */
+} Bins;
+
+enum { WORTH, COVER, PEAK, ADD };
+
+/* One vector of bins. WORTH and COVER return what to add up; the others return zeros. */
+INLINE vector apply(int operation, vector p, double *bins, double factor) {
+    vector old = load(bins);
+    if (operation == WORTH) return p * old;
+    if (operation == COVER) {
+        vector fall = p * old * all(factor);
+        store(bins, old - fall);
+        return fall;
+    }
+    store(bins, operation == PEAK ? larger(p * all(factor), old) : old + p * all(factor));
+    return all(0.0);
+}
+
+/* Windows of neighbouring bins, `windows` of them, `stride` bins apart. `blocks` is a constant where it is small, so that
+ * the loop over it is unrolled; two sums are kept, so that one addition need not wait for the other. */
+INLINE vector visit_windows(
+    int operation, const double *lanes, double *bins, double factor, int64_t windows, int64_t blocks, int64_t stride
+) {
+    vector total = all(0.0), other = all(0.0);
+    for (int64_t row = 0; row < windows; row++, bins += stride, lanes += blocks * LANES) {
+        for (int64_t j = 0; j < blocks; j++) {
+            vector part = apply(operation, load(lanes + j * LANES), bins + j * LANES, factor);
+            if (j & 1) other += part;
+            else total += part;
+        }
+    }
+    return total + other;
+}
+
+INLINE vector visit_dense(int operation, const Bins *b, int64_t i, double *state, double factor) {
+    const double *lanes = b->lanes + i * b->each;
+    double *bins = state + b->slot[i];
+    switch (b->blocks) {
+        case 1: return visit_windows(operation, lanes, bins, factor, b->rows, 1, b->stride);
+        case 2: return visit_windows(operation, lanes, bins, factor, b->rows, 2, b->stride);
+        case 3: return visit_windows(operation, lanes, bins, factor, b->rows, 3, b->stride);
+        default: return visit_windows(operation, lanes, bins, factor, b->rows, b->blocks, b->stride);
+    }
+}
+
+INLINE vector visit_globe(int operation, const Bins *b, int64_t i, double *state, double factor) {
+    vector total = all(0.0);
+    for (int64_t j = b->first[i]; j < b->first[i + 1]; j++)
+        total += apply(operation, load(b->lanes + j * LANES), state + b->slot[j], factor);
+    return total;
+}
+
+INLINE vector visit_labels(int operation, const Bins *b, int64_t i, double *state, double factor) {
+    vector total = all(0.0);
+    for (int64_t j = b->first[i]; j < b->first[i + 1]; j++) {
+        double p = b->lanes ? b->lanes[j] : 1.0, *bin = state + b->slot[j], part = p * factor;
+        if (operation == WORTH) total[0] += p * *bin;
+        if (operation == COVER) {
+            double fall = part * *bin;
+            *bin -= fall;
+            total[0] += fall;
+        }
+        if (operation == PEAK) *bin = part > *bin ? part : *bin;
+        if (operation == ADD) *bin += part;
+    }
+    return total;
+}
+
+/* The repeated bins of a circle follow the originals. */
+static void repeat_bins(const Bins *b, double *state) {
+    double *bins = state + b->origin;
+    for (int64_t j = 0; j < b->mirror; j++) bins[b->circle + j] = bins[j];
+}
+
+/* A missing value, under the rule NEUTRAL. */
+static vector visit_mean(int operation, const Bins *b, double *state, double factor) {
+    double *bins = state + b->origin;
+    vector total = all(0.0);
+    for (int64_t j = 0; j < b->size; j++) {
+        double fall = b->mean[j] * bins[j];
+        if (operation == COVER) bins[j] -= fall *= factor;
+        if (operation == PEAK && b->mean[j] * factor > bins[j]) bins[j] = b->mean[j] * factor;
+        total[0] += fall;
+    }
+    if (operation == COVER) repeat_bins(b, state);
+    return total;
+}
+
+/* All bins of candidate i. The lanes of what WORTH and COVER return add up to the sum. */
+INLINE vector visit(int operation, const Bins *b, int64_t i, double *state, double factor) {
+    if (b->mean && b->unknown[i] != 0.0) return visit_mean(operation, b, state, factor);
+    if (b->shape == SHAPE_GLOBE) return visit_globe(operation, b, i, state, factor);
+    if (b->shape == SHAPE_LABELS) return visit_labels(operation, b, i, state, factor);
+    vector total = visit_dense(operation, b, i, state, factor);
+    if (operation == COVER && b->mirror) { /* bins that exist twice stay equal */
+        double *bins = state + b->origin;
+        int64_t start = b->slot[i] - b->origin;
+        for (int64_t j = start; j <= start + b->mirror; j++) {
+            if (j >= b->circle) bins[j - b->circle] = bins[j];
+            else if (j < b->mirror) bins[b->circle + j] = bins[j];
+        }
+    }
+    return total;
+}
+
+/* Set every real bin to `value` and the padding to 0. */
+static void fill_bins(const Bins *b, double *state, double value) {
+    double *bins = state + b->origin;
+    int padded = b->shape == SHAPE_PLANE || (b->shape == SHAPE_LINE && !b->circle);
+    for (int64_t j = 0; j < b->size; j++) bins[j] = padded ? 0.0 : value;
+    if (!padded) return;
+    for (int64_t row = 0; row < b->count_rows; row++)
+        for (int64_t j = 0; j < b->count; j++) bins[(row + b->pad_rows) * b->stride + b->pad + j] = value;
+}
+
+/* After PEAK or ADD over candidates: bins that exist twice are joined, and the padding is cleared. */
+static void settle_bins(int operation, const Bins *b, double *state) {
+    double *bins = state + b->origin;
+    for (int64_t j = 0; j < b->mirror; j++) {
+        double twin = bins[b->circle + j];
+        if (operation == PEAK) bins[j] = twin > bins[j] ? twin : bins[j];
+        else bins[j] += twin;
+    }
+    repeat_bins(b, state);
+    if (b->shape == SHAPE_PLANE || (b->shape == SHAPE_LINE && !b->circle)) {
+        int64_t rows = b->count_rows + 2 * b->pad_rows;
+        for (int64_t row = 0; row < rows; row++) {
+            double *line = bins + row * b->stride;
+            int real = row >= b->pad_rows && row < b->pad_rows + b->count_rows;
+            for (int64_t j = 0; j < b->stride; j++)
+                if (!real || j < b->pad || j >= b->pad + b->count) line[j] = 0.0;
+        }
+    }
+}
+
+/* The sum over all real bins, each counted once. */
+static double total_of_bins(const Bins *b, const double *state) {
+    double total = 0.0;
+    int64_t end = b->circle ? b->circle : b->size;
+    for (int64_t j = 0; j < end; j++) total += state[b->origin + j];
+    return total;
+}
+
+/* ---- Widths that follow the candidates ---------------------------------------------------------------------------- */
+
+/* Root-mean-square distance of the inliers from their mean; `inlier` is set to 1 or 0 for each of the n points.
+ * Points farther from the mean than MASCOT_OUTLIER deviations are left out, and both are computed again. */
+static double spread_of(double *const *points, int dimensions, int64_t n, double *inlier, double *squares) {
+    double deviation = 0.0, whole = 0.0;
+    int64_t inliers = n, reference = 0;
+    for (int64_t i = 0; i < n; i++) inlier[i] = 1.0;
+    for (int round = 0; round < (n ? MASCOT_ROUNDS : 0); round++) {
+        while (inlier[reference] == 0.0) reference++;
+        for (int64_t i = 0; i < n; i++) squares[i] = 0.0;
+        for (int d = 0; d < dimensions; d++) {
+            const double *x = points[d], origin = x[reference]; /* differences keep the digits of dates */
+            vector totals = all(0.0);
+            int64_t i = 0;
+            for (; i + LANES <= n; i += LANES) totals += load(inlier + i) * (load(x + i) - all(origin));
+            double mean = sum(totals);
+            for (; i < n; i++) mean += inlier[i] * (x[i] - origin);
+            mean /= (double)inliers;
+            for (i = 0; i < n; i++) {
+                double apart = x[i] - origin - mean;
+                squares[i] += apart * apart;
+            }
+        }
+        vector totals = all(0.0);
+        int64_t i = 0;
+        for (; i + LANES <= n; i += LANES) totals += load(inlier + i) * load(squares + i);
+        double square = sum(totals);
+        for (; i < n; i++) square += inlier[i] * squares[i];
+        deviation = sqrt(square / (double)inliers);
+        if (round == 0) whole = deviation;
+        double fence = MASCOT_OUTLIER * deviation * (MASCOT_OUTLIER * deviation);
+        int64_t inside = 0;
+        for (i = 0; i < n; i++) inside += squares[i] <= fence;
+        if (round == MASCOT_ROUNDS - 1 || inside == inliers || !inside) break;
+        inliers = inside;
+        for (i = 0; i < n; i++) inlier[i] = squares[i] <= fence ? 1.0 : 0.0;
+    }
+    if (deviation <= MASCOT_LEAST * whole) {
+        for (int64_t i = 0; i < n; i++) inlier[i] = 1.0;
+        deviation = whole;
+    }
+    return deviation;
+}
+
+/* Close a self-scaled axis over the n known values. */
+static void fit_axis(Arena *arena, double *values, int64_t n, double *axis) {
+    double low = n ? values[0] : 0.0, high = low, sigma = axis[AXIS_SIGMA];
+    for (int64_t i = 1; i < n; i++) {
+        if (values[i] < low) low = values[i];
+        if (values[i] > high) high = values[i];
+    }
+    if (sigma == 0.0) {
+        double *inlier = take_doubles(arena, n), *squares = take_doubles(arena, n);
+        double deviation = spread_of(&values, 1, n, inlier, squares);
+        sigma = sqrt(2.0) * deviation / MASCOT_SCALE;
+        if (sigma < axis[AXIS_SMALLEST]) sigma = axis[AXIS_SMALLEST];
+        if (sigma == 0.0) sigma = 1.0;
+        double first = INFINITY, last = -INFINITY;
+        for (int64_t i = 0; i < n; i++) {
+            if (inlier[i] == 0.0) continue;
+            if (values[i] < first) first = values[i];
+            if (values[i] > last) last = values[i];
+        }
+        first -= MASCOT_BEYOND * sigma;
+        last += MASCOT_BEYOND * sigma;
+        if (n && low < first) low = axis[AXIS_FLOOR] = first;
+        if (n && high > last) high = axis[AXIS_CEILING] = last;
+    }
+    axis[AXIS_SIGMA] = sigma;
+    axis[AXIS_STEP] = MASCOT_SPACING * sigma;
+    axis[AXIS_START] = low - MASCOT_MARGIN * axis[AXIS_STEP];
+    axis[AXIS_COUNT] = ceil((high - low) / axis[AXIS_STEP]) + 1 + 2 * MASCOT_MARGIN;
+}
+
+/* ---- Lines and planes ---------------------------------------------------------------------------------------------- */
+
+/* Bins on either side of the nearest centre that a bump can reach. */
+static int64_t reach_of(const double *axis) {
+    double bins = MASCOT_REACH * axis[AXIS_SIGMA] / axis[AXIS_STEP];
+    return bins < axis[AXIS_COUNT] ? (int64_t)floor(bins + 0.5 + 1e-9) : (int64_t)axis[AXIS_COUNT];
+}
+
+/* Memberships of the centres 0 .. count - 1, `offset` bins below the value, rounded up to whole blocks. */
+INLINE void write_bump(double *lanes, double offset, double step, int64_t count) {
+    for (int64_t j = 0; j < count; j += LANES) {
+        vector d = (all(offset - (double)j) - STEPS) * all(step);
+        vector p = decay(d * d * all(0.5));
+        store(lanes + j, where(STEPS < all((double)(count - j)), p));
+    }
+}
+
+static int64_t whole_blocks(int64_t bins) { return (bins + LANES - 1) / LANES * LANES; }
+
+static void pack_line(Arena *arena, Bins *b, const double *x, double *axis, int64_t n) {
+    int64_t count = (int64_t)axis[AXIS_COUNT], reach = reach_of(axis), window = 2 * reach + 1;
+    double start = axis[AXIS_START], inverse = 1.0 / axis[AXIS_STEP], step = axis[AXIS_STEP] / axis[AXIS_SIGMA];
+    int whole = axis[AXIS_PERIOD] > 0.0 && window >= count; /* the bump meets itself */
+    if (whole) window = count;
+    b->circle = axis[AXIS_PERIOD] > 0.0 ? count : 0;
+    b->mirror = b->circle && !whole ? window - 1 : 0;
+    b->pad = b->circle ? 0 : 2 * reach;
+    b->count = count;
+    b->count_rows = 1;
+    b->each = whole_blocks(window);
+    b->blocks = b->each / LANES;
+    b->rows = 1;
+    b->stride = b->size = whole_blocks(count + 2 * b->pad + b->mirror + LANES);
+    b->lanes = take_doubles(arena, n * b->each);
+    b->slot = take_integers(arena, n);
+    for (int64_t i = 0; i < n; i++) {
+        double *lanes = b->lanes + i * b->each, value = x[i];
+        b->slot[i] = b->origin;
+        if (value < axis[AXIS_FLOOR]) value = axis[AXIS_FLOOR];
+        if (value > axis[AXIS_CEILING]) value = axis[AXIS_CEILING];
+        double u = (value - start) * inverse;
+        int outside = !b->circle && !(u > (double)-reach - 1.0 && u < (double)(count + reach));
+        if (b->unknown[i] != 0.0 || outside) {
+            memset(lanes, 0, (size_t)b->each * sizeof(double));
+            continue;
+        }
+        if (whole) {
+            for (int64_t j = 0; j < b->each; j++) {
+                double d = fmod(fabs(u - (double)j), (double)count);
+                d = (d < (double)count - d ? d : (double)count - d) * step;
+                double p = exp(-0.5 * d * d);
+                lanes[j] = p >= MASCOT_CUTOFF && j < count ? p : 0.0;
+            }
+            continue;
+        }
+        if (b->circle && !(u > -0.5 && u < (double)count)) u -= floor(u / (double)count) * (double)count;
+        int64_t centre = (int64_t)floor(u + 0.5), first = centre - reach;
+        write_bump(lanes, u - (double)first, step, window);
+        if (b->circle) first = first < 0 ? first + count : first >= count ? first - count : first;
+        else if (centre < -reach || centre > count - 1 + reach) { /* rounded just beyond the padding */
+            memset(lanes, 0, (size_t)b->each * sizeof(double));
+            continue;
+        }
+        b->slot[i] += first + b->pad;
+    }
+}
+
+static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, double axis[2][AXIS_FIELDS], int64_t n) {
+    /* Rows run along the axis on which vectors waste fewer lanes. */
+    int64_t reaches[2] = {reach_of(axis[0]), reach_of(axis[1])};
+    int64_t upright = (2 * reaches[0] + 1) * whole_blocks(2 * reaches[1] + 1);
+    int64_t turned = (2 * reaches[1] + 1) * whole_blocks(2 * reaches[0] + 1);
+    const double *values[2] = {x, y};
+    int outer = turned < upright, inner = 1 - outer;
+    int64_t reach_rows = reaches[outer], reach = reaches[inner];
+    b->rows = 2 * reach_rows + 1;
+    b->blocks = whole_blocks(2 * reach + 1) / LANES;
+    b->count_rows = (int64_t)axis[outer][AXIS_COUNT];
+    b->count = (int64_t)axis[inner][AXIS_COUNT];
+    b->pad_rows = 2 * reach_rows;
+    b->pad = 2 * reach;
+    b->stride = b->count + 2 * b->pad + LANES;
+    b->size = whole_blocks((b->count_rows + 2 * b->pad_rows) * b->stride + LANES);
+    b->each = b->rows * b->blocks * LANES;
+    b->lanes = take_doubles(arena, n * b->each);
+    b->slot = take_integers(arena, n);
+    double *columns = take_doubles(arena, b->blocks * LANES), *factors = take_doubles(arena, whole_blocks(b->rows));
+    double row_step = axis[outer][AXIS_STEP] / axis[outer][AXIS_SIGMA];
+    double step = axis[inner][AXIS_STEP] / axis[inner][AXIS_SIGMA];
+    double row_inverse = 1.0 / axis[outer][AXIS_STEP], inverse = 1.0 / axis[inner][AXIS_STEP];
+    for (int64_t i = 0; i < n; i++) {
+        double *lanes = b->lanes + i * b->each;
+        double u = (values[outer][i] - axis[outer][AXIS_START]) * row_inverse;
+        double w = (values[inner][i] - axis[inner][AXIS_START]) * inverse;
+        b->slot[i] = b->origin;
+        int inside = u > (double)-reach_rows - 0.5 && u < (double)(b->count_rows + reach_rows) - 0.5 &&
+                     w > (double)-reach - 0.5 && w < (double)(b->count + reach) - 0.5; /* false for NaN */
+        if (!inside) {
+            memset(lanes, 0, (size_t)b->each * sizeof(double));
+            continue;
+        }
+        int64_t top = (int64_t)floor(u + 0.5) - reach_rows, left = (int64_t)floor(w + 0.5) - reach;
+        write_bump(columns, w - (double)left, step, 2 * reach + 1);
+        write_bump(factors, u - (double)top, row_step, b->rows);
+        for (int64_t row = 0; row < b->rows; row++)
+            for (int64_t j = 0; j < b->blocks * LANES; j += LANES, lanes += LANES) {
+                vector p = load(columns + j) * all(factors[row]);
+                store(lanes, where(p >= all(MASCOT_CUTOFF), p));
+            }
+        b->slot[i] += (top + b->pad_rows) * b->stride + left + b->pad;
+    }
+}
+
+/* ---- Hashing of bins that are numbered sparsely ---------------------------------------------------------------------- */
+
+typedef struct {
+    int64_t *keys, *slots, mask;
+} Table;
+
+static Table make_table(Arena *arena, int64_t entries) {
+    int64_t size = 16;
+    while (size < 2 * entries) size *= 2;
+    Table table = {take_integers(arena, size), take_integers(arena, size), size - 1};
+    for (int64_t j = 0; j < size; j++) table.keys[j] = -1;
+    return table;
+}
+
+/* The slot of a key; a new key gets `next`. The table is at most half full, so the search ends. */
+INLINE int64_t slot_of(Table *table, int64_t key, int64_t next) {
+    int64_t h = (int64_t)((uint64_t)key * 0x9E3779B97F4A7C15u >> 20) & table->mask; /* Fibonacci hashing */
+    while (table->keys[h] != key) {
+        if (table->keys[h] < 0) {
+            table->keys[h] = key;
+            table->slots[h] = next;
+            break;
+        }
+        h = (h + 1) & table->mask;
+    }
+    return table->slots[h];
+}
+
+/* ---- The globe ------------------------------------------------------------------------------------------------------- */
+
+enum { RINGS_CACHED = 256, DENSE_CELLS = 4096, DENSE_CELLS_EACH = 32 };
+#define PI 3.14159265358979323846
+
+typedef struct {
+    int64_t rings, ring[RINGS_CACHED], cells[RINGS_CACHED];
+    double height, cosine[RINGS_CACHED];
+} Mesh;
+
+/* Cosine and number of cells of a ring, at the returned index of the cache. */
+INLINE int64_t look_up_ring(Mesh *mesh, int64_t ring) {
+    int64_t at = ring % RINGS_CACHED;
+    if (mesh->ring[at] != ring) {
+        double cosine = cos(((double)ring + 0.5) * mesh->height - PI / 2);
+        double cells = floor(2.0 * (double)mesh->rings * cosine + 0.5);
+        mesh->ring[at] = ring;
+        mesh->cosine[at] = cosine;
+        mesh->cells[at] = cells < 1.0 ? 1 : (int64_t)cells;
+    }
+    return at;
+}
+
+/* Memberships of one vector of cells: exp(-chord^2 / (2 width^2)), chord^2 = 4 (across + along * hav(difference of longitude)). */
+INLINE void write_cells(double *lanes, double across, double along, double apart, double cell, double fold, int64_t count) {
+    vector x = all(apart) - STEPS * all(cell);
+    x = choose_lanes(x > all(PI), x - all(2 * PI), x); /* the short way round */
+    x = choose_lanes(x < all(-PI), x + all(2 * PI), x);
+    vector p = decay((all(across) + all(along) * haversine(x)) * all(fold));
+    store(lanes, where(STEPS < all((double)count), p));
+}
+
+/* Great-circle mesh of rings, each divided into equal cells 1.5 widths across; see `Globe` in mascot/bins/globe.py.
+ * Where the cells within the candidates' range are few they are numbered densely, otherwise vectors of cells are hashed. */
+static void pack_globe(Arena *arena, Bins *b, const double *lat, const double *lon, double width, int64_t n) {
+    Mesh *mesh = arena_take(arena, sizeof(Mesh));
+    for (int j = 0; j < RINGS_CACHED; j++) mesh->ring[j] = -1;
+    mesh->rings = (int64_t)ceil(PI / (MASCOT_SPACING * width));
+    mesh->height = PI / (double)mesh->rings;
+    double half_chord = MASCOT_REACH * width / 2.0, height = mesh->height;
+    double limit = half_chord < 1.0 ? half_chord * half_chord : 1.0; /* haversine of the reach */
+    double reach = half_chord < 1.0 ? 2.0 * asin(half_chord) : PI;
+    double fold = 2.0 / (width * width);
+
+    double south = INFINITY, north = -INFINITY, west = INFINITY, east = -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        if (b->unknown[i] != 0.0) continue;
+        if (lat[i] < south) south = lat[i];
+        if (lat[i] > north) north = lat[i];
+        if (lon[i] < west) west = lon[i];
+        if (lon[i] > east) east = lon[i];
+    }
+    if (south > north) south = north = west = east = 0.0; /* no place is known */
+    int64_t lowest = (int64_t)ceil((south - reach + PI / 2) / height - 0.5 - 1e-9);
+    int64_t highest = (int64_t)floor((north + reach + PI / 2) / height - 0.5 + 1e-9);
+    if (lowest < 0) lowest = 0;
+    if (highest > mesh->rings - 1) highest = mesh->rings - 1;
+
+    /* Number the cells of each ring within the range of longitudes. */
+    int64_t allowed = DENSE_CELLS + DENSE_CELLS_EACH * n, used = 0, rings_in_range = highest - lowest + 1;
+    int dense = rings_in_range <= RINGS_CACHED;
+    int64_t *base = take_integers(arena, RINGS_CACHED); /* of a ring: slot of its cell 0 */
+    for (int64_t ring = lowest; dense && ring <= highest; ring++) {
+        int64_t at = look_up_ring(mesh, ring), cells = mesh->cells[at];
+        double inverse = (double)cells / (2 * PI), z = sqrt(limit) / (mesh->cosine[at] > 1e-12 ? mesh->cosine[at] : 1e-12);
+        double half = z < 1.0 ? 2.0 * z + 1.1416 * z * z * z : PI; /* at least 2 asin(z) */
+        double first = floor((west - half + PI) * inverse - 0.5), last = ceil((east + half + PI) * inverse - 0.5);
+        if (first < 0.0 || last > (double)(cells - 1)) first = 0.0, last = (double)(cells - 1); /* the whole circle */
+        base[at] = b->origin + used - (int64_t)first;
+        used += (int64_t)(last - first) + 1 + LANES;
+        if (used > allowed) dense = 0;
+    }
+
+    /* Windows per candidate: rings within reach, times blocks per ring (near a pole a ring may be needed whole). */
+    double rings_in_reach = floor(2.0 * reach / height) + 2.0;
+    int64_t most_rings = rings_in_reach < (double)mesh->rings ? (int64_t)rings_in_reach : mesh->rings;
+    int64_t room = n * most_rings * 3 + LANES, windows = 0; /* grown below where a ring needs more */
+    b->slot = take_integers(arena, room);
+    b->lanes = take_doubles(arena, room * LANES);
+    b->first = take_integers(arena, n + 1);
+    Table table = {0};
+    int64_t next = b->origin, entries = 0, keys = 0;
+    if (!dense) {
+        entries = room;
+        table = make_table(arena, entries);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        b->first[i] = windows;
+        if (b->unknown[i] != 0.0) continue;
+        int64_t ring = (int64_t)ceil((lat[i] - reach + PI / 2) / height - 0.5 - 1e-9);
+        int64_t last_ring = (int64_t)floor((lat[i] + reach + PI / 2) / height - 0.5 + 1e-9);
+        if (ring < 0) ring = 0;
+        if (last_ring > mesh->rings - 1) last_ring = mesh->rings - 1;
+        double cos_lat = 1.0 - 2.0 * haversine(all(lat[i]))[0];
+        vector across_lanes = all(0.0);
+        for (int64_t lane = 0; ring <= last_ring; ring++, lane = (lane + 1) % LANES) {
+            if (lane == 0) {
+                vector centres = (all((double)ring + 0.5) + STEPS) * all(height) - all(PI / 2);
+                vector apart = all(lat[i]) - centres; /* lanes beyond the last ring are not used */
+                across_lanes = haversine(apart);
+            }
+            double across = across_lanes[lane];
+            int64_t at = look_up_ring(mesh, ring), cells = mesh->cells[at];
+            double along = cos_lat * mesh->cosine[at], cell = 2 * PI / (double)cells, inverse = (double)cells / (2 * PI);
+            double z = (limit - across) / (along > 1e-300 ? along : 1e-300);
+            z = z > 1.0 ? 1.0 : z > 0.0 ? sqrt(z) : 0.0;
+            double half = 2.0 * (z + 0.5708 * z * z * z) + 1e-9; /* at least 2 asin(z) */
+            int64_t left = (int64_t)ceil((lon[i] - half + PI) * inverse - 0.5);
+            int64_t right = (int64_t)floor((lon[i] + half + PI) * inverse - 0.5);
+            if (right > left + cells - 1) right = left + cells - 1;
+            int64_t needed = windows + (right - left + 1 + LANES) / LANES + 3;
+            if (needed > room) {
+                int64_t more = 2 * room + needed;
+                int64_t *slot = take_integers(arena, more);
+                double *lanes = take_doubles(arena, more * LANES);
+                memcpy(slot, b->slot, (size_t)windows * sizeof(int64_t));
+                memcpy(lanes, b->lanes, (size_t)windows * LANES * sizeof(double));
+                b->slot = slot;
+                b->lanes = lanes;
+                room = more;
+            }
+            int64_t first_block = -1;
+            while (left <= right) {
+                int64_t home = left < 0 ? left + cells : left >= cells ? left - cells : left;
+                int64_t step, origin = home, slot;
+                if (dense) {
+                    step = cells - home < LANES ? cells - home : LANES;
+                    if (step > right - left + 1) step = right - left + 1;
+                    slot = base[at] + home;
+                } else {
+                    int64_t block = home / LANES;
+                    if (block == first_block) break; /* once round the pole */
+                    if (first_block < 0) first_block = block;
+                    origin = block * LANES;
+                    step = LANES - home % LANES;
+                    if (step > cells - home) step = cells - home;
+                    if (2 * (keys + 1) > table.mask) { /* keep the table at most half full */
+                        Table larger_table = make_table(arena, 2 * (table.mask + 1));
+                        for (int64_t j = 0; j <= table.mask; j++)
+                            if (table.keys[j] >= 0) slot_of(&larger_table, table.keys[j], table.slots[j]);
+                        table = larger_table;
+                    }
+                    slot = slot_of(&table, (ring << 32) + block, next);
+                    if (slot == next) next += LANES, keys++;
+                }
+                double centre = ((double)origin + 0.5) * cell - PI;
+                int64_t valid = dense ? step : cells - origin;
+                write_cells(b->lanes + windows * LANES, across, along, lon[i] - centre, cell, fold, valid);
+                b->slot[windows++] = slot;
+                left += step;
+            }
+        }
+    }
+    b->first[n] = windows;
+    b->size = whole_blocks((dense ? used : next - b->origin) + LANES);
+}
+
+/* ---- Labels ------------------------------------------------------------------------------------------------------------ */
+
+static void pack_labels(Arena *arena, Bins *b, const Attribute *attribute, const int64_t *rows, int64_t n) {
+    int64_t pairs = 0, at = 0, next = b->origin;
+    for (int64_t i = 0; i < n; i++) pairs += attribute->indptr[rows[i] + 1] - attribute->indptr[rows[i]];
+    b->first = take_integers(arena, n + 1);
+    b->slot = take_integers(arena, pairs);
+    b->lanes = attribute->values ? take_doubles(arena, pairs) : NULL;
+    Table table = make_table(arena, pairs);
+    for (int64_t i = 0; i < n; i++) {
+        b->first[i] = at;
+        for (int64_t j = attribute->indptr[rows[i]]; j < attribute->indptr[rows[i] + 1]; j++, at++) {
+            b->slot[at] = slot_of(&table, attribute->indices[j], next);
+            if (b->slot[at] == next) next++;
+            if (b->lanes) b->lanes[at] = attribute->values[j];
+        }
+        b->unknown[i] = b->first[i] == at ? 1.0 : 0.0;
+    }
+    b->first[n] = at;
+    b->size = whole_blocks(next - b->origin + LANES);
+}
+
+/* ---- All shapes ---------------------------------------------------------------------------------------------------------- */
+
+/* Lay out the bins of n candidates, from state index `origin` on. */
+static Bins pack_bins(Arena *arena, const Attribute *attribute, const int64_t *rows, int64_t n, int64_t origin) {
+    Bins b = {.shape = attribute->shape, .rule = attribute->missing, .sign = attribute->sign, .origin = origin, .fade = 1.0};
+    b.unknown = take_doubles(arena, n);
+    if (b.shape == SHAPE_LABELS) {
+        pack_labels(arena, &b, attribute, rows, n);
+        return b;
+    }
+    double *x = take_doubles(arena, n), *y = take_doubles(arena, n), *values = take_doubles(arena, n);
+    double axis[2][AXIS_FIELDS];
+    memcpy(axis, attribute->axis, sizeof axis);
+    int64_t valid = 0;
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = attribute->x[rows[i]];
+        y[i] = attribute->y ? attribute->y[rows[i]] : 0.0;
+        b.unknown[i] = isnan(x[i]) || isnan(y[i]) ? 1.0 : 0.0;
+        if (b.unknown[i] == 0.0) values[valid++] = x[i];
+    }
+    if (b.shape == SHAPE_LINE) {
+        if (axis[0][AXIS_STEP] == 0.0) fit_axis(arena, values, valid, axis[0]);
+        pack_line(arena, &b, x, axis[0], n);
+    } else if (b.shape == SHAPE_PLANE) {
+        pack_plane(arena, &b, x, y, axis, n);
+    } else {
+        double km = axis[0][AXIS_SIGMA];
+        if (km == 0.0) {
+            double *points[3] = {take_doubles(arena, n), take_doubles(arena, n), take_doubles(arena, n)};
+            double *inlier = take_doubles(arena, n), *squares = take_doubles(arena, n);
+            int64_t m = 0;
+            for (int64_t i = 0; i < n; i++) {
+                if (b.unknown[i] != 0.0) continue;
+                values[m] = x[i];
+                squares[m++] = y[i];
+            }
+            for (int64_t i = 0; i < m; i += LANES) { /* cos(t) = 1 - 2 hav(t); sin(t) = cos(t - pi / 2) */
+                vector lat = load(values + i), lon = load(squares + i), turned = lon - all(PI / 2);
+                if (m - i < LANES) {
+                    mask real = STEPS < all((double)(m - i));
+                    lat = where(real, lat);
+                    lon = where(real, lon);
+                    turned = lon - all(PI / 2);
+                }
+                turned = choose_lanes(turned < all(-PI), turned + all(2 * PI), turned);
+                vector cos_lat = all(1.0) - all(2.0) * haversine(lat);
+                store(points[0] + i, cos_lat * (all(1.0) - all(2.0) * haversine(lon)));
+                store(points[1] + i, cos_lat * (all(1.0) - all(2.0) * haversine(turned)));
+                store(points[2] + i, all(1.0) - all(2.0) * haversine(all(PI / 2) - lat));
+            }
+            km = sqrt(2.0) * MASCOT_EARTH_KM * spread_of(points, 3, m, inlier, squares) / MASCOT_SCALE;
+            if (km < MASCOT_SMALLEST_KM) km = MASCOT_SMALLEST_KM;
+        }
+        pack_globe(arena, &b, x, y, km / MASCOT_EARTH_KM, n);
+    }
+    return b;
+}
+
+#endif

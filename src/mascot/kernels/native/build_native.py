@@ -1,0 +1,85 @@
+"""Compile the native kernel: `python src/mascot/kernels/native/build_native.py`.
+
+The package's build calls this (see `hatch_build.py`). It needs gcc or clang, nothing else; CC names another compiler,
+and MASCOT_SANITIZE=1 adds the address and undefined-behaviour sanitizers.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+FLAGS = ("-std=c11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wno-psabi")
+VARIANTS = {
+    "baseline": (),
+    "avx2": ("-mavx2", "-mfma"),
+    "avx512": ("-mavx512f", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"),
+}
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g", "-O1")
+
+
+class BuildError(RuntimeError):
+    """No compiler was found, or it failed."""
+
+
+def find_compiler() -> list[str]:
+    """Return the command of a C compiler: CC, or the first of cc, gcc and clang on the PATH."""
+    named = os.environ.get("CC")
+    if named:
+        return shlex.split(named)
+    for name in ("cc", "gcc", "clang"):
+        if shutil.which(name):
+            return [name]
+    raise BuildError("no C compiler was found (cc, gcc or clang on the PATH, or CC)")
+
+
+def build(target: Path | None = None) -> Path:
+    """Compile the library and return its path."""
+    target = target or HERE / f"_kernel{SUFFIX}"
+    compiler = find_compiler()
+    extra = SANITIZERS if os.environ.get("MASCOT_SANITIZE") else ()
+    position = () if sys.platform == "win32" else ("-fPIC",)
+    x86 = platform.machine().lower() in ("x86_64", "amd64")
+    variants = VARIANTS if x86 else {"baseline": ()}
+    with tempfile.TemporaryDirectory() as folder:
+        objects = []
+        for name, flags in variants.items():
+            output = Path(folder) / f"{name}.o"
+            _run([*compiler, *FLAGS, *position, *flags, *extra, f"-DVARIANT=select_{name}", "-c", str(HERE / "kernel.c"),
+                  "-o", str(output)])  # fmt: skip
+            objects.append(str(output))
+        output = Path(folder) / "dispatch.o"
+        defined = ("-DMASCOT_X86_VARIANTS",) if x86 else ()
+        _run([*compiler, *FLAGS, *position, *extra, *defined, "-c", str(HERE / "dispatch.c"), "-o", str(output)])
+        library = Path(folder) / target.name
+        mathematics = () if sys.platform == "win32" else ("-lm",)
+        _run([*compiler, "-shared", *extra, *objects, str(output), "-o", str(library), *mathematics])
+        # Move into place: a process that has the old library loaded keeps it.
+        temporary = target.with_name(f".{target.name}.{os.getpid()}")
+        shutil.copy2(library, temporary)
+        os.replace(temporary, target)
+    return target
+
+
+def _run(command: list[str]) -> None:
+    try:
+        result = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        raise BuildError(f"{command[0]} cannot be run: {error}") from None
+    if result.returncode:
+        raise BuildError(f"{' '.join(command)} failed:\n{result.stderr.strip()[-2000:]}")
+
+
+if __name__ == "__main__":
+    try:
+        print(build())
+    except BuildError as error:
+        sys.exit(str(error))

@@ -1,0 +1,202 @@
+"""What a method is given (`Problem`) and what it returns (`Selection`): plain arrays for Q queries; one query is Q = 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.attributes.attribute import Attribute, Columns
+from mascot.bins import Bins, Bools, Floats, Ints
+from mascot.errors import InputError, OptionError
+from mascot.kernels.reference import Quota, QuotaCounts
+
+NO_POSITIONS = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns and vectors of the rows that queries draw their candidates from."""
+
+    columns: Columns
+    vectors: NDArray[np.floating[Any]] | None = None
+
+    def take(self, rows: Ints) -> Table:
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Table(columns, None if self.vectors is None else self.vectors[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Q queries: scores, and for each coverage wish its direction, weight and bins.
+
+    Arrays are trusted: they were checked where they came in.
+    """
+
+    ptr: Ints  # [Q + 1]: query q has the candidates ptr[q] .. ptr[q + 1]
+    scores: Floats  # [T], higher is better; a named focus is part of them
+    bins: tuple[Bins, ...]  # of the A wishes
+    signs: Floats  # [A], +1 spread, -1 focus
+    weights: Floats  # [A], > 0
+    rules: tuple[str, ...]  # [A], what a missing value gets: "last" or "neutral"
+    attributes: tuple[Attribute, ...]  # [A]
+    tables: tuple[Table, ...]  # one that all queries share, or one per query
+    rows: Ints | None = None  # [T] rows of the bins; None: candidate t is row t
+    seen_ptr: Ints | None = None  # [Q + 1]; None: nothing was seen
+    seen: Ints | None = None  # positions within a query that earlier pages showed
+    quotas: tuple[Quota, ...] = ()  # at most so many results per label; rows as for the bins
+    named_weight: float = 0.0  # weight of the named focuses that are part of the scores
+    aimed: bool = False  # the scores are steered by a named focus, outliers already handled
+    backend: str = "auto"
+    threads: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.ptr) - 1
+
+    def rows_of(self, q: int) -> Ints:
+        start, end = int(self.ptr[q]), int(self.ptr[q + 1])
+        return np.arange(start, end) if self.rows is None else self.rows[start:end]
+
+    def scores_of(self, q: int) -> Floats:
+        return self.scores[self.ptr[q] : self.ptr[q + 1]]
+
+    def seen_of(self, q: int) -> Ints:
+        if self.seen is None or self.seen_ptr is None:
+            return NO_POSITIONS
+        return self.seen[self.seen_ptr[q] : self.seen_ptr[q + 1]]
+
+    def table_of(self, q: int) -> Table:
+        """Return columns and vectors of one query's candidates."""
+        if len(self.tables) > 1:
+            return self.tables[q]
+        (table,) = self.tables
+        return table if len(self) == 1 and self.rows is None else table.take(self.rows_of(q))
+
+    def counts_of(self, q: int) -> QuotaCounts:
+        return QuotaCounts(self.quotas, self.rows_of(q))
+
+    def only(self, q: int) -> Problem:
+        """Return one query as a problem of its own."""
+        if len(self) == 1 and self.rows is None:
+            return self
+        rows = self.rows_of(q)
+        seen = self.seen_of(q)
+        return replace(
+            self, ptr=np.array([0, len(rows)]), scores=self.scores_of(q), rows=None,
+            bins=tuple(bins.take(rows) for bins in self.bins), tables=(self.table_of(q),),
+            quotas=tuple(_take_quota(quota, rows) for quota in self.quotas),
+            seen_ptr=np.array([0, len(seen)]) if len(seen) else None, seen=seen if len(seen) else None,
+        )  # fmt: skip
+
+    def features_of(self, q: int) -> tuple[Floats, ...]:
+        """Return one query's features of each attribute: [N, d] arrays, in which a missing value is a row of zeros."""
+        table = self.table_of(q)
+        return tuple(_features(attribute, table, len(self.scores_of(q))) for attribute in self.attributes)
+
+    def unit_vectors_of(self, q: int) -> Floats | None:
+        """Return one query's vectors scaled to length 1; a missing vector is a row of zeros."""
+        vectors = self.table_of(q).vectors
+        if vectors is None:
+            return None
+        vectors = vectors.astype(np.float64, copy=False)
+        length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        unit = vectors / np.where(length > 0, length, 1.0)[:, None]
+        unit[np.isnan(length)] = 0.0
+        return np.asarray(unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What was selected for Q queries; -1 pads where a query has fewer than k results."""
+
+    positions: Ints  # [Q, k] in the order of selection
+    shown: Ints  # [Q, k] the same positions, best first
+    strengths: Floats  # [Q] the strength that was used (searched for, where `keep` was asked for)
+    multipliers: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] worth of one unit of coverage
+    tops: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] largest first-step coverage
+    rooms: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] share of a bin that one result covers
+    stages: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # [Q] stages the quotas needed
+    protect: int = 0  # how many by relevance were selected first
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def only(self, q: int) -> Selection:
+        """Return one query's selection, without padding."""
+        count = int((self.positions[q] >= 0).sum())
+        def part(values: Any) -> Any:
+            return values[q : q + 1] if len(values) else values
+        return Selection(
+            self.positions[q : q + 1, :count], self.shown[q : q + 1, :count], self.strengths[q : q + 1],
+            part(self.multipliers), part(self.tops), part(self.rooms), part(self.stages), self.protect,
+        )  # fmt: skip
+
+
+class Method(Protocol):
+    """Anything that selects k of each query's candidates. Methods are frozen dataclasses."""
+
+    def select(self, problem: Problem, k: int) -> Selection: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+def select_each(problem: Problem, k: int, strength: float, choose: Callable[[int, int], Ints]) -> Selection:
+    """Select query by query: `choose(q, k)` returns the positions of one."""
+    picks = [choose(q, k) if len(problem.scores_of(q)) else NO_POSITIONS for q in range(len(problem))]
+    return stack_positions(picks, k, strength)
+
+
+def stack_positions(picks: Sequence[Ints], k: int, strength: float) -> Selection:
+    """Return positions of several lengths as one selection."""
+    width = min(k, max((len(pick) for pick in picks), default=0))
+    positions = np.full((len(picks), width), -1, np.int64)
+    for q, pick in enumerate(picks):
+        positions[q, : len(pick)] = pick
+    return Selection(positions, positions, np.full(len(picks), strength))
+
+
+def refuse_quotas(problem: Problem, method: object) -> None:
+    """Raise for a method that cannot obey limits and shares."""
+    if problem.quotas:
+        name = type(method).__name__
+        raise OptionError(f"{name} cannot obey limit(...) or share(...): use Mascot, Mmr or Relevance, got {method!r}")
+
+
+def open_positions(problem: Problem, q: int) -> Bools:
+    """Return which candidates earlier pages have not shown."""
+    fresh = np.ones(len(problem.scores_of(q)), bool)
+    fresh[problem.seen_of(q)] = False
+    return fresh
+
+
+def _take_quota(quota: Quota, rows: Ints) -> Quota:
+    starts = quota.indptr[rows]
+    counts = quota.indptr[rows + 1] - starts
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    pairs = np.repeat(starts - indptr[:-1], counts) + np.arange(indptr[-1])
+    return replace(quota, indptr=indptr, labels=quota.labels[pairs])
+
+
+def _features(attribute: Any, table: Table, rows: int) -> Floats:
+    """Return an attribute's features, checked: N rows of finite numbers."""
+    owner = f"{type(attribute).__name__}.features"
+    if not hasattr(attribute, "features"):
+        raise InputError(f"{owner}(columns, vectors) is what this method compares by, got an attribute without it")
+    vectors = None if table.vectors is None else table.vectors.astype(np.float64, copy=False)
+    values = attribute.features(table.columns, vectors)
+    try:
+        array = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{owner} must be numbers in rows of one length, got {values!r:.60}") from None
+    if array.ndim != 2:
+        raise InputError(f"{owner} must be an array of two dimensions, got {array.ndim}")
+    if len(array) != rows:
+        raise InputError(f"{owner} must have {rows} rows, got {len(array)}")
+    if not np.isfinite(array).all():
+        raise InputError(f"{owner} must be finite, got {array[~np.isfinite(array)][0]}")
+    return array
+
+
