@@ -8,8 +8,8 @@ import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
 from mascot.attributes.columns import column_of, vectors_of
-from mascot.errors import InputError, check_whole
 from mascot.bins import Floats, Ints, SparseBins, one_hot
+from mascot.errors import InputError, check_whole
 from mascot.serialize import Value
 
 
@@ -64,7 +64,9 @@ class Clusters(Value):
         return labels
 
     def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
-        return one_hot(self._labels(columns, vectors), self.count, tuple(f"look {number + 1}" for number in range(self.count)))
+        return one_hot(
+            self._labels(columns, vectors), self.count, tuple(f"look {number + 1}" for number in range(self.count))
+        )
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return self.membership(columns, vectors).dense()
