@@ -74,6 +74,15 @@ def test_products_of_rounded_rows_are_exact_in_any_order(width, seed, smallest):
     np.testing.assert_array_equal(rounded @ rounded.T, products)
 
 
+@pytest.mark.parametrize(
+    ("count", "clusters", "width"), [(35, 5, 7), (32, 3, 384), (15, 2, 4), (33, 100, 384), (3, 2, 0)]
+)
+def test_tiled_products_are_the_products(count, clusters, width):
+    rng = np.random.default_rng(0)
+    rows, centres = (module._rounded(rng.normal(size=(size, width))) for size in (count, clusters))
+    np.testing.assert_array_equal(module._products(rows, centres), rows @ centres.T)
+
+
 @pytest.mark.parametrize("outlier", [1e6, 1e29])
 def test_an_outlier_does_not_blur_the_other_points(outlier):
     points = np.concatenate([np.repeat(np.eye(4), 5, axis=0), np.full((1, 4), outlier)])

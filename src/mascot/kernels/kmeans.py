@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_BLOCK_VALUES = 1 << 21  # float64 values of points held at once: 16 MiB
+_BLOCK_VALUES = 1 << 20  # float64 values of points held at once: 8 MiB
+_TILE_ROWS = 16
+_TILE_PRODUCTS = 1 << 18  # OpenBLAS starts threads for products of more multiplications than this
 _ROUNDING = 1e-13  # a squared distance below this share of the squared lengths is rounding
 
 
@@ -115,6 +117,20 @@ def _rounded(rows: Floats, exponent: int = 0) -> Floats:
     return rounded
 
 
+def _products(rows: Floats, centres: Floats) -> Floats:
+    """rows @ centres.T, in tiles too small for threads of BLAS where the centres are few.
+
+    Threads that wait for each other at every block take several times as long on cores that are not idle.
+    """
+    products = np.empty((len(rows), len(centres)))
+    tiles = len(rows) // _TILE_ROWS if _TILE_ROWS * centres.size <= _TILE_PRODUCTS else 0
+    tiled = tiles * _TILE_ROWS
+    stack = rows[:tiled].reshape(tiles, _TILE_ROWS, rows.shape[1])
+    np.matmul(stack, centres.T, out=products[:tiled].reshape(tiles, _TILE_ROWS, len(centres)))
+    np.matmul(rows[tiled:], centres.T, out=products[tiled:])
+    return products
+
+
 def _plus_plus(points: NDArray[np.floating], lengths: Floats, clusters: int, rng: np.random.Generator) -> Floats:
     """Draw each centre with probability proportional to the squared distance from those before it.
 
@@ -142,7 +158,7 @@ def _squared(points: NDArray[np.floating], lengths: Floats, chosen: list[int]) -
     squared = np.empty((len(chosen), len(points)))
     for rows, block in _blocks(points):
         scale = lengths[rows] + lengths[chosen][:, None]
-        distances = scale - 2.0 * (centres @ block.T)
+        distances = scale - 2.0 * _products(block, centres).T
         squared[:, rows] = np.where(distances > _ROUNDING * scale, distances, 0.0)
     return squared
 
@@ -153,9 +169,9 @@ def _nearest(points: NDArray[np.floating], lengths: Floats, centres: Floats) -> 
     squared = np.empty(len(points))
     centres = _rounded(centres)
     offsets = (centres * centres).sum(axis=1)
-    doubled = 2.0 * centres.T
+    doubled = 2.0 * centres
     for rows, block in _blocks(points):
-        partial = block @ doubled
+        partial = _products(block, doubled)
         np.subtract(offsets, partial, out=partial)
         labels[rows] = own = partial.argmin(axis=1)
         squared[rows] = partial[np.arange(len(own)), own] + lengths[rows]
