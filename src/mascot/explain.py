@@ -273,8 +273,8 @@ class _Explainer:
         worst = max(short, key=lambda name: short[name])
         if worst == "relevance":
             return self._make(i, None, gains, {}, "less relevant than the last result")
-        wish = self.fitted.coverage[names.index(worst)]
-        verb = "adds too little new" if wish.sign > 0 else "is too far from the others"
+        sign = self.fitted.coverage[names.index(worst)].sign
+        verb = "adds too little new" if sign > 0 else "is too far from the others"
         return self._make(i, None, gains, {}, f"{worst}: {verb}")
 
     def _notes(self) -> list[str]:

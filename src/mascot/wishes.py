@@ -181,17 +181,17 @@ def labels_of_rows(wish: Limit | Share, columns: Columns, vectors: Floats | None
     return labels
 
 
-def check_wishes(wishes: AnyWish | Sequence[AnyWish], k: int) -> tuple[AnyWish, ...]:
+def check_wishes(wishes: AnyWish | Sequence[AnyWish], k: int | None = None) -> tuple[AnyWish, ...]:
     """Return one wish or several as a tuple, checked for contradictions."""
     many = isinstance(wishes, Sequence) and not isinstance(wishes, str)
     listed: tuple[Any, ...] = tuple(wishes) if many or hasattr(wishes, "__iter__") else (wishes,)  # type: ignore[arg-type]
     for wish in listed:
         if not isinstance(wish, (Wish, Limit, Share)):
             raise OptionError(f"wishes must be spread(...), focus(...), limit(...) or share(...), got {wish!r}")
-    for share_ in (wish for wish in listed if isinstance(wish, Share)):
+    for share_ in (wish for wish in listed if isinstance(wish, Share) and k is not None):
         for limit_ in (wish for wish in listed if isinstance(wish, Limit) and not wish.fill):
             largest = max(share_.shares, key=lambda value: share_.shares[value])
-            wanted = share_.targets(k)[largest]
+            wanted = share_.targets(k or 0)[largest]
             if limit_.attribute == share_.attribute and wanted > limit_.n:
                 raise OptionError(
                     f"limit({limit_.attribute.name}) contradicts share({share_.attribute.name}): "

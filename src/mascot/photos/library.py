@@ -25,10 +25,10 @@ from mascot.photos.texts import as_text, is_text, require_text
 from mascot.photos.whereabouts import DATABASE, enclosing, remember, remembered
 
 if TYPE_CHECKING:
+    from mascot.methods.base import Method
     from mascot.photos.encoders.encoder import Encoder
     from mascot.photos.indexer import Report, Summary
     from mascot.photos.photo import Photo
-    from mascot.methods.base import Method
 
 CANDIDATES = 200  # best matches that are steered
 NEWEST = 5000  # the same without words, where all are as good and only the newest are taken
@@ -366,7 +366,7 @@ class Library:
     def search(
         self,
         text: str | None = None,
-        wishes: mc.Wish | Sequence[mc.Wish] = (),
+        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
         k: int = 20,
         method: Method | None = None,
         *,
@@ -378,7 +378,7 @@ class Library:
     ) -> Results:
         """Search and steer at once: the `hits`, then `rerank` of them. There are never fewer candidates than `k`."""
         require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
-        listed = [wishes] if isinstance(wishes, mc.Wish) else list(wishes)
+        listed = [wishes] if isinstance(wishes, (mc.Wish, mc.Limit, mc.Share)) else list(wishes)
         most = max(candidates or usual_candidates(text, like), k)
         hits = self.hits(text, like=like, candidates=most, where=where, values=values, encoder=encoder)
         return hits.rerank(listed, k, method)
