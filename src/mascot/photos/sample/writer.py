@@ -27,7 +27,7 @@ _STORED = {  # EXIF orientation -> how the upright picture is turned before it i
     6: Image.Transpose.ROTATE_90,
     8: Image.Transpose.ROTATE_270,
 }
-_CROP_AT = {  # position of a crop to the other orientation, from 0 (left, top) to 1; the default is the middle
+_CROP_AT = {  # position of the crop along the long side, 0 to 1, for subjects that are not in the middle
     "cat-1": 0.85, "cat-3": 0.85, "horse": 0.75, "landmark-minaret": 0.2, "landmark-opera": 0.75,
     "landmark-statue": 0.2, "lighthouse-1": 0.95, "lighthouse-2": 0.95, "sunrise": 0.05, "sunset-boat": 0.85,
 }  # fmt: skip
@@ -75,26 +75,28 @@ def jpeg(card: Postcard) -> bytes:
 def _view(card: Postcard) -> Image.Image:
     """Return the upright picture: a crop of the shipped one, perhaps mirrored, brighter or warmer.
 
-    Frames of a burst share their view but for a slight movement of the camera.
+    Frames of a burst share their view except for a slight movement of the camera.
     """
     source = _picture(card.picture)
+    tall = source.width < source.height
     view, frame = Random(card.view), Random(f"{card.view}/{card.path}")
     width, height = (_SHORT, _LONG) if card.portrait else (_LONG, _SHORT)
-    scale = min(source.width / width, source.height / height) * (1 - 0.2 * view.random())
-    turned = (source.width < source.height) != card.portrait
-    middle, reach = (_CROP_AT.get(card.picture, 0.5), 0.2) if turned else (0.5, 0.9)
+    fits = tall == card.portrait
+    scale = min(source.width / width, source.height / height) * (1 - (0.25 if fits else 0.1) * view.random())
 
-    def edge(slack: float) -> float:
-        position = middle + reach * (view.random() - 0.5) + 0.06 * (frame.random() - 0.5)
-        return slack * min(max(position, 0), 1)
+    def position(centre: float, reach: float) -> float:
+        return min(max(centre + reach * (view.random() - 0.5) + 0.06 * (frame.random() - 0.5), 0), 1)
 
-    left, upper = edge(source.width - width * scale), edge(source.height - height * scale)
+    along = position(_CROP_AT.get(card.picture, 0.5), 0.9 if fits and card.picture not in _CROP_AT else 0.2)
+    across = position(0.5, 0.9)
+    left = (source.width - width * scale) * (across if tall else along)
+    upper = (source.height - height * scale) * (along if tall else across)
     box = (left, upper, left + width * scale, upper + height * scale)
     picture = source.resize((width, height), Image.Resampling.BICUBIC, box=box)
     if card.subject != "landmark" and view.random() < 0.5:
         picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     bright = 1 + 0.16 * (view.random() - 0.5) + 0.04 * (frame.random() - 0.5) + 0.003 * max(min(card.sun, 12), -12)
-    warm = 0.12 * (view.random() - 0.5) + 0.05 * max(1 - abs(card.sun) / 12, 0)
+    warm = 0.12 * (view.random() - 0.5) + 0.05 * max(1 - abs(card.sun) / 12, 0)  # warmer the lower the sun
     gains = (bright * (1 + warm), bright, bright * (1 - warm))
     return picture.point([min(round(level * gain), 255) for gain in gains for level in range(256)])
 
