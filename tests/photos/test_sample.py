@@ -194,14 +194,14 @@ def test_every_file_opens_and_is_small(written: tuple[Path, list[Postcard]]) -> 
     assert {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} == {
         card.path for card in cards
     }
-    seen = set()
+    hashes = set()
     for card in cards:
         with Image.open(folder / card.path) as picture:
             picture.load()
             upright = ImageOps.exif_transpose(picture)
         assert upright.size == ((320, 480) if card.portrait else (480, 320))
-        seen.add(hashlib.sha256(upright.tobytes()).hexdigest())
-    assert len(seen) == FEW
+        hashes.add(hashlib.sha256(upright.tobytes()).hexdigest())
+    assert len(hashes) == FEW
     assert sum((folder / card.path).stat().st_size for card in cards) < FEW * 33_000  # 600 stay below 20 MB
 
 
@@ -247,7 +247,7 @@ def test_the_tags_are_those_of_the_plan(written: tuple[Path, list[Postcard]]) ->
 
 
 def test_gaps_turned_pictures_and_foreign_captions_reach_the_files(library: list[Postcard]) -> None:
-    wanted = {
+    rules = {
         "no place": lambda card: card.gps == "absent",
         "place 0, 0": lambda card: card.gps == "wrong",
         "no time": lambda card: card.clock == "absent",
@@ -260,7 +260,7 @@ def test_gaps_turned_pictures_and_foreign_captions_reach_the_files(library: list
         "half an hour": lambda card: card.offset_h % 1,
         "south west": lambda card: card.lat < 0 and card.lon < 0,
     }
-    for name, rule in wanted.items():
+    for name, rule in rules.items():
         card = next((card for card in library if rule(card)), None)
         assert card is not None, name
         with Image.open(BytesIO(jpeg(card))) as picture:
@@ -271,12 +271,12 @@ def test_gaps_turned_pictures_and_foreign_captions_reach_the_files(library: list
 
 def test_turned_pictures_show_the_same_as_upright_ones(library: list[Postcard]) -> None:
     card = next(card for card in library if card.orientation == 6)
-    shown = []
+    pixels = []
     for orientation in (1, 6, 8):
         with Image.open(BytesIO(jpeg(replace(card, orientation=orientation)))) as picture:
-            shown.append(np.asarray(ImageOps.exif_transpose(picture), dtype=float))
-    assert np.abs(shown[0] - shown[1]).mean() < 3
-    assert np.abs(shown[0] - shown[2]).mean() < 3
+            pixels.append(np.asarray(ImageOps.exif_transpose(picture), dtype=float))
+    assert np.abs(pixels[0] - pixels[1]).mean() < 3
+    assert np.abs(pixels[0] - pixels[2]).mean() < 3
 
 
 def _thumbnail(card: Postcard) -> np.ndarray:
@@ -324,15 +324,17 @@ def test_the_same_bytes_in_another_process_zone_and_language(written: tuple[Path
         "import hashlib\nfrom mascot.photos.sample import jpeg, plan\n"
         f"for card in plan({FEW}, 3)[::7]: print(hashlib.sha256(jpeg(card)).hexdigest())"
     )
-    strange = {**os.environ, "TZ": "Asia/Kathmandu", "LC_ALL": "C", "PYTHONHASHSEED": "77", "PYTHONUTF8": "0"}
-    told = subprocess.run([sys.executable, "-c", code], env=strange, capture_output=True, text=True, check=True)
-    assert told.stdout.split() == [hashlib.sha256((folder / card.path).read_bytes()).hexdigest() for card in cards[::7]]
+    environment = {**os.environ, "TZ": "Asia/Kathmandu", "LC_ALL": "C", "PYTHONHASHSEED": "77", "PYTHONUTF8": "0"}
+    process = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert process.stdout.split() == [
+        hashlib.sha256((folder / card.path).read_bytes()).hexdigest() for card in cards[::7]
+    ]
 
 
 def test_a_second_run_fills_what_is_missing_and_leaves_the_rest(tmp_path: Path) -> None:
     cards = write_sample(tmp_path, count=6)
     before = {card.path: (tmp_path / card.path).read_bytes() for card in cards}
-    kept = {card.path: (tmp_path / card.path).stat().st_mtime_ns for card in cards[2:]}
+    times = {card.path: (tmp_path / card.path).stat().st_mtime_ns for card in cards[2:]}
     for card in cards[:2]:
         (tmp_path / card.path).unlink()
     (tmp_path / ".index").mkdir()
@@ -343,8 +345,16 @@ def test_a_second_run_fills_what_is_missing_and_leaves_the_rest(tmp_path: Path) 
     write_sample(tmp_path, count=6, progress=lambda done, total: steps.append((done, total)))
     assert steps == [(i, 6) for i in range(1, 7)]
     assert {path: (tmp_path / path).read_bytes() for path in before} == before
-    assert {path: (tmp_path / path).stat().st_mtime_ns for path in kept} == kept
+    assert {path: (tmp_path / path).stat().st_mtime_ns for path in times} == times
     assert not interrupted.exists()
+
+
+def test_a_folder_can_grow_to_a_larger_sample(tmp_path: Path) -> None:
+    small = write_sample(tmp_path, count=3)
+    times = {card.path: (tmp_path / card.path).stat().st_mtime_ns for card in small}
+    large = write_sample(tmp_path, count=5)
+    assert {path: (tmp_path / path).stat().st_mtime_ns for path in times} == times
+    assert sum(path.is_file() for path in tmp_path.rglob("*")) == len(large) == 5
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "2019/2019-07 Portugal/mine.jpg"])
