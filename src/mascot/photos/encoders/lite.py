@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mascot.extras import install_command, mascot_command
 from mascot.photos.encoders import classes
 from mascot.photos.encoders.describe import KINDS, parts
 from mascot.photos.encoders.encoder import Picture, Vectors, unit
@@ -27,8 +28,13 @@ _UNKNOWN = 0.5
 _LITTLE = ("place", "time")
 _REMEMBERED = 4096  # words whose vectors are kept: places and keywords return with every photograph
 
-_WEAK = "lite searches the words of a photograph (title, keywords, folder, place, season)"
-_CURE = "to search by what is in the picture use --encoder clip (pip install 'mascot[clip]')"
+_SEARCHED = "lite searches the words of a photograph (title, keywords, folder, place, season)"
+
+
+def sight_command() -> str:
+    """Return the command after which `lite` names what is in the pictures of a library indexed without."""
+    again = f"{mascot_command()} index --again"
+    return again if classes.available() else f"{install_command(*classes.PACKAGES)} && {again}"
 
 
 class Lite:
@@ -51,12 +57,14 @@ class Lite:
 
     @property
     def notice(self) -> str:
-        if classes.available():
-            return f"{_WEAK} and a thousand things it can name; it is weak where there are none: {_CURE}."
-        return (
-            f"{_WEAK} and sees nothing of an undescribed one: pip install 'mascot[classes]' lets it name a thousand "
-            f"things; {_CURE}."
-        )
+        if self.sees:
+            better = f"{mascot_command()} index --encoder clip"
+            return f"{_SEARCHED} and a thousand things that it can name; to search for anything: {better}"
+        return f"{_SEARCHED}; to search by what is in the picture: {sight_command()}"
+
+    @property
+    def sees(self) -> bool:
+        return classes.available()
 
     def texts(self, texts: Sequence[str]) -> Vectors:
         """Unit rows [n, dim]."""
@@ -67,27 +75,27 @@ class Lite:
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
         """Unit rows [n, 1, dim]."""
         described = [parts(picture.words) for picture in pictures]
-        seen = self._seen(pictures)
+        sights = self._sights(pictures)
         rows = np.zeros((len(pictures), self.dim))
         rows[:, DIM] = _UNKNOWN
         told = [index for index, known in enumerate(described) if known]
         whole = encode(self._sentences, [_whole(described[index]) for index in told])
         for index, vector in zip(told, whole, strict=True):
             rows[index, :DIM] += vector * (_WHOLE_OF_LITTLE if set(described[index]) <= set(_LITTLE) else _WHOLE)
-        vectors = self._vectors(_words(described, seen))
-        for row, known, names in zip(rows, described, seen, strict=True):
+        vectors = self._vectors(_words(described, sights))
+        for row, known, names in zip(rows, described, sights, strict=True):
             for kind, weight in _TERMS.items():
                 if kind in known:
                     row[:DIM] += weight * _mean([vectors[word] for word in _terms(kind, known[kind])])
-            for one in names:
-                row[:DIM] += _SEEN * one.probability * vectors[one.name]
+            for seen in names:
+                row[:DIM] += _SEEN * seen.probability * vectors[seen.name]
         return unit(rows)[:, None, :]
 
     @cached_property
     def _classifier(self) -> classes.Classifier | None:
         return classes.Classifier(self._device) if classes.available() else None
 
-    def _seen(self, pictures: Sequence[Picture]) -> list[list[classes.Seen]]:
+    def _sights(self, pictures: Sequence[Picture]) -> list[list[classes.Seen]]:
         if self._classifier is None:
             return [[] for _ in pictures]
         return self._classifier([picture.image for picture in pictures])
@@ -118,8 +126,8 @@ def _mean(vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
     return total / np.linalg.norm(total)
 
 
-def _words(described: list[dict[str, str]], seen: list[list[classes.Seen]]) -> Iterable[str]:
-    for known, names in zip(described, seen, strict=True):
+def _words(described: list[dict[str, str]], sights: list[list[classes.Seen]]) -> Iterable[str]:
+    for known, names in zip(described, sights, strict=True):
         for kind in _TERMS:
             yield from _terms(kind, known[kind]) if kind in known else ()
-        yield from (one.name for one in names)
+        yield from (seen.name for seen in names)
