@@ -2,7 +2,8 @@
 
 The 95 real photographs are copied without names, captions or any other metadata, indexed with an encoder, and searched
 with queries whose right answers were written down by looking at the photographs. The score is the mean reciprocal rank
-(MRR) of the first right photograph. The bar (0.70) is on the first list; nothing was tuned on the second.
+(MRR) of the first right photograph. The bar (0.70) is on the first list; the second asks for things that `lite` mostly
+has no names for. Both were written before anything was measured, and nothing is tuned on them.
 The indexing speed is that of the original files under neutral names.
 """
 
@@ -39,7 +40,7 @@ QUERIES: dict[str, tuple[str, ...]] = {
     "flowers": ("drewnoakes__Apple_iPhone_5", "exifsamples__iphone_hdr_NO"),
     "snow": ("drewnoakes__Olympus", "drewnoakes__Nexus_4"),
 }
-UNTUNED: dict[str, tuple[str, ...]] = {
+FURTHER: dict[str, tuple[str, ...]] = {
     "red bus": ("drewnoakes__FujiFilm_FinePixS1Pro_(5)",),
     "squirrel": ("exifr__IMG_5910",),
     "ferris wheel": ("photoprism__ferriswheel",),
@@ -78,7 +79,7 @@ def reciprocal_ranks(folder: Path, names: dict[str, str], encoder: str) -> dict[
     ranks = {}
     with Library(folder) as library:
         library.index(encoder)
-        for query, answers in (QUERIES | UNTUNED).items():
+        for query, answers in (QUERIES | FURTHER).items():
             hits = library.hits(query, candidates=len(names)).photos
             right = [names[photo.path].startswith(answers) for photo in hits]
             ranks[query] = 1 / (right.index(True) + 1)
@@ -119,12 +120,14 @@ def main() -> None:
         rate, peak, wall = timed_index(originals, encoder)
         search_s = min(cold_search(originals) for _ in range(3))
         ranks = reciprocal_ranks(pixels, bare_copies(pixels), encoder)
-    for title, queries in (("queries", QUERIES), ("further queries, nothing tuned on them", UNTUNED)):
+    for title, queries in (("queries", QUERIES), ("further queries", FURTHER)):
         print(f"\n{title}")
         for query in queries:
             print(f"  {query:24} first right photograph at rank {round(1 / ranks[query])}")
         print(f"  MRR {np.mean([ranks[query] for query in queries]):.2f} over {len(queries)}")
-    print(f"\nindexing with {encoder}: {rate:.0f} photographs a second ({wall:.1f} s with start), {peak:.0f} MB at most")
+    print(
+        f"\nindexing with {encoder}: {rate:.0f} photographs a second ({wall:.1f} s with start), {peak:.0f} MB at most"
+    )
     print(f"cold search: {search_s:.2f} s (best of 3)")
 
 

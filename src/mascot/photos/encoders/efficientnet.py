@@ -74,9 +74,7 @@ def onnx_model(state: State) -> bytes:
     return graph.model(_INPUT, ("photographs", 3, SIDE, SIDE), x, ("photographs", len(state["_fc.bias"])))
 
 
-def _layer(
-    graph: OnnxGraph, state: State, x: str, conv: str, norm: str, stride: int = 1, clipped: bool = True
-) -> str:
+def _layer(graph: OnnxGraph, state: State, x: str, conv: str, norm: str, stride: int = 1, clipped: bool = True) -> str:
     """A convolution with its batch normalisation folded in, clipped to 0..6."""
     scale = state[f"{norm}.weight"] / np.sqrt(state[f"{norm}.running_var"] + np.float32(_EPSILON))
     weight = state[f"{conv}.weight"] * scale[:, None, None, None]
