@@ -49,7 +49,16 @@ _Library = Annotated[
 _Encoder = Annotated[
     str | None,
     typer.Option(
-        "--encoder", metavar="NAME", help="lite, clip[:MODEL] or blip2[:MODEL]; the library's own unless given."
+        "--encoder", metavar="NAME", help="auto, lite, clip[:MODEL] or blip2[:MODEL] (default: the library's own)."
+    ),
+]
+_IndexEncoder = Annotated[
+    str,
+    typer.Option(
+        "--encoder",
+        metavar="NAME",
+        help="auto, lite, clip[:MODEL] or blip2[:MODEL]; auto is the library's own, else a CLIP on this machine or "
+        "from the hub, else lite.",
     ),
 ]
 _Device = Annotated[
@@ -62,7 +71,7 @@ def index(
         Path | None,
         typer.Argument(metavar="FOLDER", help="Photographs; unless given, the library you stand in or indexed last."),
     ] = None,
-    encoder: _Encoder = None,
+    encoder: _IndexEncoder = "auto",
     prune: Annotated[bool, typer.Option("--prune", help="Remove photographs whose files are gone.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Read and encode every photograph again.")] = False,
     hidden: Annotated[bool, typer.Option("--hidden", help="Also look into hidden files and folders.")] = False,
@@ -98,15 +107,18 @@ def index(
 
         with Library.open(folder) as library, _bar() as report, _stopping():
             summary = index_into(
-                library.root, into, encoder, ray=ray, prune=prune, again=again, hidden=hidden,
-                max_megapixels=max_megapixels, device=device.value, report=report,
+                library.root, into, None if encoder == "auto" else encoder, ray=ray, prune=prune, again=again,
+                hidden=hidden, max_megapixels=max_megapixels, device=device.value, report=report,
             )  # fmt: skip
         printing.show(*_told(summary))
         return
-    with Library.open(folder, device.value) as library, _bar() as report:
-        with _stopping():
+    with Library.open(folder, device.value) as library:
+        from mascot.photos.encoder_choice import choose_encoder
+
+        chosen, again = choose_encoder(library, encoder, again, device.value)
+        with _bar() as report, _stopping():
             summary = library.index(
-                encoder, prune=prune, again=again, hidden=hidden, max_megapixels=max_megapixels, report=report
+                chosen, prune=prune, again=again, hidden=hidden, max_megapixels=max_megapixels, report=report
             )
         notice = library.notice if summary.new + summary.changed else None
     printing.show(*_told(summary))
@@ -277,7 +289,7 @@ def search(
         from mascot.connect.searching import Question, search_source
         from mascot.connect.source import CANDIDATES
 
-        question = Question(text, like, encoder, device.value)
+        question = Question(text, like, None if encoder == "auto" else encoder, device.value)
         chosen = options.method(strength, protect, keep, order, method)
         with _warned():
             steered = search_source(
@@ -294,13 +306,15 @@ def search(
         conditions, values = _conditions(where, since, until, inner)
         results = found.search(
             text, wishes, k, chosen,
-            like=like, candidates=candidates, where=conditions, values=values, encoder=encoder,
+            like=like, candidates=candidates, where=conditions, values=values,
+            encoder=None if encoder == "auto" else encoder,
         )  # fmt: skip
         for word in focus or []:
             place = found.place_meant(word)
             _note(place and f"place: {place}")
         _note(None if len(results) else "no photograph matches these conditions")
         _note(found.unfinished)
+        _note(found.words_only if results.hits.ranked and like is None else None)
         _note(_newest_told(results.hits))
         shape = format or (Format.table if sys.stdout.isatty() else Format.jsonl)
         if shape is Format.paths:

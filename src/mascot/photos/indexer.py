@@ -165,8 +165,8 @@ class Indexer:
 
     def _known(self) -> dict[str, _Known]:
         query = (
-            "SELECT path, id, size, mtime_ns, hash, stamp IS ? FROM photos "
-            "LEFT JOIN vectors ON vectors.photo = photos.id"
+            "SELECT path, id, size, mtime_ns, hash, stamp IS NOT NULL FROM photos "
+            "LEFT JOIN vectors ON vectors.photo = photos.id AND vectors.stamp = ?"
         )
         rows = self._store.connection.execute(query, (self._stamp,))
         return {row[0]: _Known(row[1], row[2], row[3], row[4], bool(row[5])) for row in rows}

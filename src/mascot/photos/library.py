@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot.errors import InputError, OptionError, require
-from mascot.photos import steering
+from mascot.photos import encodings, steering
 from mascot.photos.filters import matching, within
+from mascot.photos.looks import LOOK_SPACE, Looks
 from mascot.photos.nearest import EXACT, Nearest, Space, open_nearest
 from mascot.photos.results import Hits, Results
-from mascot.photos.store import FOLDER, Store, stamp_of
+from mascot.photos.store import FOLDER, Store
 from mascot.photos.texts import as_text, is_text, require_text
 from mascot.photos.whereabouts import DATABASE, enclosing, remember, remembered
 
@@ -60,6 +61,7 @@ class Library:
         self._device = device  # where encoders run
         self._exact = exact  # photographs up to which every vector is compared
         self._nearest: Nearest | None = None
+        self._looks: Nearest | None = None
         self._encoders: dict[str, Encoder] = {}
 
     @classmethod
@@ -94,7 +96,7 @@ class Library:
         if "store" in self.__dict__:
             self.store.close()
             del self.__dict__["store"]
-        self._nearest = None
+        self._nearest = self._looks = None
 
     @cached_property
     def store(self) -> Store:
@@ -118,8 +120,8 @@ class Library:
         Parameters
         ----------
         encoder
-            How to encode; the library's own unless given, `lite` for a new one. Another than the library's
-            own is refused without `again`.
+            How to encode (default: the library's own, `lite` for a new one). Another encoder than the library's own is
+            refused without `again`, before anything is downloaded; searches use the old one until all is encoded.
         prune
             Remove photographs whose files are gone.
         again
@@ -139,9 +141,10 @@ class Library:
             if "store" not in self.__dict__:
                 self.__dict__["store"] = Store(self.folder / DATABASE, create=True)
             chosen = self._encoder_for_index(encoder, again)
+            encoding = encodings.begin(self.store, chosen, again)
             options: dict[str, Any] = {"prune": prune, "hidden": hidden, "max_megapixels": max_megapixels}
-            stamp = stamp_of(chosen.fingerprint, int(self.store.fact("epoch") or 0))
-            summary = Indexer(self.root, self.store, chosen, stamp, report=report, **options).run()
+            summary = Indexer(self.root, self.store, chosen, encoding.stamp, report=report, **options).run()
+            encodings.finish(self.store, encoding)
             self._open_nearest(report, hurry=False)
         remember(self.root)
         return summary
@@ -173,19 +176,9 @@ class Library:
             connection.close()
 
     def _encoder_for_index(self, wanted: str | Encoder | None, again: bool) -> Encoder:
-        own = self.store.fact("encoder")
-        encoder = self._opened(wanted if wanted is not None else own or "lite")
-        known = self.store.fact("fingerprint")
-        if known is not None and known != encoder.fingerprint and not again:
-            raise OptionError(
-                f"this library was encoded with {own}, and {encoder.name} is not the same: "
-                f"keep that one with --encoder {own}, or encode everything anew with --encoder {encoder.name} --again"
-            )
-        if known is None or again:
-            epoch = int(self.store.fact("epoch") or 0) + 1
-            facts = {"encoder": encoder.name, "fingerprint": encoder.fingerprint, "epoch": str(epoch)}
-            self.store.set_facts(facts | {"dim": str(encoder.dim), "tokens": str(encoder.tokens)})
-        return encoder
+        if wanted is not None and not isinstance(wanted, str):
+            return self._opened(wanted)
+        return self._opened(encodings.check_change(self.store, wanted, again))
 
     # Searching
 
@@ -197,7 +190,23 @@ class Library:
     @property
     def notice(self) -> str | None:
         """What a user of this library's encoder should know."""
-        return self._opened(self.encoder).notice
+        return self.words_only or self._opened(self.encoder).notice
+
+    @property
+    def words_only(self) -> str | None:
+        """A sentence with a remedy where photographs were encoded by their words alone and some have none."""
+        encoding = encodings.serving(self.store)
+        if encoding is None or encoding.encoder != "lite" or encoding.sees:
+            return None
+        wordless, photos = self.store.count_wordless(), self.store.count()
+        if not wordless:
+            return None
+        from mascot.photos.encoders.lite import sight_command
+
+        return (
+            f"searching words only: {wordless:,} of {photos:,} photographs have none; "
+            f"to search by what is in the picture: {sight_command()}"
+        )
 
     def _opened(self, encoder: str | Encoder) -> Encoder:
         if not isinstance(encoder, str):
@@ -217,7 +226,15 @@ class Library:
     @property
     def unfinished(self) -> str | None:
         """What a user should know while only a part can be searched: indexing with another encoder is not done."""
-        encoded, photos = len(self._open_nearest()), self.store.count()
+        coming = encodings.replacement(self.store)
+        photos = self.store.count()
+        if coming is not None:
+            done = self.store.count_vectors(coming.fingerprint)
+            return (
+                f"{done} of {photos} photographs are encoded with {coming.encoder} so far, and searches use "
+                f"{self.encoder} until all are: `mascot index` goes on"
+            )
+        encoded = len(self._open_nearest())
         if encoded >= photos:
             return None
         return (
@@ -229,6 +246,17 @@ class Library:
     def state(self) -> int:
         """Which state of the library a search sees: that after so many changes."""
         return self._open_nearest().changes
+
+    @property
+    def _likes_by_look(self) -> bool:
+        """Whether "more like this" compares looks: the vectors of `lite` tell words and names, not looks."""
+        return self.encoder == "lite"
+
+    def _open_looks(self) -> Nearest:
+        if self._looks is None or self._looks.changes != self.store.changes:
+            folder, source = self.folder / "looks", Looks(self.store)
+            self._looks = open_nearest(folder, source, LOOK_SPACE, self._exact, hurry=True)
+        return self._looks
 
     def _open_nearest(self, report: Report | None = None, hurry: bool = True) -> Nearest:
         if self._nearest is None or self._nearest.changes != self.store.changes:
@@ -296,14 +324,57 @@ class Library:
         if text is None and like is None and vector is None:
             return self._newest(nearest, among, candidates)
         own = self._id_of(like)
-        query = self.vector_of(text, like, encoder) if vector is None else vector
-        ids, scores = nearest.search(query, candidates + (own is not None), among)
+        count = candidates + (own is not None)
+        if like is not None and text is None and encoder is None and self._likes_by_look:
+            ids, scores = self._search_looks(nearest, self._look_of(like, own), count, among)
+        else:
+            query = self.vector_of(text, like, encoder) if vector is None else vector
+            ids, scores = nearest.search(query, count, among)
+        asked = text if text is not None else "" if like is None else f"like {as_text(str(like))}"
+        return self._best_hits(nearest, asked, ids, scores, candidates, own)
+
+    def hits_like(self, id_: int, *, candidates: int = CANDIDATES, where: str | None = None) -> Hits:
+        """Return what is like a photograph of the library, whose file may be gone.
+
+        Photographs are compared by their look where the encoder is `lite`, otherwise by their vectors.
+        """
+        path, nearest = self.store.photo(id_).path, self._open_nearest()
+        if id_ not in nearest:
+            raise InputError(f"photograph {id_} is not encoded: run `mascot index` again")
+        among = None if where is None else matching(self.store.path, where, ())
+        if self._likes_by_look:
+            ids, scores = self._search_looks(nearest, self.store.looks([id_])[0], candidates + 1, among)
+        else:
+            ids, scores = nearest.search(nearest.vectors(np.array([id_]))[0], candidates + 1, among)
+        return self._best_hits(nearest, f"like {path}", ids, scores, candidates, id_)
+
+    def _best_hits(
+        self,
+        nearest: Nearest,
+        asked: str,
+        ids: NDArray[np.int64],
+        scores: NDArray[np.float64],
+        candidates: int,
+        own: int | None,
+    ) -> Hits:
         photos = self.store.photos_there_are(ids.tolist())
         # Nobody looks for the photograph in hand; and another process may have removed one just now.
         stay = np.array([i != own and i in photos for i in ids.tolist()], bool)
-        ids, scores = ids[stay][:candidates], scores[stay][:candidates]
-        asked = text if text is not None else "" if like is None else f"like {as_text(str(like))}"
-        return self._hits(nearest, asked, ids, photos, scores)
+        return self._hits(nearest, asked, ids[stay][:candidates], photos, scores[stay][:candidates])
+
+    def _look_of(self, like: str | os.PathLike[str], own: int | None) -> NDArray[np.float32]:
+        if own is not None:
+            return self.store.looks([own])[0]
+        from mascot.photos.reading import look_of_file
+
+        return look_of_file(Path(like))
+
+    def _search_looks(
+        self, nearest: Nearest, look: NDArray[np.float32], count: int, among: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Search by look among the photographs that can be found at all."""
+        ids = nearest.ids if among is None else np.intersect1d(among, nearest.ids)
+        return self._open_looks().search(look, count, ids)
 
     def _newest(self, nearest: Nearest, among: NDArray[np.int64] | None, candidates: int) -> Hits:
         """All that may be found, newest first; nothing is asked for, so each is as good as the others."""

@@ -13,16 +13,15 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError, MissingExtra
-from mascot.photos.store import Store
 
 EXACT = 200_000  # photographs up to which every vector is compared
 _BLOCK = 16_384  # rows compared at a time
@@ -45,6 +44,17 @@ class Space:
     fingerprint: str
     dim: int
     tokens: int
+
+
+class VectorSource(Protocol):
+    """Rows that an index is built from: a library's vectors or its looks."""
+
+    @property
+    def changes(self) -> int: ...
+
+    def count_vectors(self, fingerprint: str) -> int: ...
+
+    def vectors_of(self, fingerprint: str) -> Iterator[tuple[int, bytes]]: ...
 
 
 class Nearest:
@@ -113,7 +123,7 @@ def _best(scores: Vectors, count: int) -> Ids:
 
 def open_nearest(
     folder: Path,
-    store: Store,
+    store: VectorSource,
     space: Space,
     exact: int = EXACT,
     progress: Progress | None = None,
@@ -159,7 +169,7 @@ def _lately_built(place: Path, space: Space, exact: int) -> Nearest | None:
     return None
 
 
-def _in_memory(store: Store, space: Space) -> Nearest:
+def _in_memory(store: VectorSource, space: Space) -> Nearest:
     """Of a library that cannot be written to."""
     changes, found = store.changes, list(store.vectors_of(space.fingerprint))
     ids = np.array([photo for photo, _ in found], np.int64)
@@ -186,7 +196,7 @@ def _state(place: Path) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def _build(place: Path, store: Store, space: Space, exact: int, progress: Progress | None) -> bool:
+def _build(place: Path, store: VectorSource, space: Space, exact: int, progress: Progress | None) -> bool:
     """Whether it was built; not where nothing may be written."""
     started = time.monotonic()
     count = store.count_vectors(space.fingerprint)

@@ -135,16 +135,25 @@ def picture(photo: Photo, reading: Reading) -> Picture:
     return Picture(reading.image, words)
 
 
+def look_of_file(path: Path) -> NDArray[np.float32]:
+    """The visual descriptor of a photograph outside the library."""
+    return _read_file(path).look
+
+
 def picture_of_file(path: Path) -> Picture:
     """A photograph outside the library, as an encoder sees it."""
+    reading = _read_file(path)
+    photo = photos_of([File(path.name, 0, 0, "")], [reading])[0]
+    return picture(photo, reading)
+
+
+def _read_file(path: Path) -> Reading:
     try:
-        reading = read(path.read_bytes())
+        return read(path.read_bytes())
     except Unreadable as error:
         raise Unreadable(f"{path}: {error}") from None
     except OSError as error:
         raise Unreadable(f"{path} cannot be read: {error.strerror}") from None
-    photo = photos_of([File(path.name, 0, 0, "")], [reading])[0]
-    return picture(photo, reading)
 
 
 def folder_of(path: str) -> str:

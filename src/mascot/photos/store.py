@@ -21,7 +21,6 @@ FOLDER = ".mascot"  # in a library's folder: all that we write there
 _BUSY_S = 60.0  # waited for another process to finish writing
 _AT_ONCE = 500  # ids in one statement, below SQLite's limit on parameters
 _CACHE_KIB = 32 * 1024
-_IN_SPACE = "rtrim(stamp, '0123456789') = ? || '-'"  # see `stamp_of`
 
 
 def reading_only(path: Path) -> sqlite3.Connection:
@@ -145,6 +144,11 @@ class Store:
     def count(self) -> int:
         return int(self.connection.execute("SELECT count(*) FROM photos").fetchone()[0])
 
+    def count_wordless(self) -> int:
+        """Photographs without title, caption and keywords."""
+        query = "SELECT count(*) FROM photos WHERE title IS NULL AND caption IS NULL AND keywords = '[]'"
+        return int(self.connection.execute(query).fetchone()[0])
+
     def photos_there_are(self, ids: Sequence[int]) -> dict[int, Photo]:
         """Those of these ids that are in the library."""
         return {row["id"]: Photo.from_row(row) for row in self._rows("photos", COLUMNS, "id", ids)}
@@ -194,12 +198,12 @@ class Store:
 
     def vectors_of(self, fingerprint: str) -> Iterator[tuple[int, bytes]]:
         """Id and vector of every photograph in the space of this fingerprint, by id."""
-        query = f"SELECT photo, vector FROM vectors WHERE {_IN_SPACE} ORDER BY photo"
+        query = "SELECT photo, vector FROM vectors WHERE space = ? ORDER BY photo"
         for row in self.connection.execute(query, (fingerprint,)):
             yield row[0], row[1]
 
     def count_vectors(self, fingerprint: str) -> int:
-        query = f"SELECT count(*) FROM vectors WHERE {_IN_SPACE}"
+        query = "SELECT count(*) FROM vectors WHERE space = ?"
         return int(self.connection.execute(query, (fingerprint,)).fetchone()[0])
 
 
@@ -246,4 +250,5 @@ def put_pixels(connection: sqlite3.Connection, photo: int, thumbnail: bytes, loo
 
 
 def put_vector(connection: sqlite3.Connection, photo: int, stamp: str, vector: NDArray[np.float32]) -> None:
-    connection.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", (photo, stamp, vector.tobytes()))
+    space = stamp.rpartition("-")[0]
+    connection.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", (photo, space, stamp, vector.tobytes()))

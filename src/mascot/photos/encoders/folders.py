@@ -206,7 +206,7 @@ def _missing(folder: Path, forms: Sequence[Form]) -> list[str]:
 
 def _needed(forms: Sequence[Form]) -> tuple[tuple[tuple[str, ...], ...], ...]:
     weights: list[tuple[str, ...]] = []
-    for form in forms:
+    for form in (form for form in Form if form in forms):
         weights += [(name,) for name in (*_WEIGHTS, *_SHARDED)] if form is Form.TORCH else [form.onnx_names]
     return (*_NEEDED, tuple(weights))
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from mascot.photos.encoders.folders import ONNX_PACKAGES, TORCH_PACKAGES, Form, 
 _ANSWER_S = 10.0  # wait for the hub's first answer
 _SILENCE_S = 30.0  # longest pause within a download
 _ATTEMPTS, _PAUSE_S = 4, 0.5  # attempts in a row without a byte; each pause is longer by so much
-_CHUNK = 2**18
+_CHUNK = 2**16
 _SMALL_FILES = (".json", ".txt", ".model")  # settings and tokenizers
 
 
@@ -129,7 +130,10 @@ def cached_models() -> Iterator[str]:
 
 
 def _client() -> Any:
-    return package("huggingface_hub", "photos", "a model from the hub")
+    hub = package("huggingface_hub", "photos", "a model from the hub")
+    for part in ("constants", "errors", "file_download", "utils"):  # the package itself loads them lazily, or not
+        import_module(f"huggingface_hub.{part}")
+    return hub
 
 
 def _blobs(hub: Any, model: str) -> Path:
