@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import signal
 import sqlite3
@@ -216,6 +217,32 @@ def test_a_change_is_refused_before_the_download_and_made_with_again(hub: LocalH
     assert code == 0, errors
     assert "30 changed" in out
     assert encoder_of(root) == spec
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_a_terminal_is_asked_before_a_change(model: Path, tmp_path: Path, answer: str) -> None:
+    root = small_library(tmp_path / "photos")
+    assert mascot(CLOSED, tmp_path, "index", str(root), "--encoder", "lite")[0] == 0
+    leader, follower = pty.openpty()
+    env = environment(HF_ENDPOINT=CLOSED, HF_HOME=str(tmp_path), XDG_STATE_HOME=str(tmp_path), TERM="dumb")
+    command = [sys.executable, "-m", "mascot", "index", str(root), "--encoder", f"clip:{model}"]
+    process = subprocess.Popen(command, env=env, stdin=follower, stdout=follower, stderr=follower)
+    os.close(follower)
+    os.write(leader, f"{answer}\n".encode())
+    text = b""
+    while True:
+        try:
+            part = os.read(leader, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        text += part
+    os.close(leader)
+    assert process.wait(timeout=120) == (0 if answer == "y" else 2), text.decode()
+    assert b"searches use lite until all photographs are encoded" in text
+    assert encoder_of(root) == (f"clip:{model.resolve()}" if answer == "y" else "lite")
+    assert (b"nothing was changed" in text) == (answer == "n")
 
 
 def test_torch_weights_are_not_downloaded_without_torch(model: Path, tmp_path: Path) -> None:

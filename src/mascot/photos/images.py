@@ -15,12 +15,13 @@ from typing import BinaryIO
 import numpy as np
 
 from mascot.errors import InputError, MissingExtra, require
+from mascot.extras import install_command, packages_of
 
 try:
     import pillow_heif
     from PIL import Image, UnidentifiedImageError
 except ModuleNotFoundError:
-    raise MissingExtra("reading photographs needs: pip install 'mascot[photos]'") from None
+    raise MissingExtra(f"reading photographs needs: {install_command(*packages_of('photos'))}") from None
 
 from mascot.photos.colours import in_srgb
 from mascot.photos.png import take_late_blocks

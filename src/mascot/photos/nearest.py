@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError, MissingExtra
+from mascot.extras import install_command
 
 EXACT = 200_000  # photographs up to which every vector is compared
 _BLOCK = 16_384  # rows compared at a time
@@ -257,7 +258,7 @@ def _graph(space: Space) -> Any:
     try:
         from usearch.index import Index, MetricKind, ScalarKind
     except ModuleNotFoundError:
-        raise MissingExtra("a library of this size needs: pip install 'mascot[photos]'") from None
+        raise MissingExtra(f"a library of this size needs: {install_command('usearch')}") from None
     return Index(ndim=space.dim, metric=MetricKind.IP, dtype=ScalarKind.F16, multi=space.tokens > 1)
 
 
