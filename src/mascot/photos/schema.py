@@ -45,6 +45,7 @@ _STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     ),
     ("CREATE INDEX photos_by_taken ON photos (taken)",),
+    ("ALTER TABLE skipped ADD COLUMN state TEXT",),  # of a file that broke a decoder: it is not tried again
 )
 VERSION = len(_STEPS)
 
