@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
 from mascot.photos.look import DIM
-from mascot.photos.nearest import Space
-from mascot.photos.store import Store
+from mascot.photos.store import Space, Store
 
 LOOK_SPACE = Space("look", DIM, 1)
 
@@ -19,8 +20,15 @@ class Looks:
     store: Store
 
     @property
+    def path(self) -> Path:
+        return self.store.path
+
+    @property
     def changes(self) -> int:
         return self.store.changes
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        return self.store.snapshot()
 
     def count_vectors(self, fingerprint: str) -> int:
         return int(self.store.connection.execute("SELECT count(*) FROM pixels").fetchone()[0])

@@ -9,6 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+LONGEST_TEXT = 10_000  # characters of a caption
+LONGEST_LINE = 500  # characters of a title, a keyword or a name
+MOST_KEYWORDS = 1000
+_LONGEST_READ = LONGEST_TEXT + 100  # a little more, so that it shows whether something was cut off
+_LONGEST_BYTES = 4 * _LONGEST_READ
 _FIRST_YEAR = 1826  # the year of the oldest photograph that survives
 _NULL_ISLAND = 0.001  # degrees around 0,0, where there is open sea
 _DEEPEST, _HIGHEST = -450, 100_000  # metres: the shore of the Dead Sea lies at -430
@@ -49,30 +54,36 @@ class Moment:
 
 def shown(value: object) -> str:
     """A value as a message quotes it, cut to a readable length."""
-    quoted = repr(value)
+    quoted = repr(value[:60] if isinstance(value, (str, bytes)) else value)
     return quoted if len(quoted) <= 60 else quoted[:56] + "..." + quoted[-1]
 
 
 def decoded(value: object) -> str | None:
     """Text of unknown encoding: UTF-8 where it is that, else Western European. None if blank, or no text at all."""
     if isinstance(value, str):
+        value = value[:_LONGEST_BYTES]
         try:
             raw = value.encode("latin-1")  # as Pillow decodes EXIF text, whatever it was written in
         except UnicodeEncodeError:
             return clean(value)
     elif isinstance(value, bytes):
-        raw = value
+        raw = value[:_LONGEST_BYTES]
     else:
         return None
     try:
         return clean(raw.decode())
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
+        if len(raw) == _LONGEST_BYTES and error.start > len(raw) - 4:  # a character was cut in two
+            return clean(raw[: error.start].decode())
         return clean(raw.decode("cp1252", "replace"))
 
 
 def clean(text: str) -> str | None:
-    """Text without nulls, control characters and outer blanks; None if nothing is left."""
-    text = next((part for part in text.split("\0") if part.strip()), "")
+    """Text without nulls, control characters and outer blanks; None if nothing is left.
+
+    Little more than the first `LONGEST_TEXT` characters are looked at, here and in all that is built on this.
+    """
+    text = next((part for part in text[:_LONGEST_READ].split("\0") if part.strip()), "")
     text = re.sub(r"\r\n?", "\n", text).strip()
     good = "".join(mark for mark in text if _is_writing(mark))
     if len(text) - len(good) > len(text) / 4:
@@ -81,8 +92,8 @@ def clean(text: str) -> str | None:
 
 
 def line(text: str | None) -> str | None:
-    """The same on one line, single blanks between words."""
-    return " ".join(text.split()) if text else None
+    """The same on one line of at most `LONGEST_LINE` characters, single blanks between words."""
+    return " ".join(text[:LONGEST_LINE].split()) or None if text else None
 
 
 def told(text: str | None, *names: str | None) -> str | None:
@@ -114,9 +125,14 @@ def moment(text: str | None, fraction: str | None = None, offset: str | None = N
         raise Wrong(f"{shown(text)} is what a camera says whose clock was never set")
     if clock.year < _FIRST_YEAR:
         raise Wrong(f"{shown(text)} is before there was photography")
-    if clock.year > datetime.now().year + 1:
+    if is_future(clock.year):
         raise Wrong(f"{shown(text)} is in the future")
     return Moment(clock, own_offset or offset)
+
+
+def is_future(year: int) -> bool:
+    """Whether a year cannot have come yet, by this machine's clock; time zones and slow clocks get a year."""
+    return year > datetime.now().year + 1
 
 
 def minutes_east(text: str | None) -> int | None:

@@ -1,8 +1,9 @@
-"""Which library is meant where none is named: the one somebody stands in, or the one indexed last."""
+"""Which library is used where none is named: the one around the current folder, or the last one indexed."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from mascot.photos.store import FOLDER
@@ -11,38 +12,52 @@ DATABASE = "library.sqlite"  # in a library's `.mascot`
 
 
 def enclosing() -> Path | None:
-    """The innermost library around the folder one stands in."""
+    """Return the innermost library around the current folder."""
     here = _here()
     around = () if here is None else (here, *here.parents)
     return next((place for place in around if os.path.isfile(place / FOLDER / DATABASE)), None)
 
 
-def _memory() -> Path:
+def _memory() -> Path | None:
+    """The file that names the last library; None for a user without a home."""
     state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "mascot" / "library"
+    home = _home()
+    if not state and home is None:
+        return None
+    return (Path(state) if state else Path(home or "", ".local", "state")) / "mascot" / "library"
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:  # neither HOME nor an entry of the system's says where it is
+        return None
 
 
 def remember(root: Path) -> None:
-    """Keep the library indexed last in mind; a home that cannot be written to is no reason to fail."""
-    try:
-        _memory().parent.mkdir(parents=True, exist_ok=True)
-        _memory().write_bytes(os.fsencode(root))
-    except OSError:
+    """Record the last library indexed, if there is a home that can be written to."""
+    memory = _memory()
+    if memory is None:
         return
+    with suppress(OSError):
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        memory.write_bytes(os.fsencode(root))
 
 
 def remembered() -> Path | None:
-    """The library indexed last."""
+    """Return the last library indexed."""
+    memory = _memory()
     try:
-        name = _memory().read_bytes()
+        name = b"" if memory is None else memory.read_bytes()
     except OSError:
         return None
     return Path(os.fsdecode(name)) if name else None
 
 
 def as_said(root: Path) -> str:
-    """A folder as people name it: from where they stand, from home, or its whole path."""
-    for place, sign in ((_here(), ""), (Path.home().resolve(), "~/")):
+    """Return a folder's short name: relative to the current folder or to the home, or its whole path."""
+    home = _home()
+    for place, sign in ((_here(), ""), (None if home is None else home.resolve(), "~/")):
         if place is not None and place != root and root.is_relative_to(place):
             return sign + root.relative_to(place).as_posix()
     return str(root)
