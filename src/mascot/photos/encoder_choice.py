@@ -37,8 +37,11 @@ def choose_encoder(library: Library, wanted: str | None, again: bool, device: st
             return _automatic(device), again
         _provide(_plan(spec, device))
         return spec, again
-    if spec is None or encodings.is_same(spec, own):
-        return None if spec is None else own, again
+    if spec is None:
+        return None, again
+    if encodings.is_same(spec, own):
+        _provide(_plan(own, device))
+        return own, again
     download = _plan(spec, device)
     if not again:
         _confirm(library, own, spec, download)
