@@ -26,7 +26,7 @@ _TERMS = {"keywords": 0.5, "place": 0.4, "folder": 0.4, "time": 0.2}
 _SEEN = 0.6  # times the probability
 _UNKNOWN = 0.5
 _LITTLE = ("place", "time")
-_REMEMBERED = 4096  # words whose vectors are kept: places and keywords return with every photograph
+_CACHED = 4096  # words whose vectors are cached: places and keywords return with every photograph
 
 _SEARCHED = "lite searches the words of a photograph (title, keywords, folder, place, season)"
 
@@ -48,7 +48,7 @@ class Lite:
     def __init__(self, device: str = "auto") -> None:
         self._device = device
         self._sentences = open_sentences()
-        self._remembered: dict[str, NDArray[np.float32]] = {}
+        self._cache: dict[str, NDArray[np.float32]] = {}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -78,15 +78,15 @@ class Lite:
         sights = self._sights(pictures)
         rows = np.zeros((len(pictures), self.dim))
         rows[:, DIM] = _UNKNOWN
-        told = [index for index, known in enumerate(described) if known]
-        whole = encode(self._sentences, [_whole(described[index]) for index in told])
-        for index, vector in zip(told, whole, strict=True):
+        worded = [index for index, lines in enumerate(described) if lines]
+        whole = encode(self._sentences, [_whole(described[index]) for index in worded])
+        for index, vector in zip(worded, whole, strict=True):
             rows[index, :DIM] += vector * (_WHOLE_OF_LITTLE if set(described[index]) <= set(_LITTLE) else _WHOLE)
         vectors = self._vectors(_words(described, sights))
-        for row, known, names in zip(rows, described, sights, strict=True):
+        for row, lines, names in zip(rows, described, sights, strict=True):
             for kind, weight in _TERMS.items():
-                if kind in known:
-                    row[:DIM] += weight * _mean([vectors[word] for word in _terms(kind, known[kind])])
+                if kind in lines:
+                    row[:DIM] += weight * _mean([vectors[word] for word in _terms(kind, lines[kind])])
             for seen in names:
                 row[:DIM] += _SEEN * seen.probability * vectors[seen.name]
         return unit(rows)[:, None, :]
@@ -101,19 +101,19 @@ class Lite:
         return self._classifier([picture.image for picture in pictures])
 
     def _vectors(self, words: Iterable[str]) -> dict[str, NDArray[np.float32]]:
-        """Of each of these words, those met before from memory."""
+        """Return the vector of each of these words, from the cache where it is there."""
         wanted = list(dict.fromkeys(words))
-        known = self._remembered
-        new = [word for word in wanted if word not in known]
-        vectors = {word: known[word] for word in wanted if word in known}
+        cache = self._cache
+        new = [word for word in wanted if word not in cache]
+        vectors = {word: cache[word] for word in wanted if word in cache}
         vectors.update(zip(new, encode(self._sentences, new), strict=True))
-        # Exchanged whole, so that a second thread never sees a word vanish.
-        self._remembered = vectors if len(known) + len(new) > _REMEMBERED else {**known, **vectors}
+        # Replaced as a whole, so that another thread never sees a word vanish.
+        self._cache = vectors if len(cache) + len(new) > _CACHED else {**cache, **vectors}
         return vectors
 
 
-def _whole(known: dict[str, str]) -> str:
-    return ", ".join(known[kind].replace("; ", ", ") for kind in KINDS if kind in known)
+def _whole(lines: dict[str, str]) -> str:
+    return ", ".join(lines[kind].replace("; ", ", ") for kind in KINDS if kind in lines)
 
 
 def _terms(kind: str, text: str) -> list[str]:
@@ -127,7 +127,7 @@ def _mean(vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
 
 
 def _words(described: list[dict[str, str]], sights: list[list[classes.Seen]]) -> Iterable[str]:
-    for known, names in zip(described, sights, strict=True):
+    for lines, names in zip(described, sights, strict=True):
         for kind in _TERMS:
-            yield from _terms(kind, known[kind]) if kind in known else ()
+            yield from _terms(kind, lines[kind]) if kind in lines else ()
         yield from (seen.name for seen in names)
