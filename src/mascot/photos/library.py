@@ -252,7 +252,7 @@ class Library:
             return self._opened(self.encoder, offline=True)
         except InputError as error:
             raise InputError(
-                f"{error} A library alone does not start a download: --encoder {self.encoder} does"
+                f"{error} A library alone cannot start a download: --encoder {self.encoder} does"
             ) from None
 
     @property
