@@ -134,7 +134,8 @@ def picture_of_file(path: Path, limits: Limits | None = None) -> Picture:
         with DecoderPool(limits or Limits()) as decoders:
             reading = decoders.read(path).reading
     except Unreadable as error:
-        raise Unreadable(f"{path}: {error}") from None
+        separator = " " if str(error).startswith("cannot be read") else ": "
+        raise Unreadable(f"{path}{separator}{error}") from None
     assert reading is not None
     photo = photos_of([File(path.name, 0, 0, "")], [reading])[0]
     return picture(photo, reading)
