@@ -9,9 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-import hostile
 import pytest
 from bag_of_words import BagOfWords
+from benchmarks import hostile
 from jpegs import small_library, write_jpeg
 
 import mascot as mc
@@ -131,6 +131,7 @@ _INDEX = """
 import sys
 sys.path.insert(0, {here!r})
 from bag_of_words import BagOfWords
+from jpegs import small_library, write_jpeg
 from mascot.photos import Library
 try:
     with Library.open(sys.argv[1]) as library:

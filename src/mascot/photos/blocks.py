@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from mascot.errors import InputError
 Sums = NDArray[np.uint64]
 
 _BLOCK = 128 * 1024  # bytes of an array under one checksum, about: whole rows
+_MANY = 256  # blocks from which on all cores verify them
 _FILE_BLOCK = 4 << 20  # bytes of a file under one checksum
 
 
@@ -85,7 +87,17 @@ class CheckedRows:
         assert self._sums is not None
         content = memoryview(self._array.view(np.uint8)).cast("B")  # type: ignore[arg-type]
         length = self._block * self._array[:1].nbytes
-        for block in blocks.tolist():
-            if checksum(content[block * length : (block + 1) * length]) != int(self._sums[block]):
-                raise DamagedIndex(f"the vectors {block * self._block} and following are damaged")
+        sums = self._sums.tolist()
+
+        def find_damage(part: NDArray[np.int64]) -> list[int]:
+            return [i for i in part.tolist() if checksum(content[i * length : (i + 1) * length]) != sums[i]]
+
+        parts = np.array_split(blocks, (os.cpu_count() or 1) if len(blocks) > _MANY else 1)
+        if len(parts) == 1:
+            damaged = find_damage(blocks)
+        else:
+            with ThreadPoolExecutor(len(parts)) as pool:
+                damaged = list(chain.from_iterable(pool.map(find_damage, parts)))
+        if damaged:
+            raise DamagedIndex(f"the vectors {damaged[0] * self._block} and following are damaged")
         self._waiting[blocks] = False

@@ -169,8 +169,9 @@ class _Decoder:
     def __init__(self, pool: DecoderPool) -> None:
         self._pool = pool
         paths = [os.path.dirname(mascot.__path__[0]), *filter(None, sys.path)]
-        # A thread of BLAS per core would count as memory of the worker.
-        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        # What threads reserve without using it would count as memory of the worker.
+        threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+        environment = os.environ | threads
         self._process = subprocess.Popen(
             [sys.executable, *_COMMAND, *paths],
             stdin=subprocess.PIPE,
@@ -235,7 +236,7 @@ class _Decoder:
         return BrokenDecoder(f"crashes its decoder ({_name_of(status)})")
 
     def kill(self) -> None:
-        """End the process and free its pipes."""
+        """End the process."""
         self._process.kill()
         self._process.wait()
 

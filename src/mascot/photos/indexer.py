@@ -119,6 +119,7 @@ class Indexer:
         self._uses_words = bool(getattr(encoder, "uses_words", False))
         self._claimed: set[tuple[str, tuple[str, ...]]] = set()  # what a thread reads in this run: hash and words
         self._claiming = threading.Lock()
+        self._undated: set[str] = set()  # paths whose dates were refused for a reason that holds no more
         self._fresh: Mapping[str, Sequence[str]] = {}  # paths encoded under this stamp before the run, by hash
         self._left: dict[str, list[int]] = {}  # rows whose file is not there any more, by hash
         self._shares = True  # whether files of equal content share what was read
@@ -135,6 +136,7 @@ class Indexer:
     def _run(self) -> Summary:
         started = time.monotonic()
         known = self._known()
+        self._undated = {path for path, row in known.items() if not row.dated}
         found, unchanged = self._look(known)
         here = {self._relative(item.path) for item in found} | unchanged
         self._counts["unchanged"] = len(unchanged)
@@ -257,7 +259,9 @@ class Indexer:
         def is_wanted(hash_: str) -> bool:
             nonlocal digest
             digest = hash_
-            return hash_ not in self._broken and not self._is_shared(File(path, found.size, found.mtime_ns, hash_))
+            if hash_ in self._broken:
+                return False
+            return path in self._undated or not self._is_shared(File(path, found.size, found.mtime_ns, hash_))
 
         try:
             decoded = self._decoders.read(found.path, is_wanted)

@@ -146,7 +146,8 @@ def _reading_of_file(path: Path, limits: Limits | None) -> Reading:
         with DecoderPool(limits or Limits()) as decoders:
             reading = decoders.read(path).reading
     except Unreadable as error:
-        raise Unreadable(f"{path}: {error}") from None
+        separator = " " if str(error).startswith("cannot be read") else ": "
+        raise Unreadable(f"{path}{separator}{error}") from None
     assert reading is not None
     return reading
 

@@ -48,7 +48,7 @@ def remembered() -> Path | None:
     """Return the last library indexed."""
     memory = _memory()
     try:
-        name = b"" if memory is None else memory.read_bytes()
+        path = b"" if memory is None else memory.read_bytes()
     except OSError:
         return None
     return Path(os.fsdecode(path)) if path else None
