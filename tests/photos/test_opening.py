@@ -88,7 +88,7 @@ from mascot.errors import MissingExtra
 from mascot.photos.commands import sample
 from mascot.server.commands import serve
 from pathlib import Path
-for missing in ("PIL", "uvicorn", "fastapi", "starlette", "anyio", "pydantic", "prometheus_client"):
+for missing in ("PIL", "uvicorn", "starlette", "anyio", "msgspec", "prometheus_client", "cachetools", "httptools"):
     loaded = {name for name in sys.modules if name.partition(".")[0] in (missing, "mascot")}
     kept = {name: sys.modules.pop(name) for name in loaded if name.startswith((missing, "mascot.p", "mascot.s"))}
     sys.modules[missing] = None
@@ -106,7 +106,7 @@ for missing in ("PIL", "uvicorn", "fastapi", "starlette", "anyio", "pydantic", "
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
         "the sample library needs the package PIL: pip install 'mascot[photos]'",
-        *(f"the page needs the package {name}: pip install 'mascot[web]'"
-          for name in ("uvicorn", "fastapi", "starlette", "anyio", "pydantic", "prometheus_client")),
+        *(f"the server needs the package {name}: pip install 'mascot[serve]'"
+          for name in ("uvicorn", "starlette", "anyio", "msgspec", "prometheus_client", "cachetools", "httptools")),
     ]  # fmt: skip
     assert not (tmp_path / "sample").exists()

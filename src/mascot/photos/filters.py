@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from mascot.photos.store import reading_only
 from mascot.photos.texts import composed, fold, require_text
 
 _LONGEST_S = 10.0  # a filter may run
+STOPPING: ContextVar[threading.Event | None] = ContextVar("stopping", default=None)  # set: the caller has left
 # Without those that can make large values out of small ones (replace, zeroblob, printf).
 _FUNCTIONS = frozenset({
     "abs", "coalesce", "composed", "date", "datetime", "fold", "glob", "ifnull", "iif", "instr", "json_array_length",
@@ -43,8 +46,8 @@ def matching(database: Path, where: str | Sequence[str], values: Sequence[Any] =
     try:
         connection.execute("PRAGMA query_only = ON")
         connection.set_authorizer(_allowed)
-        ends = time.monotonic() + _LONGEST_S
-        connection.set_progress_handler(lambda: int(time.monotonic() > ends), 100_000)
+        ends, stopping = time.monotonic() + _LONGEST_S, STOPPING.get() or threading.Event()
+        connection.set_progress_handler(lambda: int(time.monotonic() > ends or stopping.is_set()), 100_000)
         # The line break ends a comment, so that nothing can hide the closing bracket.
         holds = composed(" AND ".join(f"(\n{one}\n)" for one in wheres))
         query = f"SELECT id FROM (SELECT {_PHOTOS} FROM photos) AS photos WHERE {holds} ORDER BY id"

@@ -1,0 +1,107 @@
+"""Re-ranking of the caller's own candidates: a request in, an answer out. Knows no HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from inspect import signature
+from typing import Any
+
+import mascot as mc
+from mascot import words
+from mascot.connect.nested import stem_of, value_of
+from mascot.server import arrow, kernel, limits, models
+from mascot.server.bodies import ARROW, JSON, MSGPACK, JsonDecoder, MsgpackDecoder
+from mascot.server.failures import BadBody
+from mascot.server.wishes import wishes_of
+
+_DECODERS: dict[str, Any] = {JSON: JsonDecoder(models.Rerank), MSGPACK: MsgpackDecoder(models.Rerank)}
+_OPTIONS = ("strength", "keep", "protect")
+_OPTIONS_IN_LIBRARY = set(_OPTIONS) <= set(signature(mc.rerank).parameters)
+
+
+class Task:
+    """One decoded request: what it asks for, what it may cost, and its answer.
+
+    Parameters
+    ----------
+    body, format_
+        The request, in JSON, msgpack or Arrow.
+    """
+
+    def __init__(self, body: bytes, format_: str = JSON) -> None:
+        candidates: dict[str, Any]
+        request: Any
+        if format_ == ARROW:
+            candidates, request = arrow.read(body)
+        else:
+            request = _DECODERS[format_].decode(body)
+            candidates = {name: getattr(request, name) for name in ("scores", "ids", "columns", "vectors")}
+            if request.vectors is not None and len({len(row) for row in request.vectors if row is not None}) > 1:
+                raise mc.InputError("vectors must all have the same length")
+        self._request = request
+        self._wishes = wishes_of(request.wishes)
+        self._method = None if request.method is None else models.value_of(request.method)
+        columns = _with_nested(candidates["columns"], self._wishes)
+        self._candidates = mc.Candidates(candidates["scores"], candidates["ids"], columns, candidates["vectors"])
+        self._options = {name: value for name in _OPTIONS if (value := getattr(request, name)) is not None}
+        if self._options and not _OPTIONS_IN_LIBRARY:
+            self._method, self._options = _with_options(self._method, self._options), {}
+        keep = request.keep is not None or getattr(self._method, "keep", None) is not None
+        self.cost = limits.check(self._candidates, self._wishes, self._method or mc.Mascot(), request.k, keep)
+
+    @property
+    def small(self) -> bool:
+        """Whether the answer takes about a millisecond: less than handing it to another thread would delay others."""
+        return self.cost.small and not self._request.explain and not self._request.gains
+
+    def answer(self) -> models.RerankOut:
+        """Re-rank the candidates."""
+        request, backend = self._request, kernel.name() if self.cost.compiled else "auto"
+        ranking = mc.rerank(
+            self._candidates, self._wishes, request.k, self._method, request.already or None, backend, **self._options
+        )
+        gains = {name: values.tolist() for name, values in ranking.gains.items()} if request.gains else None
+        ids: list[Any] = ranking.ids
+        results = [
+            models.RankedOut(id_, position, place + 1, was, score, relevance)
+            for place, (id_, position, was, score, relevance) in enumerate(
+                zip(
+                    ids,
+                    ranking.positions.tolist(),
+                    ranking.was.tolist(),
+                    ranking.scores.tolist(),
+                    ranking.relevance.tolist(),
+                    strict=True,
+                )
+            )
+        ]
+        if gains is not None:
+            for place, result in enumerate(results):
+                result.gains = {name: values[place] for name, values in gains.items()}
+        answer = models.RerankOut(results, ranking.strength)
+        if request.explain:
+            answer.explanation = ranking.explain().to_dict()
+        return answer
+
+
+def _with_nested(columns: dict[str, Any], wishes: list[mc.Wish]) -> dict[str, Any]:
+    """The columns, and those that wishes name within the objects of a column: `geo.lat` of `geo`."""
+    nested = {}
+    for wish in wishes:
+        for name in words.columns_of(wish):
+            stem = name if name in columns else stem_of(name, list(columns))
+            if stem != name:
+                nested[name] = [value_of({stem: cell}, name) for cell in columns[stem]]
+    return {**columns, **nested} if nested else columns
+
+
+def _with_options(method: Any, options: dict[str, Any]) -> Any:
+    """The method with other options. To be removed once `mascot.rerank` takes them itself."""
+    chosen = mc.Mascot() if method is None else method
+    known = {field.name for field in fields(chosen)} if is_dataclass(chosen) else set()
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise BadBody(f"{unknown[0]} is not an option of {type(chosen).__name__}")
+    if "keep" in options and "strength" not in options and "strength" in known:
+        options = {**options, "strength": None}
+    return replace(chosen, **options)
