@@ -123,7 +123,8 @@ def _compare(name: str, pid: int, remote: Callable[[], Any], local: Callable[[],
     server, own = float(np.median(server_ms)), float(np.median(process_ms))
     print(
         f"{name:<22} server {server:6.2f} ms ({min(server_ms):.2f}..{max(server_ms):.2f}), "
-        f"{1e3 / server:5.0f} calls/s/core; in process {own:6.2f} ms; service's own {server - own:5.2f} ms; bar {bar_ms} ms"
+        f"{1e3 / server:5.0f} calls/s/core; in process {own:6.2f} ms; "
+        f"service's own {server - own:5.2f} ms; bar {bar_ms} ms"
     )
 
 

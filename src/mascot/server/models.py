@@ -68,7 +68,7 @@ _BOUNDS: dict[str, dict[str, float]] = {  # the library itself has no upper limi
 _DEPTHS = 20  # numbers in Branches.counts
 
 
-def _public(member: str) -> dict[str, type]:
+def _public(member: str) -> dict[str, Any]:
     """The library's public value classes that have this member, by name."""
     classes: dict[str, Any] = {name: getattr(mc, name) for name in mc.__all__}
     return {name: cls for name, cls in classes.items() if is_dataclass(cls) and hasattr(cls, member)}
