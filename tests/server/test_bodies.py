@@ -174,6 +174,7 @@ def test_all_formats_give_the_same_answer(client: httpx.Client) -> None:
         (_stream(_table(), scores=[1]), "Object contains unknown field `scores`"),
         (_stream(_table(vector=[1.0, 2.0, 3.0])), "vector must be a list of numbers in each row, got double"),
         (_stream(_table(vector=[[], [], []])), "vector must be a list of numbers in each row, got list<"),
+        (_stream(_table(vector=[[1e101], [1.0], [1.0]])), "vector must be numbers within 1e+100 either way"),
         (_stream(_table(vector=[[1.0] * 4097] * 3)), "vector must have 1 to 4096 numbers, got 4097"),
         (_stream(_table(n=[1e200, 1.0, 2.0])), "n must be numbers within 1e+100 either way"),
         (_stream(_table(n=["x" * 2000, "", ""])), "n[0]: Expected `str` of length <= 1000"),

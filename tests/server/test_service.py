@@ -266,7 +266,8 @@ def test_a_restart_under_load_loses_no_request(tmp_path: Path) -> None:
     """Two workers are replaced, then the server is stopped, while clients keep asking on kept connections."""
     stop, wrong, counts = threading.Event(), [], [0] * 8
     body = json.dumps(HITS | {"wishes": [{"spread": "camera"}]}).encode()
-    head = f"POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = "POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += f"Content-Length: {len(body)}\r\n\r\n"
 
     def ask(number: int, port: int) -> None:
         """Any request that was sent must be answered; only between requests may the connection be closed."""

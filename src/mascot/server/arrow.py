@@ -90,7 +90,7 @@ def _matrix(column: Any, arrow: Any) -> Any:
     if array.null_count or flat.null_count or len(flat) != len(array) * size:
         return array.to_pylist()
     matrix = flat.to_numpy(zero_copy_only=False).reshape(-1, size)
-    if np.fmax.reduce(matrix, axis=None) > models.LARGEST or np.fmin.reduce(matrix, axis=None) < -models.LARGEST:
+    if matrix.dtype == np.float64 and np.fmax.reduce(np.abs(matrix), axis=None) > models.LARGEST:
         raise BadBody(f"{_VECTOR} must be numbers within {models.LARGEST:g} either way")
     return matrix
 

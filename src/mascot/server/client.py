@@ -1,11 +1,4 @@
-"""A client of the re-ranking service in one module: the standard library only, connections are kept.
-
-from mascot.server.client import Client
-
-with Client("http://127.0.0.1:8765") as service:
-    page = service.rerank([0.9, 0.8, 0.7], [{"spread": "seller"}], k=2, columns={"seller": ["a", "a", "b"]})
-    print([result["position"] for result in page["results"]])
-"""
+"""A client of the re-ranking service in one module: the standard library only, connections are kept."""
 
 from __future__ import annotations
 
@@ -39,6 +32,13 @@ class Client:
         The token it requires, if it does.
     timeout_s
         Seconds to wait for an answer (default: 30).
+
+    Examples
+    --------
+    >>> with Client("http://127.0.0.1:8765") as service:  # doctest: +SKIP
+    ...     page = service.rerank([0.9, 0.8, 0.7], [{"spread": "shop"}], k=2, columns={"shop": ["a", "a", "b"]})
+    ...     print([result["position"] for result in page["results"]])
+    [0, 2]
     """
 
     def __init__(

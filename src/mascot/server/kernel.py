@@ -26,6 +26,13 @@ def name() -> str:
     raise RuntimeError("no backend works")
 
 
+def backend(compiled: bool) -> str:
+    """Return the backend of a request: the compiled one where it must be, numpy as long as that is being loaded."""
+    if compiled:
+        return name()
+    return "auto" if loaded() else "numpy"
+
+
 def loaded() -> bool:
     """Whether the kernel is loaded."""
     return _loaded.is_set()

@@ -52,11 +52,12 @@ class Task:
     @property
     def small(self) -> bool:
         """Whether the answer takes about a millisecond: less than handing it to another thread would delay others."""
-        return self.cost.small and not self._request.explain and not self._request.gains
+        extra = self._request.explain or self._request.gains
+        return self.cost.small and not extra and kernel.loaded()
 
     def answer(self) -> models.RerankOut:
         """Re-rank the candidates."""
-        request, backend = self._request, kernel.name() if self.cost.compiled else "auto"
+        request, backend = self._request, kernel.backend(self.cost.compiled)
         ranking = mc.rerank(
             self._candidates, self._wishes, request.k, self._method, request.already or None, backend, **self._options
         )
