@@ -54,8 +54,9 @@ async def ask():
     body = json.dumps({"scores": [2, 1], "columns": {"a": ["x", "y"]}, "wishes": [{"spread": "a"}]}).encode()
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     scope = {"type": "http", "method": "POST", "path": "/api/rerank", "headers": headers, "query_string": b""}
+    parts = [{"type": "http.request", "body": body}]
     async def receive():
-        return {"type": "http.request", "body": body}
+        return parts.pop() if parts else await asyncio.sleep(3600)
     async def send(message):
         if message["type"] == "http.response.start":
             print(message["status"])

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
-import socket
 import sys
 import threading
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import typer
 
 import mascot as mc
 from mascot.extras import package
+
+if TYPE_CHECKING:
+    import socket
 
 _PORT = 8765
 _ORIGIN = re.compile(r"https?://[^/\s*]+")
@@ -100,6 +101,8 @@ def _library(path: Path | None) -> str | None:
 
 def _listening(host: str, port: int) -> socket.socket:
     """A socket that listens on the port."""
+    import socket
+
     try:
         family, *_, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
@@ -111,6 +114,8 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _is_loopback(host: str) -> bool:
+    import ipaddress
+
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -147,13 +147,20 @@ class LimitWish(_Body):
     fill: bool = False
 
 
+class ShareOf(_Body):
+    """The target share of one value; needed where values are not text."""
+
+    value: Leaf
+    share: Share
+
+
 class ShareWish(_Body):
     """Target shares of the values of an attribute."""
 
     share: AttributeIn
     shares: (
         Annotated[dict[str, Share], Meta(min_length=1, max_length=MOST_RESULTS)]
-        | Annotated[list[tuple[Leaf, Share]], Meta(min_length=1, max_length=MOST_RESULTS)]
+        | Annotated[list[ShareOf], Meta(min_length=1, max_length=MOST_RESULTS)]
     )
 
 

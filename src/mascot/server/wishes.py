@@ -17,7 +17,7 @@ _CONVERSIONS: dict[type, Callable[[Any], mc.Wish]] = {
     models.SpreadWish: lambda wish: mc.spread(models.attribute_of(wish.spread), wish.weight),
     models.FocusWish: lambda wish: _focus(models.attribute_of(wish.focus), wish.weight, wish.near, wish.within),
     models.LimitWish: lambda wish: _core("limit")(models.attribute_of(wish.limit), wish.n, fill=wish.fill),
-    models.ShareWish: lambda wish: _core("share")(models.attribute_of(wish.share), dict(wish.shares)),
+    models.ShareWish: lambda wish: _core("share")(models.attribute_of(wish.share), _shares(wish.shares)),
     models.DirectedWish: lambda wish: (
         mc.spread(models.attribute_of(wish.attribute), wish.weight)
         if wish.direction == "spread"
@@ -59,6 +59,10 @@ def _focus(attribute: Any, weight: float, near: Any, within: float | None = None
     focus: Any = mc.focus
     wish: mc.Wish = focus(attribute, weight, point, within=within)
     return wish
+
+
+def _shares(shares: Any) -> dict[Any, float]:
+    return shares if isinstance(shares, dict) else {part.value: part.share for part in shares}
 
 
 def _core(name: str) -> Any:
