@@ -26,6 +26,7 @@ from mascot.server import kernel, models, photo_routes, rerank_routes
 from mascot.server.bodies import JSON, ByteBudget
 from mascot.server.failures import BadBody, ClientLeft, LibraryGone, NoLibrary
 from mascot.server.guard import REQUEST_ID, AnswerHeaders, Guard
+from mascot.server.memory import keep_freed_memory
 from mascot.server.metrics import CONTENT_TYPE, Counted, Metrics
 from mascot.server.operations import JsonAnswer, Operation, document
 from mascot.server.settings import Settings
@@ -72,6 +73,7 @@ def make_app(settings: Settings | None = None) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        keep_freed_memory()
         threading.Thread(target=_warm, args=(service,), daemon=True).start()
         yield
         metrics.close()

@@ -126,16 +126,19 @@ class Service:
         ]
 
     def count(self) -> int:
+        """Return the number of photographs."""
         return self.library.store.count()
 
     def photo(self, id_: int) -> Photo:
+        """Return what the library knows of a photograph."""
         return self.library.store.photo(id_)
 
     def thumbnail(self, id_: int) -> bytes:
+        """Return a small picture, as JPEG."""
         return self.library.store.thumbnail(id_)
 
     def file(self, photo: Photo) -> Path:
-        """The photograph's own file. A link may lead out of the folder, but only to what was indexed through it."""
+        """Return the path of a photograph. A link may lead out of the folder, but only to the file that was indexed."""
         path = Path(os.path.realpath(self._root / photo.path))
         if not path.is_file():
             raise mc.InputError(f"the file {photo.path!r} is gone: it is not in the library's folder any more")
@@ -149,6 +152,7 @@ class Service:
         return path
 
     def overview(self) -> models.LibraryOut:
+        """Return what is in the library; counted again only where it has changed."""
         library = self.library
         state, cached = (self._opened, library.store.changes), self._overview
         if cached is None or cached[0] != state:
@@ -157,19 +161,19 @@ class Service:
 
 
 def _like(library: Library, id_: int, candidates: int, where: str | None) -> Hits:
-    """What is like a photograph of the library, by its stored vector: the file may be gone, or behind a link."""
-    library.store.photo(id_)  # refuses one that is not there
-    nowhere = np.zeros(int(library.store.fact("dim") or 1), np.float32)
-    own = library.hits(vector=nowhere, candidates=1, where="id = ?", values=(id_,))
-    if not len(own):
+    """Photographs like one of the library, by its stored vector: the file itself may be gone."""
+    library.store.photo(id_)  # raises where there is none
+    zero = np.zeros(int(library.store.fact("dim") or 1), np.float32)
+    itself = library.hits(vector=zero, candidates=1, where="id = ?", values=(id_,))
+    if not len(itself):
         raise mc.InputError(f"photograph {id_} is not encoded: run `mascot index` again")
-    hits = library.hits(vector=_vectors(own)[0], candidates=candidates + 1, where=where)
-    # Nobody looks for the photograph in hand.
-    stay = [place for place, photo in enumerate(hits.photos) if photo.id != id_][:candidates]
-    if len(stay) == len(hits):
+    hits = library.hits(vector=_vectors(itself)[0], candidates=candidates + 1, where=where)
+    # The photograph itself is not a result.
+    others = [place for place, photo in enumerate(hits.photos) if photo.id != id_][:candidates]
+    if len(others) == len(hits):
         return hits
-    photos, looks = [hits.photos[place] for place in stay], hits.candidates.columns["look"]
-    return Hits(hits.root, hits.query, photos, hits.scores[stay], _vectors(hits)[stay], looks[stay])
+    photos, looks = [hits.photos[place] for place in others], hits.candidates.columns["look"]
+    return Hits(hits.root, hits.query, photos, hits.scores[others], _vectors(hits)[others], looks[others])
 
 
 def _vectors(hits: Hits) -> np.ndarray:
@@ -177,8 +181,8 @@ def _vectors(hits: Hits) -> np.ndarray:
 
 
 def _is_indexed(path: Path, photo: Photo) -> bool:
-    about = path.stat()
-    return (about.st_size, about.st_mtime_ns) == (photo.size, photo.mtime_ns)
+    status = path.stat()
+    return (status.st_size, status.st_mtime_ns) == (photo.size, photo.mtime_ns)
 
 
 def _counted(library: Library) -> models.LibraryOut:
