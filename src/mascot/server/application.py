@@ -74,7 +74,8 @@ def make_app(settings: Settings | None = None) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         keep_freed_memory()
-        threading.Thread(target=_warm, args=(service,), daemon=True).start()
+        for load in (kernel.name, *(() if service is None else (service.warm,))):  # what the first requests need
+            threading.Thread(target=load, daemon=True).start()
         yield
         metrics.close()
 
@@ -112,13 +113,6 @@ def _service(library: str | None) -> Any:
     from mascot.server.service import Service
 
     return Service(Library.open(library))
-
-
-def _warm(service: Any) -> None:
-    """Load what the first requests need."""
-    kernel.name()
-    if service is not None:
-        service.warm()
 
 
 class _Compressed:
