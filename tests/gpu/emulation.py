@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import mascot as mc
 from mascot.corpus import Corpus as Fitted
-from mascot.kernels import gpu, gpu_plan
-from mascot.kernels.gpu_plan import INPUT, OUTPUT, address
 from mascot.packing import pack
 from mascot.problem import Queries, Selections
+
+import mascot as mc
+from mascot.kernels import gpu, gpu_plan
+from mascot.kernels.gpu_plan import INPUT, OUTPUT, address
 
 
 @functools.lru_cache(maxsize=16)

@@ -7,11 +7,11 @@ import pytest
 from emulation import queries_of, select_many
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mascot.packing import pack
 from worlds import CASES, world
 
 import mascot as mc
 from mascot.kernels import gpu_plan
-from mascot.packing import pack
 from test_exactness import candidates, methods, wishes
 
 COMMON = settings(

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mascot.packing import pack
 
 import mascot as mc
 from mascot.kernels import gpu, gpu_plan
-from mascot.packing import pack
 
 
 def hits(n: int = 5) -> mc.Candidates:
