@@ -79,7 +79,7 @@ class Task:
         return answer
 
 
-def _with_nested(columns: dict[str, Any], wishes: list[mc.Wish]) -> dict[str, Any]:
+def _with_nested(columns: dict[str, Any], wishes: list[mc.AnyWish]) -> dict[str, Any]:
     """The columns, and those that wishes name within the objects of a column: `geo.lat` of `geo`."""
     nested = {}
     for wish in wishes:
