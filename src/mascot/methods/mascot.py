@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -115,9 +116,9 @@ class Mascot(Value):
         k = min(k, int(np.diff(problem.ptr).max(initial=0)))
         options = self._options(problem, k)
         if problem.backend == "gpu":
-            from mascot.kernels.gpu import select_host
+            from mascot.kernels import gpu
 
-            return select_host(problem, options)
+            return self._select_packed(problem, options, gpu.select)
         if problem.backend == "native" and not native.available():
             raise OptionError(f"backend 'native' cannot be used: {native.description()}")
         if problem.backend == "numpy" or not native.available():
@@ -125,7 +126,7 @@ class Mascot(Value):
                 warn_once(f"mascot runs on numpy, tens of times slower: no native kernel ({native.description()}). "
                           "Install gcc or clang, then install mascot again")  # fmt: skip
             return self._select_numpy(problem, options)
-        return self._select_native(problem, options)
+        return self._select_packed(problem, options, native.select)
 
     def _options(self, problem: Problem, k: int) -> native.Options:
         flags = (
@@ -145,11 +146,16 @@ class Mascot(Value):
             strength = keep = 0.0
         return native.Options(k, self.protected(k), strength, keep, flags)
 
-    def _select_native(self, problem: Problem, options: native.Options) -> Selection:
+    def _select_packed(
+        self, problem: Problem, options: native.Options, select: Callable[..., native.Results]
+    ) -> Selection:
+        """Select by a kernel that takes all queries at once: `native.select` or `gpu.select`."""
         rules = [native.NEUTRAL if rule == "neutral" else native.LAST for rule in problem.rules]
-        result = native.select(
+        # The GPU keeps the bins of a corpus, which it recognises by their identity.
+        pack = _pack_once if problem.backend == "gpu" and problem.rows is not None else pack_bins
+        result = select(
             problem.ptr, problem.rows, problem.scores, problem.seen_ptr, problem.seen,
-            [pack_bins(bins) for bins in problem.bins], problem.signs, problem.weights, rules, problem.quotas, options,
+            [pack(bins) for bins in problem.bins], problem.signs, problem.weights, rules, problem.quotas, options,
             problem.threads,
         )  # fmt: skip
         strengths = result.strengths
@@ -196,6 +202,9 @@ def pack_bins(bins: Bins) -> native.PackedBins:
         return native.PackedBins(native.GLOBE, _contiguous(bins.lat), _contiguous(bins.lon), tuple(axes))
     pairs = bins.sparse()
     return native.PackedBins(native.LABELS, indptr=pairs.indptr, indices=pairs.indices, values=pairs.values)
+
+
+_pack_once = lru_cache(maxsize=16)(pack_bins)
 
 
 def _contiguous(values: Floats) -> Floats:
