@@ -12,7 +12,14 @@ import numpy as np
 
 from mascot.bins import AxisBins, Bins, Floats, GlobeBins, Ints
 from mascot.errors import (
-    InputError, OptionError, check_share, check_switch, check_whole, is_number, require, warn_once,
+    InputError,
+    OptionError,
+    check_share,
+    check_switch,
+    check_whole,
+    is_number,
+    require,
+    warn_once,
 )  # fmt: skip
 from mascot.kernels import native, reference
 from mascot.kernels.constants import NOTHING, TIE
@@ -112,8 +119,10 @@ class Mascot(Value):
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k of each query's candidates, or as many as there are."""
         if not self.normalize and np.abs(problem.scores).max(initial=0.0) > _LARGEST_SCORE:
-            raise InputError(f"scores must be within -1e150..1e150 without rescaling, got {np.abs(problem.scores).max()}")
-        k = min(k, int(np.diff(problem.ptr).max(initial=0)))
+            raise InputError(
+                f"scores must be within -1e150..1e150 without rescaling, got {np.abs(problem.scores).max()}"
+            )
+        k = min(k, problem.longest)
         options = self._options(problem, k)
         if problem.backend == "gpu":
             from mascot.kernels import gpu
@@ -159,7 +168,7 @@ class Mascot(Value):
             problem.threads,
         )  # fmt: skip
         strengths = result.strengths
-        if self.keep is None:
+        if self.keep is None and options.strength != self.strength:  # report what was asked for
             strengths = np.where(np.diff(problem.ptr) > 0, float(self.strength or 0.0), 0.0)
         return Selection(
             result.positions, result.shown, strengths, result.multipliers, result.tops, result.rooms, result.stages,
@@ -291,9 +300,7 @@ class _Setting:
         return np.asarray(picks[np.lexsort((picks, -self.scores[picks], -self.ideal[picks]))])
 
 
-def _search_ladder(
-    pick: Callable[[float], tuple[Ints, int]], ideal: Floats, least: float
-) -> tuple[Ints, float, int]:
+def _search_ladder(pick: Callable[[float], tuple[Ints, int]], ideal: Floats, least: float) -> tuple[Ints, float, int]:
     """Return the result of the largest strength, in hundredths, that keeps that much summed relevance.
 
     The search goes down in steps of 0.05 until one keeps enough, then tries the hundredths above it from the top.
