@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from emulation import emulate
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from worlds import CASES, QUOTAS, world
 
@@ -18,7 +18,7 @@ from mascot.methods.mascot import pack_bins
 from test_exactness import candidates, methods, wishes
 
 COMMON = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=60, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 BUILDS = st.sampled_from(
     [
@@ -58,12 +58,16 @@ def agree(
         reference = mc.rerank(pool, asked, k, method, already=seen, backend="numpy")
         assert ranking.ids == reference.ids
         ours, theirs = ranking._selection, reference._selection
-        assert ours.positions.tolist() == theirs.positions.tolist()
+        assert _selected(ours) == _selected(theirs)
         assert ours.stages.tolist() == theirs.stages.tolist()
         assert ranking.strength == reference.strength
         np.testing.assert_allclose(ours.multipliers, theirs.multipliers, rtol=1e-9)
         np.testing.assert_allclose(ours.tops, theirs.tops, rtol=1e-9)
         np.testing.assert_allclose(ours.rooms, theirs.rooms, rtol=1e-9)
+
+
+def _selected(selection: Any) -> list[int]:
+    return [position for position in selection.positions[0].tolist() if position >= 0]
 
 
 @COMMON
