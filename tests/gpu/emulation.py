@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from mascot.kernels import gpu
-from mascot.kernels.gpu import DeviceResults, KernelBins, Task
+from mascot.kernels.gpu import DeviceQueries, DeviceResults, KernelBins, Task
 from mascot.kernels.gpu.plan import INPUT, OUTPUT, address, alike, index_name, plan_task, source
 from mascot.kernels.native import Options, PackedBins, Results
 from mascot.kernels.reference import Quota
@@ -38,25 +38,17 @@ def library(*names: str) -> Any:
         return ctypes.CDLL(str(target))
 
 
-def select(
-    ptr: Any, rows: Any, scores: Any, seen_ptr: Any, seen: Any, bins: Sequence[PackedBins], signs: Any, weights: Any,
-    rules: Sequence[int], quotas: Sequence[Quota], options: Options, threads: int | None = None,
-    names: tuple[str, ...] = (), tight: bool = True,
-) -> Results:  # fmt: skip
-    """As `mascot.kernels.gpu.select`, by the emulated kernel."""
-    count, most = len(ptr) - 1, int(np.diff(ptr).max())
-    parts = alike([KernelBins.of(part) for part in bins])
-    task = Task(parts, tuple(signs), tuple(weights), tuple(rules), tuple(quotas), options)
-    results = DeviceResults(np, count, options.k, len(parts))
-    arrays = {"ptr": ptr, "rows": rows, "scores": scores, "seen_ptr": seen_ptr, "seen": seen}
-    arrays = {name: None if part is None else np.ascontiguousarray(part) for name, part in arrays.items()}
-    subset = None
+def run(task: Task, queries: DeviceQueries, names: tuple[str, ...] = (), tight: bool = True) -> DeviceResults:
+    """Run the emulated kernel; arrays are numpy's."""
+    count, parts, subset = queries.count, task.bins, None
+    results = DeviceResults(np, count, task.options.k, len(parts))
     for small in (tight, False):
-        plan = plan_task(task, most, small)
+        plan = plan_task(task, queries.width, small)
         inputs, outputs, overflow = np.zeros((), INPUT), np.zeros((), OUTPUT), np.zeros(count + 1, np.int64)
-        inputs["count"], inputs["width"], inputs["list"] = count if subset is None else len(subset), most, address(subset)
-        for name, array in arrays.items():
-            inputs[name] = address(array)
+        inputs["count"], inputs["width"] = count if subset is None else len(subset), queries.width
+        inputs["list"] = address(subset)
+        for name in ("ptr", "rows", "scores", "seen_ptr", "seen"):
+            inputs[name] = address(getattr(queries, name))
         outputs["total"], outputs["results"], outputs["overflow"] = count, address(results.block), address(overflow)
         pointers = [ctypes.c_void_p(address(record)) for record in (plan.record, inputs, outputs)]
         library(*names, index_name(parts), f"WIDE={int(not small)}").select_all(*pointers)
@@ -64,9 +56,54 @@ def select(
             break
         assert small, "a table of the full size has overflown"
         subset = overflow[1 : 1 + overflow[0]].copy()
-    return results.host()
+    return results
+
+
+def select(
+    ptr: Any, rows: Any, scores: Any, seen_ptr: Any, seen: Any, bins: Sequence[PackedBins], signs: Any, weights: Any,
+    rules: Sequence[int], quotas: Sequence[Quota], options: Options, threads: int | None = None,
+    names: tuple[str, ...] = (), tight: bool = True,
+) -> Results:  # fmt: skip
+    """As `mascot.kernels.gpu.select`, by the emulated kernel."""
+    parts = alike([KernelBins.of(part) for part in bins])
+    task = Task(parts, tuple(signs), tuple(weights), tuple(rules), tuple(quotas), options)
+    queries = DeviceQueries(len(ptr) - 1, int(np.diff(ptr).max()), scores, ptr, rows, seen_ptr, seen)
+    return run(task, queries, names, tight).host()
 
 
 def emulate(monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...] = (), tight: bool = True) -> None:
     """Make the emulation the backend "gpu"."""
     monkeypatch.setattr(gpu, "select", functools.partial(select, names=names, tight=tight))
+
+
+class NumpyDevice:
+    """CuPy's functions by numpy: the "device" is the host."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    asnumpy = staticmethod(np.asarray)
+
+
+class Tensor:
+    """An array that is not numpy's, as `Reranker.rerank_many` recognises tensors."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = np.ascontiguousarray(array)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
+
+
+def emulate_device(monkeypatch: pytest.MonkeyPatch) -> NumpyDevice:
+    """Make the emulation what `mascot.gpu` runs on, and return what stands for CuPy."""
+    import mascot.gpu as tensors
+
+    device = NumpyDevice()
+    for module in (tensors, gpu):
+        monkeypatch.setattr(module, "cupy", lambda: device)
+    monkeypatch.setattr(tensors, "launcher", lambda task, queries: functools.partial(run, task, queries))
+    return device

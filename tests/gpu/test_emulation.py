@@ -117,9 +117,8 @@ def test_largest_problems_fit() -> None:
 def test_arena_of_the_benchmark_leaves_room_for_many_blocks() -> None:
     pool = world(200, 0)
     bins = [pack_bins(wish.bins(pool.columns, None, 200)) for wish in CASES["grid, spread"]]
-    method = mc.Mascot()
-    problem: Any = type("Aimless", (), {"aimed": False, "named_weight": 0.0, "bins": bins})()
-    task = Task(tuple(map(KernelBins.of, bins)), (1.0, 1.0), (1.0, 1.0), (0, 0), (), method._options(problem, 20))
+    options = mc.Mascot().kernel_options(20, np.ones(2), 0.0)
+    task = Task(tuple(map(KernelBins.of, bins)), (1.0, 1.0), (1.0, 1.0), (0, 0), (), options)
     plan = plan_task(task, 200)
     assert plan.size < 24 * 1024
     assert not plan.slab

@@ -123,7 +123,7 @@ class Mascot(Value):
                 f"scores must be within -1e150..1e150 without rescaling, got {np.abs(problem.scores).max()}"
             )
         k = min(k, problem.longest)
-        options = self._options(problem, k)
+        options = self.kernel_options(k, problem.weights, problem.named_weight)
         if problem.backend == "gpu":
             from mascot.kernels import gpu
 
@@ -137,21 +137,22 @@ class Mascot(Value):
             return self._select_numpy(problem, options)
         return self._select_packed(problem, options, native.select)
 
-    def _options(self, problem: Problem, k: int) -> native.Options:
+    def kernel_options(self, k: int, weights: Floats, named_weight: float) -> native.Options:
+        """Return what kernels are told: `weights` of the coverage wishes, and the weight of named focuses."""
         flags = (
             (native.QUERY_WEIGHT if self.bin_weight == "query" else 0)
             | (native.NORMALIZE if self.normalize else 0)
             | (native.SCALE if self.scale else 0)
-            | (native.ROBUST if self.robust and not problem.aimed else 0)
+            | (native.ROBUST if self.robust and not named_weight else 0)
             | (native.BALANCE if self.balance else 0)
             | (native.BY_RELEVANCE if self.order == "relevance" else 0)
         )
         # A named focus is part of relevance: coverage gets what the named wishes leave of the strength.
         strength, keep = float(self.strength or 0.0), float(self.keep or 0.0)
-        if problem.named_weight > 0:
-            covered = float(problem.weights.sum())
-            strength *= covered / (covered + problem.named_weight)
-        if not problem.bins:  # nothing to cover: relevance alone decides
+        if named_weight > 0:
+            covered = float(weights.sum())
+            strength *= covered / (covered + named_weight)
+        if not len(weights):  # nothing to cover: relevance alone decides
             strength = keep = 0.0
         return native.Options(k, self.protected(k), strength, keep, flags)
 
@@ -161,7 +162,7 @@ class Mascot(Value):
         """Select by a kernel that takes all queries at once: `native.select` or `gpu.select`."""
         rules = [native.NEUTRAL if rule == "neutral" else native.LAST for rule in problem.rules]
         # The GPU keeps the bins of a corpus, which it recognises by their identity.
-        pack = _pack_once if problem.backend == "gpu" and problem.rows is not None else pack_bins
+        pack = pack_once if problem.backend == "gpu" and problem.rows is not None else pack_bins
         result = select(
             problem.ptr, problem.rows, problem.scores, problem.seen_ptr, problem.seen,
             [pack(bins) for bins in problem.bins], problem.signs, problem.weights, rules, problem.quotas, options,
@@ -213,7 +214,7 @@ def pack_bins(bins: Bins) -> native.PackedBins:
     return native.PackedBins(native.LABELS, indptr=pairs.indptr, indices=pairs.indices, values=pairs.values)
 
 
-_pack_once = lru_cache(maxsize=16)(pack_bins)
+pack_once = lru_cache(maxsize=16)(pack_bins)  # by identity of the bins, for kernels that keep them
 
 
 def _contiguous(values: Floats) -> Floats:

@@ -32,6 +32,9 @@ def select(
     cp = cupy()
     widths = np.diff(ptr)
     count, width = len(widths), int(widths.max(initial=0))
+    if width == 0:
+        none, zeros = np.zeros((count, 0), np.int64), np.zeros((count, len(bins)))
+        return Results(none, none, np.zeros(count), zeros, zeros, zeros + 1, np.ones(count, np.int64))
     even = bool((widths == width).all())
     asked = (tuple(signs.tolist()), tuple(weights.tolist()), tuple(rules))
     if even and rows is None and seen is None and not quotas and all(part.shape != LABELS for part in bins):
