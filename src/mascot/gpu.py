@@ -9,32 +9,40 @@ Values are trusted: checking them would mean waiting for the device.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mascot.attributes import Category, Cycle, Date, DayOfYear, HourOfDay, Number, Place, Weekday
+from mascot.attributes import Category, Cycle, HourOfDay, Number, Place
 from mascot.attributes.attribute import missing_rule
+from mascot.attributes.category import labels_of
 from mascot.attributes.columns import as_array
 from mascot.attributes.place import Grid
-from mascot.candidates import Batch
-from mascot.corpus import Corpus as Fitted
+from mascot.bins import Bins, GlobeBins, SparseBins
+from mascot.bins.distance import SMALLEST, distances, unit_of
 from mascot.errors import InputError, OptionError
-from mascot.kernels import gpu, gpu_plan, gpu_stream
-from mascot.memberships import Sphere, Windows
-from mascot.methods.mascot import Mascot
-from mascot.packing import AXIS, LINE, PLANE, SPARSE, pack
-from mascot.problem import Selections
-from mascot.starts import nearest_rows
-from mascot.wishes import Wish
+from mascot.fitting import FittedWishes, fit_wishes
+from mascot.kernels import native
+from mascot.kernels.constants import FENCE, FEW
+from mascot.kernels.gpu import (
+    DeviceQueries, DeviceResults, KernelBins, Task, bins_on_device, cupy, launcher, quotas_on_device,
+)  # fmt: skip
+from mascot.kernels.gpu.plan import alike
+from mascot.kernels.recent import Recent
+from mascot.kernels.reference import Quota
+from mascot.methods.aim import dial_share
+from mascot.methods.base import Table
+from mascot.methods.mascot import DEFAULT_STRENGTH, Mascot, pack_bins, pack_once
+from mascot.wishes import AnyWish, Limit, Share, Wish
 
-_READ_THERE = (Place, Grid, HourOfDay, Cycle, Number, Category)  # from float64 columns, or codes
+_ON_DEVICE = (Place, Grid, HourOfDay, Cycle, Number)  # read from float64 columns as they are
 
 
 class Csr(NamedTuple):
     """Memberships of the Q * N candidates as tensors: row i has bins indices[indptr[i]:indptr[i+1]] with values.
 
-    As a column of a `DeviceBatch`, read by `Category`: the labels of a candidate, each to its degree in 0..1.
+    As a column of a `DeviceBatch`, read by `Category`: the labels of a candidate, each with its membership in 0..1.
     """
 
     indptr: Any
@@ -45,308 +53,333 @@ class Csr(NamedTuple):
 class DeviceRankings:
     """Results on the device: `positions` [Q, k] best first, -1 where a query has fewer; and the `strengths` used."""
 
-    __slots__ = ("_back", "_found", "_like")
+    __slots__ = ("_back", "_like", "_results", "_strength")
 
-    def __init__(self, found: gpu.Selected, like: Any, back: Callable[[Any], Any] | None = None) -> None:
-        self._found, self._like, self._back = found, like, back
+    def __init__(self, results: DeviceResults, like: Any, strength: float | None, back: Callable[[Any], Any] | None) -> None:
+        self._results, self._like, self._strength, self._back = results, like, strength, back
 
     def __len__(self) -> int:
-        return len(self._found.strengths)
+        return len(self._results.strengths)
 
     @property
     def positions(self) -> Any:
-        return _as(self._home(self._found.shown), self._like)
+        return _as_library(self.picks(1), self._like)
 
     @property
     def chosen(self) -> Any:
-        """The same positions in the order of choice."""
-        return _as(self._home(self._found.positions), self._like)
+        """The same positions in the order of selection."""
+        return _as_library(self.picks(0), self._like)
 
     @property
     def strengths(self) -> Any:
-        return _as(self._found.strengths, self._like)
+        strengths = self._results.strengths
+        if self._strength is not None:
+            strengths = cupy().full_like(strengths, self._strength)
+        return _as_library(strengths, self._like)
 
-    def _home(self, positions: Any) -> Any:
-        return positions if self._back is None else self._back(positions)
+    def picks(self, order: int) -> Any:
+        """Return positions as a CuPy array: 0 in the order of selection, 1 best first."""
+        picks = self._results.picks[order]
+        return picks if self._back is None else self._back(picks)
+
+
+@dataclass(frozen=True, slots=True)
+class _DeviceWishes:
+    """Wishes fitted to rows on the device: the [Q * N] candidates of a batch, or a corpus."""
+
+    coverage: tuple[Wish, ...]
+    bins: tuple[KernelBins, ...]
+    named: tuple[Wish, ...]
+    apart: tuple[tuple[Any, str], ...]  # distance of each row to the named value, and its unit
+    constraints: tuple[Limit | Share, ...]
+    quotas: tuple[Quota, ...]
+    dropped: Any  # which rows are left out, or None
 
 
 class DeviceBatch:
     """The candidates of Q queries as Q x N tensors on the device; NaN is a missing value.
 
     `Place.grid`, `Place`, `HourOfDay` (plain hours), `Cycle` and `Number` read float64 columns as they are, `Category`
-    codes 0, 1, 2 and so on (-1 is a missing value) or a `Csr`. Any other attribute reads its columns, and `vectors`
-    [Q, N, D], on the host. A batch ranked again keeps what was made of it: new values need a new batch.
+    reads codes 0, 1, 2 and so on (-1 is a missing value) or a `Csr`. Any other attribute reads its columns, and `vectors`
+    [Q, N, D], on the host. A batch keeps what was computed from it: new values need a new batch.
     """
 
     def __init__(self, scores: Any, columns: Mapping[str, Any] | None = None, vectors: Any = None) -> None:
-        self._given = scores
-        self.scores = _array(scores, "DeviceBatch.scores", np.float64)
+        self._like = scores
+        self.scores = _as_cupy(scores, "DeviceBatch.scores", np.float64)
         if self.scores.ndim != 2 or not self.scores.size:
             raise InputError(f"DeviceBatch.scores must be Q x N with at least one candidate, got {self.scores.shape}")
         self.columns: dict[str, Any] = {}
         for name, column in (columns or {}).items():
-            self.columns[name] = _csr(column, name) if isinstance(column, Csr) else _array(column, name)
-            shape = (len(self.columns[name].indptr) - 1,) if isinstance(column, Csr) else self.columns[name].shape
-            wanted = (self.scores.size,) if isinstance(column, Csr) else self.scores.shape
+            csr = isinstance(column, Csr)
+            self.columns[name] = _csr(column, name) if csr else _as_cupy(column, name)
+            shape = (len(self.columns[name].indptr) - 1,) if csr else self.columns[name].shape
+            wanted = (self.scores.size,) if csr else self.scores.shape
             if shape != wanted:
                 raise InputError(f"DeviceBatch.columns[{name!r}] must be {wanted} like scores, got {shape}")
-        self.vectors = None if vectors is None else _array(vectors, "DeviceBatch.vectors", np.float64)
+        self.vectors = None if vectors is None else _as_cupy(vectors, "DeviceBatch.vectors", np.float64)
         if self.vectors is not None and self.vectors.shape[:2] != self.scores.shape:
             raise InputError(
                 f"DeviceBatch.vectors must be {self.scores.shape} x D like scores, got {self.vectors.shape}"
             )
-        self._made: list[tuple[tuple[Wish, ...], tuple[gpu.Device, Any, Any]]] = []
+        self._fitted: list[tuple[tuple[AnyWish, ...], _DeviceWishes]] = []
         self._last: tuple[Any, ...] = (None, None, None, None)  # the call that is most likely to come again
 
     def __len__(self) -> int:
         return len(self.scores)
 
-    def rank(self, wishes: tuple[Wish, ...], k: int, method: Any, already: Any = None) -> DeviceRankings:
-        """What `rerank_many(batch, wishes, k, method, backend="gpu")` calls.
+    def rank(self, wishes: tuple[AnyWish, ...], k: int, method: Any, already: Any = None) -> DeviceRankings:
+        """Rank all queries: what `rerank_many(batch, wishes, k, method, backend="gpu")` calls.
 
         `already` is the `DeviceRankings` of an earlier page, a Q x S tensor of positions (-1 is none), or a list of
         positions per query.
         """
-        asked, before, number, ready = self._last
-        if already is None and k == number and method == before and wishes == asked:
-            return DeviceRankings(ready(), self._given)
-        if not isinstance(method, Mascot):
-            raise OptionError(f"backend 'gpu' must have method Mascot, got {method!r}")
-        made = next((made for known, made in self._made if known == wishes), None)
-        if made is None:
-            made = self._corpus(wishes)
-            self._made = [*self._made[-3:], (wishes, made)]
-        device, near, missing = made
+        last_wishes, last_method, last_k, select = self._last
+        if already is None and k == last_k and method == last_method and wishes == last_wishes:
+            return DeviceRankings(select(), self._like, method.strength, None)
+        _check_method(method)
+        fitted = next((fitted for asked, fitted in self._fitted if asked == wishes), None)
+        if fitted is None:
+            fitted = self._fit(wishes)
+            self._fitted = [*self._fitted[-3:], (wishes, fitted)]
         seen = None if already is None else _seen(already, self.scores.shape)
-        ready, back = _launcher(device, wishes, self.scores, None, near, missing, seen, method, k)
+        select, back = _prepare(fitted, self.scores, None, seen, method, k)
         if already is None and back is None:
-            self._last = (wishes, method, k, ready)
-        return DeviceRankings(ready(), self._given, back)
+            self._last = (wishes, method, k, select)
+        return DeviceRankings(select(), self._like, method.strength, back)
 
-    def _corpus(self, wishes: Sequence[Wish]) -> tuple[gpu.Device, Any, Any]:
-        """The bins; which row each focus starts from; and the candidates that are dropped."""
-        cp = gpu.cupy()
-        count = self.scores.size
-        parts = [self._bins(wish, cp) for wish in wishes]
+    def _fit(self, wishes: Sequence[AnyWish]) -> _DeviceWishes:
+        coverage = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is None)
+        named = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is not None)
+        constraints = tuple(wish for wish in wishes if isinstance(wish, (Limit, Share)))
+        bins = [self._bins(wish) for wish in coverage]
+        apart = [self._apart(wish) for wish in named]
+        absent = [
+            *((wish, lambda part=part: _missing(part)) for wish, part in zip(coverage, bins, strict=True)),
+            *((wish, lambda away=away: cupy().isnan(away)) for wish, (away, _) in zip(named, apart, strict=True)),
+        ]
         dropped = None
-        for wish, part in zip(wishes, parts, strict=True):
+        for wish, missing in absent:
             if missing_rule(wish.attribute) == "drop":
-                gone = part.missing(count, cp)
-                dropped = gone if dropped is None else dropped | gone
-        named: dict[str, Any] = {key: tuple(getattr(part, key) for part in parts) for key in _Bins._fields}
-        named["indices"] = _alike(named["indices"])
-        named["axes"] = np.array(named["axes"]).reshape(len(wishes), 2, AXIS)
-        corpus = gpu_plan.Corpus(row0=(0,) * len(wishes), **named)
-        dropped = None if dropped is None else dropped.reshape(self.scores.shape)
-        points = [count if wish.near is not None else -1 for wish in wishes]
-        rows = cp.arange(count).reshape(self.scores.shape)
-        return gpu.Device(corpus), _starts(corpus, points, rows, dropped), dropped
+                dropped = missing() if dropped is None else dropped | missing()
+        quotas = quotas_on_device([self._quota(wish) for wish in constraints])
+        return _DeviceWishes(coverage, alike(bins), named, tuple(apart), constraints, quotas, dropped)
 
-    def _bins(self, wish: Wish, cp: Any) -> _Bins:
+    def _bins(self, wish: Wish) -> KernelBins:
         attribute: Any = wish.attribute
-        if not isinstance(attribute, _READ_THERE):
-            return self._from_host(wish, cp)
-        names = [getattr(attribute, key) for key in ("lat", "lon", "column") if hasattr(attribute, key)]
-        unknown = [name for name in names if name not in self.columns]
-        if unknown:
-            known = ", ".join(self.columns) or "none"
-            raise InputError(f"{type(attribute).__name__} needs column {unknown}, got columns: {known}")
-        point = {} if wish.near is None else attribute.point(wish.near)
         if isinstance(attribute, Category):
-            return _labels(self.columns[attribute.column], point.get(attribute.column), cp)
-        columns = [self.columns[name].reshape(-1).astype(np.float64, copy=False) for name in names]
-        packed = pack([attribute.membership({name: as_array([point.get(name, 0.0)]) for name in names}, None)])
+            return KernelBins.of(native.PackedBins(native.LABELS, **self._labels(attribute)._asdict()), cupy())
+        if not isinstance(attribute, _ON_DEVICE):
+            return KernelBins.of(pack_bins(self._on_host(wish).bins[0]), cupy())
+        bins, columns = self._read(attribute)
+        x, y = columns if len(columns) > 1 else (columns[0], None)
+        return KernelBins.of(pack_bins(bins)._replace(x=x, y=y), cupy())
+
+    def _apart(self, wish: Wish) -> tuple[Any, str]:
+        """Return the distance of each candidate to the named value, and its unit."""
+        attribute: Any = wish.attribute
+        cp = cupy()
+        if isinstance(attribute, Category):
+            indptr, indices, _ = self._labels(attribute)
+            codes = cp.asarray([int(label) for label in labels_of(attribute.point(wish.near)[attribute.column])])
+            hits = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(cp.isin(indices, codes))])
+            apart = cp.where(hits[indptr[1:]] > hits[indptr[:-1]], 0.0, 1.0)
+            return cp.where(indptr[1:] == indptr[:-1], np.nan, apart), "label"
+        if not isinstance(attribute, _ON_DEVICE):
+            (focus,) = self._on_host(wish).focuses
+            return cp.asarray(distances(focus.bins, focus.point, None)), unit_of(focus.bins)
+        bins, columns = self._read(attribute)
+        focus = wish.named_focus(bins)
+        rows: Any = replace(bins, **_coordinates(bins, columns))
+        return distances(rows, focus.point, None), unit_of(bins)
+
+    def _read(self, attribute: Any) -> tuple[Bins, list[Any]]:
+        """Return bins of one row on the host, for their axes, and the coordinates of all rows on the device."""
+        names = [getattr(attribute, key) for key in ("lat", "lon", "column") if hasattr(attribute, key)]
+        columns = [self._column(name, attribute).reshape(-1).astype(np.float64, copy=False) for name in names]
+        bins = attribute.membership({name: as_array([0.0]) for name in names}, None)
         if isinstance(attribute, Place):
+            cp = cupy()
             columns = [cp.radians(columns[0]), cp.radians((columns[1] + 180) % 360 - 180)]
-        if point:  # one row more, to start from
-            ends = (packed.xs[0], packed.ys[0])
-            columns = [cp.concatenate([column, cp.asarray(end)]) for column, end in zip(columns, ends, strict=False)]
-        shape, axes = int(packed.shapes[0]), packed.axes[0]
-        bins = 0
-        if shape == LINE:
-            bins = gpu_plan.axis_bins(axes[0], columns[0])
-        elif shape == PLANE:
-            bins = int(axes[0, 2] * axes[1, 2])
-        return _Bins(shape, axes, columns[0], columns[1] if len(columns) > 1 else None, bins, gpu_plan.CELLS)
+        if isinstance(attribute, Cycle):
+            columns = [columns[0] % attribute.period]
+        if len(columns) > 1:  # a place is missing unless both are there
+            columns = [columns[0] + 0 * columns[1], columns[1] + 0 * columns[0]]
+        return bins, columns
 
-    def _from_host(self, wish: Wish, cp: Any) -> _Bins:
-        columns = {name: cp.asnumpy(part).reshape(-1) for name, part in self.columns.items() if not _is_csr(part)}
-        vectors = None if self.vectors is None else cp.asnumpy(self.vectors).reshape(self.scores.size, -1)
-        fitted = Fitted((wish,), columns, vectors, self.scores.size, groups=len(self))
-        if wish.near is not None and getattr(wish.attribute, "local", False):
-            raise OptionError(f"near of {type(wish.attribute).__name__} needs a Batch, got a DeviceBatch")
-        made = gpu_plan.Corpus.of(fitted.packed, cp)
-        return _Bins(
-            made.shapes[0], made.axes[0], made.xs[0], made.ys[0], made.bins[0], made.each[0],
-            made.indptr[0][made.row0[0] :], made.indices[0], made.values[0],
-        )  # fmt: skip
+    def _column(self, name: str, attribute: Any) -> Any:
+        if name not in self.columns:
+            listed = ", ".join(self.columns) or "none"
+            raise InputError(f"{type(attribute).__name__} needs column {name!r}, got columns: {listed}")
+        return self.columns[name]
 
-
-class _Bins(NamedTuple):
-    """One attribute of a `gpu_plan.Corpus`."""
-
-    shapes: int
-    axes: Any
-    xs: Any
-    ys: Any
-    bins: int
-    each: int
-    indptr: Any = None
-    indices: Any = None
-    values: Any = None
-
-    def missing(self, count: int, cp: Any) -> Any:
-        if self.shapes == SPARSE:
-            return cp.diff(self.indptr)[:count] == 0
-        return cp.isnan(self.xs if self.shapes == LINE else self.xs + self.ys)[:count]
-
-
-def _labels(column: Any, point: Any, cp: Any) -> _Bins:
-    """Codes, one per candidate, or explicit pairs; and a label to start from."""
-    if _is_csr(column):
-        indptr, indices, values = column
-    else:
+    def _labels(self, attribute: Category) -> Csr:
+        """Return labels as explicit pairs; `values` is None where every membership is 1."""
+        column = self._column(attribute.column, attribute)
+        if isinstance(column, Csr):
+            return column
+        cp = cupy()
         codes = column.reshape(-1)
-        known = codes >= 0  # NaN is not
-        indptr = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(known)])
-        indices = codes[known].astype(np.int64)
-        values = cp.ones(indices.size)
-    if point is not None:
-        indptr = cp.append(indptr, indptr[-1] + 1)
-        indices, values = cp.append(indices, int(point)), cp.append(values, 1.0)
-    highest = int(indices.max()) if indices.size else 0
-    each = int(cp.diff(indptr).max())
-    return _Bins(
-        SPARSE, np.zeros((2, AXIS)), None, None, highest + 1 if highest < gpu_plan.DIRECT else 0, max(each, 1), indptr,
-        _shortest(indices, highest), values,
-    )  # fmt: skip
+        valued = codes >= 0  # NaN is not
+        return Csr(cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(valued)]), codes[valued].astype(np.int64), None)
+
+    def _quota(self, wish: Limit | Share) -> Quota:
+        """Return the quota over all candidates, on the host."""
+        if not isinstance(wish.attribute, Category):
+            return self._on_host(wish).quotas[0]
+        indptr, indices = (cupy().asnumpy(part) for part in self._labels(wish.attribute)[:2])
+        count = int(indices.max(initial=0)) + 1
+        return wish.quota(SparseBins(indptr, indices, None, count, tuple(map(str, range(count)))))
+
+    def _on_host(self, wish: AnyWish) -> FittedWishes:
+        cp = cupy()
+        columns = {n: cp.asnumpy(part).reshape(-1) for n, part in self.columns.items() if not isinstance(part, Csr)}
+        vectors = None if self.vectors is None else cp.asnumpy(self.vectors).reshape(self.scores.size, -1)
+        return fit_wishes((wish,), Table(columns, vectors), self.scores.size, groups=len(self))
 
 
-def select_batch(batch: Batch, wishes: Sequence[Wish], k: int, method: Any) -> Selections | None:
-    """A batch of numpy arrays, its columns read by several threads while the device chooses.
-
-    None where bins must be known of all rows at once, or rows are dropped: `rerank_many` then reads them first.
-    """
-    queries, width = batch.scores.shape
-    rules = tuple(missing_rule(wish.attribute) for wish in wishes)
-    if not isinstance(method, Mascot) or "drop" in rules:
-        return None
-    for wish in wishes:
-        if wish.near is not None or not isinstance(wish.attribute, (*_READ_THERE[:-1], Date, DayOfYear, Weekday)):
-            return None
-    gpu.cupy()
-
-    def members(first: int, last: int) -> list[Any]:
-        columns = {name: column[first:last] for name, column in batch.columns.items()}
-        return [wish.membership(columns, None, last - first) for wish in wishes]
-
-    def bring(first: int, last: int) -> list[Any]:
-        columns = [batch.scores.reshape(-1)[first:last]]
-        for member in members(first, last):
-            columns += [member.lat, member.lon] if isinstance(member, Sphere) else member.values
-        return columns
-
-    first = members(0, width)
-    if any(isinstance(m, Windows) and m.axes[0].step == 0 and m.axes[0].sigma > 0 for m in first):
-        return None
-    packed = pack(first)
-    layout = gpu_stream.Layout(tuple(int(s) for s in packed.shapes), packed.axes, *gpu_plan.corpus_bins(packed))
-    gpu_plan.check(len(wishes), k, width)
-    signs, weights = tuple(float(w.sign) for w in wishes), tuple(float(w.weight) for w in wishes)
-    positions, shown, strengths, multipliers, tops = gpu_stream.select_stream(
-        queries, width, bring, layout, signs, weights, rules, gpu_plan.options(method, k), k
-    )
-    return Selections(positions, shown, strengths, multipliers, tops, method.protected(k))
-
-
-def rank_rows(corpus: Fitted, rows: Any, scores: Any, k: int, method: Any, already: Any = None) -> Any:
-    """What `Reranker.rerank_many` calls where scores are tensors on the device: Q x N rows of the corpus.
+def rank_rows(fitted: FittedWishes, rows: Any, scores: Any, k: int, method: Any, already: Any = None) -> Any:
+    """Rank Q x N rows of a corpus: what `Reranker.rerank_many` calls where scores are tensors on the device.
 
     `already` is the `DeviceRankings` of an earlier page, or a Q x S tensor of rows of the corpus (-1 is none).
     """
-    cp = gpu.cupy()
-    if not isinstance(method, Mascot):
-        raise OptionError(f"backend 'gpu' must have method Mascot, got {method!r}")
-    values, taken = _array(scores, "scores", np.float64), _array(rows, "rows", np.int64)
+    cp = cupy()
+    _check_method(method)
+    values, taken = _as_cupy(scores, "scores", np.float64), _as_cupy(rows, "rows", np.int64)
     if values.ndim != 2 or taken.shape != values.shape:
         raise InputError(f"rows and scores must be Q x N tensors alike, got {taken.shape} and {values.shape}")
-    packed = corpus.packed
-    missing = seen = None
-    if "drop" in corpus.rules:
-        gone = [m.missing for m, rule in zip(corpus.members, corpus.rules, strict=True) if rule == "drop"]
-        missing = cp.asarray(np.logical_or.reduce([part[: corpus.count] for part in gone]))[taken]
+    seen = None
     if isinstance(already, DeviceRankings):
         seen = _seen(already, values.shape)
     elif already is not None:
-        shown = _array(already, "already", np.int64)
         seen = cp.zeros(values.shape, bool)
-        for column in shown.T:
+        for column in _as_cupy(already, "already", np.int64).T:
             seen |= taken == column[:, None]
-    device = gpu.device_of(packed)
-    points = [-1 if at is None else int(at[0]) for at in corpus._near]
-    near = _starts(device.corpus, points, taken, missing)
-    ready, back = _launcher(device, corpus.wishes, values, taken, near, missing, seen, method, k)
-    return DeviceRankings(ready(), scores, back)
+    on_device = _corpora.get(id(fitted), lambda: (fitted, _corpus(fitted)))[1]
+    select, back = _prepare(on_device, values, taken, seen, method, k)
+    return DeviceRankings(select(), scores, method.strength, back)
 
 
-def _starts(corpus: gpu_plan.Corpus, points: Sequence[int], rows: Any, dropped: Any) -> Any:
-    """[Q, A] the row each focus starts from, -1 for none; None where no wish names a point."""
-    cp = gpu.cupy()
-    if max(points, default=-1) < 0:
-        return None
-    found = cp.asarray(np.tile(points, (len(rows), 1)))
-    kept = cp.ones(rows.shape, bool) if dropped is None else ~dropped
-    for a, point in enumerate(points):
-        if point >= 0:
-            found[:, a] = nearest_rows(
-                corpus.shapes[a], corpus.axes[a], corpus.xs[a], corpus.ys[a], rows, kept, found[:, a], cp
-            )
-    return found
+_corpora: Recent[tuple[FittedWishes, _DeviceWishes]] = Recent(4)
 
 
-def _launcher(
-    device: gpu.Device, wishes: Sequence[Wish], scores: Any, rows: Any, near: Any, dropped: Any, seen: Any,
-    method: Mascot, k: int,
-) -> tuple[Callable[[], gpu.Selected], Callable[[Any], Any] | None]:  # fmt: skip
-    """What chooses, and what brings its positions back where candidates are dropped."""
-    cp = gpu.cupy()
-    queries, size = scores.shape
-    batch = gpu.Batch(queries, size, scores, rows=rows, near=near)
-    back = None
-    if dropped is not None:
-        kept = ~dropped
+def _corpus(fitted: FittedWishes) -> _DeviceWishes:
+    """Return the bins, distances and labels of a corpus on the device."""
+    cp = cupy()
+    apart = tuple(
+        (cp.asarray(distances(focus.bins, focus.point, None)), unit_of(focus.bins)) for focus in fitted.focuses
+    )
+    dropped = fitted.dropped(None)
+    return _DeviceWishes(
+        fitted.coverage, bins_on_device(tuple(map(pack_once, fitted.bins))), fitted.named, apart, fitted.constraints,
+        quotas_on_device(fitted.quotas), None if dropped is None else cp.asarray(dropped),
+    )  # fmt: skip
+
+
+def _prepare(
+    fitted: _DeviceWishes, scores: Any, rows: Any, seen: Any, method: Mascot, k: int
+) -> tuple[Callable[[], DeviceResults], Callable[[Any], Any] | None]:
+    """Return a function that selects, and one that brings its positions back where candidates are left out."""
+    cp = cupy()
+    count, size = scores.shape
+    kept = None
+    if fitted.dropped is not None:
+        kept = ~(fitted.dropped.reshape(scores.shape) if rows is None else fitted.dropped[rows])
+    if fitted.named:
+        scores = _aim(fitted, scores, rows, kept, method, k)
+    back = ptr = seen_at = seen_ptr = None
+    width = size
+    if kept is not None:
         flat = cp.flatnonzero(kept)
-        batch.ptr = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(kept.sum(axis=1))])
-        batch.scores = scores.reshape(-1)[flat]
-        batch.rows = flat if rows is None else rows.reshape(-1)[flat]
-        batch.width = max(int(kept.sum(axis=1).max()), 1)
-        starts, within = batch.ptr[:-1, None], cp.append(flat % size, 0)
+        ptr = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(kept.sum(axis=1))])
+        width = max(int(kept.sum(axis=1).max()), 1)
+        within = cp.append(flat % size, 0)
         seen = None if seen is None else seen & kept
 
         def back(positions: Any) -> Any:
-            return cp.where(positions < 0, -1, within[starts + cp.maximum(positions, 0)]).astype(np.int32)
+            return cp.where(positions < 0, -1, within[ptr[:-1, None] + cp.maximum(positions, 0)]).astype(np.int32)
 
-        if seen is not None:
-            batch.seen = (cp.cumsum(kept, axis=1) - 1)[seen]
-    elif seen is not None:
-        batch.seen = cp.flatnonzero(seen) % size
-    if seen is not None:
-        batch.seen_ptr = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(seen.sum(axis=1))])
-        if not batch.seen.size:
-            batch.seen = batch.seen_ptr = None
-    signs, weights = tuple(float(w.sign) for w in wishes), tuple(float(w.weight) for w in wishes)
-    rules = tuple(missing_rule(wish.attribute) for wish in wishes)
-    return device.launcher(batch, signs, weights, rules, gpu_plan.options(method, k), k), back
+    if seen is not None and bool(seen.any()):
+        seen_at = cp.flatnonzero(seen) % size if kept is None else (cp.cumsum(kept, axis=1) - 1)[seen]
+        seen_ptr = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(seen.sum(axis=1))])
+    if kept is not None:
+        scores, rows = scores.reshape(-1)[flat], flat if rows is None else rows.reshape(-1)[flat]
+    weights = np.array([float(wish.weight) for wish in fitted.coverage])
+    named_weight = float(sum(wish.weight for wish in fitted.named))
+    options = method.kernel_options(min(k, width), weights, named_weight)
+    rules = tuple(
+        native.NEUTRAL if missing_rule(wish.attribute) == "neutral" else native.LAST for wish in fitted.coverage
+    )
+    quotas = tuple(
+        replace(quota, capacity=cp.asarray(wish.for_k(quota, k).capacity))
+        for wish, quota in zip(fitted.constraints, fitted.quotas, strict=True)
+    )
+    signs = tuple(float(wish.sign) for wish in fitted.coverage)
+    task = Task(fitted.bins, signs, tuple(weights.tolist()), rules, quotas, options)
+    return launcher(task, DeviceQueries(count, width, scores, ptr, rows, seen_ptr, seen_at)), back
+
+
+def _aim(fitted: _DeviceWishes, scores: Any, rows: Any, kept: Any, method: Mascot, k: int) -> Any:
+    """Return scores in which closeness to the named values is blended: `methods.aim.aim_scores` over Q x N arrays."""
+    cp = cupy()
+    kept = cp.ones(scores.shape, bool) if kept is None else kept
+    total = sum(wish.weight for wish in fitted.named)
+    near = cp.zeros(scores.shape)
+    for wish, (apart, unit) in zip(fitted.named, fitted.apart, strict=True):
+        apart = apart.reshape(scores.shape) if rows is None else apart[rows]
+        near += wish.weight / total * _closeness(apart, unit, wish.within, kept, k)
+    share = dial_share(DEFAULT_STRENGTH if method.strength is None else float(method.strength))
+    low, high = _range(scores, kept, method.robust)
+    span = high / 2 - low / 2
+    relevance = cp.where(span > 0, (cp.clip(scores, low, high) / 2 - low / 2) / cp.where(span > 0, span, 1.0), 0.0)
+    blend = (1 - share) * relevance + share * near
+    bottom, top = _range(blend, kept, robust=False)
+    blend = cp.where(top > bottom, (blend - bottom) / cp.where(top > bottom, top - bottom, 1.0), 0.0)
+    return cp.ascontiguousarray(cp.where(span == 0, blend, (1 - blend) * low + blend * high))
+
+
+def _closeness(apart: Any, unit: str, within: float | None, kept: Any, k: int) -> Any:
+    """Return how close each candidate is to the named value, in 0..1: `methods.aim.closeness` over Q x N arrays."""
+    cp = cupy()
+    if unit == "label":
+        return cp.where(apart == 0, 1.0, 0.0)
+    half = within
+    if half is None:
+        valued = kept & ~cp.isnan(apart)
+        ranked = cp.sort(cp.where(valued, apart, np.inf), axis=1)
+        count = valued.sum(axis=1, keepdims=True)
+        half = cp.take_along_axis(ranked, cp.maximum(cp.minimum((k + 1) // 2, count) - 1, 0), axis=1)
+        half = cp.maximum(cp.where(count == 0, 0.0, half), max(SMALLEST[unit], 1e-9))
+    near = 1 / (1 + apart / half)
+    return cp.where(cp.isnan(near), 0.0, near)
+
+
+def _range(values: Any, kept: Any, robust: bool) -> tuple[Any, Any]:
+    """Return the lowest and highest value of each query that is kept and, if robust, not a far outlier."""
+    cp = cupy()
+    inside = kept
+    if robust:
+        ranked = cp.sort(cp.where(kept, values, np.inf), axis=1)
+        last = cp.maximum(kept.sum(axis=1, keepdims=True) - 1, 0)
+        first = cp.take_along_axis(ranked, last // 4, axis=1) / 2
+        third = cp.take_along_axis(ranked, 3 * last // 4, axis=1) / 2
+        fence = FENCE * (third - first)
+        far = (fence > 0) & (last + 1 >= FEW) & ((values / 2 < first - fence) | (values / 2 > third + fence))
+        inside = kept & ~far
+    low = cp.where(inside, values, np.inf).min(axis=1, keepdims=True)
+    high = cp.where(inside, values, -np.inf).max(axis=1, keepdims=True)
+    some = inside.any(axis=1, keepdims=True)
+    return cp.where(some, low, 0.0), cp.where(some, high, 0.0)
 
 
 def _seen(already: Any, shape: tuple[int, int]) -> Any:
-    """Q x N: which candidates were shown before."""
-    cp = gpu.cupy()
+    """Return [Q, N] which candidates were shown before."""
+    cp = cupy()
     queries, size = shape
     if isinstance(already, DeviceRankings):
-        shown = already._home(already._found.shown)
+        shown = already.picks(1)
     elif hasattr(already, "__dlpack__") and not isinstance(already, np.ndarray):
-        shown = _array(already, "already", np.int64)
+        shown = _as_cupy(already, "already", np.int64)
     else:
         lists = [np.asarray(list(of if of is not None else ()), np.int64) for of in already]
         padded = np.full((len(lists), max((len(of) for of in lists), default=0)), -1)
@@ -360,40 +393,43 @@ def _seen(already: Any, shape: tuple[int, int]) -> Any:
     return mask[:, :size]
 
 
-def _is_csr(column: Any) -> bool:
-    return isinstance(column, Csr)
+def _missing(bins: KernelBins) -> Any:
+    """Return which rows have no value."""
+    if bins.shape == native.LABELS:
+        return bins.indptr[1:] == bins.indptr[:-1]
+    return cupy().isnan(bins.xs if bins.ys is None else bins.xs + bins.ys)
+
+
+def _coordinates(bins: Bins, columns: list[Any]) -> dict[str, Any]:
+    if isinstance(bins, GlobeBins):
+        return {"lat": columns[0], "lon": columns[1]}
+    return {"values": tuple(columns)}
+
+
+def _check_method(method: Any) -> None:
+    if not isinstance(method, Mascot):
+        raise OptionError(f"backend 'gpu' must have the method Mascot, got {method!r}")
 
 
 def _csr(column: Csr, name: str) -> Csr:
-    indptr, indices = _array(column.indptr, name, np.int64), _array(column.indices, name, np.int64)
-    return Csr(indptr, indices, _array(column.values, name, np.float64))
+    indptr, indices = _as_cupy(column.indptr, name, np.int64), _as_cupy(column.indices, name, np.int64)
+    return Csr(indptr, indices, _as_cupy(column.values, name, np.float64))
 
 
-def _shortest(indices: Any, highest: int) -> Any:
-    return indices.astype(np.uint16 if highest < 2**16 else np.uint32 if highest < 2**32 else np.int64)
+def _as_cupy(tensor: Any, owner: str, dtype: Any = None) -> Any:
+    """Return a tensor on the device as a CuPy array: the same memory, unless order or type must change."""
+    cp = cupy()
+    if not isinstance(tensor, cp.ndarray):
+        if not hasattr(tensor, "__dlpack__"):
+            raise InputError(f"{owner} must be a tensor on the device, got {type(tensor).__name__}")
+        tensor = cp.from_dlpack(tensor.detach() if hasattr(tensor, "detach") else tensor)
+    return cp.ascontiguousarray(tensor, dtype=dtype)
 
 
-def _alike(indices: Sequence[Any]) -> tuple[Any, ...]:
-    """Explicit bins of several attributes, all of the widest type among them."""
-    widest = max((part.dtype.itemsize for part in indices if part is not None), default=2)
-    wanted = {2: np.uint16, 4: np.uint32, 8: np.int64}[widest]
-    return tuple(None if part is None else part.astype(wanted, copy=False) for part in indices)
-
-
-def _array(given: Any, owner: str, dtype: Any = None) -> Any:
-    """A CuPy array of a tensor on the device: the same memory, unless rows or types must change."""
-    cp = gpu.cupy()
-    if not isinstance(given, cp.ndarray):
-        if not hasattr(given, "__dlpack__"):
-            raise InputError(f"{owner} must be a tensor on the device, got {type(given).__name__}")
-        given = cp.from_dlpack(given.detach() if hasattr(given, "detach") else given)
-    return cp.ascontiguousarray(given, dtype=dtype)
-
-
-def _as(found: Any, like: Any) -> Any:
-    """As a tensor of the library the scores came from."""
+def _as_library(array: Any, like: Any) -> Any:
+    """Return an array as a tensor of the library the scores came from."""
     if type(like).__module__.split(".")[0] == "torch":
         import torch
 
-        return torch.from_dlpack(found)
-    return found
+        return torch.from_dlpack(array)
+    return array

@@ -1,4 +1,7 @@
-"""The kernel source of the GPU backend, compiled as plain C++: a block's threads take turns."""
+"""The source of the GPU kernel compiled as plain C++: a block's threads take turns.
+
+`emulate(monkeypatch)` makes it the backend "gpu", so that tests go through the public functions.
+"""
 
 from __future__ import annotations
 
@@ -7,86 +10,100 @@ import functools
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from mascot.corpus import Corpus as Fitted
-from mascot.packing import pack
-from mascot.problem import Queries, Selections
 
-import mascot as mc
-from mascot.kernels import gpu, gpu_plan
-from mascot.kernels.gpu_plan import INPUT, OUTPUT, address
+from mascot.kernels import gpu
+from mascot.kernels.gpu import DeviceQueries, DeviceResults, KernelBins, Task
+from mascot.kernels.gpu.plan import INPUT, OUTPUT, address, alike, index_name, plan_task, source
+from mascot.kernels.native import Options, PackedBins, Results
+from mascot.kernels.reference import Quota
 
 
 @functools.lru_cache(maxsize=16)
 def library(*names: str) -> Any:
-    """The source built with these names; skips the test where there is no compiler."""
+    """Return the source built with these names; skip the test where there is no compiler."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("the emulation of the GPU kernel needs g++")
-    folder = Path(tempfile.mkdtemp(prefix="mascot-gpu-"))
-    made = folder / "gpu.so"
-    command = [compiler, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-DEMULATED"]
-    command += [f"-D{name}" for name in names]
-    (folder / "gpu.cpp").write_text(gpu.source(), encoding="utf-8")
-    subprocess.run([*command, "-o", str(made), str(folder / "gpu.cpp")], check=True)
-    loaded = ctypes.CDLL(str(made))
-    shutil.rmtree(folder)
-    return loaded
+    with tempfile.TemporaryDirectory(prefix="mascot-gpu-") as folder:
+        target, text = Path(folder) / "kernel.so", Path(folder) / "kernel.cpp"
+        command = [compiler, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-DEMULATED"]
+        text.write_text(source(), encoding="utf-8")
+        subprocess.run([*command, *(f"-D{name}" for name in names), "-o", str(target), str(text)], check=True)
+        return ctypes.CDLL(str(target))
 
 
-def select_many(
-    queries: Queries, method: mc.Mascot, k: int, names: tuple[str, ...] = (), tight: bool = True
-) -> Selections:
-    """As `Mascot.select_many`, by the emulated kernel."""
-    corpus = gpu_plan.Corpus.of(pack(queries.memberships))
-    count, kinds = len(queries), len(queries.signs)
-    most = int(np.diff(queries.ptr).max())
-    near = bool((queries.near >= 0).any())
-    out = gpu.Selected(np, count, k, kinds)
-    held = [np.ascontiguousarray(part, np.int64) for part in (queries.ptr, queries.rows, queries.seen_ptr)]
-    held += [np.ascontiguousarray(queries.seen, np.int64), np.ascontiguousarray(queries.near, np.int64)]
-    left = None
-    for bet in (tight, False):
-        prepared = gpu_plan.prepare(
-            corpus, queries.signs, queries.weights, queries.rules, gpu_plan.options(method, k), k, most, near, bet
-        )
-        ask, answer, overflow = (
-            np.zeros((), INPUT),
-            np.zeros((), OUTPUT),
-            np.zeros(count + 1, np.int64),
-        )
-        ask["count"], ask["width"] = count if left is None else len(left), most
-        for name, array in zip(("ptr", "rows", "seen_ptr", "seen", "near"), held, strict=True):
-            ask[name] = address(array)
-        ask["scores"], ask["list"] = address(queries.scores), address(left)
-        answer["total"], answer["found"], answer["overflow"] = (
-            count,
-            address(out.held),
-            address(overflow),
-        )
-        pointers = [ctypes.c_void_p(address(record)) for record in (prepared.record, ask, answer)]
-        library(*names, gpu_plan.index_name(corpus), f"WIDE={int(not bet)}").select_all(*pointers)
+def run(task: Task, queries: DeviceQueries, names: tuple[str, ...] = (), tight: bool = True) -> DeviceResults:
+    """Run the emulated kernel; arrays are numpy's."""
+    count, parts, subset = queries.count, task.bins, None
+    results = DeviceResults(np, count, task.options.k, len(parts))
+    for small in (tight, False):
+        plan = plan_task(task, queries.width, small)
+        inputs, outputs, overflow = np.zeros((), INPUT), np.zeros((), OUTPUT), np.zeros(count + 1, np.int64)
+        inputs["count"], inputs["width"] = count if subset is None else len(subset), queries.width
+        inputs["list"] = address(subset)
+        for name in ("ptr", "rows", "scores", "seen_ptr", "seen"):
+            inputs[name] = address(getattr(queries, name))
+        outputs["total"], outputs["results"], outputs["overflow"] = count, address(results.block), address(overflow)
+        pointers = [ctypes.c_void_p(address(record)) for record in (plan.record, inputs, outputs)]
+        library(*names, index_name(parts), f"WIDE={int(not small)}").select_all(*pointers)
         if not overflow[0]:
             break
-        assert bet, "a table of the full size has overflown"
-        left = overflow[1 : 1 + overflow[0]].copy()
-    return Selections(
-        out.positions.astype(np.int64), out.shown.astype(np.int64), out.strengths, out.multipliers, out.tops
-    )
+        assert small, "a table of the full size has overflown"
+        subset = overflow[1 : 1 + overflow[0]].copy()
+    return results
 
 
-def queries_of(found: list[mc.Candidates], asked: list[mc.Wish], already: list[list[int]] | None = None) -> Queries:
-    """A batch as `rerank_many` makes it; candidates that an attribute drops are dropped."""
-    parts = [Fitted(tuple(asked), c.columns, c.vectors, len(c)) for c in found]
-    whole = Fitted.joined(parts)
-    starts = np.cumsum([0] + [len(c) for c in found])
-    rows = [np.arange(start, start + len(c)) for start, c in zip(starts, found, strict=False)]
-    kept = None
-    if "drop" in whole.rules:
-        kept = [np.arange(len(r)) if of is None else of for r, of in ((r, whole.kept(r)) for r in rows)]
-    seen = None if already is None else [np.array(sorted(shown), np.int64) for shown in already]
-    return whole._queries(rows, [c.scores for c in found], seen, kept)
+def select(
+    ptr: Any, rows: Any, scores: Any, seen_ptr: Any, seen: Any, bins: Sequence[PackedBins], signs: Any, weights: Any,
+    rules: Sequence[int], quotas: Sequence[Quota], options: Options, threads: int | None = None,
+    names: tuple[str, ...] = (), tight: bool = True,
+) -> Results:  # fmt: skip
+    """As `mascot.kernels.gpu.select`, by the emulated kernel."""
+    parts = alike([KernelBins.of(part) for part in bins])
+    task = Task(parts, tuple(signs), tuple(weights), tuple(rules), tuple(quotas), options)
+    queries = DeviceQueries(len(ptr) - 1, int(np.diff(ptr).max()), scores, ptr, rows, seen_ptr, seen)
+    return run(task, queries, names, tight).host()
+
+
+def emulate(monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...] = (), tight: bool = True) -> None:
+    """Make the emulation the backend "gpu"."""
+    monkeypatch.setattr(gpu, "select", functools.partial(select, names=names, tight=tight))
+
+
+class NumpyDevice:
+    """CuPy's functions by numpy: the "device" is the host."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    asnumpy = staticmethod(np.asarray)
+
+
+class Tensor:
+    """An array that is not numpy's, as `Reranker.rerank_many` recognises tensors."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = np.ascontiguousarray(array)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
+
+
+def emulate_device(monkeypatch: pytest.MonkeyPatch) -> NumpyDevice:
+    """Make the emulation what `mascot.gpu` runs on, and return what stands for CuPy."""
+    import mascot.gpu as tensors
+
+    device = NumpyDevice()
+    for module in (tensors, gpu):
+        monkeypatch.setattr(module, "cupy", lambda: device)
+    monkeypatch.setattr(tensors, "launcher", lambda task, queries: functools.partial(run, task, queries))
+    return device

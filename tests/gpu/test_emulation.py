@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
-from emulation import queries_of, select_many
-from hypothesis import HealthCheck, given, settings
+from emulation import emulate
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from mascot.packing import pack
-from worlds import CASES, world
+from worlds import CASES, QUOTAS, world
 
 import mascot as mc
-from mascot.kernels import gpu_plan
+from mascot.kernels.gpu.plan import KernelBins, Task, plan_task
+from mascot.methods.mascot import pack_bins
 from test_exactness import candidates, methods, wishes
 
 COMMON = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=60, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 BUILDS = st.sampled_from(
     [
@@ -25,62 +28,98 @@ BUILDS = st.sampled_from(
         ("THREADS=96", "LANES=2", "EAGER=1", "TALL=16", "LONG=10"),
     ]
 )
+PINNED = st.sampled_from([1e3, 1e6, -1e9, 1e300, -1.7e308, 1.7e308, 5e-324])
+
+
+@st.composite
+def quotas(draw: st.DrawFn) -> Any:
+    attribute = draw(st.sampled_from([mc.Category("label"), mc.Weekday("date"), mc.Category("seed")]))
+    if draw(st.booleans()):
+        return mc.limit(attribute, draw(st.integers(1, 4)), fill=draw(st.booleans()))
+    values = {"label": "abc", "seed": "123", "weekday": ("Monday", "Tuesday", "Saturday")}[attribute.name]
+    parts = draw(st.lists(st.sampled_from([0.0, 0.1, 0.25, 1 / 3]), min_size=1, max_size=3))
+    return mc.share(attribute, dict(zip(values, parts, strict=False)))
+
+
+@st.composite
+def balanced(draw: st.DrawFn) -> mc.Mascot:
+    """A method, with its balance drawn too."""
+    return replace(draw(methods()), balance=draw(st.booleans()))
 
 
 def agree(
-    found: list[mc.Candidates], asked: list[mc.Wish], method: mc.Mascot, k: int, already: list[list[int]],
+    pools: list[mc.Candidates[Any]], asked: list[Any], method: mc.Mascot, k: int, already: list[list[Any]],
     names: tuple[str, ...] = (), tight: bool = True,
 ) -> None:  # fmt: skip
-    queries = queries_of(found, asked, already)
-    if not np.diff(queries.ptr).max():
-        return
-    fast = select_many(queries, method, k, names, tight)
-    for q, one in enumerate(found):
-        if queries.ptr[q] == queries.ptr[q + 1]:
-            assert (fast.shown[q] == -1).all()
-            continue
-        law = mc.rerank(one, asked, k, method, already=already[q], backend="numpy")._selection
-        assert fast[q].positions.tolist() == law.positions.tolist()
-        assert fast[q].shown.tolist() == law.shown.tolist()
-        assert fast[q].strength == law.strength
-        np.testing.assert_allclose(fast[q].multipliers, law.multipliers, rtol=1e-9)
-        np.testing.assert_allclose(fast[q].tops, law.tops, rtol=1e-9)
+    with pytest.MonkeyPatch.context() as patch:
+        emulate(patch, names, tight)
+        many = mc.rerank_many(pools, asked, k, method, already=already, backend="gpu")
+    for pool, seen, ranking in zip(pools, already, many, strict=True):
+        reference = mc.rerank(pool, asked, k, method, already=seen, backend="numpy")
+        assert ranking.ids == reference.ids
+        ours, theirs = ranking._selection, reference._selection
+        assert _selected(ours) == _selected(theirs)
+        assert ours.stages.tolist() == theirs.stages.tolist()
+        assert ranking.strength == reference.strength
+        np.testing.assert_allclose(ours.multipliers, theirs.multipliers, rtol=1e-9)
+        np.testing.assert_allclose(ours.tops, theirs.tops, rtol=1e-9)
+        np.testing.assert_allclose(ours.rooms, theirs.rooms, rtol=1e-9)
+
+
+def _selected(selection: Any) -> list[int]:
+    return [position for position in selection.positions[0].tolist() if position >= 0]
 
 
 @COMMON
 @given(
-    st.lists(candidates(), min_size=1, max_size=3), st.lists(wishes(), max_size=4), methods(), st.integers(1, 30),
-    BUILDS, st.booleans(), st.data(),
+    st.lists(candidates(), min_size=1, max_size=3), st.lists(wishes(), max_size=4), st.lists(quotas(), max_size=2),
+    balanced(), st.integers(1, 30), BUILDS, st.booleans(), st.data(),
 )  # fmt: skip
-def test_the_kernel_selects_what_the_reference_selects(
-    found: list[mc.Candidates], asked: list[mc.Wish], method: mc.Mascot, k: int, names: tuple[str, ...], tight: bool,
-    data: st.DataObject,
+def test_kernel_selects_what_the_reference_selects(
+    pools: list[mc.Candidates[Any]], asked: list[Any], constraints: list[Any], method: mc.Mascot, k: int,
+    names: tuple[str, ...], tight: bool, data: st.DataObject,
 ) -> None:  # fmt: skip
-    already = [data.draw(st.lists(st.sampled_from(one.ids), max_size=5, unique=True)) for one in found]
-    agree(found, asked, method, k, already, names, tight)
+    already = [data.draw(st.lists(st.sampled_from(pool.ids), max_size=5, unique=True)) for pool in pools]
+    try:
+        agree(pools, [*asked, *constraints], method, k, already, names, tight)
+    except mc.OptionError as error:  # a limit that contradicts a share
+        assert "contradicts" in str(error)
 
 
-@pytest.mark.parametrize("asked", CASES.values(), ids=CASES)
+@COMMON
+@given(candidates(), st.lists(wishes(), min_size=1, max_size=2), balanced(), st.lists(PINNED, min_size=1, max_size=3), BUILDS)
+def test_pinned_scores_are_ignored_alike(
+    pool: mc.Candidates[Any], asked: list[Any], method: mc.Mascot, pinned: list[float], names: tuple[str, ...]
+) -> None:
+    scores = pool.scores.copy()
+    for at, score in enumerate(pinned):
+        scores[(7 * at) % len(scores)] = score
+    if not method.normalize:
+        scores = np.clip(scores, -1e100, 1e100)
+    agree([mc.Candidates(scores, columns=pool.columns, vectors=pool.vectors)], asked, method, 10, [[]], names)
+
+
+@pytest.mark.parametrize("asked", [*CASES.values(), *QUOTAS.values()], ids=[*CASES, *QUOTAS])
 @pytest.mark.parametrize(
     "method", [mc.Mascot(), mc.Mascot.paper(0.4), mc.Mascot(keep=0.9)], ids=["guarded", "paper", "keep"]
 )
-def test_full_size_queries_are_selected_alike(asked: list[mc.Wish], method: mc.Mascot) -> None:
-    found = [world(200, seed) for seed in range(3)]
-    agree(found, asked, method, 20, [[], [3, 7], []])
+def test_full_size_queries_are_selected_alike(asked: list[Any], method: mc.Mascot) -> None:
+    pools = [world(200, seed) for seed in range(3)]
+    agree(pools, asked, method, 20, [[], [3, 7], []])
     few = ("THREADS=416", "LANES=2", "EAGER=1", "TALL=10", "LONG=10", "COLUMNS=5")
-    agree(found[:1], asked, method, 20, [[5]], few)
+    agree(pools[:1], asked, method, 20, [[5]], few)
 
 
-def test_the_largest_problems_fit() -> None:
+def test_largest_problems_fit() -> None:
     agree([world(2048, 1)], CASES["grid, mixed"], mc.Mascot(), 256, [[]])
 
 
-def test_the_arena_of_the_benchmark_leaves_room_for_many_blocks() -> None:
-    queries = queries_of([world(200, 0)], CASES["grid, spread"])
-    packed = gpu_plan.Corpus.of(pack(queries.memberships))
-    ready = gpu_plan.prepare(
-        packed, queries.signs, queries.weights, queries.rules, gpu_plan.options(mc.Mascot(), 20), 20, 200, near=False
-    )
-    assert int(ready.record["arena"]) * 8 < 24 * 1024
-    assert not ready.slab
-    assert ready.exact
+def test_arena_of_the_benchmark_leaves_room_for_many_blocks() -> None:
+    pool = world(200, 0)
+    bins = [pack_bins(wish.bins(pool.columns, None, 200)) for wish in CASES["grid, spread"]]
+    options = mc.Mascot().kernel_options(20, np.ones(2), 0.0)
+    task = Task(tuple(map(KernelBins.of, bins)), (1.0, 1.0), (1.0, 1.0), (0, 0), (), options)
+    plan = plan_task(task, 200)
+    assert plan.size < 24 * 1024
+    assert not plan.slab
+    assert plan.exact

@@ -9,7 +9,8 @@ import numpy as np
 import mascot as mc
 
 
-def world(n: int, seed: int) -> mc.Candidates:
+def world(n: int, seed: int) -> mc.Candidates[int]:
+    """Return candidates all over the world."""
     rng = np.random.default_rng(seed)
     columns: dict[str, Any] = {
         "lat": np.degrees(np.arcsin(rng.uniform(-1, 1, n))),
@@ -17,10 +18,12 @@ def world(n: int, seed: int) -> mc.Candidates:
         "hour": rng.uniform(0, 24, n),
         "who": rng.integers(0, 40, n),
     }
-    wrong = rng.random(n) < 0.02  # a home, some prices, and among them what cannot be
+    wrong = rng.random(n) < 0.02  # a home and prices, with wrong values among them
     columns["home_lat"] = np.where(wrong, 0.0, 38.7 + 0.03 * rng.normal(size=n))
     columns["home_lon"] = np.where(wrong, 0.0, -9.1 + 0.03 * rng.normal(size=n))
     columns["price"] = np.where(rng.random(n) < 0.02, 1e6 * rng.normal(size=n), rng.lognormal(3, 1, n))
+    columns["side"] = rng.choice(np.array(["left", "right", "middle"]), n, p=[0.7, 0.2, 0.1])
+    columns["tags"] = [tuple(sorted(set(rng.integers(0, 9, count).tolist()))) for count in rng.integers(0, 4, n)]
     return mc.Candidates(scores=np.sort(rng.uniform(0.28, 0.45, n))[::-1], columns=columns)
 
 
@@ -32,4 +35,11 @@ CASES = {
     "towns": [mc.focus(mc.Place(sigma_km=40)), mc.spread(mc.Category("who"))],
     "outliers": [mc.spread(mc.Place("home_lat", "home_lon")), mc.focus(mc.Number("price"), near=30)],
     "fine grid": [mc.focus(mc.Place.grid(cells=60)), mc.spread(mc.Number("lat"))],
+}
+
+QUOTAS = {
+    "limit": [mc.spread(mc.Place.grid()), mc.focus(mc.HourOfDay("hour")), mc.limit("who", 1)],
+    "limit and share": [mc.focus(mc.Place()), mc.limit("who", 2, fill=True), mc.share("side", {"left": 0.6, "right": 0.1})],
+    "several labels": [mc.spread("side"), mc.limit("tags", 3)],
+    "limits alone": [mc.limit("side", 4), mc.limit("tags", 5, fill=True)],
 }

@@ -56,13 +56,18 @@ def _nth_smallest(values: Floats, rank: int) -> float:
     return float(np.partition(valued, at)[at])
 
 
+def dial_share(strength: float) -> float:
+    """Return the share of closeness in relevance."""
+    return 1 - (1 - strength) ** _CURVE
+
+
 def aim_scores(
     scores: Floats, ptr: Ints, rows: Ints | None, focuses: Sequence[NamedFocus], k: int, strength: float, robust: bool
 ) -> Floats:
     """Return scores in which closeness to the named values is blended, in the range of the query's own scores."""
     total = sum(focus.weight for focus in focuses)
     near = sum(focus.weight / total * closeness(focus, rows, ptr, k) for focus in focuses)
-    share = 1 - (1 - strength) ** _CURVE
+    share = dial_share(strength)
     aimed = np.empty(len(scores))
     for start, end in pairwise(ptr):
         if start == end:

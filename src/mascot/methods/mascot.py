@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -122,11 +123,11 @@ class Mascot(Value):
                 f"scores must be within -1e150..1e150 without rescaling, got {np.abs(problem.scores).max()}"
             )
         k = min(k, problem.longest)
-        options = self._options(problem, k)
+        options = self.kernel_options(k, problem.weights, problem.named_weight)
         if problem.backend == "gpu":
-            from mascot.kernels.gpu import select_host
+            from mascot.kernels import gpu
 
-            return select_host(problem, options)
+            return self._select_packed(problem, options, gpu.select)
         if problem.backend == "native" and not native.available():
             raise OptionError(f"backend 'native' cannot be used: {native.description()}")
         if problem.backend == "numpy" or not native.available():
@@ -134,31 +135,37 @@ class Mascot(Value):
                 warn_once(f"mascot runs on numpy, tens of times slower: no native kernel ({native.description()}). "
                           "Install gcc or clang, then install mascot again")  # fmt: skip
             return self._select_numpy(problem, options)
-        return self._select_native(problem, options)
+        return self._select_packed(problem, options, native.select)
 
-    def _options(self, problem: Problem, k: int) -> native.Options:
+    def kernel_options(self, k: int, weights: Floats, named_weight: float) -> native.Options:
+        """Return what kernels are told: `weights` of the coverage wishes, and the weight of named focuses."""
         flags = (
             (native.QUERY_WEIGHT if self.bin_weight == "query" else 0)
             | (native.NORMALIZE if self.normalize else 0)
             | (native.SCALE if self.scale else 0)
-            | (native.ROBUST if self.robust and not problem.aimed else 0)
+            | (native.ROBUST if self.robust and not named_weight else 0)
             | (native.BALANCE if self.balance else 0)
             | (native.BY_RELEVANCE if self.order == "relevance" else 0)
         )
         # A named focus is part of relevance: coverage gets what the named wishes leave of the strength.
         strength, keep = float(self.strength or 0.0), float(self.keep or 0.0)
-        if problem.named_weight > 0:
-            covered = float(problem.weights.sum())
-            strength *= covered / (covered + problem.named_weight)
-        if not problem.bins:  # nothing to cover: relevance alone decides
+        if named_weight > 0:
+            covered = float(weights.sum())
+            strength *= covered / (covered + named_weight)
+        if not len(weights):  # nothing to cover: relevance alone decides
             strength = keep = 0.0
         return native.Options(k, self.protected(k), strength, keep, flags)
 
-    def _select_native(self, problem: Problem, options: native.Options) -> Selection:
+    def _select_packed(
+        self, problem: Problem, options: native.Options, select: Callable[..., native.Results]
+    ) -> Selection:
+        """Select by a kernel that takes all queries at once: `native.select` or `gpu.select`."""
         rules = [native.NEUTRAL if rule == "neutral" else native.LAST for rule in problem.rules]
-        result = native.select(
+        # The GPU keeps the bins of a corpus, which it recognises by their identity.
+        pack = pack_once if problem.backend == "gpu" and problem.rows is not None else pack_bins
+        result = select(
             problem.ptr, problem.rows, problem.scores, problem.seen_ptr, problem.seen,
-            [pack_bins(bins) for bins in problem.bins], problem.signs, problem.weights, rules, problem.quotas, options,
+            [pack(bins) for bins in problem.bins], problem.signs, problem.weights, rules, problem.quotas, options,
             problem.threads,
         )  # fmt: skip
         strengths = result.strengths
@@ -205,6 +212,9 @@ def pack_bins(bins: Bins) -> native.PackedBins:
         return native.PackedBins(native.GLOBE, _contiguous(bins.lat), _contiguous(bins.lon), tuple(axes))
     pairs = bins.sparse()
     return native.PackedBins(native.LABELS, indptr=pairs.indptr, indices=pairs.indices, values=pairs.values)
+
+
+pack_once = lru_cache(maxsize=16)(pack_bins)  # by identity of the bins, for kernels that keep them
 
 
 def _contiguous(values: Floats) -> Floats:

@@ -1,22 +1,32 @@
-// The law on a GPU: one block of threads per query, from raw values to selected positions in one launch.
+// MASCOT's selection on a GPU: one block of threads per query, from raw values to selected positions in one launch. The numpy
+// reference (mascot/kernels/reference.py) is the specification.
 //
 // All of a query lives in one arena (shared memory; global memory for problems that do not fit): what is left to cover
 // in each bin, two numbers per candidate that bound its gain, and a few numbers from which its bins are multiplied out
 // when needed. A Gaussian bump on even centres is f_j = f_0 * r^j * t_j with t_j = exp(-(j * step / sigma)^2 / 2), so a
 // bump is two numbers per axis and a table that all candidates share.
 //
-// The greedy pass is lazy and exact, as on the CPU: covering only lowers the state, so a stale spread sum is an upper
+// The greedy pass is lazy and exact, as in native/greedy.h: covering only lowers the state, so a stale spread sum is an upper
 // bound, and a stale focus sum has fallen by no more than the state has in all. In a round every thread evaluates the
 // most promising of its own candidates; rounds end when no bound reaches the best gain. Groups of LANES neighbouring
 // threads may evaluate one candidate together. Where there is a group for every candidate (EAGER), all are evaluated
-// in every step, nobody keeps bounds, and a thread may hold its share of the bins in registers.
+// in every step without bounds, and a thread may hold its share of the bins in registers.
 //
-// The same source compiles as plain C++ with -DEMULATED: a phase (EACH_THREAD ...) then is a loop over the threads, a
-// PRIVATE variable an array of one value per thread. Compile-time names: THREADS, LANES, EAGER, TALL and LONG (most
-// rows of a tile and bins of a line that threads hold), COLUMNS (columns of a grid taken at once), PER (most candidates of a thread), BLOCKS (that should fit on a multiprocessor), SLAB (the arena
-// is in global memory), WIDE (slots may need more than 16 bits), INDEX (type of explicit bins), and for speed alone
-// KINDS and SHAPES (number and shapes, three bits each, of the attributes), KEEP, NEUTRAL, QUERY, EARNS and PAYS (0
-// leaves out what nobody asked for: the last two stand for spread and focus).
+// The same source compiles as plain C++ with -DEMULATED: a phase (EACH_THREAD ...) then is a loop over the threads, and a
+// PRIVATE variable is an array of one value per thread. Compile-time names:
+//   THREADS, LANES, EAGER     as above
+//   TALL, LONG                most rows of a tile and bins of a line that threads hold in registers
+//   COLUMNS                   columns of a grid that are processed at once
+//   PER                       most candidates of a thread
+//   BLOCKS                    blocks that should fit on a multiprocessor
+//   SLAB                      the arena is in global memory
+//   WIDE                      slots may need more than 16 bits
+//   INDEX                     type of explicit bins
+//   KINDS, SHAPES             number and shapes (three bits each) of the attributes
+//   KEEP, NEUTRAL, QUERY, ROBUST, BALANCE, QUOTAS, EARNS, PAYS    0 leaves out code that this problem does not need (EARNS and
+//                             PAYS stand for spread and focus)
+
+#include "constants.h"
 
 typedef long long i64;
 typedef unsigned long long u64;
@@ -42,6 +52,15 @@ typedef unsigned int u32;
 #endif
 #ifndef QUERY
 #define QUERY 1
+#endif
+#ifndef ROBUST
+#define ROBUST 1
+#endif
+#ifndef BALANCE
+#define BALANCE 1
+#endif
+#ifndef QUOTAS
+#define QUOTAS 1
 #endif
 #ifndef EARNS
 #define EARNS plan.earns
@@ -73,29 +92,24 @@ typedef unsigned int u32;
 
 #define GROUPS (THREADS / LANES)
 
-// POOL: bins and values are stored per query; points on the globe. SPARSE: explicit pairs, read where they are.
-// CIRCLE: a line whose bumps meet themselves. TILE: a plane whose bumps have up to 64 bins, which of them is a mask.
-enum { LINE, PLANE, POOL, SPARSE, CIRCLE, TILE };
+// GLOBE: bins and values are stored per query. LABELS: explicit pairs, read from where they are. CIRCLE: a line whose bumps meet
+// themselves. TILE: a plane whose bumps have up to 64 bins; a mask says which of them count.
+enum { LINE, PLANE, GLOBE, LABELS, CIRCLE, TILE };
 enum { START, STEP, COUNT, SIGMA, PERIOD, SMALLEST, FLOOR, CEILING, AXIS };
-// What is known of an attribute once its rows were read.
-enum { FIT_COUNT, FIT_HEIGHT, FIT_REACH, FIT_LIMIT, FIT_FOLD, FIT_UNKNOWN, FIT_NEUTRAL, FIT_PENALTY, FIT_POOL };
+enum { QUERY_WEIGHT = 1, NORMALIZE = 2, SCALED = 4, ROBUST_SCORES = 8, BALANCED = 16, BY_RELEVANCE = 32 };
+// What is computed for an attribute once its rows were read. FIT_LOWEST and FIT_STRIDE number the cells of the globe densely: the
+// lowest ring and the cells per ring; a stride of 0 means that cells are hashed.
+enum {
+    FIT_COUNT, FIT_HEIGHT, FIT_REACH, FIT_LIMIT, FIT_FOLD, FIT_UNKNOWN, FIT_NEUTRAL, FIT_PENALTY, FIT_POOL, FIT_FADE,
+    FIT_LOWEST, FIT_STRIDE
+};
+enum { RING_COSINE, RING_CELLS, RING_FIRST, RING_WIDTH, RING_FIELDS };
 
-#define CUTOFF 0.01
-#define REACH 3.034854258770293  // sqrt(2 log(1 / CUTOFF))
-#define SCALE 8.0
-#define OUTLIER 3.23606797749979  // 1 + sqrt(5)
-#define ROUNDS 3
-#define LEAST 1e-13
-#define BEYOND 12.0
-#define SPACING 1.5
-#define MARGIN 3
-#define EARTH_KM 6371.0088
-#define SMALLEST_KM 0.05
-#define TIE 1e-10
-#define NEAR 0.0704  // haversine up to which `angle` is the polynomial of squared angle over haversine
 #define PI 3.141592653589793
 #define MOST_KINDS 8
-#define MOST_CELLS 48  // of the globe's mesh within reach of one point
+#define MOST_QUOTAS 8
+#define MOST_RINGS 8  // of the globe's mesh within reach of one point
+#define STAGES 3
 
 #if WIDE
 typedef u32 Slot;
@@ -103,47 +117,55 @@ typedef u32 Slot;
 typedef unsigned short Slot;
 #endif
 
-// Every field takes eight bytes, so that the host can write it as one record.
+// Every field takes eight bytes, so that the host can write it as one record. `at_...`, `keys`, `data` and the like are indices
+// into the arena.
 struct Kind {
     i64 shape, neutral, bits, origin, room, twin, keys, data, mean, fit, stride, pool, pool_slots, pool_size;
-    i64 table[2], table_from[2], table_size[2], row0;
+    i64 table[2], table_from[2], table_size[2];
     const double *xs, *ys;
     const i64* indptr;
     const INDEX* indices;
-    const double* values;
+    const double* values;  // NULL: every membership is 1
     double sign, weight, axes[2][AXIS];
 };
 
-struct Plan {
-    i64 kinds, k, protect, query_weight, normalize, scale, by_relevance, earns, pays, most, slots;
-    i64 at_base, at_cap, at_low, at_earn, at_pay, at_state, at_start, at_order, at_picked, at_closed, arena;
-    double strength, keep, share;
-    double sine[12], angle[11];
-    const double* tables;
-    Kind kind[MOST_KINDS];
+// At most capacity[label] results for each label, in the first `stages` stages of selection.
+struct Quota {
+    const i64 *indptr, *labels, *capacity;
+    i64 stages, words;
 };
 
-// Query q has the rows rows[ptr[q] .. ptr[q+1]); without `ptr` every query has `width`, without `rows` they follow on.
+struct Plan {
+    i64 kinds, quotas, k, protect, flags, earns, pays, most, slots;
+    i64 at_base, at_cap, at_low, at_earn, at_pay, at_state, at_start, at_order, at_picked, at_closed, arena;
+    double strength, keep, share;
+    const double* tables;
+    Kind kind[MOST_KINDS];
+    Quota quota[MOST_QUOTAS];
+};
+
+// Query q has the rows rows[ptr[q] .. ptr[q+1]); without `ptr` every query has `width`, without `rows` candidate t is row t.
 struct Input {
     i64 count, width;
     const i64 *ptr, *rows;
     const double* scores;
-    const i64 *seen_ptr, *seen, *near, *list;
+    const i64 *seen_ptr, *seen, *list;
 };
 
-// Of `total` queries: strengths, multipliers and tops, then as 32-bit numbers positions and the order they are shown in.
+// Of `total` queries: strengths, stages, multipliers, tops and rooms, then as 32-bit numbers positions and the order in which they
+// are shown.
 struct Output {
     i64 total;
-    double* found;
+    double* results;
     i64* overflow;  // how many queries did not fit, then which
 };
 
 #ifdef EMULATED
-#include <cmath>
+#include <math.h>
 #include <cstdlib>
 #include <cstring>
-using std::fmax;
-using std::fmin;
+#define INFINITE __builtin_huge_val()
+#define CONSTANT static const
 #define DEVICE static inline
 #define DEVICE_MEMBER inline
 #define EACH_THREAD for (int t = 0; t < THREADS; ++t)
@@ -201,8 +223,13 @@ static u64 reserve(u64* at, u64 v) { u64 old = *at; *at += v; return old; }
 static void add_to(double* at, double v) { *at += v; }
 static void raise(u32* at, u32 v) { if (v > *at) *at = v; }
 static u64 bits_of(double v) { u64 b; memcpy(&b, &v, 8); return b; }
+static double value_of(u64 b) { double v; memcpy(&v, &b, 8); return v; }
+static u64 ordered(double v) { const u64 b = bits_of(v); return b >> 63 ? ~b : b | 1ull << 63; }
+static double unordered(u64 key) { return value_of(key >> 63 ? key & ~(1ull << 63) : ~key); }
 static u64 claim(u64* at, u64 key) { u64 old = *at; if (old == ~0ull) *at = key; return old; }
 #else
+#define INFINITE __longlong_as_double(0x7ff0000000000000ll)
+#define CONSTANT static __constant__
 #define DEVICE static __device__ __forceinline__
 #define DEVICE_MEMBER __device__ __forceinline__
 #define EACH_THREAD for (int t = threadIdx.x, go = 1; go; go = 0)
@@ -236,17 +263,19 @@ DEVICE void sync() {
 }
 #define SYNC sync()
 
-DEVICE u64 ordered(double v) {  // whole numbers ordered as the numbers are
-    const i64 bits = __double_as_longlong(v);
-    return (u64)bits ^ ((u64)(bits >> 63) | 0x8000000000000000ull);
+DEVICE u64 bits_of(double v) { return (u64)__double_as_longlong(v); }
+DEVICE double value_of(u64 bits) { return __longlong_as_double((i64)bits); }
+DEVICE u64 ordered(double v) {  // integers in the order of the doubles
+    const u64 bits = bits_of(v);
+    return bits ^ ((u64)((i64)bits >> 63) | 0x8000000000000000ull);
 }
+DEVICE double unordered(u64 key) { return value_of(key ^ (key >> 63 ? 0x8000000000000000ull : ~0ull)); }
 
 DEVICE double warp_max(double v) {
-    u64 key = ordered(v);
+    const u64 key = ordered(v);
     const u32 high = __reduce_max_sync(ALL, (u32)(key >> 32));
     const u32 low = __reduce_max_sync(ALL, (u32)(key >> 32) == high ? (u32)key : 0u);
-    key = (u64)high << 32 | low;
-    return __longlong_as_double((i64)(key ^ (key >> 63 ? 0x8000000000000000ull : ~0ull)));
+    return unordered((u64)high << 32 | low);
 }
 
 DEVICE double warp_sum(double v) {
@@ -347,8 +376,7 @@ DEVICE void group_best(double& v, int& at) {
 DEVICE u64 reserve(u64* at, u64 v) { return atomicAdd(at, v); }
 
 DEVICE void add_to(double* at, double v) { atomicAdd(at, v); }
-DEVICE void raise(u32* at, u32 v) { atomicMax(at, v); }
-DEVICE u64 bits_of(double v) { return (u64)__double_as_longlong(v); }
+DEVICE void raise(u32* at, u32 v) { if (*(volatile u32*)at < v) atomicMax(at, v); }  // most values are not a new maximum
 DEVICE u64 claim(u64* at, u64 key) { return atomicCAS(at, ~0ull, key); }
 #endif
 
@@ -359,8 +387,6 @@ DEVICE u64 claim(u64* at, u64 key) { return atomicCAS(at, ~0ull, key); }
 #define SHAPE_OF(kind, a) (kind).shape
 #define EACH_KIND for (int a = 0; a < (int)plan.kinds; ++a)
 #endif
-
-#define INFINITE 1e308
 
 DEVICE u32 high_word(double v) { return (u32)(bits_of(v) >> 32); }
 DEVICE u32 low_word(double v) { return (u32)bits_of(v); }
@@ -395,52 +421,76 @@ DEVICE int slot_of(const Kind& kind, double* arena, i64 key, bool insert) {
     return -1;
 }
 
-DEVICE double horner(const double* c, int degree, double x) {
-    double y = c[0];
-    UNROLL for (int j = 1; j <= degree; ++j) y = y * x + c[j];
-    return y;
+// Polynomials of native/vector.h, highest power first.
+CONSTANT double HAVERSINE[12] = {
+    3.0086493605811824e-14, -4.5005240002204555e-13, 2.7267797991214103e-12, 9.581879509049855e-12,
+    -1.5408982243777974e-09, 9.393032851884951e-08, -4.2755224541067426e-06, 0.0001410934509911561,
+    -0.003174603165744267, 0.04444444444263961, -0.3333333333331775, 0.9999999999999972,
+};
+CONSTANT double DECAY[11] = {
+    1.6960230740633885e-16, -1.92895531654358e-14, 1.4681178568439054e-12, -9.455865047956735e-11,
+    5.298019794281574e-09, -2.543127862810997e-07, 1.0172525547149941e-05, -0.00032552083292925854,
+    0.0078124999998206695, -0.12499999999996551, 0.9999999999999984,
+};
+
+// sin(x / 2)^2 for x in -pi..pi.
+DEVICE double haversine(double x) {
+    const double q = 0.25 * x * x;
+    double p = HAVERSINE[0];
+    UNROLL for (int j = 1; j < 12; ++j) p = p * q + HAVERSINE[j];
+    return p * q;
 }
 
-// One ring of the globe's mesh, seen from a point.
-struct Ring {
-    double across, along, cell_width, lon, fold;
-    int cells, first, last;
-    bool close;
+// exp(-e) for e >= 0, as exp(-e / 8)^8; 0 below the cutoff.
+DEVICE double decay(double e) {
+    double p = DECAY[0];
+    UNROLL for (int j = 1; j < 11; ++j) p = p * e + DECAY[j];
+    p *= p;
+    p *= p;
+    p *= p;
+    return e <= 5.0 && p >= MASCOT_CUTOFF ? p : 0.0;
+}
 
-    DEVICE_MEMBER Ring(const Plan& plan, const double* fit, double lat, double lon_, double cos_lat, int ring) {
-        const double height = fit[FIT_HEIGHT], limit = fit[FIT_LIMIT];
-        const double centre = (ring + 0.5) * height - PI / 2;
-        const double cos_centre = cos(centre);
-        const double half_sine = sin((lat - centre) / 2);
-        lon = lon_;
-        fold = fit[FIT_FOLD];
-        close = limit <= NEAR;
-        cells = (int)fmax(floor(2 * fit[FIT_COUNT] * cos_centre + 0.5), 1.0);
-        across = half_sine * half_sine;
-        along = cos_lat * cos_centre;
-        const double z = sqrt(fmin(fmax((limit - across) / fmax(along, 1e-300), 0.0), 1.0));
-        const double half = 2 * (z + 0.5708 * z * z * z) + 1e-9;  // at least as wide as 2 arcsin(z)
-        cell_width = 2 * PI / cells;
-        first = (int)ceil((lon - half + PI) / cell_width - 0.5);
-        last = (int)floor((lon + half + PI) / cell_width - 0.5);
-        if (last > first + cells - 1) last = first + cells - 1;
+// One ring of the globe's mesh: cells of equal size, as wide as the ring is high.
+struct Ring {
+    double cosine, cell;
+    int cells, slot;  // dense: the slot of cell 0
+
+    DEVICE_MEMBER Ring(const Kind& kind, const double* arena, const double* fit, int ring) {
+        const int stride = (int)fit[FIT_STRIDE];
+        slot = 0;
+        if (stride) {
+            const int at = ring - (int)fit[FIT_LOWEST];
+            const double* table = arena + kind.keys + RING_FIELDS * at;
+            cosine = table[RING_COSINE];
+            cells = (int)table[RING_CELLS];
+            cell = table[RING_WIDTH];
+            slot = at * stride - (int)table[RING_FIRST];
+        } else {
+            measure(fit, ring);
+        }
+    }
+    DEVICE_MEMBER Ring() : slot(0) {}
+
+    DEVICE_MEMBER void measure(const double* fit, int ring) {
+        cosine = cos((ring + 0.5) * fit[FIT_HEIGHT] - PI / 2);
+        cells = (int)fmax(floor(2 * fit[FIT_COUNT] * cosine + 0.5), 1.0);
+        cell = 2 * PI / cells;
     }
 
-    DEVICE_MEMBER int home(int cell) const { return cell < 0 ? cell + cells : cell >= cells ? cell - cells : cell; }
-
-    DEVICE_MEMBER double value(const Plan& plan, int cell) const {
-        double x = lon - ((cell + 0.5) * cell_width - PI);
-        if (!close) {
-            const double s = sin(0.5 * x), angle = 2 * asin(sqrt(fmin(across + along * s * s, 1.0)));
-            return exp(-fold * angle * angle);
-        }
-        if (x > PI) x -= 2 * PI;
-        if (x < -PI) x += 2 * PI;
-        const double square = 0.25 * x * x;
-        const double hav = across + along * horner(plan.sine, 11, square) * square;
-        return hav > NEAR ? 0.0 : exp(-horner(plan.angle, 10, hav) * hav * fold);
+    // How far along the ring cells lie within reach, rounded up: 2 arcsin(sqrt(rest / along)).
+    DEVICE_MEMBER static double half(double rest, double along) {
+        const float z = sqrtf(fmaxf((float)rest, 0.0f) / fmaxf((float)along, 1e-30f)) * 1.000002f;
+        return z < 1.0f ? 2.00001 * asinf(z) + 1e-9 : PI;
     }
 };
+
+// The rings within reach of a latitude.
+DEVICE void rings_around(const double* fit, double south, double north, int* first, int* last) {
+    const double height = fit[FIT_HEIGHT], reach = fit[FIT_REACH];
+    *first = (int)fmax(ceil((south - reach + PI / 2) / height - 0.5 - 1e-9), 0.0);
+    *last = (int)fmin(floor((north + reach + PI / 2) / height - 0.5 + 1e-9), fit[FIT_COUNT] - 1);
+}
 
 // x to the power of a lane's number, and x to the power of the number of lanes.
 DEVICE double lane_power(double x, int part) {
@@ -517,7 +567,7 @@ DEVICE void visit_shape(const Plan& plan, const Kind& kind, double* arena, int i
             double d = fmod(fabs(u - j), (double)size);
             d = fmin(d, size - d) * step;
             const double p = exp(-0.5 * d * d);
-            if (p >= CUTOFF) f(origin + j, p, false);
+            if (p >= MASCOT_CUTOFF) f(origin + j, p, false);
         }
     } else if constexpr (SHAPE_ == PLANE || SHAPE_ == TILE) {
         const Patch patch(plan, kind, arena, SHAPE_ == TILE, i);
@@ -543,12 +593,12 @@ DEVICE void visit_shape(const Plan& plan, const Kind& kind, double* arena, int i
                 } else {
                     UNROLL for (int c = 0; c < COLUMNS; ++c) {
                         const double p = fx * fy[c];
-                        if (p >= CUTOFF) f(slot + c, p, (c & 1) != 0);
+                        if (p >= MASCOT_CUTOFF) f(slot + c, p, (c & 1) != 0);
                     }
                 }
             }
         }
-    } else if constexpr (SHAPE_ == POOL) {
+    } else if constexpr (SHAPE_ == GLOBE) {
         const u64 word = words[i];
         if (word == ~0ull) return;
         const double* ps = arena + kind.pool + (word >> 32);
@@ -559,44 +609,111 @@ DEVICE void visit_shape(const Plan& plan, const Kind& kind, double* arena, int i
         const int count = (int)(words[most + i] - words[i]);
         const INDEX* keys = kind.indices + words[i];
         const double* ps = kind.values + words[i];
-        SOME_UNROLL for (int j = part; j < count; j += LANES) f.at((i64)keys[j], ps[j]);
+        if (kind.values) {
+            SOME_UNROLL for (int j = part; j < count; j += LANES) f.at((i64)keys[j], ps[j]);
+        } else {
+            SOME_UNROLL for (int j = part; j < count; j += LANES) f.at((i64)keys[j], 1.0);
+        }
     }
 }
 
-// Bins of a point on the globe: their values and slots go to the pool. False: there is no room left.
-DEVICE bool pool_sphere(const Plan& plan, const Kind& kind, double* arena, int i, i64 row) {
+// Store values and slots of the cells around a point in the pool. False: there is no room left.
+DEVICE bool pool_cells(const Kind& kind, double* arena, int i, i64 row) {
     const double lat = kind.xs[row], lon = kind.ys[row];
     double* fit = arena + kind.fit;
     u64* word = (u64*)(arena + kind.data) + i;
     *word = ~0ull;
     if (!(lat == lat && lon == lon)) return true;
-    double ps[MOST_CELLS];
-    int slots[MOST_CELLS];
-    int count = 0;
+    int from[MOST_RINGS], many[MOST_RINGS];
+    int total = 0, first, last;
+    const double limit = fit[FIT_LIMIT], fold = fit[FIT_FOLD], height = fit[FIT_HEIGHT], cos_lat = 1.0 - 2.0 * haversine(lat);
+    rings_around(fit, lat, lat, &first, &last);
+    if (last >= first + MOST_RINGS) return false;
+    ROLLED for (int r = first; r <= last; ++r) {
+        const Ring ring(kind, arena, fit, r);
+        const double half = Ring::half(limit - haversine(lat - ((r + 0.5) * height - PI / 2)), cos_lat * ring.cosine);
+        const double inverse = ring.cells * (0.5 / PI);
+        const int left = (int)ceil((lon - half + PI) * inverse - 0.5), right = (int)floor((lon + half + PI) * inverse - 0.5);
+        from[r - first] = left;
+        total += many[r - first] = right - left < ring.cells ? right - left + 1 : ring.cells;
+    }
+    const u64 at = reserve((u64*)(fit + FIT_POOL), (u64)total);
+    if (at + total > (u64)kind.pool_size) return false;
+    *word = at << 32 | (u32)total;
+    double* values = arena + kind.pool + at;
+    Slot* slots = (Slot*)(arena + kind.pool_slots) + at;
+    const bool dense = fit[FIT_STRIDE] != 0.0;
     bool fits = true;
-    const double height = fit[FIT_HEIGHT], reach = fit[FIT_REACH], cos_lat = cos(lat);
-    const int first = (int)fmax(ceil((lat - reach + PI / 2) / height - 0.5 - 1e-9), 0.0);
-    const int last = (int)fmin(floor((lat + reach + PI / 2) / height - 0.5 + 1e-9), fit[FIT_COUNT] - 1);
-    for (int r = first; r <= last; ++r) {
-        const Ring ring(plan, fit, lat, lon, cos_lat, r);
-        for (int cell = ring.first; cell <= ring.last; ++cell) {
-            const int home = ring.home(cell);
-            const double p = ring.value(plan, home);
-            if (!(p >= CUTOFF)) continue;
-            const int slot = slot_of(kind, arena, (i64)r << 32 | home, true);
-            if (slot < 0 || count == MOST_CELLS) { fits = false; continue; }
-            ps[count] = p;
-            slots[count++] = slot;
+    ROLLED for (int r = first; r <= last; ++r) {
+        const Ring ring(kind, arena, fit, r);
+        const double across = haversine(lat - ((r + 0.5) * height - PI / 2)) * fold, along = cos_lat * ring.cosine * fold;
+        const int left = from[r - first], end = left + many[r - first];
+        ROLLED for (int cell = left; cell < end; ++cell) {
+            const int home = cell < 0 ? cell + ring.cells : cell >= ring.cells ? cell - ring.cells : cell;
+            double x = lon - ((home + 0.5) * ring.cell - PI);
+            if (x > PI) x -= 2 * PI;
+            if (x < -PI) x += 2 * PI;
+            const double p = decay(across + along * haversine(x));
+            int slot = 0;  // of a membership of 0, which changes nothing
+            if (p > 0.0) slot = dense ? ring.slot + home : slot_of(kind, arena, (i64)r << 32 | home, true);
+            if (slot < 0) fits = false, slot = 0;
+            *values++ = p;
+            *slots++ = (Slot)slot;
         }
     }
-    const u64 at = reserve((u64*)(fit + FIT_POOL), (u64)count);
-    if (!fits || at + count > (u64)kind.pool_size) return false;
-    *word = at << 32 | (u32)count;
-    for (int j = 0; j < count; ++j) {
-        arena[kind.pool + at + j] = ps[j];
-        ((Slot*)(arena + kind.pool_slots))[at + j] = (Slot)slots[j];
+    return fits;
+}
+
+// Number the cells within the candidates' range densely, if they are few; otherwise prepare the hash table.
+DEVICE void number_cells(Team& team, const Kind& kind, double* arena, const i64* rows, i64 row0, int n) {
+    PRIVATE(double, low); PRIVATE(double, high); PRIVATE(double, width);
+    double* fit = arena + kind.fit;
+    double* table = arena + kind.keys;
+    double ends[4];
+    for (int axis = 0; axis < 2; ++axis) {
+        EACH_THREAD {
+            MY(low) = MY(high) = -INFINITE;
+            ROLLED for (int i = t; i < n; i += THREADS) {
+                const i64 row = rows ? rows[i] : row0 + i;
+                const double lat = kind.xs[row], lon = kind.ys[row], x = axis ? lon : lat;
+                if (lat == lat && lon == lon) MY(low) = fmax(MY(low), -x), MY(high) = fmax(MY(high), x);
+            }
+        }
+        block_max_both(team, low, high, ends + 2 * axis, ends + 2 * axis + 1);
     }
-    return true;
+    const double south = -ends[0], north = ends[1], west = -ends[2], east = ends[3];
+    int lowest = 0, highest = -1, stride = 0;
+    if (south <= north) rings_around(fit, south, north, &lowest, &highest);
+    const int rings = highest - lowest + 1;
+    if (rings > 0 && rings <= kind.room / RING_FIELDS) {
+        EACH_THREAD {
+            MY(width) = 0.0;
+            ROLLED for (int r = t; r < rings; r += THREADS) {
+                Ring ring;
+                ring.measure(fit, lowest + r);
+                // A cap of radius `reach` that touches the ring spans at most 2 arcsin(sin(reach) / cosine) of longitude.
+                const double inverse = ring.cells * (0.5 / PI), limit = fit[FIT_LIMIT];
+                const double ratio = limit < 0.5 ? 2 * sqrt(limit * (1.0 - limit)) / ring.cosine : 1.0;
+                const double half = ratio < 1.0 ? asin(ratio) : PI;
+                double first = floor((west - half + PI) * inverse - 0.5), last = ceil((east + half + PI) * inverse - 0.5);
+                if (first < 0.0 || last > ring.cells - 1.0) first = 0.0, last = ring.cells - 1.0;  // the whole circle
+                double* here = table + RING_FIELDS * r;
+                here[RING_COSINE] = ring.cosine;
+                here[RING_CELLS] = ring.cells;
+                here[RING_FIRST] = first;
+                here[RING_WIDTH] = ring.cell;
+                MY(width) = fmax(MY(width), last - first + 1.0);
+            }
+        }
+        const double widest = block_max(team, width);
+        if (widest * rings <= (double)kind.room) stride = (int)widest;
+    }
+    SYNC;
+    EACH_THREAD {
+        if (t == 0) fit[FIT_LOWEST] = lowest, fit[FIT_STRIDE] = stride;
+        if (!stride) for (int j = t; j < kind.room; j += THREADS) ((u64*)table)[j] = ~0ull;
+    }
+    SYNC;
 }
 
 template <class F>
@@ -605,8 +722,8 @@ DEVICE void visit(const Plan& plan, const Kind& kind, double* arena, int shape, 
     else if (shape == CIRCLE) visit_shape<CIRCLE>(plan, kind, arena, i, part, f);
     else if (shape == PLANE) visit_shape<PLANE>(plan, kind, arena, i, part, f);
     else if (shape == TILE) visit_shape<TILE>(plan, kind, arena, i, part, f);
-    else if (shape == POOL) visit_shape<POOL>(plan, kind, arena, i, part, f);
-    else visit_shape<SPARSE>(plan, kind, arena, i, part, f);
+    else if (shape == GLOBE) visit_shape<GLOBE>(plan, kind, arena, i, part, f);
+    else visit_shape<LABELS>(plan, kind, arena, i, part, f);
 }
 
 // The first bins of a cycle are stored once more after the last, so that bumps need not wrap around.
@@ -646,11 +763,12 @@ struct Worth {
 // Maxima of doubles >= 0 with 32-bit atomics alone: the high words first, then the low words of those that have them.
 struct Peak {
     ONE_BY_ONE
-    const Kind& kind; double* arena; double* state; double relevance; bool low;
+    const Kind& kind; double* arena; double* state; double relevance; bool low; double sum;
     DEVICE_MEMBER Peak(const Kind& k, double* a, double* s, double r, bool l)
-        : kind(k), arena(a), state(s), relevance(r), low(l) {}
+        : kind(k), arena(a), state(s), relevance(r), low(l), sum(0.0) {}
     DEVICE_MEMBER void operator()(int slot, double p, bool) {
         const double value = p * relevance;
+        sum += p;
         const int bin = home_of(kind, slot);
         peak(bin, value);
         if (has_twin(kind, bin)) peak(bin + (int)kind.twin, value);
@@ -661,6 +779,18 @@ struct Peak {
         else if (words[1] == high_word(value)) raise(words, low_word(value));
     }
     DEVICE_MEMBER void at(i64 key, double p) { (*this)((int)kind.origin + slot_of(kind, arena, key, false), p, false); }
+};
+struct Sum {
+    double even, odd;
+    DEVICE_MEMBER Sum() : even(0.0), odd(0.0) {}
+    DEVICE_MEMBER void pair(int, double p, double other, bool both) { even += p; if (both) odd += other; }
+    DEVICE_MEMBER void row(int, u32 bits, double fx, const double* fy) {
+        double sums[2] = {0.0, 0.0};
+        UNROLL for (int c = 0; c < COLUMNS; ++c) if (bits >> c & 1) sums[c & 1] += fy[c];
+        even += fx * (sums[0] + sums[1]);
+    }
+    DEVICE_MEMBER void operator()(int, double p, bool second) { if (second) odd += p; else even += p; }
+    DEVICE_MEMBER void at(i64, double p) { even += p; }
 };
 struct Add {
     ONE_BY_ONE
@@ -679,8 +809,8 @@ struct Insert {
 
 DEVICE bool is_missing(const Plan& plan, const Kind& kind, const double* arena, int shape, int i) {
     const double* data = arena + kind.data;
-    if (shape == SPARSE) return ((const u64*)data)[i] == ((const u64*)data)[plan.most + i];
-    if (shape == POOL) return ((const u64*)data)[i] == ~0ull;
+    if (shape == LABELS) return ((const u64*)data)[i] == ((const u64*)data)[plan.most + i];
+    if (shape == GLOBE) return ((const u64*)data)[i] == ~0ull;
     return data[plan.most + i] < 0.0;
 }
 
@@ -701,18 +831,22 @@ DEVICE double shade(double* at, double p) {
     return less;
 }
 
-// state *= 1 - p for the bins of candidate i that fall to thread t of all; returns by how much the state fell there.
+// How much of a bin one whole membership covers.
+DEVICE double fade_of(const Kind& kind, const double* arena) { return BALANCE ? arena[kind.fit + FIT_FADE] : 1.0; }
+
+// state *= 1 - fade * p for those bins of candidate i that thread t handles; returns by how much the state fell there.
 DEVICE double cover(const Plan& plan, const Kind& kind, double* arena, double* state, int shape, int i, int t) {
     const i64 most = plan.most;
     const double* data = arena + kind.data;
     const u64* words = (const u64*)data;
     double* here = state + kind.origin;
+    const double fade = fade_of(kind, arena);
     double fall = 0.0;
 #if NEUTRAL
     if (kind.neutral && arena[kind.fit + FIT_UNKNOWN] > 0 && is_missing(plan, kind, arena, shape, i)) {
         for (int j = t; j < kind.room; j += THREADS) {
             const bool again = kind.twin && j >= kind.twin;
-            const double less = shade(here + j, arena[kind.mean + (again ? j - kind.twin : j)]);
+            const double less = shade(here + j, fade * arena[kind.mean + (again ? j - kind.twin : j)]);
             if (!again) fall += less;
         }
         return fall;
@@ -729,12 +863,12 @@ DEVICE double cover(const Plan& plan, const Kind& kind, double* arena, double* s
                 double d = fmod(fabs(data[i] - j), (double)size);
                 d = fmin(d, size - d) * (kind.axes[0][STEP] / kind.axes[0][SIGMA]);
                 p = exp(-0.5 * d * d);
-                if (!(p >= CUTOFF)) continue;
+                if (!(p >= MASCOT_CUTOFF)) continue;
             } else {
                 p = data[i] * power(data[most + i], j) * arena[kind.table[0] + j];
             }
-            fall += shade(here + bin, p);
-            if (has_twin(kind, bin)) shade(here + bin + kind.twin, p);
+            fall += shade(here + bin, fade * p);
+            if (has_twin(kind, bin)) shade(here + bin + kind.twin, fade * p);
         }
     } else if (shape == PLANE || shape == TILE) {
         const Patch patch(plan, kind, arena, shape == TILE, i);
@@ -744,19 +878,19 @@ DEVICE double cover(const Plan& plan, const Kind& kind, double* arena, double* s
                 if (c >= patch.wide) continue;
                 const double x = power(patch.rx, row) * patch.tx[row], y = power(patch.ry, c) * patch.ty[c];
                 const double p = patch.x * x * (patch.y * y);
-                if (shape == TILE ? (patch.mask >> (row * patch.wide + c) & 1) != 0 : p >= CUTOFF)
-                    fall += shade(state + patch.slot + row * patch.stride + c, p);
+                if (shape == TILE ? (patch.mask >> (row * patch.wide + c) & 1) != 0 : p >= MASCOT_CUTOFF)
+                    fall += shade(state + patch.slot + row * patch.stride + c, fade * p);
             }
         }
-    } else if (shape == POOL) {
+    } else if (shape == GLOBE) {
         const u64 word = words[i];
         if (word == ~0ull) return 0.0;
         const u64 at = word >> 32;
         for (int j = t; j < (int)(word & 0xffffffffu); j += THREADS)
-            fall += shade(here + ((const Slot*)(arena + kind.pool_slots))[at + j], arena[kind.pool + at + j]);
+            fall += shade(here + ((const Slot*)(arena + kind.pool_slots))[at + j], fade * arena[kind.pool + at + j]);
     } else {
         for (i64 j = (i64)words[i] + t; j < (i64)words[most + i]; j += THREADS)
-            fall += shade(here + slot_of(kind, arena, (i64)kind.indices[j], false), kind.values[j]);
+            fall += shade(here + slot_of(kind, arena, (i64)kind.indices[j], false), fade * (kind.values ? kind.values[j] : 1.0));
     }
     return fall;
 }
@@ -776,10 +910,10 @@ DEVICE void refresh_neutral(Team& team, const Kind& kind, double* arena, const d
 #endif
 }
 
-// Whether a distance is within a limit, given squared; below 0 there is none.
+// Whether a distance is within a limit, given squared; below 0 there is no limit.
 DEVICE bool is_kept(double distance, double limit) { return limit < 0.0 || distance * distance <= limit; }
 
-// Close an axis that follows its rows; as Axis.resolve.
+// Fix the width and range of an axis that follows its rows; as Axis.resolve.
 DEVICE void fit_axis(Team& team, const Kind& kind, const i64* rows, i64 row0, int n, double* axis) {
     PRIVATE(double, low); PRIVATE(double, high); PRIVATE(double, sum); PRIVATE(double, number);
     EACH_THREAD {
@@ -794,10 +928,10 @@ DEVICE void fit_axis(Team& team, const Kind& kind, const i64* rows, i64 row0, in
     double lowest = known > 0 ? -block_max(team, low) : 0.0, highest = known > 0 ? block_max(team, high) : 0.0;
     double sigma = axis[SIGMA];
     if (sigma == 0.0) {
-        // As memberships.inliers: who is kept lies within `limit` of origin + centre, squared, once there is a limit.
+        // As bins.outliers.inliers: inliers lie within `limit` of origin + centre, squared, once there is a limit.
         double origin = lowest, centre = 0.0, limit = -1.0, kept = known, deviation = 0.0, whole = 0.0;
-        double from = lowest, to = highest;  // of those who are kept
-        for (int turn = 0; turn < ROUNDS; ++turn) {
+        double from = lowest, to = highest;  // of the inliers
+        for (int turn = 0; turn < MASCOT_ROUNDS; ++turn) {
             EACH_THREAD {
                 MY(sum) = 0;
                 for (int i = t; i < n; i += THREADS) {
@@ -815,9 +949,9 @@ DEVICE void fit_axis(Team& team, const Kind& kind, const i64* rows, i64 row0, in
             }
             deviation = sqrt(block_sum(team, sum) / fmax(kept, 1.0));
             if (turn == 0) whole = deviation;
-            const double bound = OUTLIER * deviation * (OUTLIER * deviation), top = to - from - mean;
-            // Nobody is farther from the mean than the lowest or the highest.
-            if (turn == ROUNDS - 1 || (turn == 0 && mean * mean <= bound && top * top <= bound)) break;
+            const double bound = MASCOT_OUTLIER * deviation * (MASCOT_OUTLIER * deviation), top = to - from - mean;
+            // No value is farther from the mean than the lowest or the highest.
+            if (turn == MASCOT_ROUNDS - 1 || (turn == 0 && mean * mean <= bound && top * top <= bound)) break;
             EACH_THREAD {
                 MY(number) = 0;
                 MY(low) = MY(high) = -INFINITE;
@@ -830,7 +964,7 @@ DEVICE void fit_axis(Team& team, const Kind& kind, const i64* rows, i64 row0, in
                 }
             }
             const double inside = block_sum(team, number);
-            if (inside == kept) break;
+            if (inside == kept || inside == 0.0) break;
             kept = inside;
             origin = from;
             centre = mean;
@@ -838,62 +972,59 @@ DEVICE void fit_axis(Team& team, const Kind& kind, const i64* rows, i64 row0, in
             from = -block_max(team, low);
             to = block_max(team, high);
         }
-        if (deviation <= LEAST * whole) {
+        if (deviation <= MASCOT_LEAST * whole) {
             deviation = whole;
             limit = -1.0;
         }
-        sigma = fmax(sqrt(2.0) * deviation / SCALE, axis[SMALLEST]);
+        sigma = fmax(sqrt(2.0) * deviation / MASCOT_SCALE, axis[SMALLEST]);
         if (sigma == 0.0) sigma = 1.0;
         if (limit >= 0.0) {
-            const double first = from - BEYOND * sigma, last = to + BEYOND * sigma;
+            const double first = from - MASCOT_BEYOND * sigma, last = to + MASCOT_BEYOND * sigma;
             if (lowest < first) lowest = axis[FLOOR] = first;
             if (highest > last) highest = axis[CEILING] = last;
         }
     }
     axis[SIGMA] = sigma;
-    axis[STEP] = SPACING * sigma;
-    axis[START] = lowest - MARGIN * axis[STEP];
-    axis[COUNT] = ceil((highest - lowest) / axis[STEP]) + 1 + 2 * MARGIN;
-}
-
-// A row's point on the unit sphere as seen from another; false if it has none.
-DEVICE bool from_origin(const Kind& kind, i64 row, double x0, double y0, double z0, double* x, double* y, double* z) {
-    const double lat = kind.xs[row], lon = kind.ys[row];
-    if (!(lat == lat && lon == lon)) return false;
-    const double c = cos(lat);
-    *x = c * cos(lon) - x0;
-    *y = c * sin(lon) - y0;
-    *z = sin(lat) - z0;
-    return true;
+    axis[STEP] = MASCOT_SPACING * sigma;
+    axis[START] = lowest - MASCOT_MARGIN * axis[STEP];
+    axis[COUNT] = ceil((highest - lowest) / axis[STEP]) + 1 + 2 * MASCOT_MARGIN;
 }
 
 DEVICE bool is_near(double x, double y, double z, double limit) { return limit < 0.0 || x * x + y * y + z * z <= limit; }
 
-// Self-scaled width in kilometres; as rms_chord_km / 8.
-DEVICE double fit_sphere(Team& team, const Kind& kind, const i64* rows, i64 row0, int n) {
+// Return the self-scaled width in kilometres, as rms_chord_km / 8. Unit vectors are kept in the pool, which is not in use yet.
+DEVICE double fit_globe(Team& team, const Kind& kind, double* arena, const i64* rows, i64 row0, int n) {
     PRIVATE(int, at); PRIVATE(double, sx); PRIVATE(double, sy); PRIVATE(double, sz); PRIVATE(double, square);
     PRIVATE(double, number); PRIVATE(double, far);
+    double *xs = arena + kind.pool, *ys = xs + n, *zs = ys + n;
     EACH_THREAD {
         MY(at) = n;
-        for (int i = n - 1; i >= 0; --i) {
-            if (i % THREADS != t) continue;
+        ROLLED for (int i = t; i < n; i += THREADS) {
             const i64 row = rows ? rows[i] : row0 + i;
-            if (kind.xs[row] == kind.xs[row] && kind.ys[row] == kind.ys[row]) MY(at) = i;
+            const double lat = kind.xs[row], lon = kind.ys[row];
+            xs[i] = lat + lon;  // NaN: no value
+            if (!(lat == lat && lon == lon)) continue;
+            // cos(t) = 1 - 2 hav(t); sin(t) = cos(t - pi / 2)
+            double turned = lon - PI / 2;
+            if (turned < -PI) turned += 2 * PI;
+            const double cosine = 1.0 - 2.0 * haversine(lat);
+            xs[i] = cosine * (1.0 - 2.0 * haversine(lon));
+            ys[i] = cosine * (1.0 - 2.0 * haversine(turned));
+            zs[i] = 1.0 - 2.0 * haversine(PI / 2 - lat);
+            if (MY(at) == n) MY(at) = i;
         }
     }
     const int first = block_min(team, at);
-    if (first == n) return SMALLEST_KM;
-    const i64 origin = rows ? rows[first] : row0 + first;
-    const double c0 = cos(kind.xs[origin]);
-    const double x0 = c0 * cos(kind.ys[origin]), y0 = c0 * sin(kind.ys[origin]), z0 = sin(kind.xs[origin]);
-    // As memberships.inliers: who is kept lies within `limit` of (cx, cy, cz), squared, once there is a limit.
+    if (first == n) return MASCOT_SMALLEST_KM;
+    const double x0 = xs[first], y0 = ys[first], z0 = zs[first];
+    // As bins.outliers.inliers: inliers lie within `limit` of (cx, cy, cz), squared, once there is a limit.
     double cx = 0.0, cy = 0.0, cz = 0.0, limit = -1.0, kept = 0.0, deviation = 0.0, whole = 0.0;
-    for (int turn = 0; turn < ROUNDS; ++turn) {
+    for (int turn = 0; turn < MASCOT_ROUNDS; ++turn) {
         EACH_THREAD {
             MY(sx) = MY(sy) = MY(sz) = MY(number) = 0;
             ROLLED for (int i = t; i < n; i += THREADS) {
-                double x, y, z;
-                if (!from_origin(kind, rows ? rows[i] : row0 + i, x0, y0, z0, &x, &y, &z)) continue;
+                if (!(xs[i] == xs[i])) continue;
+                const double x = xs[i] - x0, y = ys[i] - y0, z = zs[i] - z0;
                 if (!is_near(x - cx, y - cy, z - cz, limit)) continue;
                 MY(sx) += x; MY(sy) += y; MY(sz) += z;
                 MY(number) += 1;
@@ -904,8 +1035,8 @@ DEVICE double fit_sphere(Team& team, const Kind& kind, const i64* rows, i64 row0
         EACH_THREAD {
             MY(square) = MY(far) = 0;
             ROLLED for (int i = t; i < n; i += THREADS) {
-                double x, y, z;
-                if (!from_origin(kind, rows ? rows[i] : row0 + i, x0, y0, z0, &x, &y, &z)) continue;
+                if (!(xs[i] == xs[i])) continue;
+                const double x = xs[i] - x0, y = ys[i] - y0, z = zs[i] - z0;
                 const double apart = (x - mx) * (x - mx) + (y - my) * (y - my) + (z - mz) * (z - mz);
                 if (is_near(x - cx, y - cy, z - cz, limit)) MY(square) += apart;
                 MY(far) = fmax(MY(far), apart);
@@ -913,28 +1044,27 @@ DEVICE double fit_sphere(Team& team, const Kind& kind, const i64* rows, i64 row0
         }
         deviation = sqrt(block_sum(team, square) / kept);
         if (turn == 0) whole = deviation;
-        const double bound = OUTLIER * deviation * (OUTLIER * deviation);
-        if (turn == ROUNDS - 1 || (turn == 0 && block_max(team, far) <= bound)) break;
+        const double bound = MASCOT_OUTLIER * deviation * (MASCOT_OUTLIER * deviation);
+        if (turn == MASCOT_ROUNDS - 1 || (turn == 0 && block_max(team, far) <= bound)) break;
         EACH_THREAD {
             MY(number) = 0;
             ROLLED for (int i = t; i < n; i += THREADS) {
-                double x, y, z;
-                if (!from_origin(kind, rows ? rows[i] : row0 + i, x0, y0, z0, &x, &y, &z)) continue;
-                if (is_near(x - mx, y - my, z - mz, bound)) MY(number) += 1;
+                if (xs[i] == xs[i] && is_near(xs[i] - x0 - mx, ys[i] - y0 - my, zs[i] - z0 - mz, bound)) MY(number) += 1;
             }
         }
-        if (block_sum(team, number) == kept) break;
+        const double inside = block_sum(team, number);
+        if (inside == kept || inside == 0.0) break;
         cx = mx; cy = my; cz = mz;
         limit = bound;
     }
-    if (deviation <= LEAST * whole) deviation = whole;
-    return fmax(sqrt(2.0) * EARTH_KM * deviation / SCALE, SMALLEST_KM);
+    if (deviation <= MASCOT_LEAST * whole) deviation = whole;
+    return fmax(sqrt(2.0) * MASCOT_EARTH_KM * deviation / MASCOT_SCALE, MASCOT_SMALLEST_KM);
 }
 
 // A bump on an even axis as its first value and its ratio; returns how many bins, 0 if none is within reach.
 DEVICE int bump(const double* axis, double x, bool circle, double* first_value, double* ratio, int* first) {
     const double inverse = 1.0 / axis[STEP], step = axis[STEP] / axis[SIGMA];
-    const double reach = REACH * axis[SIGMA] * inverse;
+    const double reach = MASCOT_REACH * axis[SIGMA] * inverse;
     const int size = (int)axis[COUNT];
     const double u = (fmin(fmax(x, axis[FLOOR]), axis[CEILING]) - axis[START]) * inverse;
     *first = 0;
@@ -965,9 +1095,9 @@ DEVICE void describe(const Plan& plan, const Kind& kind, double* arena, const do
     const i64 most = plan.most;
     double* data = arena + kind.data;
     u64* words = (u64*)data;
-    if (shape == SPARSE) {
-        words[i] = (u64)kind.indptr[kind.row0 + row];
-        words[most + i] = (u64)kind.indptr[kind.row0 + row + 1];
+    if (shape == LABELS) {
+        words[i] = (u64)kind.indptr[row];
+        words[most + i] = (u64)kind.indptr[row + 1];
     } else if (shape == LINE || shape == CIRCLE) {
         int first = 0, count = 0;
         const double x = kind.xs[row];
@@ -1001,7 +1131,7 @@ DEVICE void describe(const Plan& plan, const Kind& kind, double* arena, const do
                     const double fx = g * tx[r];
                     u32 bits = 0;
                     g *= rx;
-                    UNROLL for (int c = 0; c < COLUMNS; ++c) bits |= fx * fy[c] >= CUTOFF ? 1u << c : 0u;
+                    UNROLL for (int c = 0; c < COLUMNS; ++c) bits |= fx * fy[c] >= MASCOT_CUTOFF ? 1u << c : 0u;
                     mask |= (u64)bits << (r * columns + c0);
                 }
             }
@@ -1100,7 +1230,7 @@ struct Held {
 #endif
 struct HeldAll { Held of[HELD_KINDS]; };
 
-// The next of the candidates by value, ties to the lowest: after (value, at) in that order. n if there is none.
+// The next candidate by score, ties to the lowest position: after (value, at) in that order. n if there is none.
 DEVICE int next_best(Team& team, const double* values, const unsigned char* closed, int n, double* value, int at) {
     PRIVATE(double, best); PRIVATE(int, where);
     const double last = *value;
@@ -1112,9 +1242,102 @@ DEVICE int next_best(Team& team, const double* values, const unsigned char* clos
             if ((v < last || (v == last && i > at)) && !(closed && closed[i]) && v > MY(best)) MY(best) = v, MY(where) = i;
         }
     }
-    int found;
-    *value = block_best(team, best, where, &found);
-    return found;
+    int position;
+    *value = block_best(team, best, where, &position);
+    return position;
+}
+
+// Relevance from scores: low .. high becomes 0 .. 1, and scores outside count as its ends. Relevance never falls where scores rise,
+// so the order by relevance, then by score, then by position is the order by score and position.
+struct Relevance {
+    double low, high, range;
+    bool raw;  // the gain uses raw scores
+    DEVICE_MEMBER double ideal(double score) const { return (fmin(fmax(score, low), high) / 2 - low / 2) / range; }
+    DEVICE_MEMBER double operator()(double score) const { return raw ? score : ideal(score); }
+};
+
+// The value that would stand at position `rank` if the scores were sorted: bisection over the bit patterns of doubles.
+DEVICE double order_statistic(Team& team, const double* scores, int n, int rank) {
+    u64 prefix = 0;
+    ROLLED for (int bit = 63; bit >= 0; --bit) {
+        const u64 pivot = prefix | 1ull << bit;
+        PRIVATE(double, below);
+        EACH_THREAD {
+            MY(below) = 0.0;
+            for (int i = t; i < n; i += THREADS) MY(below) += ordered(scores[i]) < pivot;
+        }
+        if (block_sum(team, below) <= rank) prefix = pivot;
+    }
+    return unordered(prefix);
+}
+
+// Move `low` and `high` to the range of the scores that are not far outliers.
+DEVICE void inner_range(Team& team, const double* scores, int n, double* low, double* high) {
+    if (n < MASCOT_FEW) return;
+    // Quick way out: where the quartiles are a tenth of the range apart there is no far outlier. Two places are tried, and the four
+    // counts are summed as digits of one number.
+    PRIVATE(double, counts);
+    const double range = *high - *low;
+    const double a = *low + 0.10 * range, b = *low + 0.21 * range, c = *low + 0.30 * range, d = *low + 0.41 * range;
+    EACH_THREAD {
+        u64 sum = 0;
+        for (int i = t; i < n; i += THREADS) {
+            const double v = scores[i];
+            sum += (u64)(v <= a) + ((u64)(v >= b) << 12) + ((u64)(v <= c) << 24) + ((u64)(v >= d) << 36);
+        }
+        MY(counts) = (double)sum;
+    }
+    const u64 all = (u64)block_sum(team, counts), few = (u64)(n / 4 + 1);
+    if (((all & 4095) > few && (all >> 12 & 4095) > few) || ((all >> 24 & 4095) > few && all >> 36 > few)) return;
+    const double first = order_statistic(team, scores, n, (n - 1) / 4) / 2;
+    const double third = order_statistic(team, scores, n, 3 * (n - 1) / 4) / 2;
+    const double fence = MASCOT_FENCE * (third - first);
+    if (!(fence > 0.0)) return;
+    PRIVATE(double, below); PRIVATE(double, above);
+    EACH_THREAD {
+        MY(below) = MY(above) = -INFINITE;
+        for (int i = t; i < n; i += THREADS) {
+            const double v = scores[i];
+            if (v / 2 < first - fence || v / 2 > third + fence) continue;
+            MY(below) = fmax(MY(below), -v);
+            MY(above) = fmax(MY(above), v);
+        }
+    }
+    block_max_both(team, below, above, low, high);
+    *low = -*low;
+}
+
+// ---- Quotas. A candidate's labels are one word: how many (16 bits), and the label, or where several labels begin.
+
+#define LABEL_BITS 48
+DEVICE u64 label_word(const Quota& quota, i64 row) {
+    const i64 first = quota.indptr[row], count = quota.indptr[row + 1] - first;
+    return (u64)count << LABEL_BITS | (u64)(count == 1 ? quota.labels[first] : first);
+}
+DEVICE i64 label_of(const Quota& quota, u64 word, int j) {
+    const i64 low = (i64)(word & ((1ull << LABEL_BITS) - 1));
+    return word >> LABEL_BITS == 1 ? low : quota.labels[low + j];
+}
+DEVICE bool has_label(const Quota& quota, u64 word, i64 label) {
+    for (int j = 0; j < (int)(word >> LABEL_BITS); ++j) if (label_of(quota, word, j) == label) return true;
+    return false;
+}
+// Whether a label has no room left after `done` results, of which `more` are not in the list.
+DEVICE bool is_full(const Quota& quota, const u64* words, i64 label, const int* picked, int done, int more) {
+    i64 count = more;
+    ROLLED for (int j = 0; j < done; ++j) count += has_label(quota, words[picked[j]], label);
+    return count >= quota.capacity[label];
+}
+// Whether the quotas of this stage leave room for candidate i.
+DEVICE bool is_allowed(const Plan& plan, const double* arena, int i, int stage, const int* picked, int done) {
+    ROLLED for (int c = 0; c < (int)plan.quotas; ++c) {
+        const Quota& quota = plan.quota[c];
+        const u64* words = (const u64*)(arena + quota.words);
+        if (stage >= quota.stages) continue;
+        for (int j = 0; j < (int)(words[i] >> LABEL_BITS); ++j)
+            if (is_full(quota, words, label_of(quota, words[i], j), picked, done, 0)) return false;
+    }
+    return true;
 }
 
 // The candidates of thread t: c counts them, i is their position. A group has those of its lanes.
@@ -1139,15 +1362,65 @@ struct Bounds {
     }
 };
 
-// The lazy greedy pass over `state`, which it uses up; returns how many were chosen.
-DEVICE int pick_all(
-    Team& team, const Plan& plan, double* arena, double* state, int n, int heads, const int* chosen, const i64* near,
-    int wanted, double lam, double tie, int* picked
+// One pass of selection: what it starts from.
+struct Pass {
+    const double* raw;
+    Relevance relevance;
+    double lam, tie;
+    int n, wanted, heads;
+    const int* chosen;  // the heads: protected results, which are selected first
+
+    // The gain that no choice changes.
+    DEVICE_MEMBER double still(const Plan& plan, const double* arena, int i) const {
+        double offset = 0.0;
+        EACH_KIND {
+            const Kind& kind = plan.kind[a];
+            if (kind.sign < 0 && !kind.neutral && is_missing(plan, kind, arena, SHAPE_OF(kind, a), i))
+                offset -= arena[kind.fit + FIT_PENALTY];
+        }
+        return (1.0 - lam) * relevance(raw[i]) + lam * offset;
+    }
+};
+
+// Open the candidates that the quotas of this stage allow.
+DEVICE void open_stage(
+    const Plan& plan, double* arena, const double* state, const Bounds& bounds, const Pass& pass, int stage, const int* picked,
+    int done, double moved
 ) {
+    const unsigned char* closed = (const unsigned char*)(arena + plan.at_closed);
+    ROLLED for (int first = 0; first < pass.n; first += GROUPS) {
+        PRIVATE(double, earn); PRIVATE(double, pay); PRIVATE(int, open);
+        EACH_THREAD {
+            const int i = first + t / LANES;
+            MY(earn) = MY(pay) = 0.0;
+            MY(open) = i < pass.n && !closed[i] && is_allowed(plan, arena, i, stage, picked, done);
+            if (MY(open)) EACH_KIND {
+                const Kind& kind = plan.kind[a];
+                const double sum = worth(plan, kind, arena, state, SHAPE_OF(kind, a), i, t % LANES);
+                if (kind.sign > 0) MY(earn) += sum; else MY(pay) += sum;
+            }
+        }
+        group_sum(earn);
+        group_sum(pay);
+        EACH_THREAD if (MY(open) && t % LANES == 0) {
+            const int i = first + t / LANES;
+            const double still = pass.still(plan, arena, i), most = still + pass.lam * MY(earn);
+            bounds.base[i] = still;
+            bounds.set(i, most, most - pass.lam * MY(pay) - moved);
+        }
+    }
+    SYNC;
+}
+
+// The lazy greedy pass over `state`, which it uses up; returns how many were selected, and the stage that the quotas reached.
+DEVICE int pick_all(Team& team, const Plan& plan, double* arena, double* state, const Pass& pass, int* picked, int* last_stage) {
     double* base = arena + plan.at_base;
+    unsigned char* closed = (unsigned char*)(arena + plan.at_closed);
     const Bounds bounds = {base, arena + plan.at_cap, arena + plan.at_low, plan};
-    const double slope = PAYS ? lam : 0.0;
+    const int n = pass.n;
+    const double lam = pass.lam, tie = pass.tie, slope = PAYS ? lam : 0.0;
     double fallen = 0.0;
+    int stage = 0;
 #if EAGER
     PRIVATE(HeldAll, held);
     EACH_THREAD if (t / LANES < n) EACH_KIND {
@@ -1155,13 +1428,15 @@ DEVICE int pick_all(
         MY(held).of[a].take(plan, kind, arena, SHAPE_OF(kind, a), t / LANES, t % LANES);
     }
 #endif
-    ROLLED for (int done = 0; done < wanted; ++done) {
+    int done = 0;
+    ROLLED while (done < pass.wanted) {
         int best = 0;
-        if (done < heads) {
-            best = chosen[done];
+        if (done < pass.heads) {
+            best = pass.chosen[done];
         } else {
             PRIVATE(double, top); PRIVATE(int, where); PRIVATE(double, earn);
             double bar = -INFINITE;
+            const double moved = slope * fallen;
 #if EAGER
             EACH_THREAD {
                 const int i = t / LANES;
@@ -1183,7 +1458,6 @@ DEVICE int pick_all(
             EACH_THREAD MY(where) = MY(top) > -INFINITE && MY(top) >= bar - tie ? t / LANES : n;
 #else
             PRIVATE(u64, fresh); PRIVATE(double, bound); PRIVATE(int, mine); PRIVATE(double, pay);
-            const double moved = slope * fallen;
             double next = INFINITE;
             EACH_THREAD MY(fresh) = 0, MY(top) = -INFINITE;
             ROLLED for (bool first = true;; first = false) {
@@ -1232,14 +1506,17 @@ DEVICE int pick_all(
             }
 #endif
             best = block_min(team, where);
+            if (QUOTAS && best == n) {  // nothing is allowed any more: the next stage lifts quotas
+                if (!plan.quotas || stage == STAGES - 1) break;
+                open_stage(plan, arena, state, bounds, pass, ++stage, picked, done, moved);
+                continue;
+            }
         }
         PRIVATE(double, fall);
         EACH_THREAD {
             MY(fall) = 0.0;
             EACH_KIND {
                 const Kind& kind = plan.kind[a];
-                // Where the user names a point, the protected do not vote on where the focus lies.
-                if (done < heads && near && near[a] >= 0) continue;
                 const double less =
                     cover(plan, kind, arena, state, SHAPE_OF(kind, a), best, a & 1 ? THREADS - 1 - t : t);
                 if (PAYS && kind.sign < 0) MY(fall) += less;
@@ -1247,12 +1524,48 @@ DEVICE int pick_all(
             if (t == 0) {
                 bounds.close(best);
                 picked[done] = best;
+                if (QUOTAS) closed[best] |= 2;
             }
+#if QUOTAS
+            // Where a label of this result becomes full, candidates that have it are closed.
+            ROLLED for (int c = 0; c < (int)plan.quotas; ++c) {
+                const Quota& quota = plan.quota[c];
+                const u64* words = (const u64*)(arena + quota.words);
+                const int labels = stage < quota.stages ? (int)(words[best] >> LABEL_BITS) : 0;
+                for (int j = 0; j < labels; ++j) {
+                    const i64 label = label_of(quota, words[best], j);
+                    if (!is_full(quota, words, label, picked, done, 1)) continue;
+                    ROLLED for (int i = t; i < n; i += THREADS) if (has_label(quota, words[i], label)) bounds.close(i);
+                }
+            }
+#endif
         }
         if (EAGER || !PAYS) SYNC; else fallen += block_sum(team, fall);
         EACH_KIND refresh_neutral(team, plan.kind[a], arena, state);
+        ++done;
     }
-    return wanted;
+    *last_stage = stage;
+    return done;
+}
+
+// Raise the bins' maxima of membership times relevance, over the candidates of thread t's group; `flat`: relevance is 1.
+DEVICE void raise_peaks(
+    const Plan& plan, const Kind& kind, double* arena, double* state, int shape, const Pass& pass, bool flat, bool low, int t
+) {
+    ROLLED for (int i = t / LANES; i < pass.n; i += GROUPS) {
+        const double relevance = flat ? 1.0 : pass.relevance(pass.raw[i]);
+        if (!(relevance > 0.0)) continue;
+        Peak step(kind, arena, state, relevance, low);
+#if NEUTRAL
+        if (arena[kind.fit + FIT_UNKNOWN] > 0 && is_missing(plan, kind, arena, shape, i)) {
+            const double* mean = arena + kind.mean;
+            for (int j = t % LANES; j < (kind.twin ? kind.twin : kind.room); j += LANES)
+                if (mean[j] > 0) step((int)kind.origin + j, mean[j], false);
+            continue;
+        }
+#endif
+        visit(plan, kind, arena, shape, i, t % LANES, step);
+    }
 }
 
 DEVICE void select_one(const Plan& plan, const Input& in, const Output& out, i64 q, double* arena) {
@@ -1260,72 +1573,91 @@ DEVICE void select_one(const Plan& plan, const Input& in, const Output& out, i64
     const int n = (int)(in.ptr ? in.ptr[q + 1] - row0 : in.width), k = (int)plan.k;
     const double* raw = in.scores + row0;
     const i64* rows = in.rows ? in.rows + row0 : (const i64*)0;
-    const i64* near = in.near ? in.near + q * plan.kinds : (const i64*)0;
     const i64* seen = in.seen_ptr ? in.seen + in.seen_ptr[q] : (const i64*)0;
     const int shut = in.seen_ptr ? (int)(in.seen_ptr[q + 1] - in.seen_ptr[q]) : 0;
+    const int wanted = k < n - shut ? k : n - shut;
+    const bool by_query = QUERY && (plan.flags & QUERY_WEIGHT);
     double *spare = arena + plan.at_base, *low = arena + plan.at_low;
     double *earn = arena + plan.at_earn, *pay = arena + plan.at_pay, *state = arena + plan.at_state;
     int *order = (int*)(arena + plan.at_order), *picked = (int*)(arena + plan.at_picked);
-    unsigned char* closed = (unsigned char*)(arena + plan.at_closed);  // bit 0: seen before, bit 1: protected
-    double *multipliers = out.found + out.total + q * plan.kinds, *tops = multipliers + out.total * plan.kinds;
-    int* positions = (int*)(out.found + out.total * (1 + 2 * plan.kinds)) + q * k;
+    unsigned char* closed = (unsigned char*)(arena + plan.at_closed);  // bit 0: shown before, bit 1: selected
+    double *multipliers = out.results + out.total * 2 + q * plan.kinds, *tops = multipliers + out.total * plan.kinds;
+    double* rooms = tops + out.total * plan.kinds;
+    int* positions = (int*)(out.results + out.total * (2 + 3 * plan.kinds)) + q * k;
     int* shown = positions + out.total * k;
     Team team;
     if (n == 0) {
         EACH_THREAD {
             for (int j = t; j < k; j += THREADS) positions[j] = shown[j] = -1;
-            for (int a = t; a < plan.kinds; a += THREADS) multipliers[a] = tops[a] = 0.0;
-            if (t == 0) out.found[q] = plan.strength;
+            for (int a = t; a < plan.kinds; a += THREADS) multipliers[a] = tops[a] = 0.0, rooms[a] = 1.0;
+            if (t == 0) out.results[q] = 0.0, out.results[out.total + q] = 1.0;
         }
         return;
     }
 
-    // The tables of the axes; relevance, and who is protected.
+    // The tables of the axes, the labels of the quotas, and the range of the scores.
     EACH_KIND for (int j = 0; j < 2; ++j) {
         const Kind& kind = plan.kind[a];
         EACH_THREAD for (int i = t; i < kind.table_size[j]; i += THREADS)
             arena[kind.table[j] + i] = plan.tables[kind.table_from[j] + i];
     }
-    PRIVATE(double, some); PRIVATE(double, other);
+#if QUOTAS
+    ROLLED for (int c = 0; c < (int)plan.quotas; ++c) {
+        u64* words = (u64*)(arena + plan.quota[c].words);
+        EACH_THREAD for (int i = t; i < n; i += THREADS) words[i] = label_word(plan.quota[c], rows ? rows[i] : row0 + i);
+    }
+#endif
+    PRIVATE(double, largest); PRIVATE(double, smallest);
     EACH_THREAD {
-        MY(some) = MY(other) = -INFINITE;
+        MY(largest) = MY(smallest) = -INFINITE;
         for (int i = t; i < n; i += THREADS) {
             const double r = raw[i];
             spare[i] = r;
             closed[i] = 0;
-            MY(some) = fmax(MY(some), r);
-            MY(other) = fmax(MY(other), -r);
+            MY(largest) = fmax(MY(largest), r);
+            MY(smallest) = fmax(MY(smallest), -r);
         }
     }
-    double largest, smallest;
-    block_max_both(team, some, other, &largest, &smallest);
-    smallest = -smallest;
-    const double range = largest - smallest + 1e-8;
-    const double biggest = plan.normalize ? (largest - smallest) / range : fmax(fabs(largest), fabs(smallest));
+    Pass pass;
+    pass.raw = raw;
+    pass.n = n;
+    pass.wanted = wanted;
+    pass.chosen = order;
+    Relevance& relevance = pass.relevance;
+    block_max_both(team, largest, smallest, &relevance.high, &relevance.low);
+    relevance.low = -relevance.low;
+    relevance.raw = !(plan.flags & NORMALIZE);
+    const double most_raw = fmax(fabs(relevance.high), fabs(relevance.low));
     if (shut) {
         EACH_THREAD for (int j = t; j < shut; j += THREADS) closed[seen[j]] = 1;
         SYNC;
     }
-    int found = 0, heads = 0;
+#if ROBUST
+    if (plan.flags & ROBUST_SCORES) inner_range(team, spare, n, &relevance.low, &relevance.high);
+#endif
+    relevance.range = relevance.high / 2 - relevance.low / 2 + MASCOT_EPSILON / 2;
+
+    // Protected results: the best by relevance that the quotas allow. Results of earlier pages count, but are not selected.
+    int heads = 0;
     {
         double value = INFINITE;
-        int at = -1;
-        ROLLED for (; found < plan.protect && found < n; ++found) {
+        int at = -1, protected_count = 0;
+        ROLLED for (int rank = 0; rank < n && protected_count < plan.protect && heads < wanted; ++rank) {
             at = next_best(team, spare, 0, n, &value, at);
-            const bool open = heads < k && !(closed[at] & 1);
-            EACH_THREAD if (t == 0) {
-                if (open) order[heads] = at;
-                closed[at] |= 2;
-            }
-            heads += open;
+            const bool fresh = !(closed[at] & 1);
+            if (QUOTAS && fresh && !is_allowed(plan, arena, at, 0, order, heads)) continue;
+            EACH_THREAD if (t == 0 && fresh) order[heads] = at;
+            ++protected_count;
+            heads += fresh;
         }
     }
+    pass.heads = heads;
+    SYNC;
 
     double total_worth = 0.0;
     EACH_KIND {
         const Kind& kind = plan.kind[a];
         const int shape = SHAPE_OF(kind, a);
-        const i64 point = near ? near[a] : -1;
         double* fit = arena + kind.fit;
         double axis[2 * AXIS];
         int room = (int)kind.room;
@@ -1335,40 +1667,40 @@ DEVICE void select_one(const Plan& plan, const Input& in, const Output& out, i64
             fit_axis(team, kind, rows, row0, n, axis);
             if ((int)axis[COUNT] < room) room = (int)axis[COUNT];
         }
-        if (shape == POOL) km = axis[SIGMA] > 0 ? axis[SIGMA] : fit_sphere(team, kind, rows, row0, n);
+        if (shape == GLOBE) km = axis[SIGMA] > 0 ? axis[SIGMA] : fit_globe(team, kind, arena, rows, row0, n);
         EACH_THREAD {
             if (t == 0) {
                 fit[FIT_COUNT] = axis[COUNT];
                 fit[FIT_UNKNOWN] = 0.0;
-                if (shape == POOL) {
+                if (shape == GLOBE) {
                     *(u64*)(fit + FIT_POOL) = 0;
-                    const double width = km / EARTH_KM, reach = REACH * width;
-                    const double rings = ceil(PI / (SPACING * width)), half = sin(fmin(reach, PI) / 2);
+                    const double width = km / MASCOT_EARTH_KM, half_chord = fmin(MASCOT_REACH * width / 2, 1.0);
+                    const double rings = ceil(PI / (MASCOT_SPACING * width));
                     fit[FIT_COUNT] = rings;
                     fit[FIT_HEIGHT] = PI / rings;
-                    fit[FIT_REACH] = reach;
-                    fit[FIT_LIMIT] = half * half;
-                    fit[FIT_FOLD] = 0.5 / (width * width);
+                    fit[FIT_REACH] = 2 * asin(half_chord);
+                    fit[FIT_LIMIT] = half_chord * half_chord;
+                    fit[FIT_FOLD] = 2 / (width * width);
                 }
             }
-            const int total = point >= 0 ? n + 1 : n;
-            ROLLED for (int i = t; i < total && shape != POOL; i += THREADS)
-                describe(plan, kind, arena, axis, shape, i, i == n ? point : rows ? rows[i] : row0 + i);
-            if (kind.bits >= 0) for (int j = t; j < room; j += THREADS) ((u64*)(arena + kind.keys))[j] = ~0ull;
-            for (int j = t; j < room; j += THREADS) state[kind.origin + j] = QUERY && plan.query_weight ? 0.0 : 1.0;
+            ROLLED for (int i = t; i < n && shape != GLOBE; i += THREADS)
+                describe(plan, kind, arena, axis, shape, i, rows ? rows[i] : row0 + i);
+            if (shape == LABELS && kind.bits >= 0)
+                for (int j = t; j < room; j += THREADS) ((u64*)(arena + kind.keys))[j] = ~0ull;
+            for (int j = t; j < room; j += THREADS) state[kind.origin + j] = 0.0;
         }
         SYNC;
-        if (shape == POOL || (shape == SPARSE && kind.bits >= 0)) {
+        if (shape == GLOBE) number_cells(team, kind, arena, rows, row0, n);
+        if (shape == GLOBE || (shape == LABELS && kind.bits >= 0)) {
             PRIVATE(int, flag);
             EACH_THREAD {
                 Insert into(kind, arena);
-                const int total = point >= 0 ? n + 1 : n;
-                if (shape == POOL) {
-                    ROLLED for (int i = t; i < total; i += THREADS)
-                        into.full |= !pool_sphere(plan, kind, arena, i, i == n ? point : rows ? rows[i] : row0 + i);
+                if (shape == GLOBE) {
+                    ROLLED for (int i = t; i < n; i += THREADS)
+                        into.full |= !pool_cells(kind, arena, i, rows ? rows[i] : row0 + i);
                 } else {
-                    ROLLED for (int i = t / LANES; i < total; i += GROUPS)
-                        visit_shape<SPARSE>(plan, kind, arena, i, t % LANES, into);
+                    ROLLED for (int i = t / LANES; i < n; i += GROUPS)
+                        visit_shape<LABELS>(plan, kind, arena, i, t % LANES, into);
                 }
                 MY(flag) = into.full;
             }
@@ -1383,8 +1715,8 @@ DEVICE void select_one(const Plan& plan, const Input& in, const Output& out, i64
             SYNC;
         }
 
+        double mean_total = 0.0;  // memberships of a candidate without a value, under the rule "neutral"
 #if NEUTRAL
-        // Rows without a value.
         PRIVATE(double, unknown);
         EACH_THREAD {
             MY(unknown) = 0.0;
@@ -1401,37 +1733,109 @@ DEVICE void select_one(const Plan& plan, const Input& in, const Output& out, i64
             EACH_THREAD {
                 Add more(kind, arena, mean, 1.0 / (n - missing));
                 for (int i = t / LANES; i < n; i += GROUPS) visit(plan, kind, arena, shape, i, t % LANES, more);
-                if (t == 0) fit[FIT_UNKNOWN] = missing;  // only now do they count as the mean
             }
             SYNC;
+            PRIVATE(double, part);
+            EACH_THREAD {
+                MY(part) = 0.0;
+                for (int j = t; j < kind.room; j += THREADS) MY(part) += mean[j];
+                if (t == 0) fit[FIT_UNKNOWN] = missing;  // from now on they count as the mean
+            }
+            mean_total = block_sum(team, part);
         }
 #endif
 
-        // Bin weights, first-step sums, and the scale they set.
-        if (QUERY && plan.query_weight) {
-            ROLLED for (int pass = 0; pass < 2; ++pass) {
-                EACH_THREAD ROLLED for (int i = t / LANES; i < n; i += GROUPS) {
-                    const double relevance = plan.normalize ? (raw[i] - smallest) / range : raw[i];
-                    if (!(relevance > 0.0)) continue;
-                    Peak step(kind, arena, state, relevance, pass == 1);
+        // First-step sums under uniform weights; for balance, the largest membership in each bin and the room that follows from it.
+        PRIVATE(double, top); PRIVATE(double, total);
+        const bool balance = BALANCE && (plan.flags & BALANCED) && kind.sign > 0;
+        double fade = 1.0, highest = 0.0, factor = kind.weight / plan.share;
+        if (balance || !by_query) {
+            EACH_THREAD MY(top) = MY(total) = 0.0;
+            ROLLED for (int first = 0; first < n; first += GROUPS) {
+                PRIVATE(double, sum);
+                EACH_THREAD {
+                    const int i = first + t / LANES;
+                    MY(sum) = 0.0;
+                    if (i < n) {
 #if NEUTRAL
-                    if (fit[FIT_UNKNOWN] > 0 && is_missing(plan, kind, arena, shape, i)) {
-                        const double* mean = arena + kind.mean;
-                        for (int j = t % LANES; j < (kind.twin ? kind.twin : room); j += LANES)
-                            if (mean[j] > 0) step((int)kind.origin + j, mean[j], false);
-                        continue;
-                    }
+                        if (fit[FIT_UNKNOWN] > 0 && is_missing(plan, kind, arena, shape, i)) {
+                            if (t % LANES == 0) MY(sum) = mean_total;
+                        } else
 #endif
-                    visit(plan, kind, arena, shape, i, t % LANES, step);
+                        if (balance) {
+                            Peak peak(kind, arena, state, 1.0, false);
+                            visit(plan, kind, arena, shape, i, t % LANES, peak);
+                            MY(sum) = peak.sum;
+                        } else {
+                            Sum sum_of;
+                            visit(plan, kind, arena, shape, i, t % LANES, sum_of);
+                            MY(sum) = sum_of.even + sum_of.odd;
+                        }
+                    }
                 }
+                group_sum(sum);
+                EACH_THREAD {
+                    const int i = first + t / LANES;
+                    MY(top) = fmax(MY(top), MY(sum));
+                    if (i < n && t % LANES == 0) spare[i] = MY(sum), MY(total) += MY(sum);
+                }
+            }
+            highest = block_max(team, top);
+            if (balance) {
+                const double memberships = block_sum(team, total);
+                EACH_THREAD raise_peaks(plan, kind, arena, state, shape, pass, true, true, t);
                 SYNC;
+                EACH_THREAD {
+                    MY(total) = 0.0;
+                    for (int j = t; j < (kind.twin ? (int)kind.twin : room); j += THREADS) MY(total) += state[kind.origin + j];
+                }
+                const double peaks = block_sum(team, total);
+                const double each = peaks > 0.0 ? wanted * (memberships / n) / peaks : 0.0;
+                if (each > 1.0) fade = 1.0 / each;
             }
         }
-        refresh_neutral(team, kind, arena, state);
-        PRIVATE(double, top);
-        double factor = 1.0;
-        bool fell = true;
-        ROLLED for (int pass = 0; pass < 2 && fell; ++pass) {
+        // Weights of the bins: peak relevance, and the sums under it.
+        if (by_query) {
+            if (balance) {
+                EACH_THREAD for (int j = t; j < room; j += THREADS) state[kind.origin + j] = 0.0;
+                SYNC;
+            }
+            ROLLED for (int half = 0; half < 2; ++half) {
+                EACH_THREAD raise_peaks(plan, kind, arena, state, shape, pass, false, half == 1, t);
+                SYNC;
+            }
+            refresh_neutral(team, kind, arena, state);
+        }
+        bool fell = by_query;  // the sums must be computed over the state
+        ROLLED for (int turn = by_query ? 0 : 1; turn < 3; ++turn) {
+            if (turn == 1) {
+                if (highest < MASCOT_NOTHING) highest = 0.0;
+                if ((plan.flags & SCALED) && highest > 0.0) factor /= highest;
+                total_worth += factor * highest;
+                EACH_THREAD {
+                    for (int j = t; j < room; j += THREADS) {
+                        double* at = state + kind.origin + j;
+                        *at = by_query ? *at * factor : factor;
+                    }
+                    if (t == 0) {
+                        fit[FIT_PENALTY] = factor * highest;
+                        fit[FIT_NEUTRAL] = by_query ? fit[FIT_NEUTRAL] * factor : mean_total * factor;
+                        fit[FIT_FADE] = fade;
+                        multipliers[a] = kind.sign * factor;
+                        tops[a] = highest;
+                        rooms[a] = fade;
+                    }
+                }
+                SYNC;
+                ROLLED for (int j = 0; j < shut; ++j) {  // results of earlier pages count as covered
+                    EACH_THREAD cover(plan, kind, arena, state, shape, (int)seen[j], t);
+                    SYNC;
+                }
+                fell = shut > 0;
+                if (fell) refresh_neutral(team, kind, arena, state);
+                continue;
+            }
+            if (!fell) break;
             EACH_THREAD MY(top) = 0.0;
             ROLLED for (int first = 0; first < n; first += GROUPS) {
                 PRIVATE(double, sum);
@@ -1446,30 +1850,8 @@ DEVICE void select_one(const Plan& plan, const Input& in, const Output& out, i64
                     if (i < n && t % LANES == 0) spare[i] = MY(sum);
                 }
             }
-            const double highest = block_max(team, top);
-            if (pass) break;
-            factor = kind.weight / plan.share;
-            if (plan.scale && highest > 0.0) factor /= highest;
-            total_worth += factor * highest;
-            EACH_THREAD {
-                for (int j = t; j < room; j += THREADS) state[kind.origin + j] *= factor;
-                if (t == 0) {
-                    fit[FIT_PENALTY] = factor * highest;
-                    fit[FIT_NEUTRAL] *= factor;
-                    multipliers[a] = kind.sign * factor;
-                    tops[a] = highest;
-                }
-            }
-            SYNC;
-            // Covered before anything is chosen: where focus starts, and what the user has seen.
-            fell = false;
-            ROLLED for (int j = point >= 0 ? -1 : 0; j < shut; ++j) {
-                if (j >= 0 && point >= 0 && (closed[seen[j]] & 2)) continue;
-                EACH_THREAD cover(plan, kind, arena, state, shape, j < 0 ? n : (int)seen[j], t);
-                SYNC;
-                fell = true;
-            }
-            if (fell) refresh_neutral(team, kind, arena, state);
+            const double largest_sum = block_max(team, top);
+            if (turn == 0) highest = largest_sum;
         }
         EACH_THREAD ROLLED for (int i = t; i < n; i += THREADS) {
             const double now = fell ? spare[i] : spare[i] * factor;
@@ -1485,64 +1867,69 @@ DEVICE void select_one(const Plan& plan, const Input& in, const Output& out, i64
         }
     }
 
-    const int wanted = k < n - shut ? k : n - shut;
-    double lam = plan.strength, floor_ = 0.0;
+    const double biggest = (relevance.high / 2 - relevance.low / 2) / relevance.range;  // the largest relevance of 0 .. 1
+    double least = 0.0;  // the summed relevance that `keep` asks for
     double *base = arena + plan.at_base, *start = arena + plan.at_start;
     const Bounds bounds = {base, arena + plan.at_cap, low, plan};
-    int done = 0, rung = 20;
-    bool coarse = true;
+    int done = 0, stage = 0, rung = 20;
+    bool coarse = true, measure = false;
+    pass.lam = plan.strength;
 #if KEEP
     if (plan.keep > 0.0) {
+        measure = QUOTAS && plan.quotas > 0;  // with quotas, the best that they allow is selected first
         EACH_THREAD {
-            for (int i = t; i < n; i += THREADS) low[i] = (raw[i] - smallest) / range;
+            for (int i = t; i < n; i += THREADS) low[i] = relevance.ideal(raw[i]);
             for (int j = t; j < plan.slots; j += THREADS) start[j] = state[j];
-            for (int i = t; i < n; i += THREADS) closed[i] &= 1;
         }
         SYNC;
         double value = INFINITE;
         int at = -1;
-        for (int j = 0; j < wanted; ++j) {
+        for (int j = 0; j < wanted && !measure; ++j) {
             at = next_best(team, low, closed, n, &value, at);
-            floor_ += plan.keep * value;
+            least += plan.keep * value;
         }
         SYNC;
     }
 #endif
-    // `keep`: down a ladder of strengths in steps of 0.05, then back up in hundredths.
+    // `keep` walks a ladder of strengths: down from 1 by 0.05 until enough is kept, then the hundredths above that rung.
     for (;;) {
+        const bool raw_scores = relevance.raw;
 #if KEEP
         if (plan.keep > 0.0) {
-            lam = coarse ? rung / 20.0 : rung / 100.0;
+            pass.lam = measure ? 0.0 : coarse ? rung / 20.0 : rung / 100.0;
+            relevance.raw = raw_scores && !measure;
             EACH_THREAD for (int j = t; j < plan.slots; j += THREADS) state[j] = start[j];
             SYNC;
             EACH_KIND refresh_neutral(team, plan.kind[a], arena, state);
         }
 #endif
+        const double lam = pass.lam;
         EACH_THREAD ROLLED for (int i = t; i < n; i += THREADS) {
-            double offset = 0.0;
-            EACH_KIND {
-                const Kind& kind = plan.kind[a];
-                if (kind.sign < 0 && !kind.neutral && is_missing(plan, kind, arena, SHAPE_OF(kind, a), i))
-                    offset -= arena[kind.fit + FIT_PENALTY];
-            }
-            const double relevance = plan.normalize ? (raw[i] - smallest) / range : raw[i];
-            const double still = (1.0 - lam) * relevance + lam * offset;
+            const double still = pass.still(plan, arena, i);
             const double most = EARNS ? still + lam * earn[i] : still, gain = PAYS ? most - lam * pay[i] : most;
             base[i] = still;
             bounds.set(i, most, gain);
-            if (closed[i] & 1) bounds.close(i);
+            closed[i] &= 1;
+            if (closed[i] || (QUOTAS && !is_allowed(plan, arena, i, 0, picked, 0))) bounds.close(i);
         }
         SYNC;
-        const double tie = TIE * ((1.0 - lam) * biggest + lam * total_worth);
-        done = pick_all(team, plan, arena, state, n, heads, order, near, wanted, lam, tie, picked);
+        pass.tie = MASCOT_TIE * ((1.0 - lam) * (relevance.raw ? most_raw : biggest) + lam * total_worth);
+        done = pick_all(team, plan, arena, state, pass, picked, &stage);
+        relevance.raw = raw_scores;
 #if KEEP
         if (plan.keep > 0.0) {
             PRIVATE(double, sum);
             EACH_THREAD {
                 MY(sum) = 0.0;
-                for (int j = t; j < done; j += THREADS) MY(sum) += (raw[picked[j]] - smallest) / range;
+                for (int j = t; j < done; j += THREADS) MY(sum) += relevance.ideal(raw[picked[j]]);
             }
-            const bool enough = block_sum(team, sum) >= floor_ - 1e-9;
+            const double kept = block_sum(team, sum);
+            if (measure) {
+                measure = false;
+                least = plan.keep * kept;
+                continue;
+            }
+            const bool enough = kept >= least - 1e-9;
             if (coarse && (enough || rung == 0)) {
                 if (rung == 20 || !enough) break;
                 coarse = false;
@@ -1558,16 +1945,16 @@ DEVICE void select_one(const Plan& plan, const Input& in, const Output& out, i64
     }
 
     EACH_THREAD {
-        if (t == 0) out.found[q] = lam;
+        if (t == 0) out.results[q] = pass.lam, out.results[out.total + q] = stage + 1.0;
         for (int j = t; j < k; j += THREADS) {
             positions[j] = j < done ? picked[j] : -1;
             if (j >= done) shown[j] = -1;
-            else if (plan.by_relevance) base[j] = raw[picked[j]];
+            else if (plan.flags & BY_RELEVANCE) base[j] = raw[picked[j]];
             else shown[j] = picked[j];
         }
     }
     SYNC;
-    if (plan.by_relevance) EACH_THREAD for (int j = t; j < done; j += THREADS) {
+    if (plan.flags & BY_RELEVANCE) EACH_THREAD for (int j = t; j < done; j += THREADS) {
         const double score = base[j];
         int rank = 0;
         SOME_UNROLL for (int other = 0; other < done; ++other) {

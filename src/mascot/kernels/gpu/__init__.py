@@ -1,0 +1,67 @@
+"""The GPU kernel: the reference implementation in CUDA, for whole batches, one block of threads per query.
+
+`select` takes and returns numpy arrays, as `mascot.kernels.native.select` does. `mascot.gpu` takes tensors that are on the
+device already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults, cupy, launcher
+from mascot.kernels.gpu.plan import KernelBins, Task, alike
+from mascot.kernels.native import LABELS, Options, PackedBins, Results
+from mascot.kernels.recent import Recent
+from mascot.kernels.reference import Floats, Ints, Quota
+
+__all__ = ["DeviceQueries", "DeviceResults", "KernelBins", "Task", "bins_on_device", "cupy", "launcher", "quotas_on_device", "select"]
+
+_corpora: Recent[tuple[tuple[PackedBins, ...], tuple[KernelBins, ...]]] = Recent(4)  # bins that stay on the device
+
+
+def select(
+    ptr: Ints, rows: Ints | None, scores: Floats, seen_ptr: Ints | None, seen: Ints | None,
+    bins: Sequence[PackedBins], signs: Floats, weights: Floats, rules: Sequence[int], quotas: Sequence[Quota],
+    options: Options, threads: int | None = None,
+) -> Results:  # fmt: skip
+    """Select for Q queries; parameters and results are those of `native.select`."""
+    cp = cupy()
+    widths = np.diff(ptr)
+    count, width = len(widths), int(widths.max(initial=0))
+    if width == 0:
+        none, zeros = np.zeros((count, 0), np.int64), np.zeros((count, len(bins)))
+        return Results(none, none, np.zeros(count), zeros, zeros, zeros + 1, np.ones(count, np.int64))
+    even = bool((widths == width).all())
+    asked = (tuple(signs.tolist()), tuple(weights.tolist()), tuple(rules))
+    if even and rows is None and seen is None and not quotas and all(part.shape != LABELS for part in bins):
+        from mascot.kernels.gpu.stream import select_stream
+
+        return select_stream(count, width, scores, bins, asked, options)
+    kernel_bins = alike([KernelBins.of(part, cp) for part in bins]) if rows is None else bins_on_device(tuple(bins))
+    queries = DeviceQueries(
+        count, width, *(None if part is None else cp.asarray(part)
+                        for part in (scores, None if even else ptr, rows, seen_ptr, seen)),
+    )  # fmt: skip
+    task = Task(kernel_bins, *asked, quotas_on_device(quotas), options)
+    task.check(width)
+    return launcher(task, queries)().host()
+
+
+def bins_on_device(bins: tuple[PackedBins, ...]) -> tuple[KernelBins, ...]:
+    """Return a corpus' bins on the device; those of the last few corpora stay there."""
+    cp = cupy()
+    key = tuple(id(part) for part in bins)
+    return _corpora.get(key, lambda: (bins, alike([KernelBins.of(part, cp) for part in bins])))[1]
+
+
+def quotas_on_device(quotas: Sequence[Quota]) -> tuple[Quota, ...]:
+    """Return quotas with their arrays on the device."""
+    xp: Any = cupy()
+    return tuple(
+        replace(quota, **{name: xp.asarray(getattr(quota, name), dtype=np.int64) for name in ("indptr", "labels", "capacity")})
+        for quota in quotas
+    )

@@ -1,0 +1,164 @@
+"""Launches of `kernel.cu`: from arrays on the device to arrays on the device.
+
+The source is compiled for the attributes at hand by CuPy and NVRTC, which caches the result on disk.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from mascot.errors import InputError, MissingExtra
+from mascot.kernels.gpu.plan import INPUT, Chip, KernelPlan, Task, address, plan_task, source
+from mascot.kernels.native import Results
+from mascot.kernels.recent import Recent
+
+_FEW = 132  # queries that leave most of the device idle get more threads each
+_SLABS = 264  # blocks at a time where arenas are in global memory
+_ALWAYS = 48 * 1024  # bytes of shared memory that a launch may take without asking
+
+
+@functools.lru_cache(maxsize=1)
+def cupy() -> Any:
+    """Return CuPy with a device, or raise an error that says what to install."""
+    try:
+        import cupy as cp
+
+        if cp.cuda.runtime.getDeviceCount() < 1:
+            raise RuntimeError("no device")
+    except Exception as error:
+        raise MissingExtra(
+            f"backend 'gpu' needs an NVIDIA GPU and: pip install 'mascot[gpu]' ({type(error).__name__}: {error})"
+        ) from error
+    return cp
+
+
+@functools.cache
+def chip(device: int) -> Chip:
+    """Return the shared memory of a device."""
+    attributes = cupy().cuda.Device(device).attributes
+    return Chip(int(attributes["MaxSharedMemoryPerBlockOptin"]), int(attributes["MaxSharedMemoryPerMultiprocessor"]))
+
+
+_kernels: Recent[Any] = Recent(64)
+
+
+def _compile(cp: Any, plan: KernelPlan) -> Any:
+    """Return the kernel for this kind of task."""
+
+    def compile_source() -> Any:
+        options = ("-std=c++17", *(f"-D{name}" for name in plan.names))
+        kernel = cp.RawModule(code=source(), options=options).get_function("select_all")
+        if not plan.slab and plan.size + 1024 > _ALWAYS:  # the kernel takes a few bytes of its own
+            kernel.max_dynamic_shared_size_bytes = plan.size
+        return kernel
+
+    return _kernels.get((cp.cuda.runtime.getDevice(), plan.names, plan.size), compile_source)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceQueries:
+    """Queries as arrays on the device. Without `ptr` every query has `width` candidates, otherwise at most so many."""
+
+    count: int
+    width: int
+    scores: Any
+    ptr: Any = None
+    rows: Any = None
+    seen_ptr: Any = None
+    seen: Any = None
+
+
+class DeviceResults:
+    """Results in one block of memory, on the device (`xp` is CuPy) or on the host."""
+
+    __slots__ = ("_count", "_k", "_kinds", "block")
+
+    def __init__(self, xp: Any, count: int, k: int, kinds: int) -> None:
+        self.block = xp.empty(count * (2 + 3 * kinds + k), np.float64)
+        self._count, self._k, self._kinds = count, k, kinds
+
+    @property
+    def picks(self) -> Any:
+        """[2, Q, k] int32: positions in the order of selection, and the same best first."""
+        return self.block[self._count * (2 + 3 * self._kinds) :].view(np.int32).reshape(2, self._count, self._k)
+
+    @property
+    def strengths(self) -> Any:
+        return self.block[: self._count]
+
+    def host(self) -> Results:
+        """Return the results as numpy arrays."""
+        block = self.block if isinstance(self.block, np.ndarray) else self.block.get()
+        count, kinds = self._count, self._kinds
+        picks = block[count * (2 + 3 * kinds) :].view(np.int32).reshape(2, count, self._k).astype(np.int64)
+        per_wish = block[2 * count : count * (2 + 3 * kinds)].reshape(3, count, kinds)
+        return Results(picks[0], picks[1], block[:count], *per_wish, block[count : 2 * count].astype(np.int64))
+
+
+class Launch:
+    """One launch with all its arguments but the address of the results."""
+
+    def __init__(self, plan: KernelPlan, kernel: Any, queries: DeviceQueries, subset: Any = None) -> None:
+        cp = cupy()
+        count = queries.count if subset is None else len(subset)
+        blocks = min(count, _SLABS) if plan.slab else count
+        slabs = cp.empty(blocks * plan.size // 8) if plan.slab else None
+        inputs, self._out, scratch = np.zeros((), INPUT), np.zeros(3, np.int64), np.zeros((), np.uint64)
+        inputs["count"], inputs["width"], inputs["list"] = count, queries.width, address(subset)
+        for name in ("ptr", "rows", "scores", "seen_ptr", "seen"):
+            inputs[name] = address(getattr(queries, name))
+        self._out[0], scratch[...] = queries.count, address(slabs)
+        records = (plan.record, inputs, self._out, scratch)
+        arguments = np.array([address(part) for part in records], np.uint64)
+        self._shape = (kernel.kernel.ptr, blocks, 1, 1, plan.threads, 1, 1, 0 if plan.slab else plan.size)
+        self._arguments = address(arguments)
+        self._alive = (plan, kernel, queries, subset, slabs, records, arguments)
+        self._launch, self._stream, self._lock = cp.cuda.driver.launchKernel, cp.cuda.get_current_stream, Lock()
+
+    def __call__(self, results: DeviceResults, overflow: Any = None) -> None:
+        with self._lock:  # the driver reads the arguments during the call, and not after
+            self._out[1], self._out[2] = results.block.data.ptr, address(overflow)
+            self._launch(*self._shape, self._stream().ptr, self._arguments, 0)
+
+
+def launcher(task: Task, queries: DeviceQueries) -> Callable[[], DeviceResults]:
+    """Return a function that selects for these queries as often as it is called, each time into new memory.
+
+    It does not wait for the device, unless bins are looked up.
+    """
+    cp = cupy()
+    count, k, kinds = queries.count, task.options.k, len(task.bins)
+    device = chip(cp.cuda.runtime.getDevice())
+
+    def prepare(tight: bool) -> tuple[KernelPlan, Any]:
+        plan = plan_task(task, queries.width, tight, count <= _FEW, cp, device)
+        return plan, _compile(cp, plan)
+
+    plan, kernel = prepare(tight=True)
+    launch = Launch(plan, kernel, queries)
+
+    def select_exact() -> DeviceResults:
+        results = DeviceResults(cp, count, k, kinds)
+        launch(results)
+        return results
+
+    def select_tight() -> DeviceResults:
+        """Select again, with larger tables, for the queries whose bins did not fit."""
+        results = DeviceResults(cp, count, k, kinds)
+        overflow = cp.zeros(1 + count, np.int64)
+        launch(results, overflow)
+        failed = int(overflow[0])
+        if failed:
+            subset, again = overflow[1 : 1 + failed], cp.zeros(1 + failed, np.int64)
+            Launch(*prepare(tight=False), queries, subset)(results, again)
+            if int(again[0]):
+                raise InputError(f"backend 'gpu' has no room for the bins of query {int(again[1])}")
+        return results
+
+    return select_exact if plan.exact else select_tight

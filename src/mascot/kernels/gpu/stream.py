@@ -1,0 +1,97 @@
+"""Numpy arrays through the GPU in chunks: while one chunk is selected from, others are copied or on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults, cupy, launcher
+from mascot.kernels.gpu.plan import KernelBins, Task
+from mascot.kernels.native import Options, PackedBins, Results
+from mascot.kernels.parallel import cores
+from mascot.kernels.reference import Floats
+
+_CHUNK = 1 << 19  # numbers of a column in one transfer, about
+_CONVEYORS = 8  # chunks under way, each handled by one thread: one alone is slower than the bus
+
+
+@dataclass(slots=True)
+class _Conveyor:
+    """A stream, pinned memory and device memory for one chunk of columns: scores, then x and y of each attribute."""
+
+    stream: Any
+    pinned: Any  # [columns, numbers]
+    device: Any
+
+
+_idle: dict[tuple[int, int], list[_Conveyor]] = {}  # those of the last problem, by columns and numbers
+_in_use = Lock()
+
+
+def select_stream(
+    count: int, width: int, scores: Floats, bins: Sequence[PackedBins], asked: tuple[Any, ...], options: Options
+) -> Results:
+    """Select for queries of `width` candidates each, candidate t being row t of the bins."""
+    cp = cupy()
+    chunk = max(1, min(_CHUNK // max(width, 1), count))
+    chunk = -(-count // -(-count // chunk))  # chunks of equal size
+    columns = [scores, *(column for part in bins for column in (part.x, part.y) if column is not None)]
+    # Bounds on the number of bins come from all rows; the chunks' own rows replace them.
+    whole = [KernelBins.of(part) for part in bins]
+    Task(tuple(whole), *asked, (), options).check(width)
+    results: list[Any] = [None] * -(-count // chunk)
+    queue: SimpleQueue[_Conveyor] = SimpleQueue()
+    launchers: dict[tuple[int, int], Callable[[], DeviceResults]] = {}
+
+    def launcher_over(device: Any, queries: int) -> Callable[[], DeviceResults]:
+        at, parts = 1, []
+        for part in whole:
+            plane = part.ys is not None
+            parts.append(replace(part, xs=device[at], ys=device[at + 1] if plane else None))
+            at += 2 if plane else 1
+        return launcher(Task(tuple(parts), *asked, (), options), DeviceQueries(queries, width, device[0]))
+
+    def run(first: int) -> None:
+        last = min(first + chunk, count)
+        size = (last - first) * width
+        conveyor = queue.get()
+        try:
+            for at, column in enumerate(columns):
+                conveyor.pinned[at, :size] = column[first * width : last * width]
+            with conveyor.stream:
+                for at in range(len(columns)):
+                    source = conveyor.pinned[at].ctypes.data
+                    conveyor.device[at].data.copy_from_host_async(source, size * 8, conveyor.stream)
+                key = (id(conveyor), last - first)
+                if key not in launchers:
+                    launchers[key] = launcher_over(conveyor.device, last - first)
+                results[first // chunk] = launchers[key]().host()
+        finally:
+            queue.put(conveyor)
+
+    with _in_use, ThreadPoolExecutor(_CONVEYORS) as pool:
+        for conveyor in _conveyors(cp, len(columns), chunk * width):
+            queue.put(conveyor)
+        starts = range(0, count, chunk)
+        run(0)  # the kernel is compiled before several threads ask for it
+        for job in [pool.submit(run, first) for first in starts[1:]]:
+            job.result()
+    return Results(*(np.concatenate(parts) for parts in zip(*results, strict=True)))
+
+
+def _conveyors(cp: Any, columns: int, numbers: int) -> list[_Conveyor]:
+    if (columns, numbers) not in _idle:
+        _idle.clear()
+        made = []
+        for _ in range(min(_CONVEYORS, max(2, cores()))):
+            memory = cp.cuda.alloc_pinned_memory(columns * numbers * 8)
+            pinned = np.frombuffer(memory, np.float64, columns * numbers).reshape(columns, numbers)
+            made.append(_Conveyor(cp.cuda.Stream(non_blocking=True), pinned, cp.empty((columns, numbers))))
+        _idle[columns, numbers] = made
+    return _idle[columns, numbers]

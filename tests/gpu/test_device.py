@@ -1,0 +1,170 @@
+"""Tensors on the device are ranked as the reference ranks arrays: with numpy as the device, and on a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from emulation import Tensor, emulate_device
+from worlds import CASES, world
+
+import mascot as mc
+from mascot.errors import MissingExtra
+from mascot.gpu import Csr, DeviceBatch
+from mascot.kernels.gpu import cupy
+
+
+@pytest.fixture(params=["emulated", pytest.param("gpu", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return CuPy, or numpy in its place."""
+    if request.param == "emulated":
+        return emulate_device(monkeypatch)
+    try:
+        return cupy()
+    except MissingExtra as error:
+        pytest.skip(str(error))
+
+
+class Tags:
+    """Rows of a table, by number: what a `Csr` holds."""
+
+    name, missing = "tags", "last"
+
+    def membership(self, columns: Any, vectors: Any) -> Any:
+        rng = np.random.default_rng(3)
+        table = rng.random((64, 23)) * (rng.random((64, 23)) < 0.3)
+        return table[np.asarray(columns["row"], np.int64)]
+
+    def features(self, columns: Any, vectors: Any) -> Any:
+        return self.membership(columns, vectors)
+
+
+def gappy(seed: int, n: int = 60) -> mc.Candidates[int]:
+    """Return candidates with ties, missing values and pinned scores."""
+    rng = np.random.default_rng(seed)
+    columns: dict[str, Any] = {
+        "lat": rng.choice([-90.0, -47.3, 0.0, 10.0, 35.7, 35.70001, np.nan], n),
+        "lon": rng.choice([-180.0, -20.0, 0.0, 20.0, 139.7, 179.9, 360.0], n),
+        "hour": rng.choice([0.0, 1.5, 12.0, 12.25, 23.75, np.nan], n),
+        "number": rng.choice([-9.0, -1.0, 0.0, 1.0, 7.0, np.nan], n),
+        "who": rng.integers(-1, 9, n),
+        "model": rng.integers(0, 2000, n),
+        "row": rng.integers(0, 64, n),
+        "day": 1_600_000_000 + 86_400 * rng.integers(0, 40, n),
+    }
+    scores = rng.choice([0.1, 0.2, 0.3, 0.30000001, 0.9], n)
+    scores[: seed % 3] = [1e6, -1e9][: seed % 3]
+    return mc.Candidates(scores, columns=columns, vectors=rng.normal(size=(n, 4)))
+
+
+def labelled(pool: mc.Candidates[int]) -> mc.Candidates[int]:
+    """Return the candidates as the host has them: a missing label is None."""
+    who = np.array([None if code < 0 else int(code) for code in pool.columns["who"]], object)
+    return mc.Candidates(pool.scores, columns={**pool.columns, "who": who}, vectors=pool.vectors)
+
+
+WHO, TAKEN, WHERE = mc.Category("who"), mc.HourOfDay("hour"), mc.Place()
+ASKED: dict[str, tuple[list[Any], list[Any]]] = {
+    "near": ([mc.focus(WHERE, near=(35.7, 139.7)), mc.focus(TAKEN, near="18:00", within=2)],) * 2,
+    "near on the grid": ([mc.focus(mc.Place.grid(), near=(35.7, 139.7)), mc.spread(WHO)],) * 2,
+    "near a label": ([mc.focus(WHO, 2.0, near=3), mc.spread(mc.Place.grid())],) * 2,
+    "near a number": ([mc.focus(mc.Number("number"), near=1.0), mc.spread(mc.Number("number", sigma=2.0))],) * 2,
+    "near what the host reads": ([mc.focus(mc.Weekday("day"), near="Sunday"), mc.spread(WHERE)],) * 2,
+    "dropped": ([mc.focus(mc.Place.grid(missing="drop")), mc.spread(mc.Category("who", missing="drop"))],) * 2,
+    "dropped and near": ([mc.focus(mc.Place(missing="drop"), near=(0.0, 0.0)), mc.focus(TAKEN)],) * 2,
+    "neutral": ([mc.focus(mc.Place(missing="neutral")), mc.spread(mc.HourOfDay("hour", missing="neutral"), 3.0)],) * 2,
+    "several labels": ([mc.spread(WHO), mc.focus(mc.Category("model"), 0.5), mc.focus(mc.Category("row"))],) * 2,
+    "pairs": ([mc.spread(mc.Category("tags")), mc.focus(TAKEN)], [mc.spread(Tags()), mc.focus(TAKEN)]),
+    "read on the host": ([mc.focus(Tags()), mc.spread(mc.Clusters(3)), mc.spread(WHERE)],) * 2,
+    "a cycle": ([mc.spread(mc.Cycle("number", 8.0)), mc.focus(mc.Cycle("hour", 24.0, bins=4, sigma=9.0))],) * 2,
+    "limit": ([mc.spread(WHERE), mc.limit(WHO, 1)],) * 2,
+    "limit and share": ([mc.focus(TAKEN), mc.limit(TAKEN, 3), mc.share(WHO, {1: 0.5, 2: 0.2})],) * 2,
+    "limit, dropped": ([mc.spread(mc.Place(missing="drop")), mc.limit("model", 1), mc.limit(WHO, 2, fill=True)],) * 2,
+    "nothing": ([],) * 2,
+}
+METHODS = {
+    "guarded": mc.Mascot(), "paper": mc.Mascot.paper(0.4), "keep": mc.Mascot(keep=0.9, bin_weight="query"),
+    "wishes only": mc.Mascot(1.0, protect=50),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "asked_on_host"), ASKED.values(), ids=ASKED)
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_tensors_take_every_option(device: Any, asked: list[Any], asked_on_host: list[Any], method: mc.Mascot) -> None:
+    pools = [gappy(seed) for seed in range(6)]
+    columns: dict[str, Any] = {
+        name: device.asarray(np.stack([p.columns[name] for p in pools])) for name in pools[0].columns
+    }
+    table = Tags().membership({"row": np.concatenate([p.columns["row"] for p in pools])}, None)
+    rows, bins = np.nonzero(table)
+    indptr = np.concatenate([[0], np.cumsum((table > 0).sum(axis=1))])
+    columns["tags"] = Csr(device.asarray(indptr), device.asarray(bins), device.asarray(table[rows, bins]))
+    vectors = device.asarray(np.stack([p.vectors for p in pools]))
+    batch: Any = DeviceBatch(device.asarray(np.stack([p.scores for p in pools])), columns, vectors)
+    already: Any = [list(range(2 * q)) for q in range(len(pools))]
+    first: Any = mc.rerank_many(batch, asked, 7, method, backend="gpu")
+    listed = mc.rerank_many(batch, asked, 7, method, already=already, backend="gpu")
+    second = mc.rerank_many(batch, asked, 7, method, already=first, backend="gpu")
+    third = mc.rerank_many(batch, asked, 7, method, already=device.asarray(first.positions), backend="gpu")
+    again = mc.rerank_many(batch, asked, 7, method, backend="gpu")
+    for q, pool in enumerate(pools):
+        own = labelled(pool)
+        page = mc.rerank(own, asked_on_host, 7, method, backend="numpy")
+        assert _ids(first, q) == _ids(again, q) == page.ids
+        assert float(first.strengths[q]) == page.strength
+        next_page = mc.rerank(own, asked_on_host, 7, method, already=page.ids, backend="numpy")
+        assert _ids(second, q) == _ids(third, q) == next_page.ids
+        assert _ids(listed, q) == mc.rerank(own, asked_on_host, 7, method, already=already[q], backend="numpy").ids
+
+
+def _ids(rankings: Any, q: int) -> list[int]:
+    return [position for position in rankings.positions[q].tolist() if position >= 0]
+
+
+@pytest.mark.parametrize("missing", ["last", "neutral", "drop"])
+def test_rows_of_a_corpus_take_pages_limits_and_removals(device: Any, missing: Any) -> None:
+    pools = [gappy(seed) for seed in range(4)]
+    table = {name: np.concatenate([p.columns[name] for p in pools]) for name in pools[0].columns}
+    wishes = [
+        mc.focus(mc.Place(missing=missing), near=(35.7, 139.7)), mc.spread(mc.HourOfDay("hour", missing=missing)),
+        mc.limit("row", 1), mc.share("who", {"3": 0.3}),
+    ]  # fmt: skip
+    ranker = mc.Reranker(wishes).fit(table)
+    rng = np.random.default_rng(0)
+    rows, scores = np.stack([rng.permutation(240)[:50] for _ in range(5)]), rng.random((5, 50))
+    on: Any = Tensor if isinstance(device.asarray(rows), np.ndarray) else device.asarray
+    for removed in ([], [int(rows[0, 0]), int(rows[1, 7])]):
+        ranker.remove(removed)
+        first: Any = ranker.rerank_many(on(rows), on(scores), 9, backend="gpu")
+        reference = ranker.rerank_many(rows, scores, 9, backend="numpy")
+        assert np.array_equal(first.positions.tolist(), reference.positions)
+        shown = np.take_along_axis(rows, reference.positions, axis=1)
+        page = ranker.rerank_many(rows, scores, 9, already=shown.tolist(), backend="numpy").positions
+        for already in (first, device.asarray(shown)):
+            second: Any = ranker.rerank_many(on(rows), on(scores), 9, already=already, backend="gpu")
+            assert np.array_equal(second.positions.tolist(), page)
+
+
+def test_two_batches_of_one_kind_keep_apart(device: Any) -> None:
+    pools, asked = [world(200, seed) for seed in range(2)], CASES["grid, mixed"]
+    names = ("lat", "lon", "hour")
+    batches: list[Any] = [
+        DeviceBatch(device.asarray(p.scores[None]), {n: device.asarray(p.columns[n][None]) for n in names}) for p in pools
+    ]
+    references = [mc.rerank(p, asked, 20, backend="numpy").ids for p in pools]
+    for _ in range(2):
+        for batch, ids in zip(batches, references, strict=True):
+            assert _ids(mc.rerank_many(batch, asked, 20, backend="gpu"), 0) == ids
+
+
+def test_shapes_and_columns_are_checked(device: Any) -> None:
+    with pytest.raises(mc.InputError, match=r"DeviceBatch.scores must be Q x N"):
+        DeviceBatch(device.zeros(3))
+    with pytest.raises(mc.InputError, match=r"columns\['hour'\] must be \(1, 3\) like scores, got \(1, 2\)"):
+        DeviceBatch(device.zeros((1, 3)), {"hour": device.zeros((1, 2))})
+    batch: Any = DeviceBatch(device.zeros((1, 3)), {"hour": device.zeros((1, 3))})
+    with pytest.raises(mc.InputError, match="Place needs column 'lat', got columns: hour"):
+        mc.rerank_many(batch, mc.spread(mc.Place()), 2, backend="gpu")
+    with pytest.raises(mc.OptionError, match="must have the method Mascot"):
+        mc.rerank_many(batch, mc.spread(TAKEN), 2, mc.Mmr(), backend="gpu")
