@@ -23,9 +23,9 @@ from mascot.attributes import (
 from mascot.candidates import Batch, Candidates
 from mascot.described import from_dict
 from mascot.errors import InputError, MascotError, MissingExtra, OptionError
+from mascot.explain import Explanation, Reason
 from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
 from mascot.probe import probe
-from mascot.explain import Explanation, Reason
 from mascot.ranking import Ranking, Rankings
 from mascot.rerank import Reranker, rerank, rerank_many
 from mascot.wishes import Limit, Share, Wish, focus, limit, share, spread

@@ -92,8 +92,8 @@ class Candidates(Generic[Id]):
         vector
             Name of a vector (default: None).
 
-        Names may reach into nested dictionaries: ``"_source.seller"``, ``"geo.lat"``. Columns are read when a wish needs
-        them; a value that a record lacks is missing.
+        Names may reach into nested dictionaries: ``"_source.seller"``, ``"geo.lat"``. Columns are read when a wish
+        needs them; a value that a record lacks is missing.
 
         Examples
         --------
@@ -111,7 +111,9 @@ class Candidates(Generic[Id]):
             scores = [columns.value(row, score) for row in rows]
             for at, value in enumerate(scores):
                 if value is None:
-                    raise InputError(f"Candidates.from_records needs {score!r} in every record, got none at position {at}")
+                    raise InputError(
+                        f"Candidates.from_records needs {score!r} in every record, got none at position {at}"
+                    )
         ids = None
         if id is not None:
             ids = [columns.value(row, id) for row in rows]
@@ -180,9 +182,7 @@ class Batch:
 
     __slots__ = ("columns", "scores", "vectors")
 
-    def __init__(
-        self, scores: ArrayLike, columns: TableLike = None, vectors: VectorsLike = None
-    ) -> None:
+    def __init__(self, scores: ArrayLike, columns: TableLike = None, vectors: VectorsLike = None) -> None:
         self.scores: Floats = finite_scores(scores, 2)
         if not self.scores.size:
             raise InputError("Batch.scores must hold at least one candidate, got none")

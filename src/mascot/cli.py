@@ -14,8 +14,8 @@ from typing import Annotated, Any, NoReturn
 import mascot as mc
 from mascot import example, tables, words
 from mascot.connect.nested import value_of
-from mascot.probe import probe as run_probe
 from mascot.methods.base import Method
+from mascot.probe import probe as run_probe
 
 _REFUSED = 2  # exit code where the command cannot do what was asked
 

@@ -56,7 +56,11 @@ def from_dict(data: Mapping[str, Any]) -> Any:
     kind = data.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise OptionError(f"kind must be one of {', '.join(sorted(_KINDS))}, got {kind!r}")
-    fields = {name: from_dict(v) if isinstance(v, Mapping) and "kind" in v else v for name, v in data.items() if name != "kind"}
+    fields = {
+        name: from_dict(value) if isinstance(value, Mapping) and "kind" in value else value
+        for name, value in data.items()
+        if name != "kind"
+    }
     if isinstance(fields.get("near"), list):
         fields["near"] = tuple(fields["near"])
     try:

@@ -17,8 +17,8 @@ from rich.text import Text
 from mascot.connect.nested import value_of
 from mascot.probe import Probe
 from mascot.ranking import Ranking, Reason
-from mascot.tables import Query, Record
 from mascot.serialize import plain
+from mascot.tables import Query, Record
 from mascot.words import columns_of
 
 _ENDLESS = 10_000  # columns of a pipe: nothing is cut or folded there

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import missing_rule
-from mascot.candidates import Candidates
 from mascot.bins import Axis, Bins, Ints
+from mascot.candidates import Candidates
+from mascot.explain import names_of
 from mascot.kernels.reference import normalized
+from mascot.methods.base import Method
 from mascot.methods.mascot import Mascot
 from mascot.metrics.retrieval import relevance_kept
-from mascot.explain import names_of
-from mascot.methods.base import Method
 from mascot.ranking import Ranking
 from mascot.rerank import rerank
 from mascot.serialize import plain
@@ -115,7 +115,9 @@ class Probe:
         }
 
 
-def probe(candidates: Candidates, wishes: AnyWish | Sequence[AnyWish], method: Method | None = None, k: int = 10) -> Probe:
+def probe(
+    candidates: Candidates[Any], wishes: AnyWish | Sequence[AnyWish], method: Method | None = None, k: int = 10
+) -> Probe:
     """Step each knob once past its value and measure what survives of the first k results.
 
     Strength moves by 0.1, every attribute's width (`sigma`, `sigma_km`, `sigma_days`) by a factor of 1.5, a grid
@@ -163,9 +165,7 @@ def probe(candidates: Candidates, wishes: AnyWish | Sequence[AnyWish], method: M
     return Probe(min(k, len(rows)), base, tuple(steps), tuple(skipped))
 
 
-def _moves(
-    owner: Any, prefix: str, bins: Bins | None, skipped: list[str]
-) -> Iterator[tuple[str, float, float, Any]]:
+def _moves(owner: Any, prefix: str, bins: Bins | None, skipped: list[str]) -> Iterator[tuple[str, float, float, Any]]:
     """Every knob of a method or an attribute, one step down and one up: (knob, value, stepped, owner with it)."""
     for name in [f.name for f in fields(owner) if f.name in _KNOBS] if is_dataclass(owner) else []:
         value = getattr(owner, name)

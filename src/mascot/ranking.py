@@ -74,7 +74,11 @@ class Ranking(Generic[Id]):
 
     @cached_property
     def _all_relevance(self) -> Floats:
-        return normalized(self._scores, robust=getattr(self.method, "robust", False)) if len(self._scores) else self._scores
+        return (
+            normalized(self._scores, robust=getattr(self.method, "robust", False))
+            if len(self._scores)
+            else self._scores
+        )
 
     @property
     def relevance(self) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -68,9 +69,10 @@ def rerank(
     """
     chosen = _check(k, backend, method, strength, keep, protect)
     asked = check_wishes(wishes, k)
-    if not isinstance(candidates, Candidates):
-        remedy = ": rerank_many ranks several queries" if isinstance(candidates, Batch) else ""
-        raise InputError(f"rerank needs Candidates, got {type(candidates).__name__}{remedy}")
+    kind: Any = candidates
+    if not isinstance(kind, Candidates):
+        remedy = ": rerank_many ranks several queries" if isinstance(kind, Batch) else ""
+        raise InputError(f"rerank needs Candidates, got {type(kind).__name__}{remedy}")
     fitted = fit_wishes(asked, Table(candidates.columns, candidates.vectors), len(candidates))
     seen = _seen(already, candidates.ids)
     ranking = _rank_one(fitted, None, candidates.scores, seen, candidates.ids, k, chosen, backend)
@@ -266,7 +268,10 @@ class Reranker:
 
     @classmethod
     def load(cls, path: str | Path) -> Reranker:
-        """Return the fitted `Reranker` that `save` wrote. Columns are not saved: methods other than `Mascot` need `fit`."""
+        """Return the fitted `Reranker` that `save` wrote.
+
+        Columns are not saved: methods other than `Mascot` need `fit`.
+        """
         from mascot.saving import load_reranker
 
         wishes, method, fitted, ids = load_reranker(Path(path))
@@ -327,7 +332,7 @@ class Reranker:
         seen = None
         if already is not None or self._ids is not None:
             names = self._ids
-            parts = [flat_rows[a:b] for a, b in zip(ptr, ptr[1:], strict=False)]
+            parts = [flat_rows[a:b] for a, b in pairwise(ptr)]
             ids: Any = [p.tolist() if names is None else [names[row] for row in p] for p in parts]
             seen = _seen_each(already, ids)
         else:
@@ -368,7 +373,7 @@ def _check(
     options = {name: value for name, value in options.items() if value is not None}
     if not options:
         return chosen
-    names = {f.name for f in fields(chosen)} if is_dataclass(chosen) else set()
+    names: set[str] = {f.name for f in fields(chosen)} if is_dataclass(chosen) else set()
     for name in options:
         require(name in names, name, f"is not a parameter of {type(chosen).__name__}", options[name])
     if "keep" in options and "strength" not in options and "strength" in names:
@@ -419,7 +424,12 @@ def _each(entries: Any, owner: str) -> list[Any]:
 
 def _flatten(rows: Any, scores: Any, count: int) -> tuple[Ints, Ints, Floats]:
     """Return rows and scores of all queries one after the other, and where each query starts."""
-    if isinstance(rows, np.ndarray) and isinstance(scores, np.ndarray) and rows.ndim == 2 and rows.shape == scores.shape:
+    if (
+        isinstance(rows, np.ndarray)
+        and isinstance(scores, np.ndarray)
+        and rows.ndim == 2
+        and rows.shape == scores.shape
+    ):
         flat = _corpus_rows(rows.reshape(-1), count)
         checked = finite_scores(scores, 2).reshape(-1)
         return np.arange(len(rows) + 1) * rows.shape[1], flat, checked

@@ -25,11 +25,11 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
+from mascot.bins import Floats
 from mascot.candidates import Candidates
 from mascot.connect.nested import column_of, has
 from mascot.errors import InputError
 from mascot.extras import missing
-from mascot.bins import Floats
 
 Record = dict[str, Any]
 

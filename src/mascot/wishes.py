@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import (
-    Attribute, Columns, as_bins, check_missing, check_positive, missing_rule,
+    Attribute,
+    Columns,
+    as_bins,
+    check_missing,
+    check_positive,
+    missing_rule,
 )  # fmt: skip
 from mascot.attributes.category import Category
 from mascot.attributes.columns import as_array
@@ -167,7 +172,9 @@ def labels_of_rows(wish: Limit | Share, columns: Columns, vectors: Floats | None
     """Return the values that a limit or share counts, for all rows."""
     attribute: Any = wish.attribute
     owner = f"{'limit' if isinstance(wish, Limit) else 'share'}({attribute.name})"
-    bins = attribute.labels(columns, vectors) if hasattr(attribute, "labels") else attribute.membership(columns, vectors)
+    bins = (
+        attribute.labels(columns, vectors) if hasattr(attribute, "labels") else attribute.membership(columns, vectors)
+    )
     labels = as_bins(bins, type(attribute).__name__, rows)
     if not isinstance(labels, SparseBins):
         raise OptionError(f"{owner} needs an attribute with labels such as Category('city'), got {attribute!r}")

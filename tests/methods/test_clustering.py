@@ -137,7 +137,7 @@ def test_kmeans_depends_on_nothing_but_its_arguments(monkeypatch):
     labels, centres = kmeans(points, 12, seed=5)
     again, _ = kmeans(points, 12, seed=5)
     np.testing.assert_array_equal(labels, again)
-    monkeypatch.setattr(module, "_CHUNK_VALUES", 100)  # many small chunks in place of one
+    monkeypatch.setattr(module, "_BLOCK_VALUES", 100)  # many small blocks in place of one, and float32
     chunked, chunked_centres = kmeans(points, 12, seed=5)
     np.testing.assert_array_equal(labels, chunked)
     np.testing.assert_allclose(centres, chunked_centres)

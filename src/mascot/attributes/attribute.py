@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.errors import InputError, is_number, require
 from mascot.bins import Bins, Floats, SparseBins
+from mascot.errors import InputError, is_number, require
 
 Columns = Mapping[str, NDArray[Any]]
 Missing = Literal["last", "neutral", "drop"]

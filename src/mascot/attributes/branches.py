@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
-from mascot.errors import InputError, require
 from mascot.bins import Bools, Floats, Ints, SparseBins
+from mascot.errors import InputError, require
 from mascot.serialize import Value
 
 _MOST = 10_000  # rows: all pairs of them are compared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
 from mascot.attributes.columns import cells, column_of, is_missing, shown
+from mascot.bins import Floats, Ints, SparseBins, one_hot
 from mascot.errors import InputError, require
-from mascot.bins import Floats, Ints, SparseBins
 from mascot.serialize import Value
 
 
@@ -63,6 +63,13 @@ class Category(Value):
             known = False
         require(known, "Category near", "must be a label, or several", shown(value))
         return {self.column: value}
+
+
+def text_labels(values: Sequence[str | None]) -> SparseBins:
+    """Return one named label per row; None is missing."""
+    names: dict[str, int] = {}
+    codes = [-1 if value is None else names.setdefault(value, len(names)) for value in values]
+    return one_hot(np.array(codes, np.int64), max(len(names), 1), tuple(names))
 
 
 def labels_of(value: Any) -> Iterable[Hashable]:

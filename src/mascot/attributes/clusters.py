@@ -8,8 +8,8 @@ import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
 from mascot.attributes.columns import column_of, vectors_of
-from mascot.errors import InputError, check_whole
 from mascot.bins import Floats, Ints, SparseBins, one_hot
+from mascot.errors import InputError, check_whole
 from mascot.serialize import Value
 
 
@@ -25,7 +25,7 @@ class Clusters(Value):
     count
         How many clusters; fewer where there are fewer vectors.
     seed
-        Where k-means begins: the same seed finds the same clusters.
+        Where k-means begins: the same seed finds the same clusters, with any number of threads.
     missing
         What a candidate without a vector gets: ``"last"``, ``"neutral"`` or ``"drop"``.
     name
@@ -57,21 +57,24 @@ class Clusters(Value):
             vectors = _vectors(columns, self.column)
         if vectors is None:
             raise InputError("Clusters needs vectors, got none")
-        known = ~np.isnan(vectors).any(axis=1)
+        missing = np.isnan(vectors).any(axis=1)
+        if not missing.any():
+            return kmeans(vectors, self.count, self.seed)[0]
         labels = np.full(len(vectors), -1, np.int64)
-        if known.any():
-            labels[known] = kmeans(vectors[known], self.count, self.seed)[0]
+        labels[~missing] = kmeans(vectors[~missing], self.count, self.seed)[0]
         return labels
 
     def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
-        return one_hot(self._labels(columns, vectors), self.count, tuple(f"look {number + 1}" for number in range(self.count)))
+        return one_hot(
+            self._labels(columns, vectors), self.count, tuple(f"look {number + 1}" for number in range(self.count))
+        )
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return self.membership(columns, vectors).dense()
 
 
 def _vectors(columns: Columns, name: str) -> Floats:
-    found = vectors_of(column_of(columns, name, "Clusters"), f"Clusters column {name!r}")
-    if found.ndim != 2:
-        raise InputError(f"Clusters column {name!r} must hold vectors, N x D numbers, got {found.ndim} dimension(s)")
-    return found
+    rows = vectors_of(column_of(columns, name, "Clusters"), f"Clusters column {name!r}")
+    if rows.ndim != 2:
+        raise InputError(f"Clusters column {name!r} must hold vectors, N x D numbers, got {rows.ndim} dimension(s)")
+    return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -13,8 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Columns
-from mascot.errors import InputError, OptionError
 from mascot.bins import Floats
+from mascot.errors import InputError, OptionError
+
+LARGEST_NUMBER = 1e150  # squares of differences stay finite
+_UNIX_SECONDS = (1e8, 1e11)  # 1973 to 5138; milliseconds are a thousand times as many
 
 # ISO 8601, also without separators; EXIF ("2019:07:14 18:05:33"); PostgreSQL ("2019-07-14 18:05:33+00").
 # A time zone is read over: the clock on the wall counts.
@@ -121,17 +125,50 @@ def numbers(columns: Columns, name: str, owner: str) -> Floats:
             values = np.array([np.nan if is_missing(v) else float(shown(v)) for v in column.tolist()], np.float64)
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(f"{owner} column {name!r} must hold numbers: {error}") from None
-    if np.isinf(values).any():
-        raise InputError(f"{owner} column {name!r} must be finite, got {values[np.isinf(values)][0]}")
+    largest = np.abs(values).max(initial=0.0, where=~np.isnan(values))
+    if not largest <= LARGEST_NUMBER:
+        rule = "must be finite" if math.isinf(largest) else "must lie within -1e150..1e150"
+        raise InputError(f"{owner} column {name!r} {rule}, got {values[np.abs(values) == largest][0]}")
     return values
 
 
 def times(columns: Columns, name: str, owner: str) -> NDArray[np.datetime64]:
     """A column as datetime64[s] of local clock time; what is missing or impossible (month 0) becomes NaT."""
     column = _single(columns, name, owner)
+    column = _numeric(column)
     if column.dtype.kind == "M":
         return column.astype("datetime64[s]")
+    if column.dtype.kind in "iuf":
+        unix = unix_times(column)
+        if unix is not None:
+            return unix
     return np.array([_moment(value, owner, name) for value in column.tolist()], dtype="datetime64[s]")
+
+
+def _numeric(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of Python numbers and missing values as float64; any other as it is."""
+    if column.dtype.kind != "O":
+        return column
+    values = column.tolist()
+    if not all(
+        is_missing(value) or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in values
+    ):
+        return column
+    return np.array([np.nan if is_missing(value) else float(value) for value in values])
+
+
+def unix_times(column: NDArray[Any]) -> NDArray[np.datetime64] | None:
+    """Return a column of Unix seconds or milliseconds as UTC times; None where the numbers are neither."""
+    values = column.astype(np.float64)
+    real = values[~np.isnan(values)]
+    if not len(real):
+        return np.full(len(values), "NaT", "datetime64[s]")
+    low, high = _UNIX_SECONDS
+    for unit in (1.0, 1000.0):
+        if (real >= low * unit).all() and (real < high * unit).all():
+            seconds = np.nan_to_num(values / unit).astype(np.int64).astype("datetime64[s]")
+            return np.where(np.isnan(values), np.datetime64("NaT"), seconds).astype("datetime64[s]")
+    return None
 
 
 def _moment(value: Any, owner: str, name: str) -> datetime | None:
@@ -172,11 +209,14 @@ def _no_time(value: Any) -> bool:
 
 def hours(columns: Columns, name: str, owner: str) -> Floats:
     """Hour of day, minutes as fractions, from times or from plain hours; NaN where missing."""
-    column = _single(columns, name, owner)
+    column = _numeric(_single(columns, name, owner))
     if column.dtype.kind in "biuf":
         values = numbers(columns, name, owner)
         wrong = (values < 0) | (values > 24)
         if wrong.any():
+            unix = unix_times(column)
+            if unix is not None:
+                return hours({name: unix}, name, owner)
             raise _beyond_a_day(values[wrong][0], owner, name)
         return values % 24
     if column.dtype.kind == "M":
@@ -202,8 +242,8 @@ def _hour(value: Any, owner: str, name: str) -> float:
 
 
 def _beyond_a_day(value: float, owner: str, name: str) -> InputError:
-    cure = "give Unix time as datetime64 or as ISO text"
-    return InputError(f"{owner} column {name!r} must hold times, or plain hours in 0..24, got {value:.15g}: {cure}")
+    rule = "must hold times, Unix seconds or milliseconds, or plain hours in 0..24"
+    return InputError(f"{owner} column {name!r} {rule}, got {value:.15g}")
 
 
 def near_point(

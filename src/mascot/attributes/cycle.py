@@ -11,13 +11,25 @@ import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing, check_positive
 from mascot.attributes.columns import hours, near_point, numbers, times
-from mascot.errors import check_whole
-from mascot.bins import Axis, AxisBins, Floats
+from mascot.bins import Axis, AxisBins, Floats, SparseBins, one_hot
 from mascot.bins.axis import WEEKDAYS
+from mascot.errors import check_whole
 from mascot.serialize import Value
+
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+
 
 def _circle_bins(values: Floats, period: float, bins: int, sigma: float, unit: str) -> AxisBins:
     return AxisBins((Axis(0.0, period / bins, bins, sigma, period),), (values,), unit)
+
+
+def _named_codes(values: Floats, names: tuple[str, ...]) -> SparseBins:
+    """Return one named label per row: the whole part of its value; NaN is missing."""
+    codes = np.where(np.isnan(values), -1, np.floor(np.nan_to_num(values)) % len(names)).astype(np.int64)
+    return one_hot(codes, len(names), names)
 
 
 def _circle(values: Floats, period: float) -> Floats:
@@ -66,6 +78,11 @@ class HourOfDay(Value):
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return _circle(hours(columns, self.column, "HourOfDay"), 24.0)
 
+    def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
+        """Return the clock hour of each row, ``"18:00"`` from 18:00 to 18:59: what `limit` and `share` count."""
+        values = hours(columns, self.column, "HourOfDay")
+        return _named_codes(values, tuple(f"{hour}:00" for hour in range(24)))
+
     def point(self, value: Any) -> dict[str, Any]:
         return near_point(hours, self.column, value, "HourOfDay", "an hour like 18 or 18:30")
 
@@ -108,6 +125,12 @@ class DayOfYear(Value):
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return _circle(self._days(columns), 366.0)
 
+    def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
+        """Return the month of each row: what `limit` and `share` count."""
+        moments = times(columns, self.column, "DayOfYear")
+        months = (moments.astype("datetime64[M]") - moments.astype("datetime64[Y]")).astype(np.float64)
+        return _named_codes(np.where(np.isnat(moments), np.nan, months), MONTHS)
+
     def point(self, value: Any) -> dict[str, Any]:
         return near_point(times, self.column, value, "DayOfYear", "a time (ISO, EXIF or datetime)")
 
@@ -146,6 +169,10 @@ class Weekday(Value):
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return _circle(self._days(columns), 7.0)
+
+    def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
+        """Return the day of the week of each row: what `limit` and `share` count."""
+        return _named_codes(self._days(columns), WEEKDAYS)
 
     def point(self, value: Any) -> dict[str, Any]:
         if isinstance(value, str) and value.capitalize() in WEEKDAYS:
@@ -197,6 +224,12 @@ class Cycle(Value):
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return _circle(numbers(columns, self.column, "Cycle"), self.period)
+
+    def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
+        """Return the nearest centre of each row: what `limit` and `share` count."""
+        step = self.period / self.bins
+        values = np.floor(numbers(columns, self.column, "Cycle") / step + 0.5) % self.bins
+        return _named_codes(values, tuple(f"{step * number:g}" for number in range(self.bins)))
 
     def point(self, value: Any) -> dict[str, Any]:
         return near_point(numbers, self.column, value, "Cycle", "a number")

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
+from mascot.attributes.category import text_labels
 from mascot.attributes.columns import near_point, numbers, times
-from mascot.errors import require
-from mascot.bins import Axis, AxisBins, Floats
+from mascot.bins import Axis, AxisBins, Floats, SparseBins
 from mascot.bins.axis import SECONDS_A_DAY
+from mascot.errors import require
 from mascot.kernels.constants import SPACING
 from mascot.serialize import Value
 
@@ -73,6 +74,11 @@ class Number(Value):
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return _standard(numbers(columns, self.column, "Number"))
 
+    def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
+        """Return the number itself as text: what `limit` and `share` count."""
+        values = numbers(columns, self.column, "Number")
+        return text_labels([None if value != value else f"{value:g}" for value in values.tolist()])
+
     def point(self, value: Any) -> dict[str, Any]:
         return near_point(numbers, self.column, value, "Number", "a number")
 
@@ -111,6 +117,11 @@ class Date(Value):
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return _standard(self._days(columns))
+
+    def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
+        """Return the calendar day of each row, ``"2019-07-14"``: what `limit` and `share` count."""
+        days = times(columns, self.column, "Date").astype("datetime64[D]")
+        return text_labels([None if day is None else day.isoformat() for day in days.tolist()])
 
     def point(self, value: Any) -> dict[str, Any]:
         return near_point(times, self.column, value, "Date", "a time (ISO, EXIF or datetime)")

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing, check_positive, check_sigma
+from mascot.attributes.category import text_labels
 from mascot.attributes.columns import numbers, shown
-from mascot.errors import InputError, check_whole, require
-from mascot.bins import Axis, AxisBins, Floats, GlobeBins
+from mascot.bins import Axis, AxisBins, Floats, GlobeBins, SparseBins
+from mascot.errors import InputError, OptionError, check_whole, require
 from mascot.serialize import Value
 
 _NARROWEST_KM = 0.001
@@ -73,6 +74,10 @@ class Place(Value):
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return unit_vectors(*coordinates(columns, self.lat, self.lon, "Place"))
 
+    def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
+        """Places have no names to count; a column of cities has."""
+        raise OptionError("limit and share count named values: use a column of cities or countries, got Place")
+
     def point(self, value: Any) -> dict[str, Any]:
         return _point(value, self.lat, self.lon, "Place")
 
@@ -119,6 +124,14 @@ class Grid(Value):
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return unit_vectors(*coordinates(columns, self.lat, self.lon, "Place.grid"))
+
+    def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
+        """Return the nearest grid cell of each row: what `limit` and `share` count."""
+        cells = self.cells - 1
+        lat, lon = coordinates(columns, self.lat, self.lon, "Place.grid")
+        code = np.floor((lat + 90) / 180 * cells + 0.5) * self.cells + np.floor((lon + 180) / 360 * cells + 0.5)
+        bins = self.membership(columns, vectors)
+        return text_labels([None if value != value else bins.name(int(value)) for value in code.tolist()])
 
     def point(self, value: Any) -> dict[str, Any]:
         return _point(value, self.lat, self.lon, "Place.grid")

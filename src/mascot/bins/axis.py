@@ -101,7 +101,10 @@ class AxisBins:
     def name(self, bin_: int) -> str:
         if self.unit == "degrees":
             rows, columns = self.axes
-            lat, lon = rows.start + bin_ // columns.count * rows.step, columns.start + bin_ % columns.count * columns.step
+            lat, lon = (
+                rows.start + bin_ // columns.count * rows.step,
+                columns.start + bin_ % columns.count * columns.step,
+            )
             from mascot.bins.globe import place_name
 
             return place_name(lat, lon, rows.step)

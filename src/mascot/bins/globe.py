@@ -19,9 +19,9 @@ _RING_SHIFT = 32  # a bin's number is ring * 2**32 + cell
 class GlobeBins:
     """Bumps of straight-line distance on a mesh of cells of equal size, 1.5 widths across.
 
-    p = exp(-|x - y|^2 / (2 width^2)) for unit vectors x and y, a von Mises-Fisher density. Below 2,000 km the chord and the
-    great circle differ by less than 1%. The mesh is rings of constant latitude, each divided into equal cells; a bin is
-    a cell. Nothing is special at the antimeridian or the poles. Bins exist only within reach of a row.
+    p = exp(-|x - y|^2 / (2 width^2)) for unit vectors x and y, a von Mises-Fisher density. Below 2,000 km the chord and
+    the great circle differ by less than 1%. The mesh is rings of constant latitude, each divided into equal cells; a
+    bin is a cell. Nothing is special at the antimeridian or the poles. Bins exist only within reach of a row.
     """
 
     lat: Floats  # radians; NaN is a missing value

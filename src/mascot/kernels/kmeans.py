@@ -1,6 +1,12 @@
-"""k-means on arrays: the same points, seed and number of clusters always give the same labels."""
+"""k-means on arrays: the same points, seed and number of clusters always give the same labels.
+
+BLAS adds products in an order that depends on the number of threads. Points and centres are therefore
+rounded to so few bits that every dot product is exact in float64: then no order of the sum changes it.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +14,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_CHUNK_VALUES = 1 << 20  # float64 values held at once while distances are computed: 8 MiB
+_BLOCK_VALUES = 1 << 20  # float64 values of points held at once: 8 MiB
+_TILE_ROWS = 16
+_TILE_PRODUCTS = 1 << 18  # OpenBLAS starts threads for products of more multiplications than this
 _ROUNDING = 1e-13  # a squared distance below this share of the squared lengths is rounding
 
 
@@ -16,12 +24,14 @@ def kmeans(points: NDArray[np.floating], clusters: int, seed: int, iterations: i
     """Lloyd's algorithm from a greedy k-means++ start (Arthur and Vassilvitskii, 2007).
 
     A cluster that loses its last point starts again at the point farthest from its own centre. A
-    point equally near to several centres belongs to the first of them.
+    point equally near to several centres belongs to the first of them. Labels do not depend on the
+    number of threads.
 
     Parameters
     ----------
     points : array of shape [N, D]
-        Any float type; sums are taken in float64.
+        Finite values of any float type. Each point is compared by the leading bits of its values, 24
+        for up to 32 dimensions and 22 for up to 512, counted from the largest value of the point.
     clusters : int
         Clusters asked for, at least 1.
     seed : int
@@ -34,8 +44,8 @@ def kmeans(points: NDArray[np.floating], clusters: int, seed: int, iterations: i
     labels : array of shape [N]
         The cluster of each point, 0..k-1; no cluster is empty.
     centres : array of shape [k, D]
-        The mean of each cluster's points. k is `clusters`, or the number of distinct points where
-        that is smaller.
+        The mean of each cluster's points, float64. k is `clusters`, or the number of distinct points
+        where that is smaller.
 
     Examples
     --------
@@ -49,30 +59,76 @@ def kmeans(points: NDArray[np.floating], clusters: int, seed: int, iterations: i
     count, width = points.shape
     if count == 0:
         return np.empty(0, np.int64), np.empty((0, width))
-    lengths = _squared_lengths(points)
-    centres = _plus_plus(points, lengths, min(clusters, count), np.random.default_rng(seed))
+    rounded, lengths = _rounded_points(points)
+    centres = _plus_plus(rounded, lengths, min(clusters, count), np.random.default_rng(seed))
     labels = np.full(count, -1, np.int64)
+    sums = np.zeros_like(centres)
     for _ in range(iterations):
-        nearest, squared = _nearest(points, lengths, centres)
+        nearest, squared = _nearest(rounded, lengths, centres)
         _refill(nearest, squared, len(centres))
-        if np.array_equal(nearest, labels):
+        moved = np.flatnonzero(nearest != labels)
+        if not len(moved):
             break
+        sums += _sums(rounded, moved, nearest, len(centres))
+        if labels[0] >= 0:
+            sums -= _sums(rounded, moved, labels, len(centres))
         labels = nearest
-        centres = _means(points, labels, len(centres))
-    return labels, centres
+        centres = sums / np.bincount(labels, minlength=len(centres))[:, None]
+    sizes = np.bincount(labels, minlength=len(centres))
+    return labels, _sums(points, np.arange(count), labels, len(centres)) / sizes[:, None]
 
 
-def _chunks(count: int, width: int) -> list[slice]:
-    step = max(1, _CHUNK_VALUES // max(1, width))
-    return [slice(start, min(start + step, count)) for start in range(0, count, step)]
+def _blocks(points: NDArray[np.floating]) -> Iterator[tuple[slice, Floats]]:
+    """Parts of the points as float64; what is float64 already is not copied."""
+    step = max(1, _BLOCK_VALUES // max(1, points.shape[1]))
+    for start in range(0, len(points), step):
+        rows = slice(start, min(start + step, len(points)))
+        yield rows, np.asarray(points[rows], np.float64)
 
 
-def _squared_lengths(points: NDArray[np.floating]) -> Floats:
+def _rounded_points(points: NDArray[np.floating]) -> tuple[NDArray[np.floating], Floats]:
+    """The points divided by a power of two, of magnitude 1 at most, and rounded; and their squared lengths.
+
+    They are float32 where they fill more than one block, to save memory: it holds the same values.
+    """
+    rounded = np.empty(points.shape, np.float64 if points.size <= _BLOCK_VALUES else np.float32)
     lengths = np.empty(len(points))
-    for rows in _chunks(*points.shape):
-        chunk = np.asarray(points[rows], np.float64)
-        lengths[rows] = (chunk * chunk).sum(axis=1)
-    return lengths
+    exponent = int(np.frexp(max(-float(points.min(initial=0.0)), float(points.max(initial=0.0))))[1])
+    for rows, block in _blocks(points):
+        exact = _rounded(block, exponent)
+        rounded[rows] = exact
+        lengths[rows] = np.square(exact, out=exact).sum(axis=1)
+    return rounded, lengths
+
+
+def _rounded(rows: Floats, exponent: int = 0) -> Floats:
+    """The rows divided by 2^exponent, each rounded to b-bit integers times a power of two.
+
+    b is the largest with D * 2^2b <= 2^53: the products of two such rows, and all sums of them, are
+    integers that float64 holds exactly.
+    """
+    bits = min(24, (53 - (max(1, rows.shape[1]) - 1).bit_length()) // 2)  # float32 holds 24
+    largest = np.maximum(rows.max(axis=1, initial=0.0), -rows.min(axis=1, initial=0.0))
+    # Rows 2^-100 times as large as the largest, or of subnormal values, round to fewer bits: float32 holds them.
+    exponents = np.maximum(np.frexp(largest)[1], max(exponent - 100, -990))
+    rounded: Floats = rows * np.ldexp(1.0, bits - exponents)[:, None]
+    np.rint(rounded, out=rounded)
+    rounded *= np.ldexp(1.0, exponents - bits - exponent)[:, None]
+    return rounded
+
+
+def _products(rows: Floats, centres: Floats) -> Floats:
+    """rows @ centres.T, in tiles too small for threads of BLAS where the centres are few.
+
+    Threads that wait for each other at every block take several times as long on cores that are not idle.
+    """
+    products = np.empty((len(rows), len(centres)))
+    tiles = len(rows) // _TILE_ROWS if _TILE_ROWS * centres.size <= _TILE_PRODUCTS else 0
+    tiled = tiles * _TILE_ROWS
+    stack = rows[:tiled].reshape(tiles, _TILE_ROWS, rows.shape[1])
+    np.matmul(stack, centres.T, out=products[:tiled].reshape(tiles, _TILE_ROWS, len(centres)))
+    np.matmul(rows[tiled:], centres.T, out=products[tiled:])
+    return products
 
 
 def _plus_plus(points: NDArray[np.floating], lengths: Floats, clusters: int, rng: np.random.Generator) -> Floats:
@@ -100,10 +156,10 @@ def _squared(points: NDArray[np.floating], lengths: Floats, chosen: list[int]) -
     """Squared distances from a few of the points, of shape [chosen, N]; within rounding of 0 they are 0."""
     centres = points[chosen].astype(np.float64)
     squared = np.empty((len(chosen), len(points)))
-    for rows in _chunks(*points.shape):
+    for rows, block in _blocks(points):
         scale = lengths[rows] + lengths[chosen][:, None]
-        found = scale - 2.0 * (centres @ np.asarray(points[rows], np.float64).T)
-        squared[:, rows] = np.where(found > _ROUNDING * scale, found, 0.0)
+        distances = scale - 2.0 * _products(block, centres).T
+        squared[:, rows] = np.where(distances > _ROUNDING * scale, distances, 0.0)
     return squared
 
 
@@ -111,11 +167,14 @@ def _nearest(points: NDArray[np.floating], lengths: Floats, centres: Floats) -> 
     """The nearest centre of each point, and the squared distance to it."""
     labels = np.empty(len(points), np.int64)
     squared = np.empty(len(points))
+    centres = _rounded(centres)
     offsets = (centres * centres).sum(axis=1)
-    for rows in _chunks(len(points), points.shape[1] + len(centres)):
-        partial = offsets - 2.0 * (np.asarray(points[rows], np.float64) @ centres.T)
-        labels[rows] = partial.argmin(axis=1)
-        squared[rows] = partial.min(axis=1) + lengths[rows]
+    doubled = 2.0 * centres
+    for rows, block in _blocks(points):
+        partial = _products(block, doubled)
+        np.subtract(offsets, partial, out=partial)
+        labels[rows] = own = partial.argmin(axis=1)
+        squared[rows] = partial[np.arange(len(own)), own] + lengths[rows]
     return labels, squared
 
 
@@ -131,10 +190,15 @@ def _refill(labels: Ints, squared: Floats, clusters: int) -> None:
         squared[moved] = 0.0
 
 
-def _means(points: NDArray[np.floating], labels: Ints, clusters: int) -> Floats:
-    count, width = points.shape
+def _sums(points: NDArray[np.floating], members: Ints, labels: Ints, clusters: int) -> Floats:
+    """The sum of the members of each cluster, in float64 and in an order of its own: not by BLAS."""
+    width = points.shape[1]
     sums = np.zeros((clusters, width))
-    for rows in _chunks(count, width + clusters):
-        belongs = labels[rows, None] == np.arange(clusters)
-        sums += belongs.T.astype(np.float64) @ points[rows]
-    return sums / np.bincount(labels, minlength=clusters)[:, None]
+    members = members[np.argsort(labels[members], kind="stable")]
+    step = max(1, _BLOCK_VALUES // max(1, width))
+    for start in range(0, len(members), step):
+        rows = members[start : start + step]
+        own = labels[rows]
+        firsts = np.flatnonzero(np.diff(own, prepend=-1))
+        sums[own[firsts]] += np.add.reduceat(points[rows], firsts, axis=0, dtype=np.float64)
+    return sums

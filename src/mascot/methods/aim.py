@@ -3,15 +3,16 @@
     closeness_i = 1 / (1 + d_i / h)
     relevance'  = (1 - w) * relevance + w * weighted mean of the closenesses,    w = 1 - (1 - strength)^1.5
 
-d is the attribute's own distance to the named value. h, the distance at which closeness is one half, is `within` where the
-user gives it, else the distance of the nearest k / 2 candidates. The heavy tail matters: among far candidates the nearer
-ones still win.
+d is the attribute's own distance to the named value. h, the distance at which closeness is one half, is `within`
+where the user gives it, else the distance of the nearest k / 2 candidates. The heavy tail matters: among far candidates
+the nearer ones still win.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def closeness(focus: NamedFocus, rows: Ints | None, ptr: Ints, k: int) -> Floats
     if focus.within is not None:
         half = np.full(len(ptr) - 1, float(focus.within))
     else:
-        half = np.array([_nth_smallest(apart[a:b], (k + 1) // 2) for a, b in zip(ptr, ptr[1:], strict=False)])
+        half = np.array([_nth_smallest(apart[a:b], (k + 1) // 2) for a, b in pairwise(ptr)])
         half = np.maximum(half, max(SMALLEST[unit], 1e-9))
     near = 1 / (1 + apart / np.repeat(half, np.diff(ptr)))
     return np.where(np.isnan(near), 0.0, near)
@@ -63,7 +64,7 @@ def aim_scores(
     near = sum(focus.weight / total * closeness(focus, rows, ptr, k) for focus in focuses)
     share = 1 - (1 - strength) ** _CURVE
     aimed = np.empty(len(scores))
-    for start, end in zip(ptr, ptr[1:], strict=False):
+    for start, end in pairwise(ptr):
         if start == end:
             continue
         own = scores[start:end]

@@ -1,4 +1,4 @@
-"""What a method is given (`Problem`) and what it returns (`Selection`): plain arrays for Q queries; one query is Q = 1."""
+"""What a method takes (`Problem`) and returns (`Selection`): plain arrays for Q queries; one query is Q = 1."""
 
 from __future__ import annotations
 
@@ -127,8 +127,10 @@ class Selection:
     def only(self, q: int) -> Selection:
         """Return one query's selection, without padding."""
         count = int((self.positions[q] >= 0).sum())
+
         def part(values: Any) -> Any:
             return values[q : q + 1] if len(values) else values
+
         return Selection(
             self.positions[q : q + 1, :count], self.shown[q : q + 1, :count], self.strengths[q : q + 1],
             part(self.multipliers), part(self.tops), part(self.rooms), part(self.stages), self.protect,
@@ -198,5 +200,3 @@ def _features(attribute: Any, table: Table, rows: int) -> Floats:
     if not np.isfinite(array).all():
         raise InputError(f"{owner} must be finite, got {array[~np.isfinite(array)][0]}")
     return array
-
-

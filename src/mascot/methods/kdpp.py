@@ -10,8 +10,8 @@ from mascot.bins import Ints
 from mascot.errors import check_share, check_switch
 from mascot.kernels.dpp import ensemble, greedy_map
 from mascot.kernels.similarity import similarities
-from mascot.methods.relevance import best_positions
 from mascot.methods.base import Problem, Selection, refuse_quotas, select_each
+from mascot.methods.relevance import best_positions
 from mascot.serialize import Value
 
 LARGEST_THETA = 0.99  # at 1 the quality exp(theta / (1 - theta) * r) is infinite
@@ -81,4 +81,3 @@ class KDpp(Value):
             similarity = (1.0 - beta) * similarity + beta * similarities(vectors)
         kernel = ensemble(similarity, scores, min(1.0 - self.strength, LARGEST_THETA))
         return np.asarray(greedy_map(kernel[None], scores[None], len(best), problem.seen_of(q)[None], self.released)[0])
-

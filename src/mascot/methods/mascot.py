@@ -11,7 +11,14 @@ import numpy as np
 
 from mascot.bins import AxisBins, Bins, Floats, GlobeBins, Ints
 from mascot.errors import (
-    InputError, OptionError, check_share, check_switch, check_whole, is_number, require, warn_once,
+    InputError,
+    OptionError,
+    check_share,
+    check_switch,
+    check_whole,
+    is_number,
+    require,
+    warn_once,
 )  # fmt: skip
 from mascot.kernels import native, reference
 from mascot.kernels.constants import NOTHING, TIE
@@ -111,7 +118,9 @@ class Mascot(Value):
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k of each query's candidates, or as many as there are."""
         if not self.normalize and np.abs(problem.scores).max(initial=0.0) > _LARGEST_SCORE:
-            raise InputError(f"scores must be within -1e150..1e150 without rescaling, got {np.abs(problem.scores).max()}")
+            raise InputError(
+                f"scores must be within -1e150..1e150 without rescaling, got {np.abs(problem.scores).max()}"
+            )
         k = min(k, int(np.diff(problem.ptr).max(initial=0)))
         options = self._options(problem, k)
         if problem.backend == "gpu":
@@ -282,9 +291,7 @@ class _Setting:
         return np.asarray(picks[np.lexsort((picks, -self.scores[picks], -self.ideal[picks]))])
 
 
-def _search_ladder(
-    pick: Callable[[float], tuple[Ints, int]], ideal: Floats, least: float
-) -> tuple[Ints, float, int]:
+def _search_ladder(pick: Callable[[float], tuple[Ints, int]], ideal: Floats, least: float) -> tuple[Ints, float, int]:
     """Return the result of the largest strength, in hundredths, that keeps that much summed relevance.
 
     The search goes down in steps of 0.05 until one keeps enough, then tries the hundredths above it from the top.

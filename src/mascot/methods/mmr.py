@@ -58,8 +58,8 @@ class Mmr(Value):
         """Select k of each query's candidates, or as many as there are."""
         if (problem.signs < 0).any() and not self.published:
             raise OptionError(
-                "Mmr cannot focus: it would select what spread selects; name a value (focus(..., near=...)), use Mascot, "
-                "or Mmr(published=True) for the published behaviour"
+                "Mmr cannot focus: it would select what spread selects. Name a value (focus(..., near=...)), use "
+                "Mascot, or Mmr(published=True) for the published behaviour"
             )
         return select_each(problem, k, self.strength, lambda q, k: self._choose(problem, q, k))
 

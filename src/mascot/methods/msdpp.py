@@ -11,9 +11,9 @@ from mascot.bins import Ints
 from mascot.errors import InputError, check_share, check_switch, require
 from mascot.kernels.dpp import ensemble, greedy_map
 from mascot.kernels.tangents import combine, tangents, unit_logarithm
+from mascot.methods.base import Problem, Selection, refuse_quotas, select_each
 from mascot.methods.kdpp import LARGEST_THETA
 from mascot.methods.relevance import best_positions
-from mascot.methods.base import Problem, Selection, refuse_quotas, select_each
 from mascot.serialize import Value
 
 
@@ -92,4 +92,3 @@ class MsDpp(Value):
         quality = unit_logarithm(scores) if self.normalize == "tn+tvms" else scores
         kernel = ensemble(similarity, quality, min(1.0 - self.strength, LARGEST_THETA))
         return np.asarray(greedy_map(kernel[None], scores[None], len(best), problem.seen_of(q)[None], self.released)[0])
-

@@ -1,7 +1,8 @@
 """The native kernel: the reference implementation in C, for whole batches, on all cores.
 
-The library is built with the package (see `build_native.py`). Where no compiler was found there is none, `available()` is
-False, and numpy does the work. Structures are laid out as in `kernel.h`; every field is eight bytes wide.
+The library is built with the package (see `build_native.py`). Where no compiler was found there is none,
+`available()` is False, and numpy does the work. Structures are laid out as in `kernel.h`; every field is
+eight bytes wide.
 """
 
 from __future__ import annotations

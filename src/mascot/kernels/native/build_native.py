@@ -13,11 +13,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).parent
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
-FLAGS = ("-std=c11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wno-psabi")
+FLAGS = (
+    "-std=c11",
+    "-O3",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fvisibility=hidden",
+    "-Wall",
+    "-Wno-psabi",
+)
 VARIANTS = {
     "baseline": (),
     "avx2": ("-mavx2", "-mfma"),
@@ -50,18 +60,20 @@ def build(target: Path | None = None) -> Path:
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     variants = VARIANTS if x86 else {"baseline": ()}
     with tempfile.TemporaryDirectory() as folder:
-        objects = []
-        for name, flags in variants.items():
-            output = Path(folder) / f"{name}.o"
-            _run([*compiler, *FLAGS, *position, *flags, *extra, f"-DVARIANT=select_{name}", "-c", str(HERE / "kernel.c"),
-                  "-o", str(output)])  # fmt: skip
-            objects.append(str(output))
+        objects = {name: str(Path(folder) / f"{name}.o") for name in variants}
+
+        def compile_variant(name: str) -> None:
+            flags = [*FLAGS, *position, *variants[name], *extra, f"-DVARIANT=select_{name}"]
+            _run([*compiler, *flags, "-c", str(HERE / "kernel.c"), "-o", objects[name]])
+
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(compile_variant, variants))
         output = Path(folder) / "dispatch.o"
         defined = ("-DMASCOT_X86_VARIANTS",) if x86 else ()
         _run([*compiler, *FLAGS, *position, *extra, *defined, "-c", str(HERE / "dispatch.c"), "-o", str(output)])
         library = Path(folder) / target.name
         mathematics = () if sys.platform == "win32" else ("-lm",)
-        _run([*compiler, "-shared", *extra, *objects, str(output), "-o", str(library), *mathematics])
+        _run([*compiler, "-shared", *extra, *objects.values(), str(output), "-o", str(library), *mathematics])
         # Move into place: a process that has the old library loaded keeps it.
         temporary = target.with_name(f".{target.name}.{os.getpid()}")
         shutil.copy2(library, temporary)

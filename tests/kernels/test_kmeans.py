@@ -1,0 +1,126 @@
+"""k-means: properties of the labels, and the exact products under them."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import mascot as mc
+from mascot.kernels import kmeans as module
+from mascot.kernels.kmeans import kmeans
+
+# Few different values: duplicates, ties and fewer distinct points than clusters are common.
+COARSE = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0])
+FINE = st.floats(-1e6, 1e6, allow_nan=False, width=32)
+SHAPES = st.tuples(st.integers(1, 40), st.integers(1, 5))
+POINTS = st.one_of(arrays(np.float64, SHAPES, elements=COARSE), arrays(np.float64, SHAPES, elements=FINE))
+
+
+@settings(deadline=None, max_examples=200)
+@given(POINTS, st.integers(1, 12), st.integers(0, 5))
+def test_labels_are_a_partition_around_means(points, clusters, seed):
+    labels, centres = kmeans(points, clusters, seed)
+    assert len(centres) <= min(clusters, len(np.unique(points, axis=0)))
+    assert np.unique(labels).tolist() == list(range(len(centres)))
+    for label, centre in enumerate(centres):
+        np.testing.assert_allclose(centre, points[labels == label].mean(axis=0), rtol=1e-12, atol=1e-9)
+
+
+@settings(deadline=None, max_examples=200)
+@given(arrays(np.float64, SHAPES, elements=COARSE), st.integers(1, 12), st.integers(0, 5))
+def test_equal_points_share_a_label_and_distinct_points_suffice(points, clusters, seed):
+    labels, centres = kmeans(points, clusters, seed)
+    distinct, member = np.unique(points, axis=0, return_inverse=True)
+    assert len(centres) == min(clusters, len(distinct))
+    assert len(set(zip(member.ravel().tolist(), labels.tolist(), strict=True))) == len(distinct)
+
+
+@settings(deadline=None, max_examples=100)
+@given(POINTS, st.integers(1, 12), st.integers(-300, 300))
+def test_labels_do_not_depend_on_type_unit_or_blocks(points, clusters, power):
+    labels = kmeans(points, clusters, 0)[0].tolist()
+    assert kmeans(points.astype(np.float32), clusters, 0)[0].tolist() == labels
+    assert kmeans(points * 2.0**power, clusters, 0)[0].tolist() == labels
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_BLOCK_VALUES", 7)
+        assert kmeans(points, clusters, 0)[0].tolist() == labels
+
+
+def test_labels_are_those_of_earlier_versions():
+    points = np.random.default_rng(0).normal(size=(60, 8))
+    earlier = "304133102334043134000104404211334331101301333112034230441214"
+    assert "".join(map(str, kmeans(points, 5, seed=3)[0])) == earlier
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(1, 600), st.integers(0, 10**6), st.integers(-60, 0))
+def test_products_of_rounded_rows_are_exact_in_any_order(width, seed, smallest):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(9, width)) * 2.0 ** rng.integers(smallest, 1, size=(9, 1))
+    rounded = module._rounded(rows)
+    bits = min(24, (53 - (width - 1).bit_length()) // 2)
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    assert (np.abs(rounded - rows) <= largest * 2.0**-bits).all()
+    np.testing.assert_array_equal(rounded, rounded.astype(np.float32))
+    order = rng.permutation(width)
+    np.testing.assert_array_equal(rounded @ rounded.T, rounded[:, order] @ rounded[:, order].T)
+    integers = [[int(value * 2**120) for value in row] for row in rounded.tolist()]
+    products = [[float(sum(a * b for a, b in zip(x, y, strict=True)) / 2**240) for y in integers] for x in integers]
+    np.testing.assert_array_equal(rounded @ rounded.T, products)
+
+
+@pytest.mark.parametrize(
+    ("count", "clusters", "width"), [(35, 5, 7), (32, 3, 384), (15, 2, 4), (33, 100, 384), (3, 2, 0)]
+)
+def test_tiled_products_are_the_products(count, clusters, width):
+    rng = np.random.default_rng(0)
+    rows, centres = (module._rounded(rng.normal(size=(size, width))) for size in (count, clusters))
+    np.testing.assert_array_equal(module._products(rows, centres), rows @ centres.T)
+
+
+@pytest.mark.parametrize("outlier", [1e6, 1e29])
+def test_an_outlier_does_not_blur_the_other_points(outlier):
+    points = np.concatenate([np.repeat(np.eye(4), 5, axis=0), np.full((1, 4), outlier)])
+    labels, centres = kmeans(points, 5, seed=0)
+    assert len(centres) == 5
+    assert np.unique(labels[:20].reshape(4, 5), axis=1).shape == (4, 1)
+
+
+PROGRAM = """
+import hashlib
+import numpy as np
+from mascot.kernels.kmeans import kmeans
+
+rng = np.random.default_rng(0)
+for count, width, clusters in ((300, 100, 12), (7000, 384, 10), (3001, 129, 37)):
+    points = rng.normal(size=(count, width))
+    labels, centres = kmeans(points, clusters, 0, iterations=12)
+    print(hashlib.sha256(labels.tobytes() + centres.tobytes()).hexdigest())
+"""
+
+
+def test_labels_do_not_depend_on_the_number_of_threads():
+    digests = set()
+    for threads in (1, 2, 3):
+        names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+        environment = {**os.environ, **dict.fromkeys(names, str(threads))}
+        command = [sys.executable, "-c", PROGRAM]
+        digests.add(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+    assert len(digests) == 1
+
+
+def test_clusters_leaves_rows_of_nan_out():
+    vectors = np.random.default_rng(0).normal(size=(50, 6))
+    holes = vectors.copy()
+    holes[[3, 20], [0, 5]] = np.nan
+    present = ~np.isnan(holes).any(axis=1)
+    rows = mc.Clusters(4).features({}, holes)
+    np.testing.assert_array_equal(rows[present], mc.Clusters(4).features({}, vectors[present]))
+    assert (rows[present].sum(axis=1) == 1).all()
+    assert not rows[~present].any()
+    assert not mc.Clusters(4).features({}, np.full((3, 2), np.nan)).any()
