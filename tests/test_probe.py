@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.bins.globe import rms_chord_km
+from mascot.kernels.constants import SCALE
 from mascot.kernels.reference import normalized
-from mascot.memberships import SCALE, rms_chord_km
 from mascot.methods.mmr import Mmr
 from mascot.probe import COLLAPSE, STEADY, Probe, Step, probe, verdict
 

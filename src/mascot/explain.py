@@ -305,6 +305,8 @@ def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
     if unit in ("globe", "degrees"):
         return f"{_distance(apart)} from {_text(target)}"
     value, named = _value_text(bins, row), _value_text(point, 0)
+    if unit == "date" and apart >= 1 and isinstance(bins, AxisBins) and isinstance(point, AxisBins):
+        apart = abs(np.floor(bins.values[0][row]) - np.floor(point.values[0][0]))  # days as the calendar counts them
     if apart == 0:
         return value
     return f"{value}, {_apart(apart, unit)} from {named}"

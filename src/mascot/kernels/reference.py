@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.kernels.constants import EPSILON, FENCE, FEW
+from mascot.kernels.constants import EPSILON, FENCE, FEW, TIE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -32,7 +32,7 @@ def inner_range(scores: Floats) -> tuple[float, float]:
     if count < FEW:
         return low, high
     halves = np.sort(scores) / 2
-    first, third = halves[(count - 1) // 4], halves[3 * (count - 1) // 4]
+    first, third = float(halves[(count - 1) // 4]), float(halves[3 * (count - 1) // 4])
     fence = FENCE * (third - first)
     if not fence > 0:
         return low, high
@@ -74,7 +74,7 @@ def room(membership: Floats, k: int) -> float:
     if peaks <= 0:
         return 1.0
     each = k * float(membership.sum()) / len(membership) / peaks
-    return 1.0 if each <= 1 else float(-np.expm1(-1 / each))
+    return 1.0 if each <= 1 + TIE else float(-np.expm1(-1 / each))
 
 
 def covered(state: Floats, membership: Floats, fade: float | Floats = 1.0) -> Floats:

@@ -52,7 +52,7 @@ static double room_of(Bins *b, int64_t n, int64_t k, double memberships, double 
     double peaks = total_of_bins(b, scratch);
     if (peaks <= 0.0) return 1.0;
     double each = (double)k * (memberships / (double)n) / peaks;
-    return each <= 1.0 ? 1.0 : -expm1(-1.0 / each);
+    return each <= 1.0 + MASCOT_TIE ? 1.0 : -expm1(-1.0 / each);
 }
 
 static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t **counts) {
