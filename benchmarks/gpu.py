@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from mascot.packing import pack
 
 import mascot as mc
 from mascot.gpu import DeviceBatch
 from mascot.kernels import gpu, gpu_linalg, gpu_plan
-from mascot.packing import pack
 
 N, K, QUERIES, RUNS = 200, 20, 65_536, 21
 GRID, HOUR, GLOBE = mc.Place.grid(), mc.HourOfDay("hour"), mc.Place()

@@ -28,11 +28,12 @@ from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
 from mascot.probe import probe
 from mascot.ranking import Ranking, Rankings
 from mascot.rerank import Reranker, rerank, rerank_many
-from mascot.wishes import Limit, Share, Wish, focus, limit, share, spread
+from mascot.wishes import AnyWish, Limit, Share, Wish, focus, limit, share, spread
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AnyWish",
     "Attribute",
     "Batch",
     "Branches",

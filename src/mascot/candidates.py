@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import partial
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,12 @@ TableLike = Any  # a dictionary of columns, or a pandas, Polars, Arrow or Huggin
 VectorsLike = Any  # an array, or a list or column of vectors
 
 
-Id = TypeVar("Id", bound=Hashable)
+if TYPE_CHECKING:
+    import typing_extensions  # type checkers bring it along
+
+    Id = typing_extensions.TypeVar("Id", bound=Hashable, default=Any)
+else:
+    Id = TypeVar("Id", bound=Hashable)
 
 
 class Candidates(Generic[Id]):
@@ -69,7 +74,8 @@ class Candidates(Generic[Id]):
     ) -> None:
         self.scores: Floats = finite_scores(scores, 1)
         count = len(self.scores)
-        self.ids: list[Id] = list(range(count)) if ids is None else as_ids(ids, count, "Candidates")  # type: ignore[assignment]
+        names: list[Any] = list(range(count)) if ids is None else as_ids(ids, count, "Candidates")
+        self.ids: list[Id] = names
         self.columns: Mapping[str, NDArray[Any]] = as_columns(columns, (count,), "Candidates")
         self.vectors: Floats | None = as_vectors(vectors, (count,), "Candidates")
         self.source: Sequence[Any] | None = None

@@ -39,7 +39,6 @@ except ModuleNotFoundError as error:
         raise
     _refuse("the mascot command needs: pip install 'mascot[cli]'")
 
-_MANY = 2000  # queries from which the compiled batch is faster in all; below, its start-up costs more than it saves
 _CHUNK = 500  # queries a batch, so that the progress bar moves
 _BAR = 100  # queries from which a progress bar is worth its line
 _DEMO_RESULTS = 10
@@ -91,7 +90,10 @@ _InputFormat = Annotated[
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"mascot {mc.__version__}")
+        from mascot.kernels import native
+
+        kernel = f"native kernel, {native.description()}" if native.available() else f"numpy: {native.description()}"
+        print(f"mascot {mc.__version__} ({kernel})")
         raise typer.Exit
 
 
@@ -110,6 +112,10 @@ def rerank(
     k: Annotated[int, typer.Option("-k", help="How many results a query.")] = 20,
     spread: options.Spread = None,
     focus: options.Focus = None,
+    limit: options.Limit = None,
+    share: options.Share = None,
+    fill: options.Fill = False,
+    already: options.Already = None,
     strength: options.Strength = None,
     protect: options.Protect = None,
     keep: options.Keep = None,
@@ -134,9 +140,9 @@ def rerank(
     search sunset | mascot rerank --spread camera --keep 0.95 | head
 
     \b
-    A WISH is KIND[:COLUMNS][=NEAR][*WEIGHT], NEAR for --focus only:
+    A WISH is KIND[:COLUMNS][=NEAR[~WITHIN]][*WEIGHT], NEAR for --focus only:
       place:lat,lon      place            place=35.7,139.7
-      hour:taken         hour             hour=18:30
+      hour:taken         hour             hour=18:30  hour=18:30~1 (within 1 h)
       season:taken       season           season=july
       weekday:taken      weekday          weekday=saturday
       date:taken         date             date=2019-05
@@ -144,14 +150,19 @@ def rerank(
       cycle:bearing,360                   cycle:bearing,360=90
       category:camera    camera           camera=X100
       look:10            look             (clusters of the vectors)
+      branches:16        branches         (branches of a tree of the vectors)
 
     JSON lines out are the input records in their new order with rank, was
     (the rank by relevance alone), relevance (0 to 1) and, with --explain, reason.
     """
     chosen = options.method(strength, protect, keep, order, method, paper)
-    asked = _read(path, input_format, spread, focus, missing, score, id, query, vector)
+    extra: list[mc.Limit | mc.Share] = [
+        *(words.limit(text, fill) for text in limit or []),
+        *(words.share(text) for text in share or []),
+    ]
+    asked = _read(path, input_format, spread, focus, missing, score, id, query, vector, extra)
     with _lines_named(asked):
-        rankings = list(_bar(_ranked(asked.queries, asked.wishes, k, chosen), len(asked.queries)))
+        rankings = list(_bar(_ranked(asked.queries, asked.wishes, k, chosen, already), len(asked.queries)))
     results = list(zip(asked.queries, rankings, strict=True))
     shape = format or (OutputFormat.table if sys.stdout.isatty() else OutputFormat.jsonl)
     if shape is OutputFormat.json:
@@ -240,7 +251,7 @@ def demo(
         )
     printing.show(
         "",
-        "was: the rank by relevance alone. + columns: what each photo earned, or cost, when it was chosen.",
+        "was: the rank by relevance alone.",
         "Try your own: mascot demo --records > hits.jsonl",
         "              mascot rerank hits.jsonl -k 10 --focus camera=X-T3 --explain",
     )
@@ -258,7 +269,7 @@ class _Asked:
 
     table: tables.Table
     queries: list[tables.Query]
-    wishes: list[mc.Wish]
+    wishes: list[mc.AnyWish]
 
 
 def _read(
@@ -271,10 +282,12 @@ def _read(
     id: str | None,
     query: str | None,
     vector: str | None,
+    extra: Sequence[mc.Limit | mc.Share] = (),
 ) -> _Asked:
-    """The queries of a table, and the wishes in words as wishes about its columns."""
-    wishes = [words.spread(text, missing.value) for text in spread or []]
+    """Read the queries of a table, and typed wishes as wishes about its columns."""
+    wishes: list[mc.AnyWish] = [words.spread(text, missing.value) for text in spread or []]
     wishes += [words.focus(text, missing.value) for text in focus or []]
+    wishes += extra
     table = tables.read(path, input_format.value if input_format else None, (id or "id", query or "query"))
     named = list(dict.fromkeys(column for wish in wishes for column in words.columns_of(wish)))
     for column in named:
@@ -306,13 +319,14 @@ def _lines_named(asked: _Asked) -> Iterator[None]:
         raise
 
 
-def _ranked(found: Sequence[tables.Query], wishes: Sequence[mc.Wish], k: int, method: Method) -> Iterator[mc.Ranking]:
-    if len(found) < _MANY:
-        for query in found:
-            yield mc.rerank(query.candidates, wishes, k, method)
-        return
-    for first in range(0, len(found), _CHUNK):
-        yield from mc.rerank_many([query.candidates for query in found[first : first + _CHUNK]], wishes, k, method)
+def _ranked(
+    queries: Sequence[tables.Query], wishes: Sequence[mc.AnyWish], k: int, method: Method, already: list[str] | None
+) -> Iterator[mc.Ranking[Any]]:
+    texts = set(already or ())
+    for first in range(0, len(queries), _CHUNK):
+        candidates = [query.candidates for query in queries[first : first + _CHUNK]]
+        seen = [[id_ for id_ in part.ids if str(id_) in texts] for part in candidates] if texts else None
+        yield from mc.rerank_many(candidates, wishes, k, method, seen)
 
 
 def _bar(items: Iterator[Any], count: int) -> Iterable[Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mascot.attributes.category import Category
+from mascot.attributes.place import NamedPoint
 from mascot.bins import AxisBins, Bins, Floats, GlobeBins, Ints, SparseBins
 from mascot.bins.distance import UNITS, distances, unit_of
 from mascot.kernels import reference
@@ -115,7 +116,7 @@ def describe_wish(wish: AnyWish) -> str:
         return f"share {name} " + ", ".join(f"{value} {part:.0%}" for value, part in wish.shares.items())
     text = f"{'spread' if wish.sign > 0 else 'focus'} {name}"
     if wish.near is not None:
-        text += f" near {wish.near}" + (f" within {wish.within:g}" if wish.within is not None else "")
+        text += f" near {_text(wish.near)}" + (f" within {wish.within:g}" if wish.within is not None else "")
     return text + (f" x {wish.weight:g}" if wish.weight != 1 else "")
 
 
@@ -273,8 +274,8 @@ class _Explainer:
         worst = max(short, key=lambda name: short[name])
         if worst == "relevance":
             return self._make(i, None, gains, {}, "less relevant than the last result")
-        wish = self.fitted.coverage[names.index(worst)]
-        verb = "adds too little new" if wish.sign > 0 else "is too far from the others"
+        sign = self.fitted.coverage[names.index(worst)].sign
+        verb = "adds too little new" if sign > 0 else "is too far from the others"
         return self._make(i, None, gains, {}, f"{worst}: {verb}")
 
     def _notes(self) -> list[str]:
@@ -374,6 +375,8 @@ def _apart(value: float, unit: str) -> str:
 
 
 def _text(target: Any) -> str:
+    if isinstance(target, NamedPoint):
+        return target.name
     if isinstance(target, tuple) and len(target) == 2 and all(isinstance(part, (int, float)) for part in target):
         lat, lon = target
         return f"{abs(lat):g} {'S' if lat < 0 else 'N'} {abs(lon):g} {'W' if lon < 0 else 'E'}"

@@ -14,6 +14,7 @@ from mascot.attributes.attribute import missing_rule
 from mascot.bins import Bins, Bools, Floats, Ints, SparseBins, join_bins
 from mascot.errors import require
 from mascot.kernels.native import MOST_QUOTAS
+from mascot.kernels.reference import Quota
 from mascot.methods.aim import NamedFocus, aim_scores
 from mascot.methods.base import Method, Problem, Table
 from mascot.methods.mascot import DEFAULT_STRENGTH
@@ -27,22 +28,20 @@ class FittedWishes:
     wishes: tuple[AnyWish, ...]
     rows: int
     tables: tuple[Table, ...]  # one for all rows, or one for each query
-    bins: tuple[Bins, ...]  # of the coverage wishes: spread, and focus without a named value
-    focuses: tuple[NamedFocus, ...]  # of the wishes with a named value
-    labels: tuple[SparseBins, ...]  # of limits and shares
+    coverage: tuple[Wish, ...]  # spread, and focus without a named value
+    bins: tuple[Bins, ...]
+    named: tuple[Wish, ...]  # focus with a named value
+    focuses: tuple[NamedFocus, ...]
+    constraints: tuple[Limit | Share, ...]
+    labels: tuple[SparseBins, ...]
+    quotas: tuple[Quota, ...]  # of the constraints; capacities of shares depend on k
     removed: Bools | None = None  # [rows] rows that are no candidates any more
 
     @property
-    def coverage(self) -> tuple[Wish, ...]:
-        return tuple(wish for wish in self.wishes if isinstance(wish, Wish) and wish.near is None)
-
-    @property
-    def named(self) -> tuple[Wish, ...]:
-        return tuple(wish for wish in self.wishes if isinstance(wish, Wish) and wish.near is not None)
-
-    @property
-    def constraints(self) -> tuple[Limit | Share, ...]:
-        return tuple(wish for wish in self.wishes if isinstance(wish, (Limit, Share)))
+    def may_drop(self) -> bool:
+        """Whether candidates may have to be left out."""
+        wishes = (*self.coverage, *self.named)
+        return self.removed is not None or any(missing_rule(wish.attribute) == "drop" for wish in wishes)
 
     def dropped(self, rows: Ints | None) -> Bools | None:
         """Return which candidates are left out, because they were removed or miss a value; None: none."""
@@ -73,7 +72,7 @@ class FittedWishes:
         scores : [T]
         seen : positions in each query that earlier pages showed
         """
-        out = self.dropped(rows)
+        out = self.dropped(rows) if self.may_drop else None
         stay: Ints | None = None
         tables = self.tables
         if out is not None:
@@ -99,7 +98,7 @@ class FittedWishes:
         if seen is not None and any(len(of) for of in seen):
             seen_ptr = np.concatenate([[0], np.cumsum([len(of) for of in seen])]).astype(np.int64)
             seen_flat = np.concatenate(seen).astype(np.int64)
-        coverage, constraints = self.coverage, self.constraints
+        coverage = self.coverage
         named_weight = 0.0
         if self.focuses:
             named_weight = float(sum(focus.weight for focus in self.focuses))
@@ -113,7 +112,7 @@ class FittedWishes:
             rules=tuple(missing_rule(wish.attribute) for wish in coverage),
             attributes=tuple(wish.attribute for wish in coverage),
             seen_ptr=seen_ptr, seen=seen_flat,
-            quotas=tuple(wish.quota(labels, k) for wish, labels in zip(constraints, self.labels, strict=True)),
+            quotas=tuple(wish.for_k(quota, k) for wish, quota in zip(self.constraints, self.quotas, strict=True)),
             named_weight=named_weight, aimed=bool(self.focuses), backend=backend, threads=threads,
         )  # fmt: skip
         return problem, stay
@@ -124,9 +123,12 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
 
     Attributes that search for their bins (`local`) do so in each query.
     """
-    bins: list[Bins] = []
-    focuses: list[NamedFocus] = []
-    labels: list[SparseBins] = []
+    coverage = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is None)
+    named = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is not None)
+    constraints = tuple(wish for wish in wishes if isinstance(wish, (Limit, Share)))
+    require(
+        len(constraints) <= MOST_QUOTAS, "wishes", f"must have at most {MOST_QUOTAS} limits and shares", constraints
+    )
     vectors = _as_float64(table)
 
     def by_group(make: Any, attribute: Any) -> Any:
@@ -139,17 +141,22 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
             parts.append(make(part.columns, _as_float64(part), size))
         return _join_by_name(parts)
 
-    for wish in wishes:
-        if isinstance(wish, Wish):
-            own = by_group(wish.bins, wish.attribute)
-            if wish.near is None:
-                bins.append(own)
-            else:
-                focuses.append(wish.named_focus(own))
-        else:
-            labels.append(by_group(partial(labels_of_rows, wish), wish.attribute))
-    require(len(labels) <= MOST_QUOTAS, "wishes", f"must have at most {MOST_QUOTAS} limits and shares", len(labels))
-    return FittedWishes(wishes, rows, (table,), tuple(bins), tuple(focuses), tuple(labels))
+    bins = tuple(by_group(wish.bins, wish.attribute) for wish in coverage)
+    focuses = tuple(wish.named_focus(by_group(wish.bins, wish.attribute)) for wish in named)
+    labels = tuple(by_group(partial(labels_of_rows, wish), wish.attribute) for wish in constraints)
+    return assemble(wishes, rows, (table,), bins, focuses, labels)
+
+
+def assemble(
+    wishes: tuple[AnyWish, ...], rows: int, tables: tuple[Table, ...], bins: tuple[Bins, ...],
+    focuses: tuple[NamedFocus, ...], labels: tuple[SparseBins, ...], removed: Bools | None = None,
+) -> FittedWishes:  # fmt: skip
+    """Sort the wishes by kind beside their bins and labels."""
+    coverage = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is None)
+    named = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is not None)
+    constraints = tuple(wish for wish in wishes if isinstance(wish, (Limit, Share)))
+    quotas = tuple(wish.quota(own) for wish, own in zip(constraints, labels, strict=True))
+    return FittedWishes(wishes, rows, tables, coverage, bins, named, focuses, constraints, labels, quotas, removed)
 
 
 def join_fitted(parts: Sequence[FittedWishes]) -> FittedWishes:
@@ -162,7 +169,7 @@ def join_fitted(parts: Sequence[FittedWishes]) -> FittedWishes:
         replace(focus, bins=_join_by_name([part.focuses[f].bins for part in parts]))
         for f, focus in enumerate(first.focuses)
     )
-    return FittedWishes(
+    return assemble(
         first.wishes, sum(part.rows for part in parts), tuple(table for part in parts for table in part.tables),
         tuple(_join_by_name([part.bins[a] for part in parts]) for a in range(len(first.bins))), focuses, labels,
     )  # fmt: skip

@@ -51,6 +51,19 @@ Focus = Annotated[
     list[str] | None,
     typer.Option("--focus", metavar="WISH", help="Results from few of these, or near one: hour=18. Repeatable."),
 ]
+Limit = Annotated[
+    list[str] | None,
+    typer.Option("--limit", metavar="NAME=N", help="At most N results per value: seller=2, date=3. Repeatable."),
+]
+Share = Annotated[
+    list[str] | None,
+    typer.Option("--share", metavar="NAME=VALUE:SHARE,...", help="Target shares: region=Europe:60%,Asia:40%."),
+]
+Fill = Annotated[bool, typer.Option("--fill", help="Complete the list where limits leave fewer than -k results.")]
+Already = Annotated[
+    list[str] | None,
+    typer.Option("--already", metavar="ID", help="An id that an earlier page showed: not shown again. Repeatable."),
+]
 Strength = Annotated[
     float | None,
     typer.Option(help="0 is relevance only, 1 is the wishes only; mascot has 0.5 unless given.", show_default=False),

@@ -15,8 +15,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from mascot.connect.nested import value_of
+from mascot.explain import Reason
 from mascot.probe import Probe
-from mascot.ranking import Ranking, Reason
+from mascot.ranking import Ranking
 from mascot.serialize import plain
 from mascot.tables import Query, Record
 from mascot.words import columns_of
@@ -107,12 +108,8 @@ def _rounded(value: float) -> float:
 
 
 def ranking_table(query: Query, ranking: Ranking, explain: bool) -> Grid:
-    """Results as a table: rank, rank by relevance alone, id; then relevance and the wishes' columns, or the reasons.
-
-    Only coverage has reasons: with another method `explain` shows the best that were left out, and no more.
-    """
+    """Return the results as a table: rank, rank by score, id, relevance; then the wishes' columns, or the reasons."""
     told = ranking.explain()
-    parts = list(ranking.gains) if explain else []
     reasons = told.results + (told.left_out if explain else [])
     columns = list(dict.fromkeys(column for wish in ranking.wishes for column in columns_of(wish)))
     grid = new_grid(None if query.name is None else visible(str(query.name)))
@@ -120,27 +117,23 @@ def ranking_table(query: Query, ranking: Ranking, explain: bool) -> Grid:
     ids = [visible(str(reason.id)) for reason in reasons]
     widest = max(map(len, ids), default=0)
     add_columns(grid, ["id"], overflow="fold", min_width=min(_ID, widest))
-    if parts:
-        add_columns(grid, [visible(f"+{name}") for name in parts], justify="right")
-        add_columns(grid, ["opened"], overflow="fold")
+    add_columns(grid, ["relevance"], justify="right")
+    if explain:
+        add_columns(grid, ["because"], overflow="fold")
     else:
-        add_columns(grid, ["relevance"], justify="right")
         add_columns(grid, map(visible, columns), overflow="fold", style="cyan")
     for place, (id_, reason) in enumerate(zip(ids, reasons, strict=True), 1):
         if reason.step is None and place == len(told.results) + 1:
             grid.add_section()
         rank = "-" if reason.step is None else str(place)
-        if parts:
-            cells = [f"{reason.gains[name]:+.3f}" for name in parts] + [visible(reason.because or _opened(reason))]
+        cells = [f"{reason.relevance:.3f}"]
+        if explain:
+            cells.append(visible(reason.because))
         else:
             record = query.records[reason.position]
-            cells = [f"{reason.relevance:.3f}"] + [_cell(value_of(record, name)) for name in columns]
+            cells += [_cell(value_of(record, name)) for name in columns]
         grid.add_row(rank, str(reason.was), id_, *cells, style="dim" if reason.step is None else None)
     return grid
-
-
-def _opened(reason: Reason) -> str:
-    return "; ".join(f"{name} {', '.join(bins)}" for name, bins in reason.opened.items() if bins)
 
 
 def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
@@ -162,14 +155,13 @@ def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
 def side_by_side(plain_records: Sequence[Record], query: Query, ranking: Ranking) -> Grid:
     """The demo's table: what relevance alone shows, and beside it what the wishes show and why."""
     told = ranking.explain()
-    parts = list(ranking.gains)
     grid = new_grid()
     add_columns(grid, ["#"], justify="right", style="dim")
     add_columns(grid, ["before"], style="dim")
     add_columns(grid, ["after"], style="cyan")
     add_columns(grid, ["photo"])
     add_columns(grid, ["was"], justify="right")
-    add_columns(grid, [f"+{name}" for name in parts], justify="right")
+    add_columns(grid, ["because"], overflow="fold")
     for place, (before, reason) in enumerate(zip(plain_records, told.results, strict=True), 1):
         after = query.records[reason.position]
         moved = "" if reason.was == place else "bold"
@@ -180,7 +172,7 @@ def side_by_side(plain_records: Sequence[Record], query: Query, ranking: Ranking
             where,
             str(reason.id),
             str(reason.was),
-            *(f"{reason.gains[name]:+.2f}" for name in parts),
+            reason.because,
         )
     return grid
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, Generic, SupportsIndex, TypeVar, overload
+from typing import Any, Generic, SupportsIndex, overload
 
 import numpy as np
 
 from mascot.bins import Floats, Ints
+from mascot.candidates import Id
 from mascot.explain import Account, Explanation, explain_ranking, names_of, replay_gains
 from mascot.fitting import FittedWishes
 from mascot.kernels.reference import normalized
 from mascot.methods.base import Method, Problem, Selection
 from mascot.serialize import plain
 from mascot.wishes import AnyWish
-
-Id = TypeVar("Id", bound=Hashable)
 
 
 class Ranking(Generic[Id]):

@@ -6,13 +6,13 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mascot.bins import Floats, Ints
-from mascot.candidates import Batch, Candidates, as_corpus, as_ids, finite_scores
+from mascot.candidates import Batch, Candidates, Id, as_corpus, as_ids, finite_scores
 from mascot.errors import InputError, OptionError, check_whole, hashed, require
 from mascot.fitting import FittedWishes, fit_wishes, join_fitted
 from mascot.methods.base import Method, Table
@@ -20,7 +20,6 @@ from mascot.methods.mascot import Mascot
 from mascot.ranking import Ranking, Rankings
 from mascot.wishes import AnyWish, check_wishes
 
-Id = TypeVar("Id", bound=Hashable)
 Already = Ranking[Any] | Iterable[Hashable] | None
 Backend = Literal["auto", "numpy", "native", "gpu"]
 _BACKENDS = ("auto", "numpy", "native", "gpu")
@@ -184,7 +183,7 @@ class Reranker:
     """
 
     def __init__(self, wishes: AnyWish | Sequence[AnyWish], method: Method | None = None) -> None:
-        self.wishes, self.method = check_wishes(wishes, 1 << 30), check_method(method)
+        self.wishes, self.method = check_wishes(wishes), check_method(method)
         self._fitted_wishes: FittedWishes | None = None
         self._ids: list[Hashable] | None = None
 
@@ -297,6 +296,7 @@ class Reranker:
             As for `mascot.rerank`.
         """
         _check(k, backend, self.method)
+        check_wishes(self.wishes, k)
         fitted = self._require_fitted()
         taken = _corpus_rows(rows, fitted.rows)
         ids = [self._ids[row] for row in taken] if self._ids is not None else taken.tolist()
@@ -322,6 +322,7 @@ class Reranker:
             As for `mascot.rerank_many`.
         """
         _check(k, backend, self.method, threads=threads)
+        check_wishes(self.wishes, k)
         fitted = self._require_fitted()
         if backend == "gpu" and hasattr(scores, "__dlpack_device__") and not isinstance(scores, np.ndarray):
             from mascot.gpu import rank_rows

@@ -14,7 +14,7 @@ import numpy as np
 from mascot.bins import Axis, AxisBins, Bins, GlobeBins, SparseBins
 from mascot.described import from_dict
 from mascot.errors import InputError, OptionError
-from mascot.fitting import FittedWishes
+from mascot.fitting import FittedWishes, assemble
 from mascot.methods.aim import NamedFocus
 from mascot.methods.base import Method, Table
 from mascot.wishes import AnyWish
@@ -60,7 +60,7 @@ def load_reranker(path: Path) -> tuple[tuple[AnyWish, ...], Method, FittedWishes
     focuses: list[NamedFocus] = []
     for a, (wish, described) in enumerate(zip(named, document["focuses"], strict=True)):
         focuses.append(wish.named_focus(_restore(described, f"focus{a}", arrays)))
-    fitted = FittedWishes(
+    fitted = assemble(
         wishes, document["rows"], (Table({}),),
         tuple(_restore(described, f"bins{a}", arrays) for a, described in enumerate(document["bins"])), tuple(focuses),
         tuple(_restore(described, f"labels{a}", arrays) for a, described in enumerate(document["labels"])),  # type: ignore[misc]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, time
 from typing import Any
 
@@ -20,6 +20,7 @@ from mascot.attributes.attribute import (
 )  # fmt: skip
 from mascot.attributes.category import Category
 from mascot.attributes.columns import as_array
+from mascot.attributes.place import NamedPoint
 from mascot.bins import Bins, Floats, SparseBins
 from mascot.errors import InputError, OptionError, check_switch, check_whole, is_number, require
 from mascot.kernels.reference import Quota
@@ -101,9 +102,13 @@ class Limit(Value):
         check_whole(f"limit({self.attribute.name}).n", self.n, 1)
         check_switch(f"limit({self.attribute.name}).fill", self.fill)
 
-    def quota(self, labels: SparseBins, k: int) -> Quota:
+    def quota(self, labels: SparseBins) -> Quota:
         """Return the quota over rows with these labels."""
         return Quota(labels.indptr, labels.indices, np.full(max(labels.count, 1), self.n), 2 if self.fill else 3)
+
+    def for_k(self, quota: Quota, k: int) -> Quota:
+        """Return the quota for k results: the same for every k."""
+        return quota
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +142,13 @@ class Share(Value):
             counts[value] += 1
         return counts
 
-    def quota(self, labels: SparseBins, k: int) -> Quota:
-        """Return the quota over rows with these labels: one group for each named value, one for all others."""
+    def for_k(self, quota: Quota, k: int) -> Quota:
+        """Return the quota with the target counts of k results."""
         targets = self.targets(k)
+        return replace(quota, capacity=np.array([*(targets[value] for value in self.shares), targets[""]], np.int64))
+
+    def quota(self, labels: SparseBins) -> Quota:
+        """Return the quota over rows with these labels: one group for each named value, one for all others."""
         groups = {value: group for group, value in enumerate(self.shares)}
         other = len(groups)
         names = labels.labels or tuple(str(code) for code in range(labels.count))
@@ -154,8 +163,7 @@ class Share(Value):
         groups_of_rows = np.concatenate([pairs[1], np.full(len(rest), other)])
         order = np.argsort(rows, kind="stable")
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=labels.rows))]).astype(np.int64)
-        capacity = np.array([*(targets[value] for value in self.shares), targets[""]], np.int64)
-        return Quota(indptr, groups_of_rows[order].astype(np.int64), capacity, 1)
+        return Quota(indptr, groups_of_rows[order].astype(np.int64), np.zeros(other + 1, np.int64), 1)
 
 
 class _HashableDict(dict[str, float]):
@@ -181,17 +189,17 @@ def labels_of_rows(wish: Limit | Share, columns: Columns, vectors: Floats | None
     return labels
 
 
-def check_wishes(wishes: AnyWish | Sequence[AnyWish], k: int) -> tuple[AnyWish, ...]:
+def check_wishes(wishes: AnyWish | Sequence[AnyWish], k: int | None = None) -> tuple[AnyWish, ...]:
     """Return one wish or several as a tuple, checked for contradictions."""
     many = isinstance(wishes, Sequence) and not isinstance(wishes, str)
     listed: tuple[Any, ...] = tuple(wishes) if many or hasattr(wishes, "__iter__") else (wishes,)  # type: ignore[arg-type]
     for wish in listed:
         if not isinstance(wish, (Wish, Limit, Share)):
             raise OptionError(f"wishes must be spread(...), focus(...), limit(...) or share(...), got {wish!r}")
-    for share_ in (wish for wish in listed if isinstance(wish, Share)):
+    for share_ in (wish for wish in listed if isinstance(wish, Share) and k is not None):
         for limit_ in (wish for wish in listed if isinstance(wish, Limit) and not wish.fill):
             largest = max(share_.shares, key=lambda value: share_.shares[value])
-            wanted = share_.targets(k)[largest]
+            wanted = share_.targets(k or 0)[largest]
             if limit_.attribute == share_.attribute and wanted > limit_.n:
                 raise OptionError(
                     f"limit({limit_.attribute.name}) contradicts share({share_.attribute.name}): "
@@ -223,6 +231,8 @@ def _plain_near(near: Any, label: bool) -> Any:
         near = near.tolist()
     if isinstance(near, (set, frozenset)):
         near = sorted(near, key=repr)
+    if isinstance(near, NamedPoint):
+        return near
     if isinstance(near, (list, tuple)):
         return tuple(_plain_near(part, label) for part in near)
     if isinstance(near, np.datetime64) and not label:

@@ -1,6 +1,8 @@
-"""Strings to wishes and methods: what a person types becomes objects here.
+"""Text to wishes and methods: what a person types becomes objects here.
 
-KIND[:COLUMNS][=NEAR][*WEIGHT]        place:lat,lon   hour=18:30   camera=X100*2
+KIND[:COLUMNS][=NEAR[~WITHIN]][*WEIGHT]        place:lat,lon   hour=18:30~1   camera=X100*2
+KIND[:COLUMNS]=N                               seller=2
+KIND[:COLUMNS]=VALUE:SHARE,...                 region=Europe:0.6,Asia:40%
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 
 from mascot.attributes import (
     Attribute,
+    Branches,
     Category,
     Clusters,
     Cycle,
@@ -28,7 +31,7 @@ from mascot.attributes.attribute import Missing
 from mascot.attributes.category import labels_of
 from mascot.errors import OptionError
 from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
-from mascot.wishes import Wish
+from mascot.wishes import AnyWish, Limit, Share, Wish
 
 _METHODS: dict[str, Any] = {
     "mascot": Mascot,
@@ -77,8 +80,49 @@ def focus(text: str, missing: Missing = "last") -> Wish:
     >>> focus("place=35.7,139.7").near
     (35.7, 139.7)
     """
+    rest, tilde, within = text.rpartition("~")
+    if tilde and "=" in rest:
+        within, _, weight_text = within.partition("*")
+        attribute, near, weight = _parse(rest + (f"*{weight_text}" if weight_text else ""), missing)
+        try:
+            return Wish(attribute, -1, weight, near, _number(within))
+        except ValueError as error:
+            raise OptionError(f"{text!r}: {error}") from None
     attribute, near, weight = _parse(text, missing)
     return Wish(attribute, -1, weight, near)
+
+
+def limit(text: str, fill: bool = False) -> Limit:
+    """A limit as typed after `--limit`.
+
+    >>> limit("seller=2").n
+    2
+    """
+    name, equals, count = (part.strip() for part in text.rpartition("="))
+    if not equals or not count.isdigit():
+        raise OptionError(f"{text!r}: write NAME=N, such as seller=2")
+    return Limit(_parse(name, "last")[0], int(count), fill)
+
+
+def share(text: str) -> Share:
+    """Target shares as typed after `--share`.
+
+    >>> share("region=Europe:60%,Asia:0.4").shares
+    {'Europe': 0.6, 'Asia': 0.4}
+    """
+    name, equals, parts = (part.strip() for part in text.partition("="))
+    shares: dict[str, float] = {}
+    for part in parts.split(",") if parts else []:
+        value, colon, number = (piece.strip() for piece in part.rpartition(":"))
+        try:
+            shares[value] = float(number[:-1]) / 100 if number.endswith("%") else float(number)
+        except ValueError:
+            colon = ""
+        if not colon or not value:
+            raise OptionError(f"{text!r}: write NAME=VALUE:SHARE,..., such as region=Europe:60%,Asia:40%")
+    if not equals or not shares:
+        raise OptionError(f"{text!r}: write NAME=VALUE:SHARE,..., such as region=Europe:60%,Asia:40%")
+    return Share(_parse(name, "last")[0], shares)
 
 
 def method(
@@ -106,19 +150,19 @@ def method(
     return _METHODS[name](**given)
 
 
-def columns_of(wish: Wish) -> list[str]:
+def columns_of(wish: AnyWish) -> list[str]:
     """The columns a typed wish reads."""
     attribute: Any = wish.attribute
     named = [getattr(attribute, f.name) for f in fields(attribute) if f.name in ("lat", "lon", "column")]
     return [name for name in named if name is not None]
 
 
-def anchored(wish: Wish, labels: Iterable[Any]) -> Wish:
+def anchored(wish: AnyWish, labels: Iterable[Any]) -> AnyWish:
     """The same wish, its `near` exchanged for the label it spells: typed `5` may mean the number or the text.
 
     `labels` are the cells of the wish's column. Wishes about anything but a category stay as they are.
     """
-    if wish.near is None or not isinstance(wish.attribute, Category):
+    if not isinstance(wish, Wish) or wish.near is None or not isinstance(wish.attribute, Category):
         return wish
     known = {str(label): label for cell in labels for label in labels_of(cell)}
     folded = {text.casefold(): label for text, label in reversed(known.items())}
@@ -240,5 +284,6 @@ _KINDS = {
     "number": _Kind("number:COLUMN", 1, (), lambda w, m: Number(w[0], missing=m), _number),
     "cycle": _Kind("cycle:COLUMN,PERIOD", 2, (), lambda w, m: Cycle(w[0], _number(w[1]), missing=m), _number),
     "category": _Kind("category:COLUMN", 1, (), lambda w, m: Category(w[0], missing=m), str),
+    "branches": _Kind("branches[:COUNT]", 1, ("16",), lambda w, m: Branches((_whole(w[0]),), missing=m)),
     "look": _Kind("look[:CLUSTERS]", 1, ("10",), lambda w, m: Clusters(_whole(w[0]), missing=m)),
 }

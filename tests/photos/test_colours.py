@@ -1,4 +1,4 @@
-"""Colour profiles: what a picture's own profile says is shown, and a damaged one harms nobody."""
+"""Embedded colour profiles are applied, and damaged ones are ignored."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 LAB = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
 
 
-def swapped() -> bytes:
-    """A profile in which the red of sRGB is called blue, and the blue red."""
+def swapped_profile() -> bytes:
+    """Return an sRGB profile with red and blue exchanged."""
     data = bytearray(SRGB.replace("sRGB".encode("utf-16-be"), "swap".encode("utf-16-be")))
     tags = {}
     for i in range(struct.unpack_from(">I", data, 128)[0]):
@@ -36,36 +36,36 @@ def swapped() -> bytes:
     return bytes(data)
 
 
-def saved(image: Image.Image, format: str, **options: Any) -> bytes:
-    out = io.BytesIO()
-    image.save(out, format, **options)
-    return out.getvalue()
+def encoded(image: Image.Image, format: str, **options: Any) -> bytes:
+    file = io.BytesIO()
+    image.save(file, format, **options)
+    return file.getvalue()
 
 
-def middle(data: bytes, **options: Any) -> np.ndarray:
+def centre_pixel(data: bytes, **options: Any) -> np.ndarray:
     with open_image(data) as image:
-        plain = upright(image, 16, **options)
-    assert (plain.mode, plain.info) == ("RGB", {})
-    return np.array(plain.getpixel((plain.width // 2, plain.height // 2)))
+        result = upright(image, 16, **options)
+    assert (result.mode, result.info) == ("RGB", {})
+    return np.array(result.getpixel((result.width // 2, result.height // 2)))
 
 
 @pytest.mark.parametrize("format", ["JPEG", "PNG", "WEBP", "TIFF", "HEIF"])
 def test_the_profile_is_applied(format: str) -> None:
-    red = saved(Image.new("RGB", (32, 32), "red"), format, icc_profile=swapped(), quality=95)
-    assert np.abs(middle(red) - [0, 0, 255]).max() <= 12
-    assert np.abs(middle(red, srgb=False) - [255, 0, 0]).max() <= 12
+    red = encoded(Image.new("RGB", (32, 32), "red"), format, icc_profile=swapped_profile(), quality=95)
+    assert np.abs(centre_pixel(red) - [0, 0, 255]).max() <= 12
+    assert np.abs(centre_pixel(red, srgb=False) - [255, 0, 0]).max() <= 12
 
 
-def test_transparent_parts_stay_so() -> None:
+def test_transparent_parts_become_white() -> None:
     image = Image.new("RGBA", (32, 32), (255, 0, 0, 255))
     image.paste((255, 0, 0, 0), (16, 0, 32, 32))
-    with open_image(saved(image, "PNG", icc_profile=swapped())) as found:
-        plain = upright(found, 32)
-    assert np.abs(np.array(plain.getpixel((4, 16))) - [0, 0, 255]).max() <= 12
-    assert plain.getpixel((28, 16)) == (255, 255, 255)
+    with open_image(encoded(image, "PNG", icc_profile=swapped_profile())) as opened:
+        result = upright(opened, 32)
+    assert np.abs(np.array(result.getpixel((4, 16))) - [0, 0, 255]).max() <= 12
+    assert result.getpixel((28, 16)) == (255, 255, 255)
 
 
-def test_srgb_is_left_alone() -> None:
+def test_an_srgb_image_is_returned_unchanged() -> None:
     image = Image.new("RGB", (8, 8), (200, 30, 90))
     assert in_srgb(image, SRGB) is image
     assert in_srgb(image, None) is image
@@ -73,22 +73,22 @@ def test_srgb_is_left_alone() -> None:
 
 @pytest.mark.parametrize(
     "profile",
-    [b"", b"not a profile", SRGB[:100], swapped()[:-300], LAB, bytes(5 << 20)],
-    ids=["empty", "text", "a header", "cut off", "for other pictures", "too large"],
+    [b"", b"not a profile", SRGB[:100], swapped_profile()[:-300], LAB, bytes(5 << 20)],
+    ids=["empty", "text", "a header", "cut off", "for another mode", "too large"],
 )
-def test_a_profile_that_cannot_be_used_is_passed_over(profile: bytes) -> None:
+def test_an_unusable_profile_is_ignored(profile: bytes) -> None:
     for mode in ("RGB", "RGBA", "CMYK", "L"):
         image = Image.new(mode, (8, 8), 7)
         assert in_srgb(image, profile) is image
-    assert middle(saved(Image.new("RGB", (32, 32), "red"), "JPEG", icc_profile=profile[:60_000])).argmax() == 0
+    assert centre_pixel(encoded(Image.new("RGB", (32, 32), "red"), "JPEG", icc_profile=profile[:60_000])).argmax() == 0
 
 
 def test_many_threads_share_a_profile() -> None:
     rng = np.random.default_rng(0)
     images = [Image.fromarray(rng.integers(0, 256, (64, 64, 3), np.uint8)) for _ in range(40)]
-    profile = swapped()
-    alone = [np.asarray(in_srgb(image, profile)) for image in images]
+    profile = swapped_profile()
+    sequential = [np.asarray(in_srgb(image, profile)) for image in images]
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(lambda image: np.asarray(in_srgb(image, profile)), images))
-    assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
-    assert not np.array_equal(alone[0], np.asarray(images[0]))
+        parallel = list(pool.map(lambda image: np.asarray(in_srgb(image, profile)), images))
+    assert all(np.array_equal(a, b) for a, b in zip(sequential, parallel, strict=True))
+    assert not np.array_equal(sequential[0], np.asarray(images[0]))

@@ -120,8 +120,8 @@ def test_sizes_of_real_photographs_are_as_shown(name: str, size: tuple[int, int]
         ("pypi-exif__grand_canyon.jpg", 2189.99, None),
         ("photoprism__beach_sand.jpg", -1.99, None),  # below the sea
         ("photoprism__photoshop.jpg", 0.0, None),  # "0 below the sea" is not -0.0
-        ("photoprism__altitude.jpg", None, "altitude: 4294967284 m is no height of a place"),
-        ("photoprism__panorama360.jpg", None, "altitude: is no number"),  # nothing over nothing
+        ("photoprism__altitude.jpg", None, "altitude: 4294967284 m is not a plausible altitude"),
+        ("photoprism__panorama360.jpg", None, "altitude: is not a number"),  # nothing over nothing
     ],
 )
 def test_altitudes_of_real_photographs(name: str, altitude: float | None, problem: str | None) -> None:
@@ -133,7 +133,7 @@ def test_altitudes_of_real_photographs(name: str, altitude: float | None, proble
 
 def test_nothing_lies_deeper_than_the_shore_of_the_dead_sea() -> None:
     assert height(-430) == -430
-    with pytest.raises(Wrong, match="-1224 m is no height of a place"):
+    with pytest.raises(Wrong, match="-1224 m is not a plausible altitude"):
         height(-1224)  # as a camera wrote on Vesuvius
 
 
@@ -367,8 +367,8 @@ def test_user_comments(comment: bytes, caption: str | None) -> None:
         ({2: (0.0, 0.0, 0.0), 4: (0.0, 0.0, 0.0)}, "place: 0,0 is where a camera without a fix says it is"),
         ({2: (91.0, 0.0, 0.0)}, "place: 91,135.77 is not on the globe"),
         ({4: (181.0, 0.0, 0.0)}, "place: 35.025,181 is not on the globe"),
-        ({2: (IFDRational(0, 0),) * 3}, "place: (nan, nan, nan) is no angle"),
-        ({2: (35.0, 75.0, 0.0)}, "place: (35, 75, 0) is no angle"),
+        ({2: (IFDRational(0, 0),) * 3}, "place: (nan, nan, nan) is not an angle"),
+        ({2: (35.0, 75.0, 0.0)}, "place: (35, 75, 0) is not an angle"),
         ({1: None}, "place: the latitude does not say whether it is N or S"),
         ({3: "Q"}, "place: the longitude's reference is 'Q', not E or W"),
         ({4: None}, "place: there is no longitude"),
@@ -398,16 +398,16 @@ def test_references_are_read_as_people_write_them(reference: Any, lat: float) ->
 @pytest.mark.parametrize(
     ("clock", "why"),
     [
-        ("0000:00:00 00:00:00", "is no date"),
-        ("2018:13:01 10:00:00", "is no date"),
-        ("2018:02:30 10:00:00", "is no date"),
-        ("2018:02:03 25:00:00", "is no date"),
-        ("yesterday", "is no date"),
-        ("1800:01:01 10:00:00", "is before there was photography"),
+        ("0000:00:00 00:00:00", "is not a date"),
+        ("2018:13:01 10:00:00", "is not a date"),
+        ("2018:02:30 10:00:00", "is not a date"),
+        ("2018:02:03 25:00:00", "is not a date"),
+        ("yesterday", "is not a date"),
+        ("1800:01:01 10:00:00", "is before the invention of photography"),
         ("9018:01:01 10:00:00", "is in the future"),
         ("2018:01:01", "has no time of day"),
-        ("2018:01:01 10:00:00Z", "is the time in Greenwich, not on the spot"),
-        ("2002:12:08 12:00:00", "is what a camera says whose clock was never set"),
+        ("2018:01:01 10:00:00Z", "is in UTC, not in local time"),
+        ("2002:12:08 12:00:00", "is the default of a camera whose clock was never set"),
     ],
 )
 def test_wrong_times_are_missing_and_say_why(clock: str, why: str) -> None:
@@ -463,7 +463,7 @@ def test_a_wrong_offset_does_not_cost_the_time(text: str) -> None:
     found = written(exposure=KYOTO_EXPOSURE | {BASE.OffsetTimeOriginal: text})
     assert found.taken is not None
     assert found.offset is None
-    assert found.problems == (f"offset: {text!r} is no offset from Greenwich",)
+    assert found.problems == (f"offset: {text!r} is not a UTC offset",)
 
 
 @pytest.mark.parametrize("stars", [-1, 6, 99])
@@ -480,7 +480,7 @@ def test_text_of_other_encodings() -> None:
     garbage = written(picture={BASE.ImageDescription: b"\x01\x02\x03\x80\x81abc"})
     assert garbage.caption is None
     assert garbage.problems[0].startswith("caption: ")
-    assert garbage.problems[0].endswith("is no readable text")
+    assert garbage.problems[0].endswith("is not readable text")
 
 
 @pytest.mark.parametrize(

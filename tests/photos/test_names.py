@@ -1,4 +1,4 @@
-"""Times in the names of files."""
+"""Timestamps in file names."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from bag_of_words import BagOfWords
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jpegs import write_jpeg
 
 from mascot.photos import Library
 from mascot.photos.names import moment
 
-_WHEN = datetime(2019, 7, 4, 18, 15, 12)
+_TAKEN = datetime(2019, 7, 4, 18, 15, 12)
 
 
 @pytest.mark.parametrize(
@@ -34,54 +34,56 @@ _WHEN = datetime(2019, 7, 4, 18, 15, 12)
         "WhatsApp Image 2019-07-04 at 18.15.12 (1).jpeg",
     ],
 )
-def test_names_that_hold_a_time(name: str) -> None:
-    found = moment(name)
-    assert found is not None
-    assert (found.clock, found.offset) == (_WHEN, None)
+def test_a_timestamp_in_a_name_is_read(name: str) -> None:
+    result = moment(name)
+    assert result is not None
+    assert (result.clock, result.offset) == (_TAKEN, None)
 
 
 @pytest.mark.parametrize(
     "name",
     [
         "DSC01234.jpg",
-        "IMG-20190704-WA0001.jpg",  # a day without a time
-        "PXL_20190704_181512345.jpg",  # Greenwich
+        "IMG-20190704-WA0001.jpg",  # a date without a time
+        "PXL_20190704_181512345.jpg",  # UTC
         "20191304_181512.jpg",  # month 13
         "20190704_251512.jpg",
-        "Screen Shot 2019-07-04 at 18.15.12 PM.png",  # 18 o'clock has no PM
+        "Screen Shot 2019-07-04 at 18.15.12 PM.png",  # 18 PM does not exist
         "4914949671_20190704181512.5.jpg".replace("20190704", "12345678"),
         "120190704_181512.jpg",
         "IMG_20990704_181512.jpg",  # the future
     ],
 )
-def test_names_that_hold_none(name: str) -> None:
+def test_a_name_without_a_local_timestamp_gives_none(name: str) -> None:
     assert moment(name) is None
 
 
 def test_midnight_and_noon_on_a_twelve_hour_clock() -> None:
     hours = [moment(f"Photo 2019-07-04 at 12.05.09 {half}.png") for half in ("AM", "PM")]
-    assert [found.clock.hour for found in hours if found] == [0, 12]
+    assert [result.clock.hour for result in hours if result] == [0, 12]
 
 
+@settings(deadline=None)
 @given(
     st.datetimes(datetime(2003, 1, 1), datetime(2025, 12, 31)), st.sampled_from(["%Y%m%d_%H%M%S", "%Y-%m-%d %H.%M.%S"])
 )
-def test_any_time_comes_back(when: datetime, pattern: str) -> None:
-    found = moment(f"IMG_{when.strftime(pattern)}.jpg")
-    assert found is not None
-    assert found.clock == when.replace(microsecond=0)
+def test_every_time_round_trips(when: datetime, pattern: str) -> None:
+    result = moment(f"IMG_{when.strftime(pattern)}.jpg")
+    assert result is not None
+    assert result.clock == when.replace(microsecond=0)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40))
-def test_any_name_is_read_without_an_error(name: str) -> None:
+def test_no_name_raises(name: str) -> None:
     moment(name)
 
 
-def test_the_file_comes_first_and_the_name_second(tmp_path: Path) -> None:
+def test_exif_takes_precedence_over_the_name(tmp_path: Path) -> None:
     write_jpeg(tmp_path / "IMG_20190704_181512.jpg")
     write_jpeg(tmp_path / "IMG_20190704_181513.jpg", taken="2020-01-01T09:00:00")
     with Library.open(tmp_path) as library:
         library.index(BagOfWords())
-        stripped, whole = sorted(library.store.all_photos(), key=lambda photo: photo.path)
-    assert (stripped.taken, stripped.part_of_day, stripped.problems) == (_WHEN, "evening", ())
-    assert whole.taken == datetime(2020, 1, 1, 9)
+        without_exif, with_exif = sorted(library.store.all_photos(), key=lambda photo: photo.path)
+    assert (without_exif.taken, without_exif.part_of_day, without_exif.problems) == (_TAKEN, "evening", ())
+    assert with_exif.taken == datetime(2020, 1, 1, 9)

@@ -1,4 +1,4 @@
-"""Cities, countries, seasons, parts of the day, moments."""
+"""Cities, countries, seasons, parts of the day and moments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mascot.photos.gazetteer import gazetteer
@@ -17,17 +17,17 @@ from mascot.photos.seasons import PARTS_OF_DAY, SEASONS, part_of_day, season
 @pytest.mark.parametrize(
     ("place", "city", "country"),
     [
-        ((38.6916, -9.2160), "Lisbon", "PT"),  # the tower of Belém, 7 km from the centre: not the quarter
-        ((38.6970, -9.4210), "Cascais", "PT"),  # 25 km from Lisbon, a town of its own
+        ((38.6916, -9.2160), "Lisbon", "PT"),  # Belém Tower, 7 km from the centre: the city, not its district
+        ((38.6970, -9.4210), "Cascais", "PT"),  # 25 km from Lisbon, a separate town
         ((48.8584, 2.2945), "Paris", "FR"),
         ((35.6590, 139.7006), "Tokyo", "JP"),
         ((-33.79, 151.28), "Sydney", "AU"),
     ],
 )
 def test_the_city_people_would_name(place: tuple[float, float], city: str, country: str) -> None:
-    found = gazetteer().nearest([place[0]], [place[1]])[0]
-    assert found is not None
-    assert (found.name, found.country) == (city, country)
+    nearest = gazetteer().nearest([place[0]], [place[1]])[0]
+    assert nearest is not None
+    assert (nearest.name, nearest.country) == (city, country)
 
 
 def test_far_from_everything_there_is_no_city() -> None:
@@ -35,15 +35,15 @@ def test_far_from_everything_there_is_no_city() -> None:
 
 
 def test_nearest_takes_many_points_at_once() -> None:
-    some = gazetteer().points[::97][:700]
-    found = gazetteer().nearest(some[:, 0], some[:, 1])
-    assert len(found) == len(some)
-    assert all(city is not None and city.km <= 150 for city in found)
-    # One by one gives the same.
+    points = gazetteer().points[::97][:700]
+    cities = gazetteer().nearest(points[:, 0], points[:, 1])
+    assert len(cities) == len(points)
+    assert all(city is not None and city.km <= 150 for city in cities)
+    # Single points give the same result.
     for i in (0, 256, 511, 699):
-        alone = gazetteer().nearest(some[i, :1], some[i, 1:])[0]
-        assert alone is not None
-        assert (alone.name, alone.country) == (found[i].name, found[i].country)  # type: ignore[union-attr]
+        single = gazetteer().nearest(points[i, :1], points[i, 1:])[0]
+        assert single is not None
+        assert (single.name, single.country) == (cities[i].name, cities[i].country)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -60,15 +60,15 @@ def test_nearest_takes_many_points_at_once() -> None:
     ],
 )
 def test_a_name_in_any_language_finds_its_city(name: str, city: str, country: str) -> None:
-    found = gazetteer().find(name)
-    assert found is not None
-    assert (found.name, found.country) == (city, country)
+    result = gazetteer().find(name)
+    assert result is not None
+    assert (result.name, result.country) == (city, country)
 
 
-def test_no_such_name() -> None:
+def test_an_unknown_name_gives_none() -> None:
     assert gazetteer().find("Nowhereville upon Nothing") is None
     assert gazetteer().find("Lisbon, Atlantis") is None
-    assert gazetteer().find("") is None  # some cities have empty names beside their own
+    assert gazetteer().find("") is None  # some cities have an empty alternate name
     assert gazetteer().find("Porto\nLisbon") is None
     assert gazetteer().country("Atlantis") is None
 
@@ -88,9 +88,9 @@ def test_seasons_by_hemisphere() -> None:
 
 
 def test_parts_of_the_day() -> None:
-    told = [part_of_day(datetime(2020, 1, 1, hour)) for hour in range(24)]
-    assert set(told) == set(PARTS_OF_DAY)
-    assert (told[6], told[9], told[13], told[16], told[19], told[23], told[3]) == (
+    parts = [part_of_day(datetime(2020, 1, 1, hour)) for hour in range(24)]
+    assert set(parts) == set(PARTS_OF_DAY)
+    assert (parts[6], parts[9], parts[13], parts[16], parts[19], parts[23], parts[3]) == (
         "dawn", "morning", "noon", "afternoon", "evening", "night", "night",
     )  # fmt: skip
     assert part_of_day(None) is None
@@ -101,35 +101,36 @@ def _shot(id_: int, minutes: float, lat: float | None = 38.7, lon: float | None 
 
 
 def test_a_gap_of_an_hour_starts_a_new_moment() -> None:
-    named = moments([_shot(1, 0), _shot(2, 59), _shot(3, 118), _shot(4, 179)])
-    assert named[1] == named[2] == named[3] == "2019-07-14 18:00 Lisbon"
-    assert named[4] == "2019-07-14 20:59 Lisbon"
+    labels = moments([_shot(1, 0), _shot(2, 59), _shot(3, 118), _shot(4, 179)])
+    assert labels[1] == labels[2] == labels[3] == "2019-07-14 18:00 Lisbon"
+    assert labels[4] == "2019-07-14 20:59 Lisbon"
 
 
 def test_a_kilometre_starts_a_new_moment() -> None:
-    named = moments([_shot(1, 0), _shot(2, 1, lat=38.708), _shot(3, 2, lat=38.72)])
-    assert named[1] == named[2]
-    assert named[3] != named[1]
+    labels = moments([_shot(1, 0), _shot(2, 1, lat=38.708), _shot(3, 2, lat=38.72)])
+    assert labels[1] == labels[2]
+    assert labels[3] != labels[1]
 
 
-def test_two_people_in_two_places_do_not_cut_each_others_moments() -> None:
+def test_simultaneous_moments_in_two_places_are_separate() -> None:
     shots = [_shot(i, i, lat=38.7 if i % 2 else 38.9, camera="A" if i % 2 else "B") for i in range(10)]
-    named = moments(shots)
-    assert len(set(named.values())) == 2
-    assert len({named[i] for i in range(0, 10, 2)}) == 1
+    labels = moments(shots)
+    assert len(set(labels.values())) == 2
+    assert len({labels[i] for i in range(0, 10, 2)}) == 1
 
 
-def test_without_a_place_a_shot_joins_its_own_camera() -> None:
+def test_a_shot_without_a_place_joins_the_moment_of_its_camera() -> None:
     shots = [_shot(1, 0, lat=38.7, camera="A"), _shot(2, 1, lat=38.9, camera="B"), _shot(3, 2, None, None, "A")]
-    named = moments(shots)
-    assert named[3] == named[1] != named[2]
+    labels = moments(shots)
+    assert labels[3] == labels[1] != labels[2]
 
 
-def test_moments_of_one_minute_are_told_apart() -> None:
-    named = moments([_shot(1, 0), _shot(2, 0.5, lat=39.7)])
-    assert sorted(named.values()) == ["2019-07-14 18:00 Lisbon", "2019-07-14 18:00 Lisbon (2)"]
+def test_moments_of_the_same_minute_have_different_labels() -> None:
+    labels = moments([_shot(1, 0), _shot(2, 0.5, lat=39.7)])
+    assert sorted(labels.values()) == ["2019-07-14 18:00 Lisbon", "2019-07-14 18:00 Lisbon (2)"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 5000), st.floats(-90, 90), st.floats(-180, 180)), min_size=1, max_size=30))
 def test_moments_do_not_depend_on_the_order_of_the_rows(rows: list[tuple[float, float, float]]) -> None:
     shots = [_shot(i, minutes, lat, lon) for i, (minutes, lat, lon) in enumerate(rows)]

@@ -1,4 +1,4 @@
-"""The page in a real browser, on a real server, over painted postcards."""
+"""The page in a real browser, on a real server, over the sample library."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def postcards(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A painted library, indexed. Asks for the browser first: without one nothing need be painted."""
+    """An indexed sample library. The browser comes first: without one no library is written."""
     root = tmp_path_factory.mktemp("page") / "postcards"
     write_sample(root, _POSTCARDS)
     return _indexed(root)

@@ -18,6 +18,20 @@ from mascot.serialize import Value
 _NARROWEST_KM = 0.001
 
 
+class NamedPoint(tuple[float, ...]):
+    """Latitude and longitude with the name of the place, for `near=` and for explanations."""
+
+    name: str
+
+    def __new__(cls, lat: float, lon: float, name: str) -> NamedPoint:
+        point = super().__new__(cls, (lat, lon))
+        point.name = name
+        return point
+
+    def __getnewargs__(self) -> tuple[float, float, str]:  # type: ignore[override]
+        return (self[0], self[1], self.name)
+
+
 @dataclass(frozen=True, slots=True)
 class Place(Value):
     """Points on the globe: great-circle distance, no edge at the antimeridian, none at the poles.

@@ -22,14 +22,13 @@ from mascot.bench.material import Material
 from mascot.bench.points import Point
 from mascot.bench.tasks import SPREAD
 from mascot.candidates import Candidates
-from mascot.ranking import Rankings
 from mascot.errors import InputError
 from mascot.kernels.dpp import ensemble, greedy_map
 from mascot.kernels.similarity import similarities
 from mascot.kernels.tangents import combine, tangents, unit_logarithm
 from mascot.methods import KDpp, Mascot, Mmr, MsDpp
 from mascot.methods.kdpp import LARGEST_THETA
-from mascot.ranking import Ranking
+from mascot.ranking import Ranking, Rankings
 from mascot.rerank import Reranker, rerank, rerank_many
 
 

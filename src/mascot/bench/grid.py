@@ -128,7 +128,7 @@ def settings(label: str, task: Task) -> list[Setting]:
         return [Setting(GUARDED[label])]
     several: dict[str, list[Method]] = {
         "base": [Relevance()],
-        "mmr": [Mmr(strength) for strength in MMR_STRENGTHS],
+        "mmr": [Mmr(strength, published=True) for strength in MMR_STRENGTHS],
         "clustering": [Clustering(clusters=count) for count in CLUSTER_COUNTS],
     }
     return [Setting(method, Widths()) for method in several[label]]

@@ -130,8 +130,8 @@ class Material:
             parts = []
             for facet in task.facets:
                 attribute = facet.primary if isinstance(facet, Look) else facet.attribute(widths, 1)
-                member = attribute.membership(self.dataset.columns, self.dataset.vectors)
-                parts.append(member.resolve().sparse().compact().dense())
+                own = attribute.membership(self.dataset.columns, self.dataset.vectors)
+                parts.append(own.resolve().sparse().compact()[0].dense())
             bins = np.concatenate(parts, axis=1)
             # Narrow bins of a coarse grid may miss every image of a small set: then all are in the same one, none.
             self._bins[key] = metrics.primary_bin(bins) if bins.shape[1] else np.zeros(len(bins), np.int64)

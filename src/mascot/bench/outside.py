@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from mascot.bins import Ints
 from mascot.errors import MissingExtra, require
+from mascot.kernels.reference import normalized
 from mascot.kernels.similarity import joined
-from mascot.problem import Problem, Selection
+from mascot.methods.base import Problem, Selection, select_each
 
 STRATEGIES = ("mmr", "msd", "dpp", "cover", "ssd")
 
@@ -34,14 +36,16 @@ class Pyversity:
             import pyversity
         except ImportError:
             raise MissingExtra("comparing with pyversity needs: pip install pyversity") from None
-        rows = joined(problem.features(), problem.signs, problem.weights, problem.vectors)
-        scores = problem.scores
-        scaled = (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)
-        found = pyversity.diversify(
-            embeddings=rows.astype(np.float32), scores=scaled, k=k, strategy=self.strategy, diversity=self.strength
-        )
-        chosen = np.asarray(found.indices, np.int64)
-        return Selection(positions=chosen, shown=chosen, strength=self.strength)
+
+        def diversify(q: int, k: int) -> Ints:
+            rows = joined(problem.features_of(q), problem.signs, problem.weights, problem.unit_vectors_of(q))
+            result = pyversity.diversify(
+                embeddings=rows.astype(np.float32), scores=normalized(problem.scores_of(q)), k=k,
+                strategy=self.strategy, diversity=self.strength,
+            )  # fmt: skip
+            return np.asarray(result.indices, np.int64)
+
+        return select_each(problem, k, self.strength, diversify)
 
     def to_dict(self) -> dict[str, Any]:
         return {"method": f"pyversity-{self.strategy}", "strength": self.strength}

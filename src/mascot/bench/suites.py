@@ -74,7 +74,9 @@ def div400(folder: Path, labels: Sequence[str] = DIV400_LABELS, tasks: Sequence[
         if label in _PYVERSITY
         for strength in _DIV400_STRENGTHS
     ]
-    settings += [("mmr", Mmr(strength), strength, None) for strength in _DIV400_STRENGTHS if "mmr" in labels]
+    settings += [
+        ("mmr", Mmr(strength, published=True), strength, None) for strength in _DIV400_STRENGTHS if "mmr" in labels
+    ]
     settings += [
         (label, dpp(label, beta, 1 - strength), strength, f"beta {beta}")
         for label in labels

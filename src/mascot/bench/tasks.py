@@ -11,8 +11,8 @@ import mascot as mc
 from mascot import metrics
 from mascot.attributes import Attribute, Columns
 from mascot.attributes.columns import hours, numbers
-from mascot.errors import InputError
 from mascot.bins import Floats
+from mascot.errors import InputError
 from mascot.wishes import Wish
 
 # The guarded method's own bins. Results that are to be alike must be close, results that are to differ must be far

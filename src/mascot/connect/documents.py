@@ -15,7 +15,8 @@ import mascot as mc
 from mascot.connect.nested import column_of
 from mascot.connect.warned import warn
 from mascot.errors import check_whole
-from mascot.rerank import checked_method, listed_wishes
+from mascot.rerank import check_method
+from mascot.wishes import check_wishes
 
 NOTE = "mascot"  # the metadata key under which a document says why it is there
 Metadata = Sequence[Mapping[str, Any]]
@@ -44,7 +45,7 @@ class Steering:
         Scores are distances: smaller is better.
     """
 
-    wishes: tuple[mc.Wish, ...]
+    wishes: tuple[mc.AnyWish, ...]
     k: int
     method: Any
     columns: Sequence[str] | None = None
@@ -135,12 +136,12 @@ def with_strength(method: Callable[..., Any], strength: float, owner: str) -> An
     return method(strength=strength)
 
 
-def as_wishes(given: Any) -> tuple[mc.Wish, ...]:
+def as_wishes(given: Any) -> tuple[mc.AnyWish, ...]:
     """One wish or several, as objects or as dictionaries."""
     several: Any = [given] if isinstance(given, Mapping) else given
     if isinstance(several, Iterable) and not isinstance(several, str):
         several = [mc.from_dict(wish) if isinstance(wish, Mapping) else wish for wish in several]
-    return listed_wishes(several)
+    return check_wishes(several)
 
 
 def as_names(given: Any) -> Any:
@@ -150,10 +151,10 @@ def as_names(given: Any) -> Any:
 
 def as_method(given: Any) -> Any:
     """A method, as an object or as a dictionary; the guarded one where there is none."""
-    return checked_method(mc.from_dict(given) if isinstance(given, Mapping) else given)
+    return check_method(mc.from_dict(given) if isinstance(given, Mapping) else given)
 
 
-def plain_wishes(wishes: Iterable[mc.Wish]) -> list[dict[str, Any]]:
+def plain_wishes(wishes: Iterable[mc.AnyWish]) -> list[dict[str, Any]]:
     """Wishes as dictionaries, ready for JSON."""
     return [wish.to_dict() for wish in wishes]
 
@@ -235,7 +236,7 @@ def _compares_vectors(attribute: Any) -> bool:
     return clusters or isinstance(attribute, mc.Branches)
 
 
-def _named(wishes: Iterable[mc.Wish]) -> tuple[str, ...]:
+def _named(wishes: Iterable[mc.AnyWish]) -> tuple[str, ...]:
     """The columns the wishes name, as far as their attributes are mascot's own."""
     names: dict[str, None] = {}
     for wish in wishes:

@@ -17,8 +17,8 @@ from mascot.attributes.columns import is_missing
 from mascot.connect.nested import unfolded
 from mascot.connect.source import CANDIDATES, Found, Source, Steered, open_source, warn_of_few
 from mascot.errors import InputError, OptionError
-from mascot.photos import steering
 from mascot.methods.base import Method
+from mascot.photos import steering
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ class Steered:
 def steer(
     source: Searchable,
     vector: ArrayLike,
-    wishes: mc.Wish | Sequence[mc.Wish],
+    wishes: mc.AnyWish | Sequence[mc.AnyWish],
     k: int = 20,
     *,
     candidates: int = CANDIDATES,

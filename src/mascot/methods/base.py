@@ -56,6 +56,11 @@ class Problem:
     def __len__(self) -> int:
         return len(self.ptr) - 1
 
+    @property
+    def longest(self) -> int:
+        """The number of candidates of the longest query."""
+        return int(self.ptr[1]) if len(self.ptr) == 2 else int((self.ptr[1:] - self.ptr[:-1]).max(initial=0))
+
     def rows_of(self, q: int) -> Ints:
         start, end = int(self.ptr[q]), int(self.ptr[q + 1])
         return np.arange(start, end) if self.rows is None else self.rows[start:end]

@@ -121,7 +121,7 @@ class Mascot(Value):
             raise InputError(
                 f"scores must be within -1e150..1e150 without rescaling, got {np.abs(problem.scores).max()}"
             )
-        k = min(k, int(np.diff(problem.ptr).max(initial=0)))
+        k = min(k, problem.longest)
         options = self._options(problem, k)
         if problem.backend == "gpu":
             from mascot.kernels.gpu import select_host
@@ -162,7 +162,7 @@ class Mascot(Value):
             problem.threads,
         )  # fmt: skip
         strengths = result.strengths
-        if self.keep is None:
+        if self.keep is None and options.strength != self.strength:  # report what was asked for
             strengths = np.where(np.diff(problem.ptr) > 0, float(self.strength or 0.0), 0.0)
         return Selection(
             result.positions, result.shown, strengths, result.multipliers, result.tops, result.rooms, result.stages,

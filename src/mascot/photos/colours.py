@@ -1,4 +1,4 @@
-"""Colours as every screen and encoder takes them: a picture with a colour profile of its own is brought to sRGB."""
+"""Conversion of images with an embedded colour profile to sRGB, which screens and encoders expect."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from functools import lru_cache
 
 from PIL import Image, ImageCms, features
 
-_MODES = {"RGB": "RGB", "RGBA": "RGBA", "CMYK": "RGB"}  # that profiles are made for, and what becomes of them
-_LARGEST = 4 << 20  # bytes of a profile; printers' have one or two million
+_OUTPUT_MODES = {"RGB": "RGB", "RGBA": "RGBA", "CMYK": "RGB"}  # by input mode; others have no colour profile
+_MAX_BYTES = 4 << 20  # of a profile; those of printers have one or two million
 
 
 def in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
-    """The picture in sRGB. Without a profile, or with one that cannot be read, it is taken to be that already."""
-    if not profile or image.mode not in _MODES or len(profile) > _LARGEST:
+    """Return the image in sRGB. An image without a readable profile is taken to be in sRGB already."""
+    if not profile or image.mode not in _OUTPUT_MODES or len(profile) > _MAX_BYTES:
         return image
-    change = _change(bytes(profile), image.mode)
-    if change is None:
+    transform = _transform(bytes(profile), image.mode)
+    if transform is None:
         return image
-    found = ImageCms.applyTransform(image, change)
-    assert found is not None  # None is for changes in place
-    return found
+    converted = ImageCms.applyTransform(image, transform)
+    assert converted is not None  # it is None for in-place conversions only
+    return converted
 
 
 @lru_cache(maxsize=32)
-def _change(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
-    """How to get there; None where there is nothing to do or the profile is damaged or for other pictures."""
+def _transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
+    """Return the transform to sRGB; None if the profile is sRGB, damaged or for another mode."""
     if not features.check("littlecms2"):
         return None
     try:
-        given = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-        if "sRGB" in ImageCms.getProfileDescription(given):
+        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        if "sRGB" in ImageCms.getProfileDescription(source):
             return None
-        wanted = ImageCms.createProfile("sRGB")
-        # One change serves many threads, so it may not remember the last colour.
-        return ImageCms.buildTransform(given, wanted, mode, _MODES[mode], flags=ImageCms.Flags.NOCACHE)
+        target = ImageCms.createProfile("sRGB")
+        # Threads share the transform, and its one-pixel cache is not thread-safe.
+        return ImageCms.buildTransform(source, target, mode, _OUTPUT_MODES[mode], flags=ImageCms.Flags.NOCACHE)
     except (ImageCms.PyCMSError, OSError, ValueError):
         return None

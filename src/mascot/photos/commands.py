@@ -444,15 +444,15 @@ def library(
 def sample(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder, or part of the same sample.")],
     count: Annotated[int, typer.Option(help="How many postcards.")] = 600,
-    seed: Annotated[int, typer.Option(help="Another number gives another library.")] = 0,
+    seed: Annotated[int, typer.Option(help="Another number gives another selection and other crops.")] = 0,
 ) -> None:
     """Write a sample library of rendered postcards, to try everything without a network."""
-    painted = package("mascot.photos.sample", "photos", "the sample library")
+    sample_library = package("mascot.photos.sample", "photos", "the sample library")
     with _bar() as report:
-        written = painted.write_sample(folder, count, seed, lambda done, total: report("painting", done, total))
-    countries = {card.country for card in written if card.country}
+        cards = sample_library.write_sample(folder, count, seed, lambda done, total: report("writing", done, total))
+    countries = {card.country for card in cards}
     printing.show(
-        f"{len(written)} postcards from {len(countries)} countries in {folder}",
+        f"{len(cards)} postcards from {len(countries)} countries in {folder}",
         f"Next: mascot index {folder}",
         '      mascot search "sunset over water" --spread place',
     )

@@ -25,20 +25,14 @@ from mascot.photos.texts import as_text, is_text, require_text
 from mascot.photos.whereabouts import DATABASE, enclosing, remember, remembered
 
 if TYPE_CHECKING:
+    from mascot.methods.base import Method
     from mascot.photos.encoders.encoder import Encoder
     from mascot.photos.indexer import Report, Summary
     from mascot.photos.photo import Photo
-    from mascot.methods.base import Method
 
-CANDIDATES = 200  # best matches that are steered
-NEWEST = 5000  # the same without words, where all are as good and only the newest are taken
+CANDIDATES = 5000  # photographs that are steered: all of a small library, else the best matches or the newest
 _LOCK = "indexing.lock"
 _VARIABLE = "MASCOT_LIBRARY"
-
-
-def usual_candidates(text: str | None = None, like: object = None) -> int:
-    """How many photographs are steered unless said otherwise: the best matches, or without words the newest."""
-    return CANDIDATES if like is not None or (text and text.strip()) else NEWEST
 
 
 class Library:
@@ -282,7 +276,7 @@ class Library:
         """The best matches of a text, a photograph or a vector of the library's space, by relevance alone.
 
         Without any of them, or with an empty text, all photographs, newest first and of equal relevance. There are
-        200 `candidates` unless given, 5000 without words. `where` is an SQL expression over the columns of the
+        5000 `candidates` unless given. `where` is an SQL expression over the columns of the
         library, or several that must all hold; `values` stand for the question marks.
         """
         require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
@@ -292,7 +286,7 @@ class Library:
             none = f"the library {self.root} holds no photographs: add some and run `mascot index` again"
             raise InputError(self.unfinished or none)
         among = None if where is None else matching(self.store.path, where, values)
-        candidates = candidates or usual_candidates(text, like if vector is None else vector)
+        candidates = candidates or CANDIDATES
         if text is None and like is None and vector is None:
             return self._newest(nearest, among, candidates)
         own = self._id_of(like)
@@ -366,7 +360,7 @@ class Library:
     def search(
         self,
         text: str | None = None,
-        wishes: mc.Wish | Sequence[mc.Wish] = (),
+        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
         k: int = 20,
         method: Method | None = None,
         *,
@@ -378,8 +372,8 @@ class Library:
     ) -> Results:
         """Search and steer at once: the `hits`, then `rerank` of them. There are never fewer candidates than `k`."""
         require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
-        listed = [wishes] if isinstance(wishes, mc.Wish) else list(wishes)
-        most = max(candidates or usual_candidates(text, like), k)
+        listed = [wishes] if isinstance(wishes, (mc.Wish, mc.Limit, mc.Share)) else list(wishes)
+        most = max(candidates or CANDIDATES, k)
         hits = self.hits(text, like=like, candidates=most, where=where, values=values, encoder=encoder)
         return hits.rerank(listed, k, method)
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 import mascot as mc
 from mascot.kernels.reference import normalized
 from mascot.photos.photo import CALENDAR, COLUMNS, Photo
-from mascot.rerank import checked_method, listed_wishes
+from mascot.rerank import check_method
+from mascot.wishes import Wish, check_wishes
 
 _NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
 _LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
@@ -75,7 +76,7 @@ class Hits:
     def _column(self, name: str) -> NDArray[Any]:
         return _cells(getattr(photo, name) for photo in self.photos)
 
-    def rerank(self, wishes: mc.Wish | Sequence[mc.Wish] = (), k: int = 20, method: Any = None) -> Results:
+    def rerank(self, wishes: mc.AnyWish | Sequence[mc.AnyWish] = (), k: int = 20, method: Any = None) -> Results:
         """Spend `k` places on the wishes.
 
         Where nothing was asked for, none is protected for being the best; but where a focus names no value, the
@@ -83,9 +84,9 @@ class Hits:
         """
         if not len(self):
             return Results(self, None)
-        chosen = checked_method(method)
+        chosen = check_method(method)
         if not self.ranked and isinstance(chosen, mc.Mascot) and chosen.protect is None:
-            named = [wish.near is not None for wish in listed_wishes(wishes) if wish.sign < 0]
+            named = [wish.near is not None for wish in check_wishes(wishes) if isinstance(wish, Wish) and wish.sign < 0]
             chosen = replace(chosen, protect=1 if named and not any(named) else 0)
         return Results(self, mc.rerank(self.candidates, wishes, k, chosen))
 

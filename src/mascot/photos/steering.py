@@ -13,6 +13,7 @@ import numpy as np
 
 import mascot as mc
 from mascot import words
+from mascot.attributes.place import NamedPoint
 from mascot.photos.gazetteer import gazetteer
 from mascot.photos.photo import CALENDAR
 from mascot.photos.seasons import PARTS_OF_DAY, SEASONS
@@ -164,19 +165,19 @@ def _is_point(value: str) -> bool:
     return all(part.strip().replace(".", "", 1).lstrip("-+").isdigit() for part in value.split(",")) and "," in value
 
 
-def _point(name: str, rows: Rows) -> tuple[float, float]:
+def _point(name: str, rows: Rows) -> NamedPoint:
     """A city of the library, of the world, or a country of the library."""
     # The library's own cities come first: who photographed Cambridge in Massachusetts means that one.
     own = rows.middle("city", name)
     if own is not None:
-        return own
+        return NamedPoint(*own, name)
     city = gazetteer().find(name)
     if city is not None:
-        return city.lat, city.lon
+        return NamedPoint(city.lat, city.lon, city.name)
     code = gazetteer().country(name)
     own = None if code is None else rows.middle("country", code)
     if own is not None:
-        return own
+        return NamedPoint(*own, name)
     raise mc.OptionError(f"no place is called {name!r}: write a city, 'city, country', or latitude,longitude")
 
 

@@ -1,4 +1,4 @@
-"""Text that is none, and text that is the same: names of files may be any bytes, and letters in two forms."""
+"""Unicode helpers: file names may be invalid UTF-8, and equal names may differ in normalization or case."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mascot.errors import OptionError
 
 
 def is_text(text: str) -> bool:
-    """Whether it can be written as UTF-8, as SQLite and JSON must."""
+    """Return whether a string can be encoded as UTF-8, as SQLite and JSON require."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -18,25 +18,25 @@ def is_text(text: str) -> bool:
 
 
 def as_text(text: str) -> str:
-    r"""The same for people, its odd bytes written as `\xff`: never a path to be opened."""
+    r"""Return a string for display with undecodable bytes escaped as `\xff`. The result is not a path."""
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    except UnicodeEncodeError:  # half a letter of a Windows name
+    except UnicodeEncodeError:  # a lone surrogate in a Windows file name
         return text.encode("utf-8", "backslashreplace").decode()
 
 
 def composed(value: Any) -> Any:
-    """Text with each accent on its letter (NFC); a Mac writes names with accents behind letters. Others as they are."""
+    """Return text in NFC (macOS writes file names in NFD), and other values unchanged."""
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
 
 
 def fold(value: Any) -> Any:
-    """Text so that names that read the same are the same: accents on their letters, no capitals. Others as they are."""
+    """Return text in NFC and case-folded, for comparison, and other values unchanged."""
     return composed(composed(value).casefold()) if isinstance(value, str) else value
 
 
 def require_text(text: str, owner: str) -> str:
-    """The text itself, if it is valid."""
+    """Return the text; raise OptionError if it is not valid UTF-8."""
     if not is_text(text):
         raise OptionError(f"{owner} must be valid UTF-8, got {text!r}")
     return text

@@ -1,4 +1,4 @@
-"""Which library is meant where none is named: the one somebody stands in, or the one indexed last."""
+"""The default library: the one that contains the working directory, or the one indexed last."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ DATABASE = "library.sqlite"  # in a library's `.mascot`
 
 
 def enclosing() -> Path | None:
-    """The innermost library around the folder one stands in."""
-    here = _here()
-    around = () if here is None else (here, *here.parents)
-    return next((place for place in around if os.path.isfile(place / FOLDER / DATABASE)), None)
+    """Return the root of the innermost library that contains the working directory; None if there is none."""
+    here = _working_directory()
+    folders = () if here is None else (here, *here.parents)
+    return next((folder for folder in folders if os.path.isfile(folder / FOLDER / DATABASE)), None)
 
 
-def _memory() -> Path:
+def _state_file() -> Path:
     state = os.environ.get("XDG_STATE_HOME")
     return (Path(state) if state else Path.home() / ".local" / "state") / "mascot" / "library"
 
 
 def remember(root: Path) -> None:
-    """Keep the library indexed last in mind; a home that cannot be written to is no reason to fail."""
+    """Record the library indexed last; a home directory that is not writable is ignored."""
     try:
-        _memory().parent.mkdir(parents=True, exist_ok=True)
-        _memory().write_bytes(os.fsencode(root))
+        _state_file().parent.mkdir(parents=True, exist_ok=True)
+        _state_file().write_bytes(os.fsencode(root))
     except OSError:
         return
 
 
 def remembered() -> Path | None:
-    """The library indexed last."""
+    """Return the root of the library indexed last; None if there is none."""
     try:
-        name = _memory().read_bytes()
+        path = _state_file().read_bytes()
     except OSError:
         return None
-    return Path(os.fsdecode(name)) if name else None
+    return Path(os.fsdecode(path)) if path else None
 
 
 def as_said(root: Path) -> str:
-    """A folder as people name it: from where they stand, from home, or its whole path."""
-    for place, sign in ((_here(), ""), (Path.home().resolve(), "~/")):
-        if place is not None and place != root and root.is_relative_to(place):
-            return sign + root.relative_to(place).as_posix()
+    """Return a folder's path for display: relative to the working directory or to ~, else absolute."""
+    for base, prefix in ((_working_directory(), ""), (Path.home().resolve(), "~/")):
+        if base is not None and base != root and root.is_relative_to(base):
+            return prefix + root.relative_to(base).as_posix()
     return str(root)
 
 
-def _here() -> Path | None:
+def _working_directory() -> Path | None:
     try:
         return Path.cwd()
-    except OSError:  # that folder was removed
+    except OSError:  # the folder was deleted
         return None

@@ -14,7 +14,7 @@ import numpy as np
 
 import mascot as mc
 from mascot import words
-from mascot.photos.library import Library, usual_candidates
+from mascot.photos.library import CANDIDATES, Library
 from mascot.photos.overview import overview, points
 from mascot.photos.photo import Photo
 from mascot.photos.results import Hits, Results
@@ -83,7 +83,7 @@ class Service:
     def _found(self, asked: models.Search) -> Hits:
         """The candidates: those of the same question asked before, or new ones."""
         library = self.library
-        usual = min(usual_candidates(asked.text, asked.like), models.MOST_CANDIDATES)
+        usual = min(CANDIDATES, models.MOST_CANDIDATES)
         candidates = max(asked.candidates or usual, asked.k)
         key = (asked.text, asked.like, candidates, asked.where, self._opened, library.state)
         known = self._remembered(key)

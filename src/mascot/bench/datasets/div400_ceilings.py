@@ -35,7 +35,7 @@ _STRENGTHS = (0.3, 0.5, 0.7)
 _BETAS = (0.0, 0.6)
 METHODS: Mapping[str, Sequence[Method]] = {
     "guarded": [mc.Mascot(strength=strength) for strength in _STRENGTHS],
-    "MMR": [Mmr(strength) for strength in _STRENGTHS],
+    "MMR": [Mmr(strength, published=True) for strength in _STRENGTHS],
     "k-DPP": [KDpp(strength, beta) for strength, beta in product(_STRENGTHS, _BETAS)],
     "pyversity's MMR": [Pyversity("mmr", strength) for strength in _STRENGTHS],
 }

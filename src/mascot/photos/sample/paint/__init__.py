@@ -1,1 +1,0 @@
-"""How postcards are painted: light, surface, things and scenes."""

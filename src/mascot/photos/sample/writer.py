@@ -1,0 +1,157 @@
+"""Writes the sample library: one JPEG file with EXIF and XMP per postcard."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from functools import lru_cache
+from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
+from random import Random
+
+from PIL import Image
+
+from mascot.errors import InputError
+from mascot.photos.sample.metadata import EXIF_IFD, UNIQUE_ID, exif_of, xmp_of
+from mascot.photos.sample.postcards import Postcard, plan
+
+_EDITION = 2  # increased when files change, so that a folder never mixes two editions of the sample
+_LONG, _SHORT = 480, 320  # pixels
+_STORED = {  # EXIF orientation -> how the upright picture is turned before it is stored
+    3: Image.Transpose.ROTATE_180,
+    6: Image.Transpose.ROTATE_90,
+    8: Image.Transpose.ROTATE_270,
+}
+_CROP_AT = {  # position of the crop along the long side, 0 to 1, for subjects that are not in the middle
+    "cat-1": 0.85, "cat-3": 0.85, "horse": 0.75, "landmark-minaret": 0.2, "landmark-opera": 0.75,
+    "landmark-statue": 0.2, "lighthouse-1": 0.95, "lighthouse-2": 0.95, "sunrise": 0.05, "sunset-boat": 0.85,
+}  # fmt: skip
+
+
+def write_sample(
+    folder: Path, count: int = 600, seed: int = 0, progress: Callable[[int, int], None] | None = None
+) -> list[Postcard]:
+    """Write the sample library into a folder, which is created if necessary.
+
+    Parameters
+    ----------
+    folder
+        Empty, or with part or all of the same sample: existing files are not written again, so an interrupted run
+        can be resumed. Hidden files and folders are ignored.
+    count
+        How many files (default: 600).
+    seed
+        Another seed gives other crops and, where `count` is below 600, other photographs (default: 0). The same
+        seed gives the same bytes.
+    progress
+        Called with (files done, files in total) after each file.
+    """
+    cards = plan(count, seed)
+    done = _check(Path(folder), cards)
+    for number, card in enumerate(cards, start=1):
+        if card.path not in done:
+            _write(Path(folder) / card.path, jpeg(card))
+        if progress is not None:
+            progress(number, len(cards))
+    return cards
+
+
+def jpeg(card: Postcard) -> bytes:
+    """Return the bytes of one postcard's file."""
+    picture = _view(card)
+    if card.orientation in _STORED:
+        picture = picture.transpose(_STORED[card.orientation])
+    file = BytesIO()
+    packet = xmp_of(card)
+    picture.save(file, "JPEG", quality=80, exif=exif_of(card, _identity(card)), **({"xmp": packet} if packet else {}))
+    return file.getvalue()
+
+
+def _view(card: Postcard) -> Image.Image:
+    """Return the upright picture: a crop of the shipped one, perhaps mirrored, brighter or warmer.
+
+    Frames of a burst share their view except for a slight movement of the camera.
+    """
+    source = _picture(card.picture)
+    tall = source.width < source.height
+    view, frame = Random(card.view), Random(f"{card.view}/{card.path}")
+    width, height = (_SHORT, _LONG) if card.portrait else (_LONG, _SHORT)
+    fits = tall == card.portrait
+    scale = min(source.width / width, source.height / height) * (1 - (0.25 if fits else 0.1) * view.random())
+
+    def position(centre: float, reach: float) -> float:
+        return min(max(centre + reach * (view.random() - 0.5) + 0.06 * (frame.random() - 0.5), 0), 1)
+
+    along = position(_CROP_AT.get(card.picture, 0.5), 0.9 if fits and card.picture not in _CROP_AT else 0.2)
+    across = position(0.5, 0.9)
+    left = (source.width - width * scale) * (across if tall else along)
+    upper = (source.height - height * scale) * (along if tall else across)
+    box = (left, upper, left + width * scale, upper + height * scale)
+    picture = source.resize((width, height), Image.Resampling.BICUBIC, box=box)
+    if card.subject != "landmark" and view.random() < 0.5:
+        picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    bright = 1 + 0.16 * (view.random() - 0.5) + 0.04 * (frame.random() - 0.5) + 0.003 * max(min(card.sun, 12), -12)
+    warm = 0.12 * (view.random() - 0.5) + 0.05 * max(1 - abs(card.sun) / 12, 0)  # warmer the lower the sun
+    gains = (bright * (1 + warm), bright, bright * (1 - warm))
+    return picture.point([min(round(level * gain), 255) for gain in gains for level in range(256)])
+
+
+@lru_cache(maxsize=128)
+def _picture(name: str) -> Image.Image:
+    data = (files("mascot.photos.sample") / "pictures" / f"{name}.webp").read_bytes()
+    return Image.open(BytesIO(data)).convert("RGB")
+
+
+def _check(folder: Path, cards: list[Postcard]) -> set[str]:
+    """Return the paths that exist already; raise InputError if the folder contains anything else."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"sample: {str(folder)!r} must be a folder, and is a file")
+    by_path = {card.path: card for card in cards}
+    done = set()
+    for path in _visible_files(folder):
+        card = by_path.get(path)
+        if card is None or _stored_identity(folder / path) != _identity(card):
+            raise InputError(
+                f"sample: {str(folder)!r} must be empty or hold the same sample, and holds {path!r}; name a new folder"
+            )
+        done.add(path)
+    return done
+
+
+def _visible_files(folder: Path) -> Iterator[str]:
+    """Yield the relative paths of all files and links that are not hidden."""
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        links = [name for name in folders if (Path(root) / name).is_symlink()]
+        for name in sorted([*names, *links]):
+            if not name.startswith("."):
+                # Some file systems return decomposed Unicode: u and a combining diaeresis for ü.
+                yield unicodedata.normalize("NFC", (Path(root) / name).relative_to(folder).as_posix())
+
+
+def _stored_identity(path: Path) -> str | None:
+    """Return the unique ID in a file's EXIF block; None if there is none."""
+    try:
+        with Image.open(path) as picture:
+            return picture.getexif().get_ifd(EXIF_IFD).get(UNIQUE_ID)
+    except OSError:
+        return None
+
+
+def _identity(card: Postcard) -> str:
+    """Return 32 hexadecimal digits that depend on every field of the postcard."""
+    text = json.dumps([_EDITION, asdict(card)], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file through a hidden temporary one, so that an interrupted run leaves no incomplete file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.part")
+    temporary.write_bytes(data)
+    temporary.replace(path)
