@@ -25,7 +25,7 @@ import pytest
 from mascot.kernels import native
 native.LIBRARY = Path(sys.argv[1])
 assert native.available(), native.description()
-sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", "-k", "not photographs", *sys.argv[2:]]))
+sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-k", "not photographs", *sys.argv[2:]]))
 """
 
 
@@ -41,7 +41,7 @@ def variants() -> list[str]:
 def build_variant(name: str, folder: Path) -> Path:
     """Compile one instruction set as the only one, with sanitizers."""
     with (
-        mock.patch.object(platform, "machine", lambda: "generic"),
+        mock.patch.object(platform, "machine", return_value="generic"),
         mock.patch.object(build_native, "FLAGS", (*build_native.FLAGS, *build_native.VARIANTS[name])),
         mock.patch.dict(os.environ, {"MASCOT_SANITIZE": "1"}),
     ):

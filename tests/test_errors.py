@@ -86,7 +86,10 @@ INPUT = {
         mc.spread(mc.Category("a")),
     ),
     "scores must be within -1e150..1e150 without rescaling, got 1e+151": lambda: mc.rerank(
-        mc.Candidates(scores=[1.0, -1e151], columns={"who": ["a", "b"]}), mc.spread("who"), 1, mc.Mascot(normalize=False)
+        mc.Candidates(scores=[1.0, -1e151], columns={"who": ["a", "b"]}),
+        mc.spread("who"),
+        1,
+        mc.Mascot(normalize=False),
     ),
     "scores must have as many values in each query, got 1 or 2": lambda: mc.Batch([[1, 2], [3]]),
     "Candidates.ids must be hashable, got (1, [2])": lambda: mc.Candidates([1], ids=[(1, [2])]),
@@ -148,7 +151,9 @@ OPTIONS = {
     "k must be a whole number >= 1, got 0": lambda: mc.rerank(hits(), [], 0),
     "k must be a whole number >= 1, got 2.5": lambda: mc.rerank(hits(), [], 2.5),  # type: ignore[arg-type]
     "backend must be one of auto, numpy, native, gpu, got 'cuda'": lambda: mc.rerank(hits(), [], backend="cuda"),
-    "wishes must be spread(...), focus(...), limit(...) or share(...), got Place(": lambda: mc.rerank(hits(), [mc.Place()]),  # type: ignore[list-item]
+    "wishes must be spread(...), focus(...), limit(...) or share(...), got Place(": lambda: mc.rerank(
+        hits(), [mc.Place()]
+    ),  # type: ignore[list-item]
     "Place.sigma_km must be > 0, got 0": lambda: mc.Place(sigma_km=0),
     "Place.grid.sigma must be > 0, got -1": lambda: mc.Place.grid(sigma=-1),
     "Place.grid.cells must be a whole number >= 2, got 1": lambda: mc.Place.grid(cells=1),

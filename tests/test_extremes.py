@@ -17,7 +17,9 @@ COMMON = settings(
 DENORMAL = st.sampled_from([0.0, 5e-324, 1e-323, 1.5e-323, 2.2e-308, -5e-324])
 HUGE = st.sampled_from([1e308, -1e308, 1.7976931348623157e308, -1.7976931348623157e308, 1e300, 8e307])
 MIXED = st.sampled_from([0.0, 5e-324, 1e-300, 1e-8, 1.0, 1e8, 1e150, 1e308, -1e308, -1.0])
-SCORES = st.sampled_from([DENORMAL, HUGE, MIXED, st.floats(allow_nan=False, allow_infinity=False), st.floats(0, 1e-320)])
+SCORES = st.sampled_from(
+    [DENORMAL, HUGE, MIXED, st.floats(allow_nan=False, allow_infinity=False), st.floats(0, 1e-320)]
+)
 WEIGHTS = st.sampled_from([1.0, 1e100, 1e-100, 5e-324, 1e-300, 3.0])
 
 
@@ -40,7 +42,13 @@ def queries(draw: st.DrawFn, largest: float = 1.8e308) -> mc.Candidates[int]:
 def wishes(draw: st.DrawFn) -> Any:
     attribute = draw(
         st.sampled_from(
-            [mc.Category("label"), mc.HourOfDay("hour"), mc.Number("number"), mc.Place(), mc.HourOfDay("hour", missing="neutral")]
+            [
+                mc.Category("label"),
+                mc.HourOfDay("hour"),
+                mc.Number("number"),
+                mc.Place(),
+                mc.HourOfDay("hour", missing="neutral"),
+            ]
         )
     )
     make = draw(st.sampled_from([mc.spread, mc.focus]))

@@ -160,7 +160,11 @@ def test_the_number_of_threads_changes_nothing(threads: int | None) -> None:
     batch = mc.Batch(rng.random((300, 20)), {"x": rng.integers(0, 9, (300, 20)), "y": rng.random((300, 20))})
     wishes = [mc.spread(mc.Category("x")), mc.focus(mc.Number("y")), mc.limit("x", 2)]
     one_by_one = [
-        mc.rerank(mc.Candidates(batch.scores[q], columns={name: c.reshape(300, 20)[q] for name, c in batch.columns.items()}), wishes, 8)
+        mc.rerank(
+            mc.Candidates(batch.scores[q], columns={name: c.reshape(300, 20)[q] for name, c in batch.columns.items()}),
+            wishes,
+            8,
+        )
         for q in range(0, 300, 37)
     ]
     many = mc.rerank_many(batch, wishes, 8, threads=threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ def answers(ranker: mc.Reranker, rows: Any, scores: Any) -> list[Any]:
 def test_rows_appended_rank_as_rows_fitted_at_once(splits: tuple[int, ...]) -> None:
     edges = [0, *splits, ROWS]
     ranker = mc.Reranker(WISHES).fit(part(0, edges[1]), VECTORS[: edges[1]], IDS[: edges[1]])
-    for start, end in zip(edges[1:], edges[2:], strict=False):
+    for start, end in itertools.pairwise(edges[1:]):
         assert ranker.append(part(start, end), VECTORS[start:end], IDS[start:end]) is ranker
     assert len(ranker) == ROWS
     assert answers(ranker, *queries()) == answers(fitted(), *queries())

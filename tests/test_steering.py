@@ -192,7 +192,9 @@ def test_a_limit_and_a_share_of_one_attribute_agree_where_they_can(backend: Any)
     ids=lambda part: type(part).__name__,
 )
 def test_limits_count_hours_days_weekdays_and_months(attribute: Any, labels: Any, backend: Any) -> None:
-    times = np.datetime64("2024-01-01T00:30", "s") + np.random.default_rng(0).integers(0, 40, 60) * np.timedelta64(5, "h")
+    times = np.datetime64("2024-01-01T00:30", "s") + np.random.default_rng(0).integers(0, 40, 60) * np.timedelta64(
+        5, "h"
+    )
     query = mc.Candidates(np.linspace(1, 0, 60), columns={"t": times})
     page = mc.rerank(query, mc.limit(attribute, 2), 40, backend=backend)
     _, repeats = np.unique(labels(times)[page.positions], return_counts=True)

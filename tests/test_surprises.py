@@ -168,7 +168,9 @@ def test_a_fit_says_at_once_what_is_wrong_with_the_corpus() -> None:
 
 
 _WRONG: dict[str, Any] = {
-    "wishes must be spread(...), focus(...), limit(...) or share(...), got Category(": lambda: mc.rerank(LABELS, mc.Category("city")),  # type: ignore[arg-type]
+    "wishes must be spread(...), focus(...), limit(...) or share(...), got Category(": lambda: mc.rerank(
+        LABELS, mc.Category("city")
+    ),  # type: ignore[arg-type]
     "wishes must be spread(...), focus(...), limit(...) or share(...), got None": lambda: mc.rerank(LABELS, None),  # type: ignore[arg-type]
     "method must be a method such as Mascot() or Mmr(), got 'mmr'": lambda: mc.rerank(LABELS, CITY, method="mmr"),  # type: ignore[arg-type]
     "method must be a method such as Mascot() or Mmr(), got <class": lambda: mc.Reranker(CITY, mc.Mascot),  # type: ignore[arg-type]

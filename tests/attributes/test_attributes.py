@@ -16,8 +16,8 @@ import pytest
 
 import mascot as mc
 from mascot.attributes.columns import as_array
-from mascot.described import _KINDS
 from mascot.bins import GlobeBins
+from mascot.described import _KINDS
 from mascot.kernels.constants import CUTOFF, EARTH_KM
 
 ALL = [

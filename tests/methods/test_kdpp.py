@@ -129,7 +129,9 @@ def test_similarity_is_exact_for_copies_and_the_definition_elsewhere():
 
 
 def test_queries_in_a_batch_do_not_touch_each_other():
-    problems = [make_problem(seed=seed, count=20, signs=signs) for seed, signs in enumerate([(1, 1), (-1, -1), (1, -1)])]
+    problems = [
+        make_problem(seed=seed, count=20, signs=signs) for seed, signs in enumerate([(1, 1), (-1, -1), (1, -1)])
+    ]
     scores = np.stack([g.scores for g in problems])
     kernels = np.stack([kernel_of(g, 0.8, 0.5) for g in problems])
     seen = np.array([[-1, -1], [4, -1], [0, 19]])

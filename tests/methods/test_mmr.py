@@ -39,9 +39,7 @@ def test_is_the_definition(seed, strength, signs, weights, vectors):
 
 
 def test_the_published_method_ignores_the_sign():
-    picks = [
-        selected(Mmr(0.7, published=True), make_problem(signs=signs), 15) for signs in [(1, 1), (-1, 1), (-1, -1)]
-    ]
+    picks = [selected(Mmr(0.7, published=True), make_problem(signs=signs), 15) for signs in [(1, 1), (-1, 1), (-1, -1)]]
     assert picks[0] == picks[1] == picks[2]
 
 

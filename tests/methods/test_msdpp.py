@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 from problems import (
-    features, largest_determinants, make_problem, released_greedy, replace_rows, selected, similarity, vectors,
+    features,
+    largest_determinants,
+    make_problem,
+    released_greedy,
+    replace_rows,
+    selected,
+    similarity,
+    vectors,
 )  # fmt: skip
 from scipy.linalg import expm, logm
 
@@ -153,12 +160,16 @@ def test_opposite_wishes_for_one_attribute_cancel():
 
 def test_kernels_take_many_queries_at_once():
     problems = [make_problem(seed=seed, count=15, signs=(1, -1)) for seed in range(3)]
-    blocks = [np.stack([features(g)[j] for g in problems]) for j in range(2)] + [np.stack([vectors(g) for g in problems])]
+    blocks = [np.stack([features(g)[j] for g in problems]) for j in range(2)] + [
+        np.stack([vectors(g) for g in problems])
+    ]
     scores = np.stack([g.scores for g in problems])
     stacked = tangents(blocks)
     assert stacked.shape == (3, 3, 15, 15)
     for normalize in VARIANTS:
-        together = combine(stacked[:, :2], stacked[:, 2], scores, problems[0].signs, problems[0].weights, 0.4, normalize)
+        together = combine(
+            stacked[:, :2], stacked[:, 2], scores, problems[0].signs, problems[0].weights, 0.4, normalize
+        )
         for q, g in enumerate(problems):
             alone = tangents((*features(g), vectors(g)))
             expected = combine(alone[:2], alone[2], g.scores, g.signs, g.weights, 0.4, normalize)
