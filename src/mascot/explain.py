@@ -160,6 +160,8 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
         else:
             pairs, used = resolved.take(wanted).sparse().compact()
             matrix, weight = pairs.dense(), np.ones(pairs.count)
+        if selection.tops[0, a] == 0:
+            weight = np.zeros_like(weight)
         own, theirs, before = np.split(matrix, [len(picks), len(picks) + len(others)])
         fade = float(selection.rooms[0, a])
         left = reference.covered(np.ones(len(weight)), before, fade)
