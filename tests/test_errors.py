@@ -214,10 +214,10 @@ STEERING = {
     "limit(who) contradicts share(who): 'a' is to have 12 of 20 results, and at most 3": lambda: mc.rerank(
         hits(), [mc.limit("who", 3), mc.share("who", {"a": 0.6})]
     ),
-    "limit(lat) needs an attribute with labels such as Category('city'), got Number(": lambda: mc.rerank(
-        hits(), mc.limit(mc.Number("lat"), 1)
+    "limit and share count named values: use a column of cities or countries, got Place": lambda: mc.rerank(
+        hits(), mc.limit(mc.Place(), 1)
     ),
-    "share(place) needs an attribute with labels such as Category('city'), got Place(": lambda: mc.rerank(
+    "limit and share count named values: use a column of cities": lambda: mc.rerank(
         hits(), mc.share(mc.Place(), {"Rome": 0.5})
     ),
     "focus(hour).within must be > 0, got 0": lambda: mc.focus(mc.HourOfDay(), near=18, within=0),
