@@ -637,7 +637,7 @@ def test_new_photographs_are_found_while_serving(own: Path, tmp_path: Path) -> N
         assert client.get("/api/library").json()["photos"] == 32
         before = _ids(_search(client, k=200))
         write_jpeg(own / "Paris" / "new.jpg", "Sunset over the water", "Paris", "2022-05-05T20:00:00")
-        done = mascot("index", str(own), state=own.parent / "state")
+        done = mascot("index", str(own), "--follow-links", state=own.parent / "state")
         assert done.returncode == 0, done.stderr
         after = _search(client, k=200)
         assert len(_ids(after)) == len(before) + 2

@@ -209,6 +209,25 @@ def tables(
 
 
 @bench.command()
+def steering(
+    only: Annotated[
+        str | None, typer.Option(help="Datasets, separated by commas: pixelprose-sim, tokyo, dresden, div400.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the photographs' tables.")] = None,
+    queries: Annotated[int, typer.Option(help="Queries of each dataset.")] = 120,
+) -> None:
+    """Print the tables of balance and aim: does steering do what was asked?"""
+    from mascot.bench import steering as measured
+
+    names = ["pixelprose-sim", *(["tokyo", "dresden", "div400"] if data else [])] if only is None else only.split(",")
+    with _one_line_errors():
+        for name in names:
+            cases = measured.load_cases(name.strip(), data, queries)
+            print(measured.balance_table(measured.balance(name, cases)))
+            print(measured.aim_table(measured.aim(name, cases)), flush=True)
+
+
+@bench.command()
 def figures(
     results: _Results,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the figures go.")] = Path("figures"),

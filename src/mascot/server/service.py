@@ -94,7 +94,7 @@ class Service:
             if known is not None:
                 return known
             if asked.like is not None and not (asked.text or "").strip():
-                hits = _like(library, asked.like, candidates, asked.where)
+                hits = library.hits_like(asked.like, candidates=candidates, where=asked.where)
             else:  # what is wrong with both the library says itself
                 like = None if asked.like is None else library.root
                 hits = library.hits(asked.text, like=like, candidates=candidates, where=asked.where)
@@ -156,26 +156,6 @@ class Service:
         if known is None or known[0] != state:
             known = self._overview = (state, _counted(library))
         return known[1]
-
-
-def _like(library: Library, id_: int, candidates: int, where: str | None) -> Hits:
-    """What is like a photograph of the library, by its stored vector: the file may be gone, or behind a link."""
-    library.store.photo(id_)  # refuses one that is not there
-    nowhere = np.zeros(int(library.store.fact("dim") or 1), np.float32)
-    own = library.hits(vector=nowhere, candidates=1, where="id = ?", values=(id_,))
-    if not len(own):
-        raise mc.InputError(f"photograph {id_} is not encoded: run `mascot index` again")
-    hits = library.hits(vector=_vectors(own)[0], candidates=candidates + 1, where=where)
-    # Nobody looks for the photograph in hand.
-    stay = [place for place, photo in enumerate(hits.photos) if photo.id != id_][:candidates]
-    if len(stay) == len(hits):
-        return hits
-    photos, looks = [hits.photos[place] for place in stay], hits.candidates.columns["look"]
-    return Hits(hits.root, hits.query, photos, hits.scores[stay], _vectors(hits)[stay], looks[stay])
-
-
-def _vectors(hits: Hits) -> np.ndarray:
-    return np.asarray(hits.candidates.vectors, np.float32)
 
 
 def _is_indexed(path: Path, photo: Photo) -> bool:

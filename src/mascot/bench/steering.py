@@ -1,0 +1,292 @@
+"""Does steering do what was asked? Two tables: balance of skewed labels, and aim at a named place or hour.
+
+**Balance**: spread over labels of skewed shares. The normalised entropy of the labels in the result, and the relevance
+retained, by strength; beside them the best entropy that the candidates allow.
+
+**Aim**: focus near a value. How many results lie within a radius of it, as a share of what could be had, at equal
+relevance retained: ours without any scale beside an exponential decay, as Elasticsearch has it, tuned to each radius.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mascot as mc
+from mascot.bench.datasets.dataset import Dataset, Floats, Ints
+from mascot.bench.datasets.div400 import Div400
+from mascot.bench.datasets.pixelprose_sim import PixelProseSim
+from mascot.bench.outside import STRATEGIES, Pyversity
+from mascot.metrics.retrieval import relevance_kept
+
+K = 20
+STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
+FINE = tuple(round(step / 20, 2) for step in range(21))
+RADII_KM = (100.0, 500.0, 2000.0)
+RADII_HOURS = (1.0, 2.0, 4.0)
+SELLERS = {"a": 0.70, "b": 0.20, "c": 0.07, "d": 0.03}
+EQUAL_RELEVANCE = 0.8  # relevance retained at which aims are compared
+_POOL = 200  # candidates of a query drawn from a table of photographs
+
+
+@dataclass(frozen=True, slots=True)
+class SteeringCase:
+    """One query: candidates whose labels are to be balanced, and the values to aim at."""
+
+    candidates: mc.Candidates  # with a column "label"
+    place: tuple[float, float] | None = None
+    hour: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceRow:
+    """Mean entropy and relevance of one method at one strength."""
+
+    dataset: str
+    method: str
+    strength: float
+    entropy: float  # of the labels in the result, 1 is even
+    best: float  # the same of the most even result that the candidates allow
+    relevance: float  # share of the best possible summed relevance
+
+
+@dataclass(frozen=True, slots=True)
+class AimRow:
+    """Mean share of results within a radius, of what could be had, at equal relevance retained."""
+
+    dataset: str
+    method: str
+    target: str  # "place" or "hour"
+    radius: float  # km or hours
+    share: float
+
+
+def load_cases(name: str, data: Path | None, queries: int, seed: int = 0) -> list[SteeringCase]:
+    """Return the queries of `pixelprose-sim`, `tokyo`, `dresden` or `div400`."""
+    rng = np.random.default_rng(seed)
+    if name == "pixelprose-sim":
+        return list(_of_dataset(PixelProseSim(seed=seed).load(), queries, rng))
+    if data is None:
+        raise mc.OptionError(f"{name} needs --data, the folder that holds its files")
+    if name == "div400":
+        return list(_of_dataset(Div400(data / "div400").load(), queries, rng, label="user"))
+    tables = {
+        "tokyo": ("flickr_tokyo_yfcc.csv.gz", "latitude", "longitude", "user_id"),
+        "dresden": ("flickr_dresden_cc-by.csv.gz", "lat", "lng", "user_guid"),
+    }
+    file, lat, lon, user = tables[name]
+    with gzip.open(data / file, "rt", encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    columns = {
+        "lat": np.array([float(row[lat]) for row in rows]), "lon": np.array([float(row[lon]) for row in rows]),
+        "label": np.array([row[user] for row in rows]),
+    }  # fmt: skip
+    if "date_taken" in rows[0]:
+        columns["taken"] = np.array([row["date_taken"] for row in rows])
+    return list(_of_table(columns, queries, rng))
+
+
+def _of_dataset(
+    dataset: Dataset, queries: int, rng: np.random.Generator, label: str | None = None
+) -> Iterator[SteeringCase]:
+    """Queries of a benchmark dataset; without a column of labels, sellers of skewed shares are drawn."""
+    sellers = rng.choice(list(SELLERS), dataset.images, p=list(SELLERS.values()))
+    for query in dataset.splits["test"].queries[:queries].tolist():
+        hits = dataset.candidates(query, _POOL, "test")
+        columns = {name: column[hits.images] for name, column in dataset.columns.items()}
+        columns["label"] = sellers[hits.images] if label is None else columns[label]
+        vectors = None if dataset.vectors is None else dataset.vectors[hits.images]
+        yield _case(mc.Candidates(hits.scores, columns=columns, vectors=vectors), rng)
+
+
+def _of_table(columns: dict[str, Any], queries: int, rng: np.random.Generator) -> Iterator[SteeringCase]:
+    """Queries over a table of photographs: random candidates with falling scores."""
+    count = len(columns["lat"])
+    for _ in range(queries):
+        rows = rng.choice(count, min(_POOL, count), replace=False)
+        own = {name: column[rows] for name, column in columns.items()}
+        yield _case(mc.Candidates(np.sort(rng.beta(2, 5, len(rows)))[::-1], columns=own), rng)
+
+
+def _case(candidates: mc.Candidates, rng: np.random.Generator) -> SteeringCase:
+    """Aim at the place and hour of a random candidate."""
+    columns = candidates.columns
+    target = int(rng.integers(len(candidates)))
+    lat, lon = (float(columns[name][target]) if name in columns else np.nan for name in ("lat", "lon"))
+    place = None if np.isnan(lat) else (lat, lon)
+    hour = float(_hours(candidates)[target]) if "taken" in columns else np.nan
+    return SteeringCase(candidates, place, None if np.isnan(hour) else hour)
+
+
+def _hours(candidates: mc.Candidates) -> Floats:
+    return mc.HourOfDay("taken").membership(candidates.columns, None).values[0]
+
+
+def methods_at(strength: float) -> dict[str, Any]:
+    """Return every method that can spread labels, at one strength."""
+    dpp = min(strength, 1.0)
+    methods: dict[str, Any] = {
+        "mascot": mc.Mascot(strength),
+        "mmr": mc.Mmr(strength),
+        "k-dpp": mc.KDpp(dpp, beta=0.0),
+        "ms-dpp": mc.MsDpp(dpp, beta=0.0),
+    }
+    methods |= {f"pyversity {strategy}": Pyversity(strategy, strength) for strategy in STRATEGIES}
+    return methods
+
+
+def entropy_of(labels: Sequence[Any], groups: int) -> float:
+    """Return the entropy of label counts, divided by that of `groups` even groups."""
+    if groups <= 1 or not labels:
+        return 1.0
+    shares = np.array(list(Counter(labels).values()), float) / len(labels)
+    return float(-(shares * np.log(shares)).sum() / np.log(groups))
+
+
+def best_entropy(available: Sequence[Any], k: int, groups: int) -> float:
+    """Return the entropy of the most even k labels that can be had."""
+    counts = Counter(available)
+    chosen: Counter[Any] = Counter()
+    for _ in range(min(k, len(available))):
+        label = min((label for label in counts if chosen[label] < counts[label]), key=lambda label: chosen[label])
+        chosen[label] += 1
+    return entropy_of(list(chosen.elements()), groups)
+
+
+def balance(
+    name: str, cases: Sequence[SteeringCase], k: int = K, strengths: Sequence[float] = STRENGTHS,
+    report: Callable[[str], None] = lambda text: None,
+) -> list[BalanceRow]:  # fmt: skip
+    """Measure how evenly each method spreads the labels."""
+    rows = []
+    for strength in strengths:
+        for method_name, method in methods_at(strength).items():
+            report(f"balance: {name}, {method_name} at {strength:g}")
+            results = []
+            for case in cases:
+                labels = case.candidates.columns["label"].tolist()
+                groups = min(len(set(labels)), k)
+                plain = mc.Candidates(case.candidates.scores, columns={"label": case.candidates.columns["label"]})
+                positions = mc.rerank(plain, mc.spread("label"), k, method).positions
+                results.append(
+                    (
+                        entropy_of([labels[i] for i in positions], groups),
+                        best_entropy(labels, k, groups),
+                        _relevance(case.candidates.scores, positions),
+                    )
+                )
+            entropy, best, relevance = np.mean(results, axis=0)
+            rows.append(BalanceRow(name, method_name, strength, float(entropy), float(best), float(relevance)))
+    return rows
+
+
+def _relevance(scores: Floats, positions: Ints) -> float:
+    ideal = (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)
+    return float(relevance_kept(ideal[None], positions[None])[0])
+
+
+def aim(
+    name: str, cases: Sequence[SteeringCase], k: int = K, report: Callable[[str], None] = lambda text: None
+) -> list[AimRow]:
+    """Measure how many results lie near the named value when all methods retain the same relevance."""
+    rows = []
+    for target, radii in (("place", RADII_KM), ("hour", RADII_HOURS)):
+        aimed = [case for case in cases if getattr(case, target) is not None]
+        if not aimed:
+            continue
+        report(f"aim: {name}, {target}")
+        curves: dict[str, list[tuple[Floats, Floats]]] = {"mascot": [], **{f"decay {radius:g}": [] for radius in radii}}
+        for case in aimed:
+            apart = _distances(case, target)
+            curves["mascot"].append(_curve(case, apart, radii, _ours(case, target, k)))
+            for radius in radii:
+                curves[f"decay {radius:g}"].append(_curve(case, apart, radii, _decay(case, apart, radius, k)))
+        for method_name, parts in curves.items():
+            relevance = np.mean([part[0] for part in parts], axis=0)
+            within = np.mean([part[1] for part in parts], axis=0)
+            for at, radius in enumerate(radii):
+                order = np.argsort(relevance)
+                share = float(np.interp(EQUAL_RELEVANCE, relevance[order], within[order, at]))
+                rows.append(AimRow(name, method_name, target, radius, share))
+    return rows
+
+
+def _distances(case: SteeringCase, target: str) -> Floats:
+    columns = case.candidates.columns
+    if target == "hour":
+        assert case.hour is not None
+        apart = np.abs(_hours(case.candidates) - case.hour)
+        return np.asarray(np.minimum(apart, 24 - apart))
+    assert case.place is not None
+    lat, lon = np.radians(columns["lat"].astype(float)), np.radians(columns["lon"].astype(float))
+    lat_0, lon_0 = np.radians(case.place)
+    haversine = np.sin((lat - lat_0) / 2) ** 2 + np.cos(lat) * np.cos(lat_0) * np.sin((lon - lon_0) / 2) ** 2
+    return np.asarray(2 * 6371.0088 * np.arcsin(np.sqrt(np.minimum(haversine, 1.0))))
+
+
+def _ours(case: SteeringCase, target: str, k: int) -> Iterator[Ints]:
+    wish = mc.focus(mc.Place(), near=case.place) if target == "place" else mc.focus(mc.HourOfDay(), near=case.hour)
+    for strength in FINE:
+        yield mc.rerank(case.candidates, wish, k, mc.Mascot(strength, protect=0)).positions
+
+
+def _decay(case: SteeringCase, apart: Floats, scale: float, k: int) -> Iterator[Ints]:
+    """Relevance blended with 0.5 ** (distance / scale), the exponential decay function of Elasticsearch."""
+    scores = case.candidates.scores
+    relevance = (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)
+    near = np.where(np.isnan(apart), 0.0, 0.5 ** (apart / scale))
+    for strength in FINE:
+        yield np.argsort(-((1 - strength) * relevance + strength * near), kind="stable")[:k]
+
+
+def _curve(
+    case: SteeringCase, apart: Floats, radii: Sequence[float], selections: Iterator[Ints]
+) -> tuple[Floats, Floats]:
+    """Return the relevance retained and the share within each radius of what could be had, by strength."""
+    relevance, within = [], []
+    available = [int((apart <= radius).sum()) for radius in radii]
+    for positions in selections:
+        relevance.append(_relevance(case.candidates.scores, positions))
+        counts = [int((apart[positions] <= radius).sum()) for radius in radii]
+        within.append(
+            [count / max(min(len(positions), most), 1) for count, most in zip(counts, available, strict=True)]
+        )
+    return np.array(relevance), np.array(within)
+
+
+def balance_table(rows: Sequence[BalanceRow]) -> str:
+    """Return the table of balance: entropy and relevance by strength, a line for each method."""
+    lines = []
+    for dataset in dict.fromkeys(row.dataset for row in rows):
+        own = [row for row in rows if row.dataset == dataset]
+        strengths = list(dict.fromkeys(row.strength for row in own))
+        lines += [f"Balance, {dataset}: entropy (relevance retained) by strength; best possible {own[0].best:.3f}"]
+        lines += [f"{'':<18}" + "".join(f"{strength:>16g}" for strength in strengths)]
+        for method in dict.fromkeys(row.method for row in own):
+            cells = [row for row in own if row.method == method]
+            lines.append(f"{method:<18}" + "".join(f"{f'{c.entropy:.3f} ({c.relevance:.2f})':>16}" for c in cells))
+        lines.append("")
+    return "\n".join(lines)
+
+
+def aim_table(rows: Sequence[AimRow]) -> str:
+    """Return the table of aim: share within each radius at equal relevance, a line for each method."""
+    lines = []
+    for dataset, target in dict.fromkeys((row.dataset, row.target) for row in rows):
+        own = [row for row in rows if (row.dataset, row.target) == (dataset, target)]
+        radii = list(dict.fromkeys(row.radius for row in own))
+        unit = "km" if target == "place" else "h"
+        lines += [f"Aim, {dataset}, {target}: share within a radius at {EQUAL_RELEVANCE:.0%} of relevance retained"]
+        lines += [f"{'':<18}" + "".join(f"{f'{radius:g} {unit}':>12}" for radius in radii)]
+        for method in dict.fromkeys(row.method for row in own):
+            cells = {row.radius: row.share for row in own if row.method == method}
+            lines.append(f"{method:<18}" + "".join(f"{cells[radius]:>12.3f}" for radius in radii))
+        lines.append("")
+    return "\n".join(lines)
