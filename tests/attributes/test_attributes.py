@@ -344,3 +344,13 @@ def test_values_that_cannot_be_are_refused_in_our_words(made: Callable[[], objec
 def test_a_point_beyond_all_numbers_is_only_far_away() -> None:
     found = mc.Candidates([3, 2, 1], columns={"x": [1.0, 2.0, 30.0]})
     assert len(mc.rerank(found, mc.focus(mc.Number("x"), near=1e99), 3)) == 3
+
+
+@pytest.mark.parametrize("lat", [90.0, -90.0, 89.9999999, 89.5, -88.0, 70.0])
+@pytest.mark.parametrize("sigma_km", [0.01, 30.0, 300.0, 2000.0])
+def test_native_bins_reach_round_the_poles(lat: float, sigma_km: float) -> None:
+    for lon in (0.0, 12.3, 180.0):
+        candidates = mc.Candidates([2.0, 1.0], columns={"lat": [lat, lat], "lon": [lon, lon + 1e-6]})
+        wish = mc.focus(mc.Place(sigma_km=sigma_km))
+        slow, fast = (mc.rerank(candidates, wish, 2, backend=backend)._selection for backend in ("numpy", "native"))
+        np.testing.assert_allclose(fast.tops, slow.tops, rtol=1e-9)
