@@ -286,8 +286,9 @@ class _Explainer:
             if isinstance(wish, Limit):
                 continue
             wanted = wish.targets(len(self.shown))
+            names = labels.labels if labels.labels is not None else tuple(map(str, range(labels.count)))
             for value in wish.shares:
-                codes = [code for code in range(labels.count) if labels.name(code) == value]
+                codes = [code for code, name in enumerate(names) if name == value]
                 count = sum(bool(np.isin(labels.take(self.rows[[j]]).indices, codes).any()) for j in self.shown)
                 if count < wanted[value]:
                     available = bool(codes) and bool(np.isin(labels.take(self.rows).indices, codes).any())
