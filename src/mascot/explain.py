@@ -160,6 +160,8 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
         else:
             pairs, used = resolved.take(wanted).sparse().compact()
             matrix, weight = pairs.dense(), np.ones(pairs.count)
+        if selection.tops[0, a] == 0:
+            weight = np.zeros_like(weight)
         own, theirs, before = np.split(matrix, [len(picks), len(picks) + len(others)])
         fade = float(selection.rooms[0, a])
         left = reference.covered(np.ones(len(weight)), before, fade)
@@ -284,8 +286,9 @@ class _Explainer:
             if isinstance(wish, Limit):
                 continue
             wanted = wish.targets(len(self.shown))
+            names = labels.labels if labels.labels is not None else tuple(map(str, range(labels.count)))
             for value in wish.shares:
-                codes = [code for code in range(labels.count) if labels.name(code) == value]
+                codes = [code for code, name in enumerate(names) if name == value]
                 count = sum(bool(np.isin(labels.take(self.rows[[j]]).indices, codes).any()) for j in self.shown)
                 if count < wanted[value]:
                     available = bool(codes) and bool(np.isin(labels.take(self.rows).indices, codes).any())
@@ -306,6 +309,8 @@ def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
     if unit in ("globe", "degrees"):
         return f"{_distance(apart)} from {_text(target)}"
     value, named = _value_text(bins, row), _value_text(point, 0)
+    if unit == "date" and apart >= 1 and isinstance(bins, AxisBins) and isinstance(point, AxisBins):
+        apart = abs(np.floor(bins.values[0][row]) - np.floor(point.values[0][0]))  # days as the calendar counts them
     if apart == 0:
         return value
     return f"{value}, {_apart(apart, unit)} from {named}"

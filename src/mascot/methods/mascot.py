@@ -263,6 +263,8 @@ class _Setting:
                 weight = reference.peak_relevance(membership, relevance)
             top = float((membership * weight).sum(axis=1).max(initial=0.0))
             tops[a] = top if top >= NOTHING else 0.0
+            if tops[a] == 0:
+                weight = np.zeros_like(weight)
             if method.balance and problem.signs[a] > 0:
                 rooms[a] = reference.room(membership, k)
             size = tops[a] if method.scale and tops[a] > 0 else 1.0

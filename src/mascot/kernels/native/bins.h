@@ -432,7 +432,7 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, const double *l
     double half_chord = MASCOT_REACH * width / 2.0, height = mesh->height;
     double limit = half_chord < 1.0 ? half_chord * half_chord : 1.0; /* haversine of the reach */
     double reach = half_chord < 1.0 ? 2.0 * asin(half_chord) : PI;
-    double fold = 2.0 / (width * width);
+    double sine = sin(reach), fold = 2.0 / (width * width);
 
     double south = INFINITY, north = -INFINITY, west = INFINITY, east = -INFINITY;
     for (int64_t i = 0; i < n; i++) {
@@ -454,8 +454,9 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, const double *l
     int64_t *base = take_integers(arena, RINGS_CACHED); /* of a ring: slot of its cell 0 */
     for (int64_t ring = lowest; dense && ring <= highest; ring++) {
         int64_t at = look_up_ring(mesh, ring), cells = mesh->cells[at];
-        double inverse = (double)cells / (2 * PI), z = sqrt(limit) / (mesh->cosine[at] > 1e-12 ? mesh->cosine[at] : 1e-12);
-        double half = z < 1.0 ? 2.0 * z + 1.1416 * z * z * z : PI; /* at least 2 asin(z) */
+        /* A circle of this reach around a point of the ring spans asin(z) of longitude, or all of it where it holds the pole. */
+        double inverse = (double)cells / (2 * PI), z = sine / (mesh->cosine[at] > 1e-12 ? mesh->cosine[at] : 1e-12);
+        double half = reach < PI / 2 && z < 1.0 ? z + 0.5708 * z * z * z + 1e-9 : PI; /* at least asin(z) */
         double first = floor((west - half + PI) * inverse - 0.5), last = ceil((east + half + PI) * inverse - 0.5);
         if (first < 0.0 || last > (double)(cells - 1)) first = 0.0, last = (double)(cells - 1); /* the whole circle */
         base[at] = b->origin + used - (int64_t)first;
