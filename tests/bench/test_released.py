@@ -117,6 +117,8 @@ def test_dpps_have_the_released_settings() -> None:
             theta,
             True,
         )
+    swept = [p for p in studies(PLAN, {}) if p.label == "ms-dpp" and p.study in ("strength", "runtime")]
+    assert {p.point for p in swept if p.method.released} == {"released"}  # type: ignore[attr-defined]
     assert published("ms-dpp", "geo_hour", "focus") is None
     assert published("ms-dpp", "hour", "spread", "visual-genome") is None
     setting = inferred("prob-coverage", "geo", "focus")

@@ -81,8 +81,11 @@ def _released(label: str, task: Task, direction: Direction, chosen: Chosen) -> S
 
 
 def _operating(label: str, task: Task, direction: Direction, plan: Plan, chosen: Chosen) -> Setting:
-    """The published setting where there is one, else the one that was searched for."""
-    known = _printed(label, task, direction, plan)
+    """Return the published setting where there is one, else the one that was searched for.
+
+    Published settings of DPPs are of the released update, which is swept on its own.
+    """
+    known = {} if label in DPPS else _printed(label, task, direction, plan)
     return next(iter(known.values())) if known else _setting(label, task, direction, chosen)
 
 
