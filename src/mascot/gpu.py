@@ -26,7 +26,14 @@ from mascot.fitting import FittedWishes, fit_wishes
 from mascot.kernels import native
 from mascot.kernels.constants import FENCE, FEW
 from mascot.kernels.gpu import (
-    DeviceQueries, DeviceResults, KernelBins, Task, bins_on_device, cupy, launcher, quotas_on_device,
+    DeviceQueries,
+    DeviceResults,
+    KernelBins,
+    Task,
+    bins_on_device,
+    cupy,
+    launcher,
+    quotas_on_device,
 )  # fmt: skip
 from mascot.kernels.gpu.plan import alike
 from mascot.kernels.recent import Recent
@@ -55,7 +62,9 @@ class DeviceRankings:
 
     __slots__ = ("_back", "_like", "_results", "_strength")
 
-    def __init__(self, results: DeviceResults, like: Any, strength: float | None, back: Callable[[Any], Any] | None) -> None:
+    def __init__(
+        self, results: DeviceResults, like: Any, strength: float | None, back: Callable[[Any], Any] | None
+    ) -> None:
         self._results, self._like, self._strength, self._back = results, like, strength, back
 
     def __len__(self) -> int:

@@ -18,7 +18,10 @@ from mascot.methods.mascot import pack_bins
 from test_exactness import candidates, methods, wishes
 
 COMMON = settings(
-    max_examples=60, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=60,
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 BUILDS = st.sampled_from(
     [
@@ -87,7 +90,13 @@ def test_kernel_selects_what_the_reference_selects(
 
 
 @COMMON
-@given(candidates(), st.lists(wishes(), min_size=1, max_size=2), balanced(), st.lists(PINNED, min_size=1, max_size=3), BUILDS)
+@given(
+    candidates(),
+    st.lists(wishes(), min_size=1, max_size=2),
+    balanced(),
+    st.lists(PINNED, min_size=1, max_size=3),
+    BUILDS,
+)
 def test_pinned_scores_are_ignored_alike(
     pool: mc.Candidates[Any], asked: list[Any], method: mc.Mascot, pinned: list[float], names: tuple[str, ...]
 ) -> None:

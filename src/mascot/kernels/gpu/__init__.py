@@ -18,7 +18,17 @@ from mascot.kernels.native import LABELS, Options, PackedBins, Results
 from mascot.kernels.recent import Recent
 from mascot.kernels.reference import Floats, Ints, Quota
 
-__all__ = ["DeviceQueries", "DeviceResults", "KernelBins", "Task", "bins_on_device", "cupy", "launcher", "quotas_on_device", "select"]
+__all__ = [
+    "DeviceQueries",
+    "DeviceResults",
+    "KernelBins",
+    "Task",
+    "bins_on_device",
+    "cupy",
+    "launcher",
+    "quotas_on_device",
+    "select",
+]
 
 _corpora: Recent[tuple[tuple[PackedBins, ...], tuple[KernelBins, ...]]] = Recent(4)  # bins that stay on the device
 
@@ -62,6 +72,9 @@ def quotas_on_device(quotas: Sequence[Quota]) -> tuple[Quota, ...]:
     """Return quotas with their arrays on the device."""
     xp: Any = cupy()
     return tuple(
-        replace(quota, **{name: xp.asarray(getattr(quota, name), dtype=np.int64) for name in ("indptr", "labels", "capacity")})
+        replace(
+            quota,
+            **{name: xp.asarray(getattr(quota, name), dtype=np.int64) for name in ("indptr", "labels", "capacity")},
+        )
         for quota in quotas
     )

@@ -99,7 +99,9 @@ class KernelBins:
     def of(cls, packed: PackedBins, xp: Any = np) -> KernelBins:
         """Return the bins on the host or the device; values that are there already are not copied."""
         axes = np.array(packed.axes).reshape(2, _AXIS)
-        arrays = [None if part is None else xp.asarray(part) for part in (packed.x, packed.y, packed.indptr, packed.values)]
+        arrays = [
+            None if part is None else xp.asarray(part) for part in (packed.x, packed.y, packed.indptr, packed.values)
+        ]
         xs, ys, indptr, values = arrays
         bins, each, indices = 0, _CELLS, None
         if packed.shape == LINE:
@@ -122,7 +124,7 @@ def _axis_bins(axis: NDArray[np.float64], values: Any) -> int:
         return int(axis[2])
     if axis[3] == 0:
         return -1
-    valued = values[values == values]  # noqa: PLR0124 - without NaN, on the host or the device
+    valued = values[values == values]
     return int(float(valued.max() - valued.min()) / (SPACING * float(axis[3]))) + 10 if valued.size else 10
 
 
