@@ -268,8 +268,63 @@ INLINE void write_bump(double *lanes, double offset, double step, int64_t count)
 
 static int64_t whole_blocks(int64_t bins) { return (bins + LANES - 1) / LANES * LANES; }
 
+/* Bumps on an even axis as products: exp(-(d - j)^2 s^2 / 2) = exp(-d^2 s^2 / 2) * exp(d s^2)^j * exp(-j^2 s^2 / 2).
+ * The last factor is a table of the axis, so a bump costs three exponentials, whatever its width. */
+typedef struct {
+    double step;           /* s, the distance between centres in widths */
+    int64_t reach, window; /* bins on either side of the nearest centre; bins in all */
+    double *table;         /* [window] exp(-j^2 s^2 / 2) for j = -reach .. reach, 0 up to whole blocks; NULL: not used */
+    double edge;           /* exp(s^2 / 2) */
+} Bump;
+
+enum { LONGEST_PRODUCT = 64 };
+
+static Bump make_bump(Arena *arena, const double *axis) {
+    Bump bump = {.step = axis[AXIS_STEP] / axis[AXIS_SIGMA], .reach = reach_of(axis)};
+    bump.window = 2 * bump.reach + 1;
+    if (bump.step > 2.0 || bump.reach > LONGEST_PRODUCT) return bump; /* out of the range of the exponential */
+    bump.edge = exp(0.5 * bump.step * bump.step);
+    bump.table = take_doubles(arena, whole_blocks(bump.window));
+    for (int64_t j = 0; j < whole_blocks(bump.window); j++) {
+        double d = (double)(j - bump.reach) * bump.step;
+        bump.table[j] = j < bump.window ? exp(-0.5 * d * d) : 0.0;
+    }
+    return bump;
+}
+
+/* Memberships of the window's bins; the value lies `apart` bins (-0.5 .. 0.5) from the window's middle. */
+INLINE void write_window(const Bump *bump, double *lanes, double apart) {
+    if (!bump->table) {
+        write_bump(lanes, apart + (double)bump->reach, bump->step, bump->window);
+        return;
+    }
+    double s2 = bump->step * bump->step;
+    vector e = exp_minus((vector){0.5 * apart * apart * s2, s2 * (0.5 + apart)
+#if LANES > 2
+                         , s2 * (0.5 - apart)
+#endif
+    });
+#if LANES > 2
+    double ratio = bump->edge * e[2]; /* exp(apart * s^2) */
+#else
+    double ratio = 1.0 / (bump->edge * e[1]);
+#endif
+    double back = bump->edge * e[1], first = e[0], power = back; /* exp(-apart * s^2) */
+    for (int64_t j = bump->reach; j; j >>= 1, power *= power)
+        if (j & 1) first *= power;
+    vector factors = all(first), ratios = all(1.0);
+    double block = 1.0;
+    for (int j = 0; j < LANES; j++, block *= ratio) ratios[j] = block;
+    factors *= ratios;
+    for (int64_t j = 0; j < bump->window; j += LANES, factors *= all(block)) {
+        vector p = factors * load(bump->table + j);
+        store(lanes + j, where(p >= all(MASCOT_CUTOFF), p));
+    }
+}
+
 static void pack_line(Arena *arena, Bins *b, const double *x, double *axis, int64_t n) {
-    int64_t count = (int64_t)axis[AXIS_COUNT], reach = reach_of(axis), window = 2 * reach + 1;
+    Bump bump = make_bump(arena, axis);
+    int64_t count = (int64_t)axis[AXIS_COUNT], reach = bump.reach, window = bump.window;
     double start = axis[AXIS_START], inverse = 1.0 / axis[AXIS_STEP], step = axis[AXIS_STEP] / axis[AXIS_SIGMA];
     int whole = axis[AXIS_PERIOD] > 0.0 && window >= count; /* the bump meets itself */
     if (whole) window = count;
@@ -306,7 +361,7 @@ static void pack_line(Arena *arena, Bins *b, const double *x, double *axis, int6
         }
         if (b->circle && !(u > -0.5 && u < (double)count)) u -= floor(u / (double)count) * (double)count;
         int64_t centre = (int64_t)floor(u + 0.5), first = centre - reach;
-        write_bump(lanes, u - (double)first, step, window);
+        write_window(&bump, lanes, u - (double)centre);
         if (b->circle) first = first < 0 ? first + count : first >= count ? first - count : first;
         else if (centre < -reach || centre > count - 1 + reach) { /* rounded just beyond the padding */
             memset(lanes, 0, (size_t)b->each * sizeof(double));
@@ -318,7 +373,8 @@ static void pack_line(Arena *arena, Bins *b, const double *x, double *axis, int6
 
 static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, double axis[2][AXIS_FIELDS], int64_t n) {
     /* Rows run along the axis on which vectors waste fewer lanes. */
-    int64_t reaches[2] = {reach_of(axis[0]), reach_of(axis[1])};
+    Bump bumps[2] = {make_bump(arena, axis[0]), make_bump(arena, axis[1])};
+    int64_t reaches[2] = {bumps[0].reach, bumps[1].reach};
     int64_t upright = (2 * reaches[0] + 1) * whole_blocks(2 * reaches[1] + 1);
     int64_t turned = (2 * reaches[1] + 1) * whole_blocks(2 * reaches[0] + 1);
     const double *values[2] = {x, y};
@@ -336,8 +392,6 @@ static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, 
     b->lanes = take_doubles(arena, n * b->each);
     b->slot = take_integers(arena, n);
     double *columns = take_doubles(arena, b->blocks * LANES), *factors = take_doubles(arena, whole_blocks(b->rows));
-    double row_step = axis[outer][AXIS_STEP] / axis[outer][AXIS_SIGMA];
-    double step = axis[inner][AXIS_STEP] / axis[inner][AXIS_SIGMA];
     double row_inverse = 1.0 / axis[outer][AXIS_STEP], inverse = 1.0 / axis[inner][AXIS_STEP];
     for (int64_t i = 0; i < n; i++) {
         double *lanes = b->lanes + i * b->each;
@@ -350,12 +404,13 @@ static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, 
             memset(lanes, 0, (size_t)b->each * sizeof(double));
             continue;
         }
-        int64_t top = (int64_t)floor(u + 0.5) - reach_rows, left = (int64_t)floor(w + 0.5) - reach;
-        write_bump(columns, w - (double)left, step, 2 * reach + 1);
-        write_bump(factors, u - (double)top, row_step, b->rows);
-        for (int64_t row = 0; row < b->rows; row++)
+        double row = floor(u + 0.5), column = floor(w + 0.5);
+        int64_t top = (int64_t)row - reach_rows, left = (int64_t)column - reach;
+        write_window(&bumps[inner], columns, w - column);
+        write_window(&bumps[outer], factors, u - row);
+        for (int64_t i_row = 0; i_row < b->rows; i_row++)
             for (int64_t j = 0; j < b->blocks * LANES; j += LANES, lanes += LANES) {
-                vector p = load(columns + j) * all(factors[row]);
+                vector p = load(columns + j) * all(factors[i_row]);
                 store(lanes, where(p >= all(MASCOT_CUTOFF), p));
             }
         b->slot[i] += (top + b->pad_rows) * b->stride + left + b->pad;

@@ -46,8 +46,8 @@ INLINE double largest(vector a) {
     return top;
 }
 
-/* exp(-e) for e >= 0, as exp(-e / 8) ** 8; 0 below the cutoff. Relative error below 2e-14. */
-INLINE vector decay(vector e) {
+/* exp(-e) for e in 0..5, as exp(-e / 8) ** 8. Relative error below 2e-14. */
+INLINE vector exp_minus(vector e) {
     vector p = all(1.6960230740633885e-16);
     p = p * e + all(-1.92895531654358e-14);
     p = p * e + all(1.4681178568439054e-12);
@@ -61,7 +61,12 @@ INLINE vector decay(vector e) {
     p = p * e + all(0.9999999999999984);
     p = p * p;
     p = p * p;
-    p = p * p;
+    return p * p;
+}
+
+/* exp(-e) for e >= 0; 0 below the cutoff. */
+INLINE vector decay(vector e) {
+    vector p = exp_minus(e);
     return where((e <= all(5.0)) & (p >= all(MASCOT_CUTOFF)), p);
 }
 
