@@ -215,7 +215,7 @@ def plan_task(
             kind["bits"] = min(needed, _TIGHT_BITS + (2 if shape == LABELS else 0)) if tight else needed
             exact &= int(kind["bits"]) == needed
             room = 1 << int(kind["bits"])
-            kind["keys"] = take(room)
+            kind["keys"] = take(room) if shape == LABELS else 0
         if room > MOST_BINS:
             raise OptionError(f"backend 'gpu' takes at most {MOST_BINS:,} bins a query, got {room:,}")
         spans = []
@@ -252,6 +252,9 @@ def plan_task(
             limit[name] = address(getattr(quota, name))
     record["slots"] = slots
     record["at_state"] = take(slots)
+    for kind in record["kind"][:kinds]:
+        if kind["shape"] == GLOBE:  # cells are numbered before their state is needed
+            kind["keys"] = record["at_state"] + kind["origin"]
     record["at_start"] = take(slots) if options.keep else 0
     record["at_order"] = take(math.ceil(min(options.protect, most) / 2) + 1)
     record["at_picked"] = take(math.ceil(options.k / 2) + 1)

@@ -76,9 +76,7 @@ def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedB
     with _in_use, ThreadPoolExecutor(_CONVEYORS) as pool:
         for conveyor in _conveyors(cp, len(columns), chunk * width):
             queue.put(conveyor)
-        starts = range(0, count, chunk)
-        run(0)  # the kernel is compiled before several threads ask for it
-        for job in [pool.submit(run, first) for first in starts[1:]]:
+        for job in [pool.submit(run, first) for first in range(0, count, chunk)]:
             job.result()
     return Results(*(np.concatenate(parts) for parts in zip(*results, strict=True)))
 
