@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import pytest
 from mascot.kernels import native
 from mascot.kernels.native import build_native
 
+# Tests never ask a real model hub and never use a developer's own models; those of the hub serve one themselves.
+os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HOME": str(Path(tempfile.gettempdir()) / "mascot-tests-without-models")}
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

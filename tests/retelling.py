@@ -21,12 +21,13 @@ def environment(**more: str) -> dict[str, str]:
 def retold(page: Path, folder: Path, given: Mapping[str, str] | None = None) -> str:
     """The page with every `$ ...` line of its console blocks run again, in `folder`."""
     mascot = f'mascot() {{ "{sys.executable}" -m mascot.cli "$@"; }}\n'
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
     def ran(block: re.Match[str]) -> str:
         told = []
         for line in re.findall(r"^\$ .*$", block.group(1), re.M):
             done = subprocess.run(
-                ["bash", "-c", mascot + line[2:]], cwd=folder, env=environment(**(given or {})), timeout=240,
+                ["bash", "-c", mascot + line[2:]], cwd=folder, env=environment(PATH=path, **(given or {})), timeout=240,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             )  # fmt: skip
             told.append(line + "\n" + done.stdout.decode().strip("\n") + "\n" * bool(done.stdout.strip()))

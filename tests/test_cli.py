@@ -429,7 +429,8 @@ def test_a_missing_extra_names_the_cure(package: str) -> None:
     code = f"import sys; sys.modules[{package!r}] = None; from mascot.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), timeout=60)
     assert done.returncode == 2
-    assert done.stderr == "mascot: the mascot command needs: pip install 'mascot[cli]'\n"
+    assert done.stderr.startswith("mascot: the mascot command needs: ")
+    assert done.stderr.endswith("pip install typer rich\n")
 
 
 def test_a_reader_that_leaves_is_no_error(hits: str) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mascot.memberships import Sparse
 
 import mascot as mc
-from mascot.memberships import Sparse
 
 CITIES = ["Rome", "Rome", "Rome", "Oslo", "Lima", "Bern"]
 FOUND = mc.Candidates(scores=[6, 5, 4, 3, 2, 1], ids=list("abcdef"), columns={"city": CITIES})

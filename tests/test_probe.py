@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mascot.memberships import SCALE, rms_chord_km
 
 import mascot as mc
 from mascot.kernels.reference import normalized
-from mascot.memberships import SCALE, rms_chord_km
 from mascot.methods.mmr import Mmr
 from mascot.probe import COLLAPSE, STEADY, Probe, Step, probe, verdict
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 import mascot as mc
 from mascot import example, tables, words
 from mascot.connect.nested import value_of
+from mascot.extras import install_command
 from mascot.methods.base import Method
 from mascot.probe import probe as run_probe
 
@@ -37,7 +38,7 @@ try:
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("typer", "rich"):
         raise
-    _refuse("the mascot command needs: pip install 'mascot[cli]'")
+    _refuse(f"the mascot command needs: {install_command('typer', 'rich')}")
 
 _CHUNK = 500  # queries a batch, so that the progress bar moves
 _BAR = 100  # queries from which a progress bar is worth its line

@@ -1,16 +1,24 @@
-"""Packages that come with an extra: loaded when needed, and asked for by the command that installs them."""
+"""Optional packages: loaded when needed, and asked for by a command that works as written."""
 
 from __future__ import annotations
 
+import importlib.metadata
+import re
+import shlex
+import shutil
+import sys
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from mascot.errors import MissingExtra
 
+_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,-]+)\])?[^;]*; extra == ['\"]([\w-]+)['\"]")
+
 
 def package(name: str, extra: str, owner: str = "this engine") -> Any:
-    """The package, or an error that names the extra it comes with."""
+    """Return the package, or raise an error with the command that installs it."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
@@ -18,10 +26,63 @@ def package(name: str, extra: str, owner: str = "this engine") -> Any:
 
 
 def missing(error: ModuleNotFoundError, owner: str, extra: str) -> MissingExtra:
-    """The error that names the extra to install."""
-    return MissingExtra(f"{owner} needs the package {error.name}: pip install 'mascot[{extra}]'")
+    """Return the error that names the packages to install."""
+    return MissingExtra(f"{owner} needs the package {error.name}: {install_command(*packages_of(extra))}")
 
 
 def installed(*modules: str) -> bool:
-    """Whether all of them could be loaded. Loads none."""
+    """Return whether all of them could be loaded. Loads none."""
     return all(find_spec(module) is not None for module in modules)
+
+
+def install_command(*packages: str) -> str:
+    """Return the command that installs these packages for the Python that runs this."""
+    return f"{_command('pip')} install {' '.join(packages)}"
+
+
+def mascot_command() -> str:
+    """Return how to call `mascot` from this shell: by its name where that is on the path."""
+    return _command("mascot")
+
+
+def packages_of(extra: str) -> list[str]:
+    """Return the packages of an extra that are not installed; all of them where none is missing.
+
+    An extra can be installed by its own name only where this package came from an index, so packages are named.
+    """
+    names = sorted(_required(extra))
+    absent = [name for name in names if not _has_distribution(name)]
+    return absent or names or [f"'mascot[{extra}]'"]
+
+
+def _command(name: str) -> str:
+    """The name where the shell finds this Python's own; else the module run by this Python."""
+    path = shutil.which(name)
+    if path is not None and Path(path).parent.resolve() == Path(sys.executable).parent.resolve():
+        return name
+    return f"{shlex.quote(sys.executable)} -m {name}"
+
+
+def _required(extra: str) -> set[str]:
+    try:
+        lines = importlib.metadata.requires("mascot") or []
+    except importlib.metadata.PackageNotFoundError:
+        return set()
+    names: set[str] = set()
+    for line in lines:
+        match = _REQUIREMENT.match(line)
+        if match is None or match[3] != extra:
+            continue
+        if match[1] == "mascot":
+            names.update(*(_required(inner) for inner in match[2].split(",")))
+        else:
+            names.add(match[1])
+    return names
+
+
+def _has_distribution(name: str) -> bool:
+    try:
+        importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True

@@ -13,11 +13,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from mascot.memberships import CUTOFF, EARTH_KM, Sphere
 
 import mascot as mc
 from mascot.attributes.columns import as_array
 from mascot.described import _KINDS
-from mascot.memberships import CUTOFF, EARTH_KM, Sphere
 
 ALL = [
     mc.Place(),

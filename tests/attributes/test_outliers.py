@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import sigmaclip
-
-import mascot as mc
 from mascot.kernels.layout import fit_axis, fit_sphere
 from mascot.memberships import OUTLIER, SCALE, Axis, inliers, rms_chord_km
 from mascot.packing import AXIS
+from scipy.stats import sigmaclip
+
+import mascot as mc
 
 _RNG = np.random.default_rng(5)
 _COUNT = 100

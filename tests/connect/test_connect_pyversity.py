@@ -12,6 +12,7 @@ import pytest
 import mascot as mc
 from mascot.connect import documents
 from mascot.connect import pyversity as ours
+from mascot.extras import packages_of
 
 theirs = pytest.importorskip("pyversity", reason="needs pyversity")
 
@@ -247,7 +248,7 @@ except MissingExtra as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert f"mascot.connect.{module} needs the package {package}" in done.stdout
-    assert f"pip install 'mascot[{extra}]'" in done.stdout
+    assert f"pip install {' '.join(packages_of(extra))}" in done.stdout
 
 
 @pytest.mark.parametrize(("embeddings", "scores"), [([[1.0], [1.0, 2.0]], [1.0, 2.0]), ([[1.0], [2.0]], ["a", {}])])

@@ -1,7 +1,6 @@
 """Problems of the shape the published runs have, for the tests of the baselines."""
 
 import numpy as np
-
 from mascot.problem import Problem
 
 

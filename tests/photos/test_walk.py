@@ -120,7 +120,12 @@ class TestLinks:
         (tmp_path / "root" / "0folder").symlink_to(tmp_path / "outside")
         (tmp_path / "root" / "0file.jpg").symlink_to(tmp_path / "single.jpg")
         (tmp_path / "root" / "0other.txt").symlink_to(tmp_path / "outside.txt")
-        assert found(tmp_path / "root") == ["a.jpg", "0file.jpg", "0folder/b.jpg", "0folder/deep/c.jpg"]
+        names = ["a.jpg", "0file.jpg", "0folder/b.jpg", "0folder/deep/c.jpg"]
+        assert found(tmp_path / "root", follow_links=True) == names
+        items = list(walk(tmp_path / "root"))
+        assert [item.path.name for item in items if isinstance(item, Found)] == ["a.jpg"]
+        reasons = {item.path.name: item.reason for item in items if isinstance(item, Skipped)}
+        assert reasons == dict.fromkeys(["0file.jpg", "0folder"], "link out of the library (--follow-links)")
 
     def test_a_real_file_comes_once_and_by_its_own_path(self, tmp_path: Path) -> None:
         grow(tmp_path, "z/real.jpg", "z/more.jpg")
@@ -134,7 +139,7 @@ class TestLinks:
         (tmp_path / "root" / "a.jpg").symlink_to(tmp_path / "outside" / "real.jpg")
         (tmp_path / "root" / "b.jpg").symlink_to(tmp_path / "root" / "a.jpg")
         (tmp_path / "root" / "c").symlink_to(tmp_path / "outside")
-        assert found(tmp_path / "root") == ["x.jpg", "a.jpg"]
+        assert found(tmp_path / "root", follow_links=True) == ["x.jpg", "a.jpg"]
 
     def test_hard_links_are_one_file(self, tmp_path: Path) -> None:
         grow(tmp_path, "a.jpg")

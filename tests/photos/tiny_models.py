@@ -99,6 +99,54 @@ def export_onnx(folder: Path) -> None:
         )  # fmt: skip
 
 
+def save_onnx_clip(folder: Path, form: str = "quantized", seed: int = 0) -> Path:
+    """An ONNX export of CLIP's kind that needs no torch: words are averaged, and so are the pixels. About 1 MB."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    vocabulary, dim = _save_byte_pairs(folder), 4096
+    random = np.random.default_rng(seed)
+    (folder / "onnx").mkdir(exist_ok=True)
+    ending = "_quantized" if form == "quantized" else ""
+
+    def save(name: str, nodes: list[Any], tensors: dict[str, Any], source: Any, output: str) -> None:
+        weights = [numpy_helper.from_array(np.asarray(value), key) for key, value in tensors.items()]
+        sink = helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", dim])
+        graph = helper.make_graph(nodes, name, [source], [sink], weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+        onnx.save(model, folder / "onnx" / f"{name}{ending}.onnx")
+
+    words = random.normal(size=(len(vocabulary), dim)).astype(np.float32)
+    save(
+        "text_model",
+        [
+            helper.make_node("Gather", ["words", "input_ids"], ["rows"]),
+            helper.make_node("ReduceMean", ["rows"], ["text_embeds"], axes=[1], keepdims=0),
+        ],
+        {"words": words},
+        helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "length"]),
+        "text_embeds",
+    )
+    save(
+        "vision_model",
+        [
+            helper.make_node("GlobalAveragePool", ["pixel_values"], ["means"]),
+            helper.make_node("Flatten", ["means"], ["flat"]),
+            helper.make_node("Gemm", ["flat", "weight", "bias"], ["image_embeds"]),
+        ],
+        {
+            "weight": random.normal(size=(3, dim)).astype(np.float32),
+            "bias": random.normal(size=dim).astype(np.float32),
+        },
+        helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["batch", 3, SIDE, SIDE]),
+        "image_embeds",
+    )
+    settings = {"model_type": "clip", "architectures": ["CLIPModel"], "text_config": {"max_position_embeddings": 24}}
+    (folder / "config.json").write_text(json.dumps(settings), "utf-8")
+    _save_preprocessor(folder, crop=True)
+    return folder
+
+
 def save_blip2(folder: Path, seed: int = 0) -> Path:
     """A BLIP-2 for retrieval with 8 query tokens."""
     import torch

@@ -29,6 +29,19 @@ def server(photographs: Path) -> Iterator[Served]:
         yield found
 
 
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server without a library: re-ranking only."""
+    with served(tmp_path_factory.mktemp("bare") / "nothing", "--no-library") as found:
+        yield found
+
+
+@pytest.fixture
+def service(bare: Served) -> Iterator[httpx.Client]:
+    with bare.client() as found:
+        yield found
+
+
 @pytest.fixture
 def client(server: Served) -> Iterator[httpx.Client]:
     with server.client() as found:

@@ -29,7 +29,7 @@ class Served:
     """A running `mascot serve`."""
 
     process: subprocess.Popen[str]
-    root: Path
+    root: Path  # of the library, or an empty folder where there is none
     address: str  # http://127.0.0.1:PORT
     token: str | None = None
     said: list[str] = field(default_factory=list)  # lines of its standard error
@@ -76,8 +76,11 @@ def indexed(root: Path) -> Path:
 def served(
     root: Path, *options: str, token: str | None = None, environ: Mapping[str, str] | None = None
 ) -> Iterator[Served]:
-    """`mascot serve` over an indexed folder on a free port, from its first answer to the end of the block."""
-    arguments = ["serve", "--library", str(root), *options]
+    """`mascot serve` over an indexed folder on a free port, from its first answer to the end of the block.
+
+    With the option `--no-library` the folder is only a place for its state.
+    """
+    arguments = ["serve", *([] if "--no-library" in options else ["--library", str(root)]), *options]
     if "--port" not in options:
         arguments += ["--port", "0"]
     if token is not None:

@@ -59,7 +59,7 @@ def test_without_the_token_only_the_health_is_told(stranger: httpx.Client) -> No
     ],
 )  # fmt: skip
 def test_a_wrong_token_is_none(stranger: httpx.Client, headers: dict[str, bytes | str]) -> None:
-    assert stranger.get("/api/library", headers=headers).status_code == 401
+    assert stranger.get("/api/library", headers=headers).status_code in (400, 401)  # 400: not a header at all
 
 
 @pytest.mark.parametrize("query", ["token=", "token=wrong", "token=%ff%fe", "token=a&token=b", "token", "%00=1", "&&&"])
@@ -117,7 +117,7 @@ def test_a_person_without_the_token_is_asked_for_it(stranger: httpx.Client) -> N
 
 
 def test_tokens_are_compared_in_constant_time() -> None:
-    source = inspect.getsource(guard.Guard._knows)
+    source = inspect.getsource(guard.Guard._accepts)
     assert "hmac.compare_digest" in source
     assert "==" not in source.replace('== b"bearer "', "")  # the scheme is no secret
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from jpegs import write_jpeg
 from PIL import Image
@@ -147,10 +148,10 @@ def test_failures_have_the_texts_of_the_library(client: httpx.Client, photograph
 
 
 def test_limits_are_told(client: httpx.Client) -> None:
-    for asked in ({"k": 201}, {"k": 0}, {"candidates": 2001}, {"text": "x" * 1001}, {"where": "1" * 2001},
+    for query in ({"k": 201}, {"k": 0}, {"candidates": 2001}, {"text": "x" * 1001}, {"where": "1" * 2001},
                   {"wishes": [{"name": "place", "direction": "spread"}] * 13}, {"strength": 1.5}, {"protect": -1},
                   {"wishes": [{"name": "place", "direction": "spread", "weight": 0}]}):  # fmt: skip
-        assert re.match(rf"{next(iter(asked))}", _message(_search(client, **asked), 422)), asked
+        assert _message(_search(client, **query), 422).startswith(next(iter(query))), query
 
 
 # Whatever is sent
@@ -211,7 +212,7 @@ def test_a_filter_reads_photographs_and_nothing_else(client: httpx.Client, where
 def test_only_json_is_taken(client: httpx.Client) -> None:
     body = json.dumps({"text": "sunset"}).encode()
     told = client.post("/api/search", content=b"{", headers={"content-type": "application/json"})
-    assert _message(told, 422) == "the request must be JSON: EOF while parsing an object at line 1 column 1"
+    assert _message(told, 422) == "the request must be JSON in UTF-8: Input data was truncated"
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "json",
                  "application/x/y+json", "application/jsonp", "text/json", "application/json, text/plain"):  # fmt: skip
         told = client.post("/api/search", content=body, headers={"content-type": kind})
@@ -233,11 +234,10 @@ def test_oversized_requests_are_refused(client: httpx.Client) -> None:
         for start in range(0, len(large), 1 << 20):
             yield large[start : start + (1 << 20)]
 
-    for path in ("/api/search", "/api/rerank", "/api/photos/1"):
+    for path in ("/api/search", "/api/rerank"):
         told = client.post(path, content=parts(), headers={"content-type": "application/json"})
         assert _message(told, 413) == "a request must be at most 16777216 bytes"
-    told = client.request("GET", "/api/library", content=parts())
-    assert told.status_code == 413
+    assert client.post("/api/photos/1", content=parts()).status_code == 405
     assert client.get("/healthz").status_code == 200
 
 
@@ -336,10 +336,10 @@ def test_nothing_outside_the_library_is_read(own: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/static/../http.py", "/static/%2e%2e/http.py", "/static/..%2fhttp.py", "/static/%2e%2e%2fhttp.py",
-        "/static/....//http.py", "/static//etc/passwd", "/static/%00", "/static/\\..\\http.py",
-        "/static/%5c..%5chttp.py",
-        "/static/" + "a" * 5000, "/static", "/static/", "/static/.", "/static/%c0%ae%c0%ae/http.py", "/../etc/passwd",
+        "/static/../wishes.py", "/static/%2e%2e/wishes.py", "/static/..%2fwishes.py", "/static/%2e%2e%2fwishes.py",
+        "/static/....//wishes.py", "/static//etc/passwd", "/static/%00", "/static/\\..\\wishes.py",
+        "/static/%5c..%5cwishes.py",
+        "/static/" + "a" * 5000, "/static", "/static/", "/static/.", "/static/%c0%ae%c0%ae/wishes.py", "/../etc/passwd",
         "/%2e%2e/etc/passwd", "/etc/passwd", "/api/photos/../../etc/passwd", "/api/photos/1/../../../etc/passwd",
         "/api/photos/1/image/../../x", "/api/photos/%2e%2e%2f%2e%2e%2fetc%2fpasswd/image", "//etc/passwd",
         "/api/photos/1/image%00.jpg", "/.mascot/library.sqlite", "/api/photos/", "/docs", "/redoc",
@@ -350,6 +350,7 @@ def test_paths_lead_nowhere_else(server: Served, path: str) -> None:
     assert status in (307, 400, 404, 405, 422), body
     assert b"root:" not in body
     assert b"def make_app" not in body
+    assert b"def wishes_of" not in body
 
 
 def _raw(server: Served, request: str) -> tuple[int, bytes]:
@@ -368,12 +369,20 @@ def _raw(server: Served, request: str) -> tuple[int, bytes]:
 
 
 def test_own_candidates_are_reranked_as_by_the_library(client: httpx.Client) -> None:
-    told = client.post("/api/rerank", json=OWN | {"explain": True}).json()
+    told = client.post("/api/rerank", json=OWN | {"explain": True, "gains": True}).json()
     found = mc.Candidates(OWN["scores"], OWN["ids"], OWN["columns"])
     ranking = mc.rerank(found, [mc.spread(mc.Category("camera"))], 2, mc.Mascot(protect=1))
     assert [result["id"] for result in told["results"]] == ranking.ids == ["a", "c"]
     assert told["results"] == json.loads(json.dumps(ranking.to_dict()["results"]))
     assert told["explanation"] == json.loads(json.dumps(ranking.explain().to_dict()))
+
+
+def test_gains_and_reasons_come_only_where_they_are_asked_for(client: httpx.Client) -> None:
+    plain = client.post("/api/rerank", json=OWN).json()
+    assert set(plain) == {"results", "strength"}
+    assert set(plain["results"][0]) == {"id", "position", "rank", "was", "score", "relevance"}
+    assert "gains" in client.post("/api/rerank", json=OWN | {"gains": True}).json()["results"][0]
+    assert set(client.post("/api/rerank", json=OWN | {"explain": True}).json()) == {*plain, "explanation"}
 
 
 def test_every_attribute_and_method_takes_what_to_dict_writes(client: httpx.Client) -> None:
@@ -407,21 +416,26 @@ def test_own_ids_and_labels_stay_what_they_are(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("change", "status", "text"),
     [
-        ({"scores": []}, 422, "scores: List should have at least 1 item"),
-        ({"scores": [1.0] * 5001}, 422, "scores: List should have at most 5000 items"),
-        ({"k": 201}, 422, "k: Input should be less than or equal to 200"),
+        ({"scores": []}, 422, "scores: Expected `array` of length >= 1"),
+        ({"scores": [1.0] * 5001}, 422, "scores: Expected `array` of length <= 5000"),
+        ({"k": 201}, 422, "k: Expected `int` <= 200"),
         ({"ids": ["a"]}, 400, "Candidates.ids must have 3 entries like the candidates, got 1"),
         ({"columns": {}}, 400, "Category needs column 'camera', got columns: none"),
         ({"columns": {"camera": ["x"]}}, 400, "Candidates.columns['camera'] must have 3 values like scores, got 1"),
         ({"vectors": [[1], [1, 2], [3]]}, 400, "vectors must all have the same length"),
         ({"vectors": [[1], [2]]}, 400, "Candidates.vectors must be 3 x D like scores, got 2 x 1"),
-        ({"method": {"kind": "Mascot", "strength": 2}}, 400, "Mascot.strength must be in 0..1, got 2.0"),
+        ({"method": {"kind": "Mascot", "strength": 2}}, 422, "method.strength: Expected `float` <= 1.0"),
         ({"method": {"kind": "Mascot", "strength": 0.1, "keep": 0.5}}, 400, "Mascot.keep finds the strength itself"),
         ({"method": {"kind": "MsDpp", "normalize": "tn"}, "scores": [-1, 0, 1]}, 400, "MsDpp.normalize takes"),
-        ({"method": {"kind": "Wish"}}, 422, "method: "),
-        ({"method": {"kind": "Mascot", "scale": [1]}}, 422, "method.Mascot.scale: "),
-        ({"wishes": [{"attribute": {"kind": "os.system"}, "direction": "spread"}]}, 422, "wishes.0.attribute: "),
-        ({"explain": "perhaps"}, 422, "explain: "),
+        ({"method": {"kind": "Wish"}}, 422, "method.kind: Invalid value 'Wish'"),
+        ({"method": {"kind": "Mascot", "scale": [1]}}, 422, "method.scale: Expected `bool`"),
+        ({"wishes": [{"spread": {"kind": "os.system"}}]}, 422, "wishes[0].spread.kind: Invalid value"),
+        ({"wishes": [{"spread": "camera", "focus": "camera"}]}, 422, "wishes[0] must have exactly one of spread,"),
+        ({"wishes": [{}]}, 422, "wishes[0] must have exactly one of spread,"),
+        ({"wishes": [{"spread": "camera", "near": 1}]}, 422, "wishes[0]: Object contains unknown field `near`"),
+        ({"strength": 0.5, "method": {"kind": "Relevance"}}, 422, "strength is not an option of Relevance"),
+        ({"already": ["z"]}, 400, "already must name candidates of this query, got 'z'"),
+        ({"explain": "perhaps"}, 422, "explain: Expected `bool`"),
     ],
 )  # fmt: skip
 def test_mistakes_in_own_candidates_are_told(
@@ -433,25 +447,25 @@ def test_mistakes_in_own_candidates_are_told(
 @pytest.mark.parametrize(
     ("attribute", "text"),
     [
-        ({"kind": "HourOfDay", "bins": 10**9}, "wishes.0.attribute.HourOfDay.bins: Input should be less than"),
-        ({"kind": "HourOfDay", "bins": 0}, "HourOfDay.bins must be a whole number >= 1, got 0"),
-        ({"kind": "Clusters", "count": 10**9}, "wishes.0.attribute.Clusters.count: Input should be less than"),
-        ({"kind": "Clusters", "seed": -1}, "wishes.0.attribute.Clusters.seed: "),
-        ({"kind": "Clusters", "seed": 10**30}, "wishes.0.attribute.Clusters.seed: "),
-        ({"kind": "Clusters", "column": "n"}, "wishes.0.attribute.Clusters.column: "),
+        ({"kind": "HourOfDay", "bins": 10**9}, "wishes[0].attribute.bins: Expected `int` <= 1440"),
+        ({"kind": "HourOfDay", "bins": 0}, "wishes[0].attribute.bins: Expected `int` >= 1"),
+        ({"kind": "Clusters", "count": 10**9}, "wishes[0].attribute.count: Expected `int` <= 200"),
+        ({"kind": "Clusters", "seed": -1}, "wishes[0].attribute.seed: "),
+        ({"kind": "Clusters", "seed": 10**30}, "wishes[0].attribute.seed: "),
         ({"kind": "Number", "column": "n", "sigma": 1e-300}, "Number.sigma must leave at most"),
-        ({"kind": "Number", "column": "n", "sigma": 0}, "Number.sigma must be > 0, got 0.0"),
-        ({"kind": "Number", "column": "n", "sigma": 1e300}, "wishes.0.attribute.Number.sigma: "),
-        ({"kind": "Place", "sigma_km": 1e-300}, "wishes.0.attribute.Place.sigma_km: "),
+        ({"kind": "Number", "column": "n", "sigma": 0}, "wishes[0].attribute.sigma: Expected `float` >"),
+        ({"kind": "Number", "column": "n", "sigma": 1e300}, "wishes[0].attribute.sigma: "),
+        ({"kind": "Place", "sigma_km": 1e-300}, "wishes[0].attribute.sigma_km: "),
         ({"kind": "Place", "lat": "word", "lon": "word"}, "Place column 'word' must hold numbers"),
         ({"kind": "Place", "lat": "n", "lon": "n"}, "Place column 'n' must be a latitude"),
-        ({"kind": "Cycle", "column": "n", "period": 1e-320}, None),
-        ({"kind": "Cycle", "column": "n", "period": -1}, "Cycle.period must be > 0, got -1.0"),
+        ({"kind": "Cycle", "column": "n", "period": 1e-320}, "wishes[0].attribute.period: "),
+        ({"kind": "Cycle", "column": "n", "period": -1}, "wishes[0].attribute.period: "),
         ({"kind": "Date", "column": "word"}, "Date column 'word' must hold times"),
         ({"kind": "Date", "column": "taken", "sigma_days": 1e-12}, "Date.sigma_days must leave at most"),
-        ({"kind": "Category", "column": "x" * 10_000}, "wishes.0.attribute.Category.column: "),
+        ({"kind": "Category", "column": "x" * 10_000}, "wishes[0].attribute.column: "),
         ({"kind": "Category", "column": "word", "name": "relevance"}, None),
-        ({"kind": "Grid", "cells": 10**6}, "wishes.0.attribute: "),
+        ({"kind": "Grid", "cells": 10**6}, "wishes[0].attribute.cells: "),
+        ({"kind": "Branches", "counts": [10**9]}, "wishes[0].attribute.counts[0]: "),
     ],
 )  # fmt: skip
 def test_attributes_that_would_cost_the_world_are_refused(
@@ -608,7 +622,8 @@ def test_metrics_are_prometheus_and_know_no_photograph(client: httpx.Client) -> 
     assert counts["/api/photos/{id}/thumb", "200"] >= 1
     assert counts["/api/photos/{id}", "404"] >= 1
     assert counts["other", "404"] >= 2
-    assert routes <= {"/", "other", "/static", "/healthz", "/metrics", "/openapi.json", "/api/search", "/api/library",
+    assert routes <= {"/", "other", "/static", "/healthz", "/metrics", "/readyz", "/openapi.json",
+                      "/api/search", "/api/library",
                       "/api/rerank", "/api/rerank/stream", "/api/photos/{id}", "/api/photos/{id}/thumb",
                       "/api/photos/{id}/image"}  # fmt: skip
     assert not any(status == "500" for _, status in counts)
@@ -637,7 +652,7 @@ def test_new_photographs_are_found_while_serving(own: Path, tmp_path: Path) -> N
         assert client.get("/api/library").json()["photos"] == 32
         before = _ids(_search(client, k=200))
         write_jpeg(own / "Paris" / "new.jpg", "Sunset over the water", "Paris", "2022-05-05T20:00:00")
-        done = mascot("index", str(own), state=own.parent / "state")
+        done = mascot("index", str(own), "--follow-links", state=own.parent / "state")
         assert done.returncode == 0, done.stderr
         after = _search(client, k=200)
         assert len(_ids(after)) == len(before) + 2
@@ -658,18 +673,19 @@ def test_a_library_that_vanishes_is_told_and_a_new_one_is_taken(own: Path, photo
         shutil.rmtree(own / ".mascot")
         for _ in range(10):  # several threads, each with a connection of its own or none yet
             assert "is its folder still there?" in _message(_search(client, k=200), 503)
-            for path in ("/healthz", "/metrics", "/api/library", "/api/photos/1", "/api/photos/1/thumb"):
+            for path in ("/readyz", "/metrics", "/api/library", "/api/photos/1", "/api/photos/1/thumb"):
                 assert client.get(path).json()["error"]["kind"] == "LibraryError"
+            assert client.get("/healthz").status_code == 200, "the process is alive"
         assert not (own / ".mascot").exists()
         shutil.copytree(photographs / ".mascot", own / ".mascot")  # with the same count of changes
         with closing(sqlite3.connect(own / ".mascot" / "library.sqlite")) as database, database:
             database.execute("UPDATE photos SET title = 'new' WHERE id = 1")
-        assert client.get("/healthz").status_code == 200
+        assert client.get("/readyz").status_code == 200
         after = _search(client, k=200)
         assert _ids(after) == _ids(before)
         assert after.json()["results"] != before.json()["results"]
         shutil.rmtree(own)
-        assert _search(client).status_code == client.get("/healthz").status_code == 503
+        assert _search(client).status_code == client.get("/readyz").status_code == 503
 
 
 def test_threads_answer_as_one(server: Served) -> None:
@@ -696,11 +712,11 @@ def test_steering_waits_for_no_encoder(photographs: Path) -> None:
         asked = models.Search(text="sunset", wishes=[models.PhotoWish(name="place", direction="spread")])
         service.search(asked)
         with service._encoding:  # as if an encoder were at work
-            steered = threading.Thread(target=service.search, args=(asked.model_copy(update={"strength": 0.9}),))
+            steered = threading.Thread(target=service.search, args=(msgspec.structs.replace(asked, strength=0.9),))
             steered.start()
             steered.join(20)
             assert not steered.is_alive()
-            waiting = threading.Thread(target=service.search, args=(asked.model_copy(update={"text": "new"}),))
+            waiting = threading.Thread(target=service.search, args=(msgspec.structs.replace(asked, text="new"),))
             waiting.start()
             waiting.join(0.3)
             assert waiting.is_alive()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pillow_heif
 import pytest
-from fastapi import Request
-from fastapi.responses import FileResponse
 from PIL import Image
+from starlette.requests import Request
+from starlette.responses import FileResponse
 
 from mascot.photos.images import Unreadable
 from mascot.photos.photo import COLUMNS, Photo
@@ -54,14 +54,6 @@ def test_a_converted_photograph_is_kept_until_its_file_changes(tmp_path: Path) -
     os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns + 1))
     with pytest.raises(Unreadable):
         _sent(path)
-
-
-def test_what_is_kept_is_bounded() -> None:
-    kept = pictures._Converted(10)
-    for name in "abc":
-        kept.put((Path(name), ""), b"1234")
-        kept.get((Path("a"), ""))
-    assert [kept.get((Path(name), "")) for name in "abc"] == [b"1234", None, b"1234"]
 
 
 def test_what_was_indexed_is_never_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import jsonschema_rs
+import msgspec
 import pytest
 import requests
 import schemathesis
@@ -40,6 +41,7 @@ OPERATIONS = {
     ("GET", "/api/photos/{id}/thumb"): 15,
     ("GET", "/healthz"): 4,
     ("GET", "/metrics"): 4,
+    ("GET", "/readyz"): 4,
     ("POST", "/api/rerank"): 60,
     ("POST", "/api/rerank/stream"): 15,
     ("POST", "/api/search"): 50,
@@ -49,6 +51,19 @@ OPERATIONS = {
 @schemathesis.serializer("application/x-ndjson")
 def lines(_: Any, value: Any) -> bytes:
     return (value if isinstance(value, str) else json.dumps(value)).encode("utf-8", "surrogatepass")
+
+
+@schemathesis.serializer("application/msgpack")
+def msgpack(_: Any, value: Any) -> bytes:
+    try:
+        return msgspec.msgpack.encode(value)
+    except OverflowError:  # a whole number that msgpack cannot hold
+        return b"\xc1"
+
+
+@schemathesis.serializer("application/vnd.apache.arrow.stream")
+def arrow(_: Any, value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ class NamedPoint(tuple[float, ...]):
         point.name = name
         return point
 
-    def __getnewargs__(self) -> tuple[float, float, str]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[float, float, str]:
         return (self[0], self[1], self.name)
 
 

@@ -151,7 +151,7 @@ def entropy_of(labels: Sequence[Any], groups: int) -> float:
 
 
 def best_entropy(available: Sequence[Any], k: int, groups: int) -> float:
-    """Return the entropy of the most even k labels that can be had, by giving one more to the rarest again and again."""
+    """Return the entropy of the most even k labels that can be had."""
     counts = Counter(available)
     chosen: Counter[Any] = Counter()
     for _ in range(min(k, len(available))):

@@ -109,7 +109,7 @@ def _wish(text: str, sign: int, found: Found, missing: str) -> mc.Wish:
         needed = words.columns_of(mc.Wish(steering.attribute(name, missing), sign))
         if set(needed) <= set(found.columns):
             return steering.wish(text, sign, _Rows(found), missing)
-    made = words.spread(text, missing) if sign > 0 else words.focus(text, missing)  # type: ignore[arg-type]
+    made: Any = words.spread(text, missing) if sign > 0 else words.focus(text, missing)  # type: ignore[arg-type]
     known = unfolded(found.columns)
     for column in words.columns_of(made):
         if column not in known:

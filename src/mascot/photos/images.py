@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mascot.errors import InputError, MissingExtra, require
+from mascot.extras import install_command, packages_of
 
 try:
     import pillow_heif
     from PIL import Image, UnidentifiedImageError
 except ModuleNotFoundError:
-    raise MissingExtra("reading photographs needs: pip install 'mascot[photos]'") from None
+    raise MissingExtra(f"reading photographs needs: {install_command(*packages_of('photos'))}") from None
 
 from mascot.photos.colours import in_srgb
 from mascot.photos.png import take_late_blocks
@@ -40,6 +42,7 @@ _TURN = {
 }
 _NEARLY_WHOLE = 1.1  # a picture may come out smaller by a tenth
 _THUMBNAIL_QUALITY = 75
+_BAND_ROWS = 256
 _LOCK = threading.RLock()
 
 pillow_heif.register_heif_opener()
@@ -202,19 +205,29 @@ def _resizable(image: Image.Image) -> Image.Image:
         return _eight_bits(image)
     if image.has_transparency_data:
         straight = image.convert("LA") if image.mode == "La" else image
-        return straight.convert("RGBA")
+        return straight if straight.mode == "RGBA" else straight.convert("RGBA")  # a copy would double the memory
     if image.mode in ("1", "L"):
         return image.convert("L")
     return image if image.mode in ("RGB", "CMYK") else image.convert("RGB")
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:
-    """Deeper greys brought to 0..255, from the smallest usual white that holds them."""
-    grey = np.nan_to_num(np.asarray(image, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
-    top = float(grey.max(initial=0))
+    """Scale deeper greys to 0..255, from the smallest usual white that is not below their maximum."""
+    top = max((float(band.max(initial=0)) for band in _bands(image)), default=0.0)
     whites = {"F": (1, 255, 65535), "I": (255, 65535)}.get(image.mode, (65535,))
     white = next((value for value in whites if top <= value), top)
-    return Image.fromarray(np.clip(grey * (255 / white), 0, 255).round().astype(np.uint8))
+    grey = np.empty((image.height, image.width), np.uint8)
+    for number, band in enumerate(_bands(image)):
+        first = number * _BAND_ROWS
+        grey[first : first + len(band)] = np.clip(band * (255 / white), 0, 255).round()
+    return Image.fromarray(grey)
+
+
+def _bands(image: Image.Image) -> Iterator[NDArray[np.float32]]:
+    """The pixels as finite numbers, some rows at a time: all at once would take sixteen bytes a pixel."""
+    for first in range(0, image.height, _BAND_ROWS):
+        rows = image.crop((0, first, image.width, min(first + _BAND_ROWS, image.height)))
+        yield np.nan_to_num(np.asarray(rows, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def _on_white(image: Image.Image) -> Image.Image:

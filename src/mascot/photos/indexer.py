@@ -1,17 +1,18 @@
-"""Bringing a library up to date with its folder: what is new is read and encoded, what moved is recognised.
+"""Bring a library up to date with its folder: read and encode new files, recognise moved ones.
 
-Every batch is one transaction, so that a killed run loses at most the batch it was in, and the next one goes on.
+Every batch is one transaction: a killed run loses at most the batch it was in, and the next run continues there.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
+import re
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
@@ -21,20 +22,25 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mascot.photos import plausible
 from mascot.photos.adopting import Row, copy, move, plan
+from mascot.photos.decoding import BrokenDecoder, DecoderPool
 from mascot.photos.drives import emptied, in_sight
 from mascot.photos.encoders.describe import path_words
 from mascot.photos.encoders.encoder import Encoder
 from mascot.photos.images import Unreadable
+from mascot.photos.limits import Limits
 from mascot.photos.moments import Shot, moments
 from mascot.photos.photo import Photo
-from mascot.photos.reading import MEGAPIXELS, File, Reading, has_own_time, photos_of, picture, read, says_when
+from mascot.photos.reading import File, Reading, photos_of, picture, says_when
 from mascot.photos.store import Store, put_photo, put_pixels, put_vector
 from mascot.photos.texts import as_text
 from mascot.photos.walk import Found, Skipped, walk
 
-_FIRST = 8
+_FIRST = 8  # photographs of the first batch, so that the progress bar moves soon
+_WORKER_FILES = 8  # a second worker takes as long to start as it needs for about so many
 _BATCH = 32  # photographs encoded together and written in one transaction
+_FUTURE = re.compile(r"taken: '(\d{4})[^']*' is in the future")  # as `plausible.moment` words it
 
 _Item = TypeVar("_Item")
 Report = Callable[[str, int, int], None]  # what is being done, how much of it is, how much there is
@@ -67,6 +73,7 @@ class _Known:
     mtime_ns: int
     hash: str
     fresh: bool  # encoded under the present stamp
+    dated: bool  # whether the row has a time, or the file says none that could be used
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +104,22 @@ class Indexer:
         *,
         prune: bool = False,
         hidden: bool = False,
-        max_megapixels: float = MEGAPIXELS,
+        follow_links: bool = False,
+        limits: Limits | None = None,
         report: Report | None = None,
     ) -> None:
         self._root, self._store, self._encoder, self._stamp = root, store, encoder, stamp
-        self._prune, self._hidden, self._max_megapixels = prune, hidden, max_megapixels
+        self._prune, self._hidden, self._follow_links = prune, hidden, follow_links
+        self._limits = limits or Limits()
+        self._decoders = DecoderPool(self._limits)
+        self._broken: dict[str, str] = {}  # reasons why contents cannot be decoded, by hash
+        self._broken_before: dict[str, tuple[str, str]] = {}  # state and reason of each path, from earlier runs
+        self._states: dict[str, str] = {}  # states of files that broke a decoder in this run, by path
         self._report = report or (lambda what, done, total: None)
         self._uses_words = bool(getattr(encoder, "uses_words", False))
         self._claimed: set[tuple[str, tuple[str, ...]]] = set()  # what a thread reads in this run: hash and words
         self._claiming = threading.Lock()
+        self._undated: set[str] = set()  # paths whose dates were refused for a reason that holds no more
         self._fresh: Mapping[str, Sequence[str]] = {}  # paths encoded under this stamp before the run, by hash
         self._left: dict[str, list[int]] = {}  # rows whose file is not there any more, by hash
         self._shares = True  # whether files of equal content share what was read
@@ -115,8 +129,14 @@ class Indexer:
         self._encoding_s = 0.0
 
     def run(self) -> Summary:
+        """Read, encode and store whatever is new or changed."""
+        with self._decoders:
+            return self._run()
+
+    def _run(self) -> Summary:
         started = time.monotonic()
         known = self._known()
+        self._undated = {path for path, row in known.items() if not row.dated}
         found, unchanged = self._look(known)
         here = {self._relative(item.path) for item in found} | unchanged
         self._counts["unchanged"] = len(unchanged)
@@ -153,72 +173,112 @@ class Indexer:
         """Read, encode and store these files; those that are the same as others are left for later."""
         same: list[_Same] = []
         done = total - len(found)
-        for batch in self._read(found):
-            reads = [item for item in batch if isinstance(item, _Read)]
-            same += [item for item in batch if isinstance(item, _Same)]
-            self._skipped += [item for item in batch if isinstance(item, Skipped)]
-            if reads:
-                self._write(reads, self._encode(reads), known)
-            done += len(batch)
-            self._report("indexing", done - len(same), total)
+        with closing(self._read(found)) as batches:  # closed at once on Ctrl-C, which ends the decoders
+            for batch in batches:
+                reads = [item for item in batch if isinstance(item, _Read)]
+                same += [item for item in batch if isinstance(item, _Same)]
+                self._skipped += [item for item in batch if isinstance(item, Skipped)]
+                if reads:
+                    self._write(reads, self._encode(reads), known)
+                done += len(batch)
+                self._report("indexing", done - len(same), total)
         return same
 
     def _known(self) -> dict[str, _Known]:
+        broken = "SELECT path, state, reason FROM skipped WHERE state IS NOT NULL"
+        self._broken_before = {path: (state, why) for path, state, why in self._store.connection.execute(broken)}
         query = (
-            "SELECT path, id, size, mtime_ns, hash, stamp IS ? FROM photos "
-            "LEFT JOIN vectors ON vectors.photo = photos.id"
+            "SELECT path, id, size, mtime_ns, hash, stamp IS NOT NULL, taken IS NULL, problems FROM photos "
+            "LEFT JOIN vectors ON vectors.photo = photos.id AND vectors.stamp = ?"
         )
         rows = self._store.connection.execute(query, (self._stamp,))
-        return {row[0]: _Known(row[1], row[2], row[3], row[4], bool(row[5])) for row in rows}
+        return {
+            row[0]: _Known(row[1], row[2], row[3], row[4], bool(row[5]), not (row[6] and _is_dated_now(row[0], row[7])))
+            for row in rows
+        }
 
     def _look(self, known: Mapping[str, _Known]) -> tuple[list[Found], set[str]]:
         """Files that must be read, and the paths of those that need not be."""
         found: list[Found] = []
         unchanged: set[str] = set()
-        for item in walk(self._root, hidden=self._hidden, unread=self._unread):
+        for item in walk(self._root, hidden=self._hidden, follow_links=self._follow_links, unread=self._unread):
             if isinstance(item, Skipped):
                 self._skipped.append(item)
                 continue
             path = self._relative(item.path)
             row = known.get(path)
-            if row and row.fresh and (row.size, row.mtime_ns) == (item.size, item.mtime_ns):
+            refusal = self._refusal(item)
+            if row and row.fresh and row.dated and (row.size, row.mtime_ns) == (item.size, item.mtime_ns):
                 unchanged.add(path)
+            elif refusal is not None:
+                self._skipped.append(refusal)
             else:
                 found.append(item)
             self._report("looking", len(found) + len(unchanged), 0)
         return found, unchanged
 
+    def _refusal(self, file: Found) -> Skipped | None:
+        """Why a file is not even opened: it is too large, or it broke a decoder before and has not changed."""
+        megabytes = file.size / 1e6
+        if megabytes > self._limits.max_megabytes:
+            allowed = f"more than the {self._limits.max_megabytes:g} allowed (--max-megabytes)"
+            return Skipped(file.path, f"{megabytes:.0f} megabytes, {allowed}")
+        state, reason = self._broken_before.get(as_text(str(file.path)), ("", ""))
+        if state != self._state(file):
+            return None
+        self._states[as_text(str(file.path))] = state
+        return Skipped(file.path, reason)
+
+    def _state(self, file: Found) -> str:
+        """Text that differs when the file, the limits or the encoding have changed."""
+        return f"{file.size} {file.mtime_ns} {self._stamp} {self._limits}"
+
     def _relative(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()
 
-    def _read(self, found: Sequence[Found]) -> Iterator[list[_Read | _Same | Skipped]]:
-        """Batches in order; while one is encoded, threads read the next."""
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    def _read(self, found: Sequence[Found]) -> Generator[list[_Read | _Same | Skipped], None, None]:
+        """Batches in order; while one is encoded, threads and their decoders read the next."""
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, 1 + len(found) // _WORKER_FILES)) as pool:
             ahead: list[list[Future[_Read | _Same | Skipped]]] = []
             try:
-                # A short one first, so that the bar moves soon.
                 for some in chain([found[:_FIRST]], _batches(found[_FIRST:], _BATCH)):
                     ahead.append([pool.submit(self._read_one, item) for item in some])
                     if len(ahead) == 2:
                         yield [future.result() for future in ahead.pop(0)]
                 for futures in ahead:
                     yield [future.result() for future in futures]
+            except BaseException:
+                self._decoders.close()  # or the threads would wait for what they are decoding
+                raise
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def _read_one(self, found: Found) -> _Read | _Same | Skipped:
+        path, digest = self._relative(found.path), ""
+
+        def is_wanted(hash_: str) -> bool:
+            nonlocal digest
+            digest = hash_
+            if hash_ in self._broken:
+                return False
+            return path in self._undated or not self._is_shared(File(path, found.size, found.mtime_ns, hash_))
+
         try:
-            content = found.path.read_bytes()
-        except OSError as error:
-            return Skipped(found.path, f"cannot be read: {error.strerror or error}")
-        digest = hashlib.blake2b(content, digest_size=16).hexdigest()
-        file = File(self._relative(found.path), found.size, found.mtime_ns, digest)
-        if self._is_shared(file):
-            return _Same(file, found)
-        try:
-            return _Read(file, read(content, self._max_megapixels))
+            decoded = self._decoders.read(found.path, is_wanted)
+        except BrokenDecoder as error:
+            self._broken[digest] = str(error)
+            return self._skipped_as_broken(found, digest)
         except Unreadable as error:
             return Skipped(found.path, str(error))
+        file = File(path, found.size, found.mtime_ns, decoded.hash)
+        if decoded.reading is not None:
+            return _Read(file, decoded.reading)
+        return self._skipped_as_broken(found, digest) if digest in self._broken else _Same(file, found)
+
+    def _skipped_as_broken(self, found: Found, digest: str) -> Skipped:
+        """Skip a file whose content breaks decoders, now and in later runs until it changes."""
+        self._states[as_text(str(found.path))] = self._state(found)
+        return Skipped(found.path, self._broken[digest])
 
     def _is_shared(self, file: File) -> bool:
         """Whether the vector of this content is there or on its way; if not, it is from now on."""
@@ -287,8 +347,8 @@ class Indexer:
         if self._words(row.path) != self._words(path):
             return False
         before, now = says_when(row.path), says_when(path)
-        told = before == now or (row.taken is not None and row.taken != before)
-        return told or has_own_time(self._root / path, self._max_megapixels)
+        dated = before == now or (row.taken is not None and row.taken != before)
+        return dated or self._decoders.is_dated(self._root / path)
 
     def _gone(self, here: set[str]) -> tuple[int, int]:
         """How many rows without a file were removed, and how many were kept."""
@@ -302,12 +362,13 @@ class Indexer:
         return len(lost), 0
 
     def _note_skipped(self) -> None:
-        told = sorted((as_text(str(item.path)), item.reason) for item in self._skipped)
-        before = self._store.connection.execute("SELECT path, reason FROM skipped ORDER BY path").fetchall()
-        if told != [tuple(row) for row in before]:
+        paths = {as_text(str(item.path)): item.reason for item in self._skipped}
+        rows = sorted((path, reason, self._states.get(path)) for path, reason in paths.items())
+        before = self._store.connection.execute("SELECT path, reason, state FROM skipped ORDER BY path").fetchall()
+        if rows != [tuple(row) for row in before]:
             with self._store.writing() as connection:
                 connection.execute("DELETE FROM skipped")
-                connection.executemany("INSERT OR REPLACE INTO skipped VALUES (?, ?)", told)
+                connection.executemany("INSERT INTO skipped (path, reason, state) VALUES (?, ?, ?)", rows)
 
     def _name_moments(self) -> None:
         query = "SELECT id, taken, lat, lon, city, camera, moment FROM photos WHERE taken IS NOT NULL"
@@ -317,6 +378,14 @@ class Indexer:
         if changed:
             with self._store.writing() as connection:
                 connection.executemany("UPDATE photos SET moment = ? WHERE id = ?", changed)
+
+
+def _is_dated_now(path: str, problems: str) -> bool:
+    """Whether a date that was refused as one in the future is not: this machine's clock was wrong then, not now."""
+    if says_when(path) is not None:
+        return True
+    years = [int(year) for year in _FUTURE.findall(problems)]
+    return any(not plausible.is_future(year) for year in years)
 
 
 def _by_hash(pairs: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
 from mascot.errors import InputError, OptionError, require
-from mascot.photos import steering
-from mascot.photos.filters import matching, within
-from mascot.photos.nearest import EXACT, Nearest, Space, open_nearest
+from mascot.photos import encodings, steering
+from mascot.photos.blocks import DamagedIndex
+from mascot.photos.disks import is_full, write_failure
+from mascot.photos.filters import Cancelled, SearchCancelled, matching, within
+from mascot.photos.limits import Limits
+from mascot.photos.looks import LOOK_SPACE, Looks
+from mascot.photos.nearest import EXACT, Nearest, open_nearest
 from mascot.photos.results import Hits, Results
-from mascot.photos.store import FOLDER, Store, stamp_of
+from mascot.photos.store import FOLDER, Store, space_of
 from mascot.photos.texts import as_text, is_text, require_text
 from mascot.photos.whereabouts import DATABASE, enclosing, remember, remembered
 
@@ -30,18 +33,20 @@ if TYPE_CHECKING:
     from mascot.photos.indexer import Report, Summary
     from mascot.photos.photo import Photo
 
+T = TypeVar("T")
+
 CANDIDATES = 5000  # photographs that are steered: all of a small library, else the best matches or the newest
 _LOCK = "indexing.lock"
 _VARIABLE = "MASCOT_LIBRARY"
 
 
 class Library:
-    """Photographs of one folder, ready to be searched.
+    """The photographs of one folder, ready to be searched.
 
     >>> with Library.open("Pictures") as library:  # doctest: +SKIP
     ...     library.index()
-    ...     found = library.search("sunset over water", [library.spread("place"), library.focus("hour=18")])
-    ...     print(found.paths)
+    ...     results = library.search("sunset over water", [library.spread("place"), library.focus("hour=18")])
+    ...     print(results.paths)
     """
 
     def __init__(self, root: str | os.PathLike[str], device: str = "auto", exact: int = EXACT) -> None:
@@ -52,14 +57,16 @@ class Library:
         require_text(str(self.root), "the path of a library")
         self.folder = self.root / FOLDER
         self._device = device  # where encoders run
-        self._exact = exact  # photographs up to which every vector is compared
+        self.exact = exact  # photographs up to which every vector is compared
         self._nearest: Nearest | None = None
+        self._looks: Nearest | None = None
         self._encoders: dict[str, Encoder] = {}
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str] | None = None, device: str = "auto") -> Library:
-        """The library of a folder; without one that of `MASCOT_LIBRARY`, the one around here, or the one indexed last.
+        """Open the library of a folder.
 
+        The default is that of `MASCOT_LIBRARY`, else the one around the current folder, else the last one indexed.
         Encoders run on `device`: `auto`, `cpu` or `cuda`.
         """
         if folder is None:
@@ -71,10 +78,10 @@ class Library:
         return cls(folder, device)
 
     def reopened(self) -> Library:
-        """The same folder opened anew, with the same options and encoders: its index may be another by now."""
-        again = type(self)(self.root, self._device, self._exact)
-        again._encoders = dict(self._encoders)
-        return again
+        """Open the same folder again, with the same options and encoders: its index may be another one by now."""
+        library = type(self)(self.root, self._device, self.exact)
+        library._encoders = dict(self._encoders)
+        return library
 
     def __enter__(self) -> Library:
         return self
@@ -85,15 +92,21 @@ class Library:
         self.close()
 
     def close(self) -> None:
+        """Close the database."""
         if "store" in self.__dict__:
             self.store.close()
             del self.__dict__["store"]
-        self._nearest = None
+        self._nearest = self._looks = None
 
     @cached_property
     def store(self) -> Store:
-        """The rows. There are some once the folder has been indexed."""
-        return Store(self.folder / DATABASE)
+        """The database, which exists once the folder has been indexed."""
+        return Store(self.store_path)
+
+    @property
+    def store_path(self) -> Path:
+        """The file of the database."""
+        return self.folder / DATABASE
 
     # Indexing
 
@@ -104,7 +117,11 @@ class Library:
         prune: bool = False,
         again: bool = False,
         hidden: bool = False,
-        max_megapixels: float = 150,
+        follow_links: bool = False,
+        max_megapixels: float = Limits.max_megapixels,
+        max_megabytes: float = Limits.max_megabytes,
+        max_seconds: float = Limits.max_seconds,
+        max_memory_mb: float = Limits.max_memory_mb,
         report: Report | None = None,
     ) -> Summary:
         """Bring the library up to date with its folder.
@@ -112,30 +129,44 @@ class Library:
         Parameters
         ----------
         encoder
-            How to encode; the library's own unless given, `lite` for a new one. Another than the library's
-            own is refused without `again`.
+            How to encode (default: the library's own, `lite` for a new one). Another encoder than the library's own is
+            refused without `again`, before anything is downloaded; searches use the old one until all is encoded. Only
+            an encoder that is named here may be downloaded.
         prune
             Remove photographs whose files are gone.
         again
             Read and encode everything again.
         hidden
             Also look into hidden files and folders.
-        max_megapixels
-            Larger images are refused: a small file can hold one that fills the memory.
+        follow_links
+            Also follow links that lead out of the folder.
+        max_megapixels, max_megabytes, max_seconds, max_memory_mb
+            Limits on one file: pixels, size, CPU time and memory for decoding. A file beyond them is skipped, and
+            not tried again until it or the limits change.
         report
-            Called with what is being done, how much of it is done, and how much there is (0: not known).
+            Called with the current step, how much of it is done, and the total (0: not known).
         """
         from mascot.photos.indexer import Indexer
 
-        require(max_megapixels > 0, "max_megapixels", "must be > 0", max_megapixels)
+        limits = Limits(max_megapixels, max_megabytes, max_seconds, max_memory_mb)
         self._make_folder()
-        with self._indexing(report):
+        with self.lock(report):
             if "store" not in self.__dict__:
-                self.__dict__["store"] = Store(self.folder / DATABASE, create=True)
+                self.__dict__["store"] = Store(self.store_path, create=True)
             chosen = self._encoder_for_index(encoder, again)
-            options: dict[str, Any] = {"prune": prune, "hidden": hidden, "max_megapixels": max_megapixels}
-            stamp = stamp_of(chosen.fingerprint, int(self.store.fact("epoch") or 0))
-            summary = Indexer(self.root, self.store, chosen, stamp, report=report, **options).run()
+            encoding = encodings.begin(self.store, chosen, again)
+            summary = Indexer(
+                self.root,
+                self.store,
+                chosen,
+                encoding.stamp,
+                prune=prune,
+                hidden=hidden,
+                follow_links=follow_links,
+                limits=limits,
+                report=report,
+            ).run()
+            encodings.finish(self.store, encoding)
             self._open_nearest(report, hurry=False)
         remember(self.root)
         return summary
@@ -143,75 +174,103 @@ class Library:
     def _make_folder(self) -> None:
         try:
             self.folder.mkdir(exist_ok=True)
-            # Backups and version control need not keep what can be made again.
+            # Backups and version control need not keep what can be built again.
             (self.folder / ".gitignore").write_text("*\n", "utf-8")
         except OSError as error:
+            if is_full(error):
+                raise InputError(write_failure(self.folder, error)) from None
             raise InputError(f"cannot write the index to {self.folder}: {error.strerror}") from None
 
     @contextmanager
-    def _indexing(self, report: Report | None) -> Iterator[None]:
-        """One process at a time; the next waits. SQLite's lock is gone with its process, however that ended."""
-        connection = sqlite3.connect(self.folder / _LOCK, timeout=0.5, isolation_level=None)
+    def lock(self, report: Report | None = None) -> Iterator[None]:
+        """Let one process at a time write; the next one waits. The lock ends with its process, however that ended."""
+        import filelock
+
+        lock = filelock.FileLock(self.folder / _LOCK, timeout=0.5)
+        while True:
+            try:
+                lock.acquire()
+                break
+            except filelock.Timeout:
+                if report is not None:
+                    report("waiting for another process to finish indexing", 0, 0)
+            except (OSError, NotImplementedError) as error:
+                raise InputError(f"cannot lock the index with {self.folder / _LOCK}: {error}") from None
         try:
-            while True:
-                try:
-                    connection.execute("BEGIN EXCLUSIVE")
-                    break
-                except sqlite3.OperationalError as error:
-                    if "locked" not in str(error):
-                        raise InputError(f"cannot write the index to {self.folder}: {error}") from None
-                    if report is not None:
-                        report("waiting for another process to finish indexing", 0, 0)
             yield
         finally:
-            connection.close()
+            lock.release()
 
     def _encoder_for_index(self, wanted: str | Encoder | None, again: bool) -> Encoder:
-        own = self.store.fact("encoder")
-        encoder = self._opened(wanted if wanted is not None else own or "lite")
-        known = self.store.fact("fingerprint")
-        if known is not None and known != encoder.fingerprint and not again:
-            raise OptionError(
-                f"this library was encoded with {own}, and {encoder.name} is not the same: "
-                f"keep that one with --encoder {own}, or encode everything anew with --encoder {encoder.name} --again"
-            )
-        if known is None or again:
-            epoch = int(self.store.fact("epoch") or 0) + 1
-            facts = {"encoder": encoder.name, "fingerprint": encoder.fingerprint, "epoch": str(epoch)}
-            self.store.set_facts(facts | {"dim": str(encoder.dim), "tokens": str(encoder.tokens)})
-        return encoder
+        if wanted is not None and not isinstance(wanted, str):
+            return self._opened(wanted)
+        name = encodings.check_change(self.store, wanted, again)
+        return self._named_encoder(name) if wanted is None else self._opened(name)
 
     # Searching
 
     @property
     def encoder(self) -> str:
-        """The encoder this library was made with."""
+        """The encoder that this library was indexed with."""
         return self.store.fact("encoder") or "lite"
 
     @property
     def notice(self) -> str | None:
         """What a user of this library's encoder should know."""
-        return self._opened(self.encoder).notice
+        return self.words_only or self._named_encoder(self.encoder).notice
 
-    def _opened(self, encoder: str | Encoder) -> Encoder:
+    @property
+    def words_only(self) -> str | None:
+        """A sentence with a remedy where photographs were encoded by their words alone and some have none."""
+        encoding = encodings.serving(self.store)
+        if encoding is None or encoding.encoder != "lite" or encoding.sees:
+            return None
+        wordless, photos = self.store.count_wordless(), self.store.count()
+        if not wordless:
+            return None
+        from mascot.photos.encoders.lite import sight_command
+
+        return (
+            f"searching words only: {wordless:,} of {photos:,} photographs have none; "
+            f"to search by what is in the picture: {sight_command()}"
+        )
+
+    def _opened(self, encoder: str | Encoder, offline: bool = False) -> Encoder:
         if not isinstance(encoder, str):
             self._encoders[encoder.name] = encoder  # one of the user's own: it cannot be opened by its name
             return encoder
         if encoder not in self._encoders:
             from mascot.photos.encoders import open_encoder
 
-            self._encoders[encoder] = open_encoder(encoder, device=self._device)
+            self._encoders[encoder] = open_encoder(encoder, device=self._device, offline=offline)
         return self._encoders[encoder]
 
-    @property
-    def _space(self) -> Space:
-        fact = self.store.fact
-        return Space(fact("fingerprint") or "", int(fact("dim") or 1), int(fact("tokens") or 1))
+    def _named_encoder(self, name: str) -> Encoder:
+        """The encoder that the library names. A library may come from anywhere: it cannot start a download."""
+        if name in self._encoders:
+            return self._encoders[name]
+        folder = Path(name.partition(":")[2])
+        if folder.is_absolute() and folder.resolve().is_relative_to(self.root):
+            raise OptionError(
+                f"this library names a model inside its own folder: if you trust it, add --encoder {name}"
+            )
+        try:
+            return self._opened(name, offline=True)
+        except InputError as error:
+            raise InputError(f"{error} A library alone does not start a download: --encoder {name} does") from None
 
     @property
     def unfinished(self) -> str | None:
         """What a user should know while only a part can be searched: indexing with another encoder is not done."""
-        encoded, photos = len(self._open_nearest()), self.store.count()
+        coming = encodings.replacement(self.store)
+        photos = self.store.count()
+        if coming is not None:
+            done = self.store.count_vectors(coming.fingerprint)
+            return (
+                f"{done} of {photos} photographs are encoded with {coming.encoder} so far, and searches use "
+                f"{self.encoder} until all are: `mascot index` goes on"
+            )
+        encoded = len(self._open_nearest())
         if encoded >= photos:
             return None
         return (
@@ -221,17 +280,40 @@ class Library:
 
     @property
     def state(self) -> int:
-        """Which state of the library a search sees: that after so many changes."""
+        """The number of changes after which a search sees the library."""
         return self._open_nearest().changes
 
-    def _open_nearest(self, report: Report | None = None, hurry: bool = True) -> Nearest:
-        if self._nearest is None or self._nearest.changes != self.store.changes:
+    @property
+    def _likes_by_look(self) -> bool:
+        """Whether "more like this" compares looks: the vectors of `lite` tell words and names, not looks."""
+        return self.encoder == "lite"
+
+    def _open_looks(self, rebuild: bool = False) -> Nearest:
+        if rebuild or self._looks is None or self._looks.changes != self.store.changes:
+            folder, source = self.folder / "looks", Looks(self.store)
+            self._looks = open_nearest(folder, source, LOOK_SPACE, self.exact, hurry=True, rebuild=rebuild)
+        return self._looks
+
+    def _open_nearest(self, report: Report | None = None, hurry: bool = True, rebuild: bool = False) -> Nearest:
+        if rebuild or self._nearest is None or self._nearest.changes != self.store.changes:
             progress: Callable[[int, int], None] | None = None
             if report is not None:
                 progress = lambda done, total: report("arranging vectors", done, total)  # noqa: E731
-            space = self._space
-            self._nearest = open_nearest(self.folder, self.store, space, self._exact, progress, hurry=hurry)
+            self._nearest = open_nearest(
+                self.folder, self.store, space_of(self.store), self.exact, progress, hurry=hurry, rebuild=rebuild
+            )
         return self._nearest
+
+    def rebuild_index(self) -> int:
+        """Build the vector index from the database, and return how many photographs it holds."""
+        return len(self._open_nearest(hurry=False, rebuild=True))
+
+    def _with_nearest(self, read: Callable[[Nearest], T]) -> T:
+        """Read the vector index; if that finds damage, build it again from the database and read that."""
+        try:
+            return read(self._open_nearest())
+        except DamagedIndex:
+            return read(self._open_nearest(rebuild=True))
 
     def vector_of(
         self,
@@ -239,14 +321,14 @@ class Library:
         like: str | os.PathLike[str] | None = None,
         encoder: str | Encoder | None = None,
     ) -> NDArray[np.float32]:
-        """The vector a search compares with: of a text, or of a photograph."""
+        """Return the vector that a search compares with: that of a text, or of a photograph."""
         if (text is None) == (like is None):
             raise OptionError("a search takes a text or a photograph to be like, and not both")
         require_text(text or "", "the text to search for")
         own = self._id_of(like)
-        if own is not None and own in (nearest := self._open_nearest()):
-            return nearest.vectors(np.array([own]))[0]
-        chosen = self._opened(encoder if encoder is not None else self.encoder)
+        if own is not None and own in self._open_nearest():
+            return self._with_nearest(lambda nearest: nearest.vectors(np.array([own]))[0])
+        chosen = self._opened(encoder) if encoder is not None else self._named_encoder(self.encoder)
         known = self.store.fact("fingerprint")
         if chosen.fingerprint != known:
             raise OptionError(
@@ -272,46 +354,110 @@ class Library:
         where: str | Sequence[str] | None = None,
         values: Sequence[Any] = (),
         encoder: str | Encoder | None = None,
+        cancelled: Cancelled | None = None,
     ) -> Hits:
-        """The best matches of a text, a photograph or a vector of the library's space, by relevance alone.
+        """Return the best matches of a text, a photograph or a vector of the library's space, by relevance alone.
 
-        Without any of them, or with an empty text, all photographs, newest first and of equal relevance. There are
-        5000 `candidates` unless given. `where` is an SQL expression over the columns of the
-        library, or several that must all hold; `values` stand for the question marks.
+        Without any of them, or with an empty text, all photographs match equally, newest first.
+
+        Parameters
+        ----------
+        candidates
+            How many (default: 5000).
+        where
+            An SQL expression over the columns of the library, or several that must all hold.
+        values
+            The values of the question marks in `where`.
+        cancelled
+            Called now and then; when it returns True, the search ends with `SearchCancelled`.
         """
         require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
         text = text if text and text.strip() else None
-        nearest = self._open_nearest()
-        if not len(nearest):
-            none = f"the library {self.root} holds no photographs: add some and run `mascot index` again"
-            raise InputError(self.unfinished or none)
-        among = None if where is None else matching(self.store.path, where, values)
+        if not len(self._open_nearest()):
+            empty = f"the library {self.root} holds no photographs: add some and run `mascot index` again"
+            raise InputError(self.unfinished or empty)
+        among = None if where is None else matching(self.store.path, where, values, cancelled)
         candidates = candidates or CANDIDATES
         if text is None and like is None and vector is None:
-            return self._newest(nearest, among, candidates)
+            return self._with_nearest(lambda nearest: self._newest(nearest, among, candidates))
         own = self._id_of(like)
-        query = self.vector_of(text, like, encoder) if vector is None else vector
-        ids, scores = nearest.search(query, candidates + (own is not None), among)
+        by_look = like is not None and text is None and encoder is None and self._likes_by_look
+        if like is not None and by_look:
+            query = self._look_of(like, own)
+        else:
+            query = self.vector_of(text, like, encoder) if vector is None else vector
+        if cancelled is not None and cancelled():
+            raise SearchCancelled("the search was cancelled")
+        label = text if text is not None else "" if like is None else f"like {as_text(str(like))}"
+        return self._with_nearest(lambda nearest: self._matches(nearest, label, query, among, candidates, own, by_look))
+
+    def hits_like(self, id_: int, *, candidates: int = CANDIDATES, where: str | None = None) -> Hits:
+        """Return what is like a photograph of the library, whose file may be gone.
+
+        Photographs are compared by their look where the encoder is `lite`, otherwise by their vectors.
+        """
+        path, by_look = self.store.photo(id_).path, self._likes_by_look
+        among = None if where is None else matching(self.store.path, where, ())
+
+        def matches(nearest: Nearest) -> Hits:
+            if id_ not in nearest:
+                raise InputError(f"photograph {id_} is not encoded: run `mascot index` again")
+            query = self.store.looks([id_])[0] if by_look else nearest.vectors(np.array([id_]))[0]
+            return self._matches(nearest, f"like {path}", query, among, candidates, id_, by_look)
+
+        return self._with_nearest(matches)
+
+    def _matches(
+        self,
+        nearest: Nearest,
+        label: str,
+        query: NDArray[np.float32],
+        among: NDArray[np.int64] | None,
+        candidates: int,
+        own: int | None,
+        by_look: bool = False,
+    ) -> Hits:
+        count = candidates + (own is not None)
+        if by_look:
+            findable = nearest.ids if among is None else np.intersect1d(among, nearest.ids)
+            ids, scores = self._search_looks(query, count, findable)
+        else:
+            ids, scores = nearest.search(query, count, among)
         photos = self.store.photos_there_are(ids.tolist())
-        # Nobody looks for the photograph in hand; and another process may have removed one just now.
+        # The photograph itself is not a result; and another process may have removed one a moment ago.
         stay = np.array([i != own and i in photos for i in ids.tolist()], bool)
         ids, scores = ids[stay][:candidates], scores[stay][:candidates]
-        asked = text if text is not None else "" if like is None else f"like {as_text(str(like))}"
-        return self._hits(nearest, asked, ids, photos, scores)
+        return self._hits(nearest, label, ids, photos, scores)
+
+    def _look_of(self, like: str | os.PathLike[str], own: int | None) -> NDArray[np.float32]:
+        if own is not None:
+            return self.store.looks([own])[0]
+        from mascot.photos.reading import look_of_file
+
+        return look_of_file(Path(like))
+
+    def _search_looks(
+        self, look: NDArray[np.float32], count: int, among: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Search by look; a damaged index of looks is built again."""
+        try:
+            return self._open_looks().search(look, count, among)
+        except DamagedIndex:
+            return self._open_looks(rebuild=True).search(look, count, among)
 
     def _newest(self, nearest: Nearest, among: NDArray[np.int64] | None, candidates: int) -> Hits:
-        """All that may be found, newest first; nothing is asked for, so each is as good as the others."""
+        """All photographs that match, newest first; without a query they are equally relevant."""
         ids = self.store.newest()
         ids = ids[np.isin(ids, nearest.ids if among is None else np.intersect1d(among, nearest.ids))]
         newest = ids[:candidates]
         photos = self.store.photos_there_are(newest.tolist())
-        newest = newest[[i in photos for i in newest.tolist()]]  # another process may have removed one just now
+        newest = newest[[i in photos for i in newest.tolist()]]  # another process may have removed one a moment ago
         return self._hits(nearest, "", newest, photos, np.zeros(len(newest)), newest_of=len(ids))
 
     def _hits(
         self,
         nearest: Nearest,
-        asked: str,
+        label: str,
         ids: NDArray[np.int64],
         photos: Mapping[int, Photo],
         scores: NDArray[np.float64],
@@ -320,9 +466,9 @@ class Library:
         listed = ids.tolist()
         if not listed:
             empty = np.zeros((0, 1), np.float32)
-            return Hits(self.root, asked, [], scores, empty, empty, newest_of)
-        found = [photos[i] for i in listed]
-        return Hits(self.root, asked, found, scores, nearest.vectors(ids), self.store.looks(listed), newest_of)
+            return Hits(self.root, label, [], scores, empty, empty, newest_of)
+        vectors, looks = nearest.vectors(ids), self.store.looks(listed)
+        return Hits(self.root, label, [photos[i] for i in listed], scores, vectors, looks, newest_of)
 
     def _id_of(self, like: str | os.PathLike[str] | None) -> int | None:
         if like is None:
@@ -335,19 +481,19 @@ class Library:
         return None if row is None else int(row[0])
 
     def folder_named(self, name: str | os.PathLike[str]) -> str:
-        """The folder a person means, as the library knows it: from its top, from where one stands, or absolute.
+        """Return the library's name of a folder: relative to its root or to the current folder, or absolute.
 
-        What begins with a dot is taken from where one stands first.
+        A name that begins with a dot is taken as relative to the current folder first.
         """
-        said = os.fspath(name)
+        text = os.fspath(name)
         places = [self.root, Path.cwd()]
-        if said.startswith("."):
+        if text.startswith("."):
             places.reverse()
         for place in places:
-            for path in (Path(os.path.abspath(place / said)), (place / said).resolve()):
+            for path in (Path(os.path.abspath(place / text)), (place / text).resolve()):
                 if path.is_relative_to(self.root) and self._holds(inner := path.relative_to(self.root).as_posix()):
                     return inner
-        raise OptionError(f"the library {self.root} has no photographs in a folder {said!r}")
+        raise OptionError(f"the library {self.root} has no photographs in a folder {text!r}")
 
     def _holds(self, folder: str) -> bool:
         if not is_text(folder):
@@ -369,22 +515,25 @@ class Library:
         where: str | Sequence[str] | None = None,
         values: Sequence[Any] = (),
         encoder: str | Encoder | None = None,
+        cancelled: Cancelled | None = None,
     ) -> Results:
-        """Search and steer at once: the `hits`, then `rerank` of them. There are never fewer candidates than `k`."""
+        """Search and re-rank: `hits`, then their `rerank`. There are at least `k` candidates."""
         require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
         listed = [wishes] if isinstance(wishes, (mc.Wish, mc.Limit, mc.Share)) else list(wishes)
         most = max(candidates or CANDIDATES, k)
-        hits = self.hits(text, like=like, candidates=most, where=where, values=values, encoder=encoder)
+        hits = self.hits(
+            text, like=like, candidates=most, where=where, values=values, encoder=encoder, cancelled=cancelled
+        )
         return hits.rerank(listed, k, method)
 
     def spread(self, text: str, missing: str = "last") -> mc.Wish:
-        """A wish for more of an attribute, in plain words: `place`, `hour`, `camera*2`."""
+        """Parse a wish for more diversity of an attribute: `place`, `hour`, `camera*2`."""
         return steering.wish(text, 1, self.store, missing)
 
     def place_meant(self, text: str) -> str | None:
-        """The place that a wish as typed took a name for: `Cambridge, US`. None where that is plain or no name."""
+        """Return the place that a wish's name was taken for, `Cambridge, US`; None if that is obvious or not a name."""
         return steering.place_meant(text, self.store)
 
     def focus(self, text: str, missing: str = "last") -> mc.Wish:
-        """A wish for less of it, or for what is near a value: `moment`, `hour=18`, `place=Lisbon`."""
+        """Parse a wish for less diversity, or for values near another one: `moment`, `hour=18`, `place=Lisbon`."""
         return steering.wish(text, -1, self.store, missing)

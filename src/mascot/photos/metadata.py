@@ -35,6 +35,7 @@ from mascot.photos.images import open_image, shown_size
 from mascot.photos.plausible import Wrong
 
 T = TypeVar("T")
+_MOST_PROBLEMS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,9 @@ def metadata_of(image: Image.Image) -> Metadata:
         *iptc.keywords(agencies_say),
         *(reading.of("keywords", lambda: exif.keywords(camera_says)) or ()),
     ]
-    keywords = [reading.of("keywords", partial(_keyword, word)) for word in words]
+    keywords = [reading.of("keywords", partial(_keyword, word)) for word in words[: plausible.MOST_KEYWORDS]]
+    reading.note_cut("caption", len(caption or ""), plausible.LONGEST_TEXT, "characters")
+    reading.note_cut("keywords", len(words), plausible.MOST_KEYWORDS, "keywords")
     if camera_says.damage and (place is None or moment is None):
         reading.problems.append(f"exif: damaged: {camera_says.damage}")
     lat, lon = place or (None, None)
@@ -126,10 +129,10 @@ def metadata_of(image: Image.Image) -> Metadata:
         camera=plausible.line(exif.camera_name(maker, model)),
         lens=lens,
         title=plausible.line(title),
-        caption=caption,
+        caption=caption[: plausible.LONGEST_TEXT].strip() if caption else None,
         keywords=tuple(dict.fromkeys(word for word in keywords if word)),
         rating=rating,
-        problems=tuple(dict.fromkeys(reading.problems)),
+        problems=tuple(dict.fromkeys(reading.problems))[:_MOST_PROBLEMS],
     )
 
 
@@ -151,6 +154,11 @@ class _Reading:
                 return value
         self.problems += wrong
         return None
+
+    def note_cut(self, name: str, length: int, most: int, unit: str) -> None:
+        """Record that only a part of a long field is used."""
+        if length > most:
+            self.problems.append(f"{name}: only the first {most} {unit} are used")
 
 
 def _keyword(word: str | bytes) -> str | None:

@@ -1,7 +1,7 @@
-"""The nearest vectors of a library: derived from its rows, disposable, rebuilt when stale or damaged.
+"""The nearest vectors of a library: derived from its database, disposable, rebuilt when stale or damaged.
 
-Up to some 200,000 photographs every vector is compared, over a memory-mapped matrix; beyond that a
-`usearch` graph proposes and the same matrix decides.
+Up to 200,000 photographs every vector is compared, in a memory-mapped matrix. Beyond that a `usearch` graph proposes
+candidates, and the same matrix decides. All files have checksums, which are verified when they are read.
 """
 
 from __future__ import annotations
@@ -13,46 +13,72 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError, MissingExtra
-from mascot.photos.store import Store
+from mascot.extras import install_command
+from mascot.photos.blocks import CheckedRows, DamagedIndex, Sums, checksum, file_checksums, rows_of_block
+from mascot.photos.disks import is_full, write_failure
+from mascot.photos.store import DamagedLibrary, Space
 
 EXACT = 200_000  # photographs up to which every vector is compared
 _BLOCK = 16_384  # rows compared at a time
+_GRAPH_ROWS = 1024  # added to the graph at a time: Ctrl-C waits for no more
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _TRIES = 5
 _ABANDONED_S = 24 * 3600  # after which a folder being built is taken to be left by a process that died
 _LARGE = 16 * 2**20  # bytes of vectors from which on building takes long enough to be put off
 _LASTS_S, _LASTS_TIMES = 5.0, 10.0  # for how long: seconds, and times what the last one took
+_LARGEST = 1e6  # number in a vector, which should be below one
 _SPARE = 4  # times as many proposals of the graph as are asked for
-_ABOUT, _IDS, _VECTORS, _GRAPH = "about.json", "ids.npy", "vectors.npy", "graph.usearch"
+_ABOUT, _IDS, _VECTORS, _SUMS, _GRAPH = "about.json", "ids.npy", "vectors.npy", "sums.npy", "graph.usearch"
 
 Progress = Callable[[int, int], None]
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
-    """Where vectors live: the encoder's fingerprint, and their shape."""
+class VectorSource(Protocol):
+    """Rows that an index is built from: a library's vectors or its looks."""
 
-    fingerprint: str
-    dim: int
-    tokens: int
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def changes(self) -> int: ...
+
+    def snapshot(self) -> AbstractContextManager[None]: ...
+
+    def count_vectors(self, fingerprint: str) -> int: ...
+
+    def vectors_of(self, fingerprint: str) -> Iterator[tuple[int, bytes]]: ...
 
 
 class Nearest:
-    """Search over one state of a library: that after so many changes."""
+    """Search over one state of a library: that after `changes` changes. What it reads may raise `DamagedIndex`."""
 
-    def __init__(self, ids: Ids, vectors: Vectors, space: Space, graph: Any = None, changes: int = 0) -> None:
+    def __init__(
+        self,
+        ids: Ids,
+        vectors: Vectors,
+        space: Space,
+        graph: Any = None,
+        changes: int = 0,
+        sums: Sums | None = None,
+    ) -> None:
         self.ids, self.space, self.changes = ids, space, changes
-        self._vectors, self._graph = vectors, graph
+        self._rows, self._graph = CheckedRows(vectors, sums), graph
+
+    def verify(self) -> None:
+        """Compare every vector with its checksum."""
+        self._rows.all()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -84,8 +110,8 @@ class Nearest:
     def _scores(self, query: Vectors, rows: Ids | None) -> Vectors:
         """The score of every row, or of some."""
         if rows is None:
-            return self._products(self._vectors, query)  # at once: BLAS shares it between the cores
-        parts = [self._products(self._vectors[rows[i : i + _BLOCK]], query) for i in range(0, len(rows), _BLOCK)]
+            return self._products(self._rows.all(), query)  # at once: BLAS shares it between the cores
+        parts = [self._products(self._rows.take(rows[i : i + _BLOCK]), query) for i in range(0, len(rows), _BLOCK)]
         return np.concatenate([np.zeros(0, np.float32), *parts])
 
     def _products(self, vectors: Vectors, query: Vectors) -> Vectors:
@@ -96,8 +122,8 @@ class Nearest:
         return products.reshape(-1, self.space.tokens).max(axis=1)
 
     def vectors(self, ids: Ids) -> Vectors:
-        """One unit vector for each id: of several tokens, their mean."""
-        mean = np.asarray(self._vectors[np.searchsorted(self.ids, ids)]).mean(axis=1)
+        """One unit vector for each id: the mean of its tokens."""
+        mean = self._rows.take(np.searchsorted(self.ids, ids)).mean(axis=1)
         return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12)
 
 
@@ -113,38 +139,48 @@ def _best(scores: Vectors, count: int) -> Ids:
 
 def open_nearest(
     folder: Path,
-    store: Store,
+    store: VectorSource,
     space: Space,
     exact: int = EXACT,
     progress: Progress | None = None,
     *,
     hurry: bool = False,
+    rebuild: bool = False,
 ) -> Nearest:
-    """The derived index of the library's present state: the one on disk, or a new one.
+    """Open the derived index of the library's present state, and build it where it is missing or damaged.
 
-    In a `hurry` a large one that was built just now will do, though the library has changed since: while another
-    process adds photographs, searches would build one after the other.
+    Parameters
+    ----------
+    hurry
+        Accept a large index of an earlier state that was built a moment ago: while another process adds photographs,
+        searches would build one index after another. Also work in memory where the disk is full.
+    rebuild
+        Do not use the index on disk: it is known to be damaged.
     """
     for _ in range(_TRIES):
         place = folder / f"nearest-{store.changes}-{space.fingerprint}-{exact}"
-        found = _load(place, space, exact)
-        if found is None and hurry:
-            found = _lately_built(place, space, exact)
-        if found is not None:
-            return found
+        nearest = None if rebuild else _load(place, space, exact)
+        if nearest is None and hurry and not rebuild:
+            nearest = _recent(place, space, exact)
+        if nearest is not None:
+            return nearest
         shutil.rmtree(place, ignore_errors=True)
-        if not _build(place, store, space, exact, progress):
-            return _in_memory(store, space)
-        found = _load(place, space, exact)
+        try:
+            _build(place, store, space, exact, progress)
+        except OSError as error:
+            if error.errno in _FORBIDDEN or (hurry and is_full(error)):
+                return _in_memory(store, space)
+            raise InputError(write_failure(place.parent, error)) from None
+        nearest = _load(place, space, exact)
         _remove_older(place)
-        if found is not None:
-            return found
+        if nearest is not None:
+            return nearest
         # Another process saw a newer state of the library and removed this one: look again.
     raise InputError(f"cannot build the vector index in {folder}: the library changes all the time")
 
 
-def _lately_built(place: Path, space: Space, exact: int) -> Nearest | None:
-    """A large index of an earlier state, while it is younger than some times what it took to build."""
+def _recent(place: Path, space: Space, exact: int) -> Nearest | None:
+    """A large index of an earlier state, if it is younger than a few times the time it took to build."""
     ending = place.name.partition("-")[2].partition("-")[2]
     for older in sorted(place.parent.glob(f"nearest-*-{glob.escape(ending)}"), key=_state, reverse=True):
         try:
@@ -159,16 +195,27 @@ def _lately_built(place: Path, space: Space, exact: int) -> Nearest | None:
     return None
 
 
-def _in_memory(store: Store, space: Space) -> Nearest:
-    """Of a library that cannot be written to."""
-    changes, found = store.changes, list(store.vectors_of(space.fingerprint))
-    ids = np.array([photo for photo, _ in found], np.int64)
-    vectors = np.frombuffer(b"".join(vector for _, vector in found), np.float32)
-    return Nearest(ids, vectors.reshape(-1, space.tokens, space.dim), space, changes=changes)
+def _in_memory(store: VectorSource, space: Space) -> Nearest:
+    """The index of a library that cannot be written to."""
+    changes, ids, vectors = store.changes, [], []
+    for photo, vector in store.vectors_of(space.fingerprint):
+        ids.append(photo)
+        vectors.append(_checked(store, space, photo, vector))
+    array = np.frombuffer(b"".join(vectors), np.float32).reshape(-1, space.tokens, space.dim)
+    return Nearest(np.array(ids, np.int64), array, space, changes=changes)
+
+
+def _checked(store: VectorSource, space: Space, photo: int, vector: bytes) -> bytes:
+    """The vector of a photograph, if it has the right length and its numbers can be compared."""
+    if not isinstance(vector, bytes) or len(vector) != 4 * space.tokens * space.dim:
+        raise DamagedLibrary(store.path, f"the vector of photograph {photo} has the wrong length")
+    if not np.abs(np.frombuffer(vector, np.float32)).max() < _LARGEST:  # or not a number
+        raise DamagedLibrary(store.path, f"the vector of photograph {photo} is not of length one")
+    return vector
 
 
 def _remove_older(place: Path) -> None:
-    """Remove what earlier states of the library left, and what processes that were killed left half built."""
+    """Remove the indexes of earlier states of the library, and those that killed processes left half built."""
     for old in place.parent.glob("nearest-*"):
         if old != place and _state(old) <= _state(place):
             shutil.rmtree(old, ignore_errors=True)
@@ -186,86 +233,119 @@ def _state(place: Path) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def _build(place: Path, store: Store, space: Space, exact: int, progress: Progress | None) -> bool:
-    """Whether it was built; not where nothing may be written."""
+def _build(place: Path, store: VectorSource, space: Space, exact: int, progress: Progress | None) -> None:
+    """Write the index of the library's present state. Raises `OSError`, and then leaves nothing behind."""
     started = time.monotonic()
-    count = store.count_vectors(space.fingerprint)
     work = place.with_name(f"building-{os.getpid()}-{threading.get_ident()}")
     shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
     try:
-        work.mkdir(parents=True)
-    except OSError as error:
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            return False
-        raise InputError(f"cannot write the vector index in {place.parent}: {error.strerror}") from None
-    try:
-        ids = np.empty(count, np.int64)
-        shape = (count, space.tokens, space.dim)
-        matrix: Any = np.lib.format.open_memmap(work / _VECTORS, "w+", np.float32, shape)
-        rows = 0
-        for photo, vector in store.vectors_of(space.fingerprint):
-            if rows == count:
-                break  # written since the count: the next state of the library will have it
-            ids[rows] = photo
-            matrix[rows] = np.frombuffer(vector, np.float32).reshape(space.tokens, space.dim)
-            rows += 1
-            if progress is not None and rows % _BLOCK == 0:
-                progress(rows, count)
-        matrix.flush()
-        np.save(work / _IDS, ids[:rows])
-        if count > exact:
-            _write_graph(work / _GRAPH, matrix, space, progress)
-        del matrix
-        sizes = {file.name: file.stat().st_size for file in work.iterdir()}
-        (work / _ABOUT).write_text(
-            json.dumps({"rows": rows, "files": sizes, "seconds": time.monotonic() - started}), "utf-8"
-        )
+        with store.snapshot():  # the count and the rows are those of one state
+            ids, sums = _write_vectors(work / _VECTORS, store, space, progress)
+        np.save(work / _IDS, ids)
+        np.save(work / _SUMS, sums)
+        about: dict[str, Any] = {"rows": len(ids), "ids": checksum(ids.tobytes()), "sums": checksum(sums.tobytes())}
+        if len(ids) > exact:
+            _write_graph(work / _GRAPH, np.load(work / _VECTORS, mmap_mode="r"), space, progress)
+            about["graph"] = file_checksums(work / _GRAPH)
+        about["files"] = {file.name: file.stat().st_size for file in work.iterdir()}
+        about["seconds"] = time.monotonic() - started
+        (work / _ABOUT).write_text(json.dumps(about), "utf-8")
         try:
             work.rename(place)
         except OSError:
             if not place.is_dir():
                 raise
             # Another process built the same one first; either will do.
-        return True
-    except OSError as error:
-        raise InputError(f"cannot write the vector index in {place.parent}: {error.strerror}") from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
+def _write_vectors(path: Path, store: VectorSource, space: Space, progress: Progress | None) -> tuple[Ids, Sums]:
+    """Write the matrix of all vectors; return the ids of its rows and the checksums of its blocks.
+
+    It is written and not mapped: a mapped file on a full disk ends the process without a message.
+    """
+    count = store.count_vectors(space.fingerprint)
+    ids = np.empty(count, np.int64)
+    block_rows = rows_of_block(4 * space.tokens * space.dim)
+    sums: list[int] = []
+    header = {"descr": "<f4", "fortran_order": False, "shape": (count, space.tokens, space.dim)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        vectors = store.vectors_of(space.fingerprint)
+        for first in range(0, count, block_rows):
+            block = bytearray()
+            for row, (photo, vector) in enumerate(islice(vectors, block_rows), first):
+                ids[row] = photo
+                block += _checked(store, space, photo, vector)
+            sums.append(checksum(block))
+            file.write(block)
+            if progress is not None and first // _BLOCK != (first + block_rows) // _BLOCK:
+                progress(first, count)
+    return ids, np.array(sums, np.uint64)
+
+
 def _write_graph(path: Path, matrix: Any, space: Space, progress: Progress | None) -> None:
     graph = _graph(space)
-    for first in range(0, len(matrix), _BLOCK):
-        block = matrix[first : first + _BLOCK].reshape(-1, space.dim)
+    for first in range(0, len(matrix), _GRAPH_ROWS):
+        block = matrix[first : first + _GRAPH_ROWS].reshape(-1, space.dim)
         graph.add(np.repeat(np.arange(first, first + len(block) // space.tokens), space.tokens), block)
         if progress is not None:
-            progress(min(first + _BLOCK, len(matrix)), len(matrix))
-    graph.save(str(path))
+            progress(min(first + _GRAPH_ROWS, len(matrix)), len(matrix))
+    try:
+        graph.save(str(path))
+    except RuntimeError as error:  # it says only that writing failed
+        raise OSError(errno.ENOSPC, f"the graph was not written ({error})", str(path)) from None
 
 
 def _graph(space: Space) -> Any:
     try:
         from usearch.index import Index, MetricKind, ScalarKind
     except ModuleNotFoundError:
-        raise MissingExtra("a library of this size needs: pip install 'mascot[photos]'") from None
+        raise MissingExtra(f"a library of this size needs: {install_command('usearch')}") from None
     return Index(ndim=space.dim, metric=MetricKind.IP, dtype=ScalarKind.F16, multi=space.tokens > 1)
 
 
 def _load(place: Path, space: Space, exact: int) -> Nearest | None:
-    """The index on disk, or None where a file is missing, cut short or not what it says it is."""
+    """The index on disk; None if a file is missing, cut short, damaged or of another format.
+
+    The ids and the graph are verified here, the vectors when they are read.
+    """
     try:
         about = json.loads((place / _ABOUT).read_text("utf-8"))
         if any((place / name).stat().st_size != size for name, size in about["files"].items()):
             return None
-        ids = np.load(place / _IDS)
-        vectors: Any = np.load(place / _VECTORS, mmap_mode="r") if len(ids) else np.zeros((0, space.tokens, space.dim))
+        ids, sums = np.load(place / _IDS), np.load(place / _SUMS)
         rows = about["rows"]
-        if len(ids) != rows or vectors.shape[0] < rows or vectors.shape[1:] != (space.tokens, space.dim):
+        if checksum(ids.tobytes()) != about["ids"] or checksum(sums.tobytes()) != about["sums"] or len(ids) != rows:
+            return None
+        vectors: Any = np.load(place / _VECTORS, mmap_mode="r") if rows else np.zeros((0, space.tokens, space.dim))
+        blocks = -(-rows // rows_of_block(4 * space.tokens * space.dim))
+        if vectors.shape != (rows, space.tokens, space.dim) or len(sums) != blocks:
+            return None
+        if rows and (vectors.dtype != np.dtype("<f4") or not vectors.flags.c_contiguous):
             return None
         graph = None
         if rows > exact:
+            if file_checksums(place / _GRAPH) != about["graph"]:
+                return None
             graph = _graph(space)
             graph.view(str(place / _GRAPH))
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError):
+    except MissingExtra:
+        raise
+    except Exception:  # numpy raises whatever a damaged header leads to
         return None
-    return Nearest(ids, np.asarray(vectors)[:rows], space, graph, _state(place))
+    return Nearest(ids, np.asarray(vectors), space, graph, _state(place), sums if rows else None)
+
+
+def damage_of(place: Path, space: Space, exact: int) -> str | None:
+    """What is wrong with an index on disk, every byte read; None if nothing is."""
+    nearest = _load(place, space, exact)
+    if nearest is None:
+        return f"{place.name}: a file is missing, cut short or damaged"
+    try:
+        nearest.verify()
+    except DamagedIndex as error:
+        return f"{place.name}: {error}"
+    return None

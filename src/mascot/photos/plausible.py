@@ -9,6 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+LONGEST_TEXT = 10_000  # characters of a caption
+LONGEST_LINE = 500  # characters of a title, a keyword or a name
+MOST_KEYWORDS = 1000
+_LONGEST_READ = LONGEST_TEXT + 100  # a little more, so that it shows whether something was cut off
+_LONGEST_BYTES = 4 * _LONGEST_READ
 _FIRST_YEAR = 1826  # the year of the oldest surviving photograph
 _NULL_ISLAND = 0.001  # degrees around 0,0, which is open sea
 _MIN_ALTITUDE, _MAX_ALTITUDE = -450, 100_000  # metres; the shore of the Dead Sea is at -430
@@ -48,31 +53,37 @@ class Moment:
 
 
 def shown(value: object) -> str:
-    """Return the repr of a value for a message, truncated to 60 characters."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:56] + "..." + text[-1]
+    """A value as a message quotes it, cut to a readable length."""
+    quoted = repr(value[:60] if isinstance(value, (str, bytes)) else value)
+    return quoted if len(quoted) <= 60 else quoted[:56] + "..." + quoted[-1]
 
 
 def decoded(value: object) -> str | None:
     """Decode text of unknown encoding as UTF-8, else as Windows-1252. Return None if it is blank or not text."""
     if isinstance(value, str):
+        value = value[:_LONGEST_BYTES]
         try:
             raw = value.encode("latin-1")  # Pillow decodes EXIF text as Latin-1, whatever its encoding
         except UnicodeEncodeError:
             return clean(value)
     elif isinstance(value, bytes):
-        raw = value
+        raw = value[:_LONGEST_BYTES]
     else:
         return None
     try:
         return clean(raw.decode())
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
+        if len(raw) == _LONGEST_BYTES and error.start > len(raw) - 4:  # a character was cut in two
+            return clean(raw[: error.start].decode())
         return clean(raw.decode("cp1252", "replace"))
 
 
 def clean(text: str) -> str | None:
-    """Return text without NULs, control characters and surrounding whitespace; None if nothing is left."""
-    text = next((part for part in text.split("\0") if part.strip()), "")
+    """Text without nulls, control characters and outer blanks; None if nothing is left.
+
+    Little more than the first `LONGEST_TEXT` characters are looked at, here and in all that is built on this.
+    """
+    text = next((part for part in text[:_LONGEST_READ].split("\0") if part.strip()), "")
     text = re.sub(r"\r\n?", "\n", text).strip()
     printable = "".join(character for character in text if _is_printable(character))
     if len(text) - len(printable) > len(text) / 4:
@@ -81,8 +92,8 @@ def clean(text: str) -> str | None:
 
 
 def line(text: str | None) -> str | None:
-    """Return text on one line, with single spaces between words."""
-    return " ".join(text.split()) if text else None
+    """The same on one line of at most `LONGEST_LINE` characters, single blanks between words."""
+    return " ".join(text[:LONGEST_LINE].split()) or None if text else None
 
 
 def told(text: str | None, *names: str | None) -> str | None:
@@ -114,9 +125,14 @@ def moment(text: str | None, fraction: str | None = None, offset: str | None = N
         raise Wrong(f"{shown(text)} is the default of a camera whose clock was never set")
     if clock.year < _FIRST_YEAR:
         raise Wrong(f"{shown(text)} is before the invention of photography")
-    if clock.year > datetime.now().year + 1:
+    if is_future(clock.year):
         raise Wrong(f"{shown(text)} is in the future")
     return Moment(clock, own_offset or offset)
+
+
+def is_future(year: int) -> bool:
+    """Whether a year cannot have come yet, by this machine's clock; time zones and slow clocks get a year."""
+    return year > datetime.now().year + 1
 
 
 def minutes_east(text: str | None) -> int | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from mascot.photos.encoders.describe import describe
 from mascot.photos.encoders.encoder import Picture
 from mascot.photos.gazetteer import gazetteer
 from mascot.photos.images import Unreadable, open_image, shrunk, thumbnail, upright
+from mascot.photos.limits import Limits
 from mascot.photos.look import look
 from mascot.photos.metadata import Metadata, metadata_of
 from mascot.photos.photo import Photo
@@ -24,7 +24,7 @@ from mascot.photos.seasons import part_of_day, season
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MEGAPIXELS = 150.0  # a larger image is refused: a small file can hold one that fills the memory
+MEGAPIXELS = Limits().max_megapixels
 _SIDE = 512  # longest side, in pixels, of thumbnails and of what encoders see
 
 
@@ -48,9 +48,9 @@ class File:
     hash: str
 
 
-def read(content: bytes, max_megapixels: float = MEGAPIXELS) -> Reading:
-    """Decode a photograph once and take from it all that is kept. Raises `Unreadable`."""
-    image = open_image(BytesIO(content), max_megapixels)
+def read(source: bytes | BinaryIO, max_megapixels: float = MEGAPIXELS) -> Reading:
+    """Decode a photograph once and take from it all that the library stores. Raises `Unreadable`."""
+    image = open_image(source, max_megapixels)
     metadata = metadata_of(image)
     image = upright(image, _SIDE)
     return Reading(metadata, image, thumbnail(image, _SIDE), look(shrunk(image)))
@@ -111,15 +111,6 @@ def says_when(path: str) -> str | None:
     return None if said is None else said.clock.isoformat()
 
 
-def has_own_time(file: Path, max_megapixels: float = MEGAPIXELS) -> bool:
-    """Whether the file itself says when it was taken, and not only its name."""
-    try:
-        with open_image(file, max_megapixels) as image:
-            return metadata_of(image).taken is not None
-    except Unreadable:
-        return False
-
-
 def picture(photo: Photo, reading: Reading) -> Picture:
     """A photograph as an encoder sees it: its pixels, and what is known of it without looking."""
     words = describe(
@@ -135,16 +126,30 @@ def picture(photo: Photo, reading: Reading) -> Picture:
     return Picture(reading.image, words)
 
 
-def picture_of_file(path: Path) -> Picture:
-    """A photograph outside the library, as an encoder sees it."""
-    try:
-        reading = read(path.read_bytes())
-    except Unreadable as error:
-        raise Unreadable(f"{path}: {error}") from None
-    except OSError as error:
-        raise Unreadable(f"{path} cannot be read: {error.strerror}") from None
+def look_of_file(path: Path, limits: Limits | None = None) -> NDArray[np.float32]:
+    """The visual descriptor of a photograph outside the library. Raises `Unreadable`."""
+    return _reading_of_file(path, limits).look
+
+
+def picture_of_file(path: Path, limits: Limits | None = None) -> Picture:
+    """A photograph outside the library, as an encoder sees it. Raises `Unreadable`."""
+    reading = _reading_of_file(path, limits)
     photo = photos_of([File(path.name, 0, 0, "")], [reading])[0]
     return picture(photo, reading)
+
+
+def _reading_of_file(path: Path, limits: Limits | None) -> Reading:
+    """Decode a file in a worker process."""
+    from mascot.photos.decoding import DecoderPool
+
+    try:
+        with DecoderPool(limits or Limits()) as decoders:
+            reading = decoders.read(path).reading
+    except Unreadable as error:
+        separator = " " if str(error).startswith("cannot be read") else ": "
+        raise Unreadable(f"{path}{separator}{error}") from None
+    assert reading is not None
+    return reading
 
 
 def folder_of(path: str) -> str:

@@ -45,6 +45,15 @@ _STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     ),
     ("CREATE INDEX photos_by_taken ON photos (taken)",),
+    ("ALTER TABLE skipped ADD COLUMN state TEXT",),  # of a file that broke a decoder: it is not tried again
+    (  # a photograph has a vector in each space: the old ones serve while the library is encoded anew
+        "CREATE TABLE vectors_by_space (photo INTEGER NOT NULL REFERENCES photos ON DELETE CASCADE, "
+        "space TEXT NOT NULL, stamp TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (photo, space))",
+        "INSERT INTO vectors_by_space SELECT photo, substr(rtrim(stamp, '0123456789'), 1, "
+        "length(rtrim(stamp, '0123456789')) - 1), stamp, vector FROM vectors",
+        "DROP TABLE vectors",
+        "ALTER TABLE vectors_by_space RENAME TO vectors",
+    ),
 )
 VERSION = len(_STEPS)
 

@@ -1,4 +1,4 @@
-"""The library's one file of truth: rows, thumbnails and vectors in SQLite."""
+"""The library's database: rows, thumbnails and vectors in SQLite. Everything else is derived from it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
+from mascot.photos.disks import write_failure
 from mascot.photos.photo import COLUMNS, Photo
 from mascot.photos.schema import migrate
 from mascot.photos.texts import composed, fold
@@ -21,23 +24,86 @@ FOLDER = ".mascot"  # in a library's folder: all that we write there
 _BUSY_S = 60.0  # waited for another process to finish writing
 _AT_ONCE = 500  # ids in one statement, below SQLite's limit on parameters
 _CACHE_KIB = 32 * 1024
-_IN_SPACE = "rtrim(stamp, '0123456789') = ? || '-'"  # see `stamp_of`
+_FETCHED = 256  # rows taken from SQLite at a time
+
+
+class DamagedLibrary(InputError):
+    """A library whose files do not hold what was written to them; the message names the remedy."""
+
+    def __init__(self, path: Path, reason: object) -> None:
+        words = " ".join(str(reason).split())
+        super().__init__(
+            f"{path} is damaged ({words}): `mascot library --repair {path.parent.parent}` saves what can be read"
+        )
+
+
+class _Cursor(sqlite3.Cursor):
+    """A cursor that says in our words what is wrong with the file."""
+
+    connection: _Connection
+
+    def execute(self, statement: str, parameters: Any = (), /) -> _Cursor:
+        with database_errors(self.connection.path):
+            return super().execute(statement, parameters)
+
+    def executemany(self, statement: str, parameters: Any, /) -> _Cursor:
+        with database_errors(self.connection.path):
+            return super().executemany(statement, parameters)
+
+    def fetchone(self) -> Any:
+        with database_errors(self.connection.path):
+            return super().fetchone()
+
+    def fetchall(self) -> list[Any]:
+        with database_errors(self.connection.path):
+            return super().fetchall()
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        while rows := self._fetch():
+            yield from rows
+
+    def _fetch(self) -> list[Any]:
+        with database_errors(self.connection.path):
+            return super().fetchmany(_FETCHED)
+
+
+class _Connection(sqlite3.Connection):
+    """A connection whose cursors know which file they read."""
+
+    path: Path
+
+    def cursor(self, factory: Any = _Cursor) -> Any:
+        return super().cursor(factory)
+
+    def execute(self, statement: str, parameters: Any = (), /) -> Any:
+        return self.cursor().execute(statement, parameters)
+
+    def executemany(self, statement: str, parameters: Any, /) -> Any:
+        return self.cursor().executemany(statement, parameters)
+
+
+def plain_cursor(connection: sqlite3.Connection) -> sqlite3.Cursor:
+    """A cursor that raises the errors of SQLite as they are."""
+    return sqlite3.Connection.cursor(connection)
 
 
 def reading_only(path: Path) -> sqlite3.Connection:
-    """A connection that never writes, also to a library on a disk or of a user that may not be written to."""
-    # To read beside a writer SQLite needs two files of its own; where it cannot make them, nobody writes.
+    """Open a connection that never writes, even where the disk or the file may not be written to."""
+    # To read beside a writer SQLite needs two files of its own; where it cannot create them, nobody writes.
     for options in ("mode=ro", "mode=ro&immutable=1"):
         connection = _connected(path, options)
         try:
-            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            plain_cursor(connection).execute("SELECT 1 FROM sqlite_master").fetchone()
             return connection
         except sqlite3.OperationalError as error:
             connection.close()
             if not _cannot_write(error):
                 raise
-            refused = error
-    raise refused
+            refusal = error
+        except BaseException:
+            connection.close()
+            raise
+    raise refusal
 
 
 def _cannot_write(error: sqlite3.OperationalError) -> bool:
@@ -47,7 +113,10 @@ def _cannot_write(error: sqlite3.OperationalError) -> bool:
 
 def _connected(path: Path, options: str) -> sqlite3.Connection:
     address = f"{path.absolute().as_uri()}?{options}"
-    connection = sqlite3.connect(address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, factory=_Connection
+    )
+    connection.path = path
     for function in (composed, fold):
         connection.create_function(function.__name__, 1, function, deterministic=True)
     return connection
@@ -57,9 +126,9 @@ class _Handle:
     """A connection that ends with the thread it belongs to."""
 
     def __init__(self, path: Path, mode: str) -> None:
-        self.connection = _connected(path, f"mode={mode}")  # rw: a file that was removed is not made anew, empty
+        self.connection = _connected(path, f"mode={mode}")  # rw: a file that was removed is not created again, empty
         try:
-            self.connection.execute("PRAGMA journal_mode = WAL")
+            plain_cursor(self.connection).execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
             if not _cannot_write(error):
                 raise
@@ -74,6 +143,15 @@ class _Handle:
             self.connection.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Where vectors live: the encoder's fingerprint, and their shape."""
+
+    fingerprint: str
+    dim: int
+    tokens: int
+
+
 class Store:
     """Rows of one library. Each thread has a connection of its own; a batch is one transaction."""
 
@@ -84,7 +162,7 @@ class Store:
         self._mode = "rwc" if create else "rw"
         self._threads = threading.local()
         self._opened: weakref.WeakSet[_Handle] = weakref.WeakSet()
-        with _told(path):
+        with database_errors(path):
             migrate(self.connection)
 
     @property
@@ -92,7 +170,7 @@ class Store:
         """This thread's connection."""
         handle: _Handle | None = getattr(self._threads, "handle", None)
         if handle is None:
-            with _told(self.path):
+            with database_errors(self.path):
                 handle = _Handle(self.path, self._mode)
             self._threads.handle = handle
             self._opened.add(handle)
@@ -108,7 +186,7 @@ class Store:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of what is written inside, or nothing. Counts as a change of the library."""
         connection = self.connection
-        with _told(self.path):
+        with database_errors(self.path):
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -122,11 +200,28 @@ class Store:
                     connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """A block in which all reads of this thread see one state of the library."""
+        self.connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self.connection.execute("ROLLBACK")
+
     # Facts about the library itself
 
     def fact(self, name: str) -> str | None:
         row = self.connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
+
+    def number(self, name: str, default: int) -> int:
+        """A fact that is a whole number."""
+        value = self.fact(name)
+        try:
+            return default if value is None else int(value)
+        except ValueError:
+            raise DamagedLibrary(self.path, f"the fact {name} is {value!r}") from None
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
         with self.writing() as connection:
@@ -138,27 +233,38 @@ class Store:
     @property
     def changes(self) -> int:
         """How often the library was written to: what is derived from it is stale when this differs."""
-        return int(self.fact("changes") or 0)
+        return self.number("changes", 0)
 
     # Photographs
 
     def count(self) -> int:
         return int(self.connection.execute("SELECT count(*) FROM photos").fetchone()[0])
 
+    def count_wordless(self) -> int:
+        """Photographs without title, caption and keywords."""
+        query = "SELECT count(*) FROM photos WHERE title IS NULL AND caption IS NULL AND keywords = '[]'"
+        return int(self.connection.execute(query).fetchone()[0])
+
     def photos_there_are(self, ids: Sequence[int]) -> dict[int, Photo]:
         """Those of these ids that are in the library."""
-        return {row["id"]: Photo.from_row(row) for row in self._rows("photos", COLUMNS, "id", ids)}
+        return {row["id"]: self._photo_of(row) for row in self._rows("photos", COLUMNS, "id", ids)}
+
+    def _photo_of(self, row: sqlite3.Row) -> Photo:
+        try:
+            return Photo.from_row(row)
+        except (ValueError, TypeError) as error:
+            raise DamagedLibrary(self.path, f"photograph {row['id']}: {error}") from None
 
     def photo(self, id_: int) -> Photo:
         """One photograph."""
-        found = self.photos_there_are([id_])
-        if not found:
+        photos = self.photos_there_are([id_])
+        if not photos:
             raise InputError(f"the library holds no photograph {id_}")
-        return found[id_]
+        return photos[id_]
 
     def all_photos(self) -> Iterator[Photo]:
         for row in self.connection.execute("SELECT * FROM photos ORDER BY id"):
-            yield Photo.from_row(row)
+            yield self._photo_of(row)
 
     def newest(self) -> NDArray[np.int64]:
         """Every id, newest first; those of unknown time last."""
@@ -167,8 +273,11 @@ class Store:
 
     def looks(self, ids: Sequence[int]) -> NDArray[np.float32]:
         """Visual descriptors of these photographs, a row each."""
-        found = {row["photo"]: row["look"] for row in self._rows("pixels", ("photo", "look"), "photo", ids)}
-        return np.stack([np.frombuffer(found[i], np.float32) for i in ids])
+        rows = {row["photo"]: row["look"] for row in self._rows("pixels", ("photo", "look"), "photo", ids)}
+        try:
+            return np.stack([np.frombuffer(rows[i], np.float32) for i in ids])
+        except (ValueError, TypeError, KeyError) as error:
+            raise DamagedLibrary(self.path, f"visual descriptors: {error}") from None
 
     def thumbnail(self, photo: int) -> bytes:
         row = self.connection.execute("SELECT thumbnail FROM pixels WHERE photo = ?", (photo,)).fetchone()
@@ -194,13 +303,19 @@ class Store:
 
     def vectors_of(self, fingerprint: str) -> Iterator[tuple[int, bytes]]:
         """Id and vector of every photograph in the space of this fingerprint, by id."""
-        query = f"SELECT photo, vector FROM vectors WHERE {_IN_SPACE} ORDER BY photo"
+        query = "SELECT photo, vector FROM vectors WHERE space = ? ORDER BY photo"
         for row in self.connection.execute(query, (fingerprint,)):
             yield row[0], row[1]
 
     def count_vectors(self, fingerprint: str) -> int:
-        query = f"SELECT count(*) FROM vectors WHERE {_IN_SPACE}"
+        query = "SELECT count(*) FROM vectors WHERE space = ?"
         return int(self.connection.execute(query, (fingerprint,)).fetchone()[0])
+
+
+def space_of(store: Store) -> Space:
+    """The space of the library's present encoder."""
+    dim, tokens = max(store.number("dim", 1), 1), max(store.number("tokens", 1), 1)
+    return Space(store.fact("fingerprint") or "", dim, tokens)
 
 
 def stamp_of(fingerprint: str, epoch: int) -> str:
@@ -208,25 +323,29 @@ def stamp_of(fingerprint: str, epoch: int) -> str:
     return f"{fingerprint}-{epoch}"
 
 
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """What SQLite says of a disk or a file, in words that name the remedy."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if "full" in str(error) or "disk I/O" in str(error):
-            raise InputError(
-                f"cannot write to {path.parent}: {error}. Free some space and run the same command again: "
-                "what was indexed so far is kept"
-            ) from None
-        raise InputError(f"cannot use the library at {path}: {error}") from None
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.IntegrityError):
-            raise
-        raise InputError(
-            f"{path} is damaged ({error}): remove the folder {path.parent}, which holds nothing but the index, "
-            "and run `mascot index` again"
-        ) from None
+class database_errors:
+    """A block in which errors of SQLite become ours, with words that name the remedy."""
+
+    # A class and not a generator: it stands around every statement.
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.IntegrityError):
+            raise _translated(self._path, error) from None
+
+
+def _translated(path: Path, error: sqlite3.DatabaseError) -> InputError:
+    reason = str(error)
+    if "full" in reason or "disk I/O" in reason:
+        return InputError(write_failure(path.parent, reason))
+    is_text_broken = "Could not decode" in reason or "no such table" in reason or "no such column" in reason
+    if isinstance(error, sqlite3.OperationalError) and not is_text_broken:
+        return InputError(f"cannot use the library at {path}: {reason}")
+    return DamagedLibrary(path, reason)
 
 
 def put_photo(connection: sqlite3.Connection, photo: Photo) -> int:
@@ -246,4 +365,5 @@ def put_pixels(connection: sqlite3.Connection, photo: int, thumbnail: bytes, loo
 
 
 def put_vector(connection: sqlite3.Connection, photo: int, stamp: str, vector: NDArray[np.float32]) -> None:
-    connection.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", (photo, stamp, vector.tobytes()))
+    space = stamp.rpartition("-")[0]
+    connection.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", (photo, space, stamp, vector.tobytes()))

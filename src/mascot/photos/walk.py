@@ -41,12 +41,15 @@ class Skipped:
     reason: str
 
 
-def walk(root: Path, *, hidden: bool = False, unread: Counter[str] | None = None) -> Iterator[Found | Skipped]:
-    """Picture files below `root`, sorted by name within each folder, folders in their place.
+def walk(
+    root: Path, *, hidden: bool = False, follow_links: bool = False, unread: Counter[str] | None = None
+) -> Iterator[Found | Skipped]:
+    """Yield the picture files below `root`, sorted by name within each folder, folders in their place.
 
-    Links are followed after everything real, so that a file is known by its own path where it has one
-    below `root`; whatever was met before is passed over, so that links can neither loop nor double.
-    Pictures of kinds that are not read, and films, are counted in `unread`, by suffix.
+    Links are followed after all real entries, so a file is known by its own path where it has one below `root`.
+    A file or folder that was already visited is not visited again, so links cause neither loops nor duplicates.
+    Links that lead out of `root` are skipped unless `follow_links` is set. Pictures of formats that are not read,
+    and films, are counted in `unread`, by suffix.
     """
     top = Path(os.path.abspath(root))
     try:
@@ -55,14 +58,15 @@ def walk(root: Path, *, hidden: bool = False, unread: Counter[str] | None = None
         raise InputError(f"{top} cannot be walked: {error.strerror}") from None
     if not stat.S_ISDIR(there.st_mode):
         raise InputError(f"{top} cannot be walked: not a folder")
-    return _Walk(str(top), hidden, Counter() if unread is None else unread).below(there)
+    return _Walk(str(top), hidden, follow_links, Counter() if unread is None else unread).below(there)
 
 
 class _Walk:
     """One walk: what it has met so far, and the links still to follow."""
 
-    def __init__(self, top: str, hidden: bool, unread: Counter[str]) -> None:
-        self._top, self._hidden, self._unread = top, hidden, unread
+    def __init__(self, top: str, hidden: bool, follow_links: bool, unread: Counter[str]) -> None:
+        self._top, self._hidden, self._follow_links, self._unread = top, hidden, follow_links, unread
+        self._real_top = os.path.realpath(top)
         self._met: set[int] = set()
         self._links: deque[str] = deque()
 
@@ -106,11 +110,19 @@ class _Walk:
             reason = "loop of links" if error.errno == errno.ELOOP else f"broken link: {error.strerror}"
             yield Skipped(Path(path), reason)
             return
+        if not self._follow_links and self._leads_out(path):
+            if is_folder or os.path.splitext(path)[1].lower() in SUFFIXES:
+                yield Skipped(Path(path), "link out of the library (--follow-links)")
+            return
         reading = self._target(path, is_folder)
         if isinstance(reading, str):
             yield from self._folder(reading)
         elif reading is not None:
             yield reading
+
+    def _leads_out(self, path: str) -> bool:
+        target = os.path.realpath(path)
+        return target != self._real_top and not target.startswith(os.path.join(self._real_top, ""))
 
     def _target(self, path: str, is_folder: bool) -> Found | Skipped | str | None:
         suffix = os.path.splitext(path)[1].lower()

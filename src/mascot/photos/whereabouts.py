@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from mascot.photos.store import FOLDER
@@ -11,44 +12,58 @@ DATABASE = "library.sqlite"  # in a library's `.mascot`
 
 
 def enclosing() -> Path | None:
-    """Return the root of the innermost library that contains the working directory; None if there is none."""
-    here = _working_directory()
-    folders = () if here is None else (here, *here.parents)
-    return next((folder for folder in folders if os.path.isfile(folder / FOLDER / DATABASE)), None)
+    """Return the innermost library around the current folder."""
+    here = _here()
+    around = () if here is None else (here, *here.parents)
+    return next((place for place in around if os.path.isfile(place / FOLDER / DATABASE)), None)
 
 
-def _state_file() -> Path:
+def _memory() -> Path | None:
+    """The file that names the last library; None for a user without a home."""
     state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "mascot" / "library"
+    home = _home()
+    if not state and home is None:
+        return None
+    return (Path(state) if state else Path(home or "", ".local", "state")) / "mascot" / "library"
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:  # neither HOME nor an entry of the system's says where it is
+        return None
 
 
 def remember(root: Path) -> None:
-    """Record the library indexed last; a home directory that is not writable is ignored."""
-    try:
-        _state_file().parent.mkdir(parents=True, exist_ok=True)
-        _state_file().write_bytes(os.fsencode(root))
-    except OSError:
+    """Record the last library indexed, if there is a home that can be written to."""
+    memory = _memory()
+    if memory is None:
         return
+    with suppress(OSError):
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        memory.write_bytes(os.fsencode(root))
 
 
 def remembered() -> Path | None:
-    """Return the root of the library indexed last; None if there is none."""
+    """Return the last library indexed."""
+    memory = _memory()
     try:
-        path = _state_file().read_bytes()
+        path = b"" if memory is None else memory.read_bytes()
     except OSError:
         return None
     return Path(os.fsdecode(path)) if path else None
 
 
 def as_said(root: Path) -> str:
-    """Return a folder's path for display: relative to the working directory or to ~, else absolute."""
-    for base, prefix in ((_working_directory(), ""), (Path.home().resolve(), "~/")):
-        if base is not None and base != root and root.is_relative_to(base):
-            return prefix + root.relative_to(base).as_posix()
+    """Return a folder's short name: relative to the current folder or to the home, or its whole path."""
+    home = _home()
+    for place, sign in ((_here(), ""), (None if home is None else home.resolve(), "~/")):
+        if place is not None and place != root and root.is_relative_to(place):
+            return sign + root.relative_to(place).as_posix()
     return str(root)
 
 
-def _working_directory() -> Path | None:
+def _here() -> Path | None:
     try:
         return Path.cwd()
     except OSError:  # the folder was deleted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
@@ -28,17 +29,20 @@ _PREFIXES = {
 }
 _COORDINATE = re.compile(r"(\d+(?:\.\d+)?)(?:,(\d+(?:\.\d+)?))?(?:,(\d+(?:\.\d+)?))?\s*([NSEW])", re.I)
 _SIGNED = re.compile(r"[+-]?\d+(?:\.\d+)?")
+LONGEST_PACKET = 4 << 20  # bytes
 
 
 def parse(packet: object) -> Xmp:
     """The properties of a packet, by their usual prefixes; empty if there is no packet.
 
-    Raises `Wrong` for what is no XML, or holds a document type or entities.
+    Raises `Wrong` for a packet that is too long, is not XML, or contains a document type or entities.
     """
     if isinstance(packet, str):
         packet = packet.encode()
     if not isinstance(packet, bytes) or not packet.strip(b"\0 \t\r\n"):
         return {}
+    if len(packet) > LONGEST_PACKET:
+        raise Wrong(f"{len(packet)} bytes, more than {LONGEST_PACKET}")
     if b"\0" not in packet[:4]:  # which UTF-16 has
         packet = packet[max(packet.find(b"<"), 0) : packet.rfind(b">") + 1]
     try:
@@ -91,8 +95,14 @@ def rating(xmp: Xmp) -> int | None:
 
 
 def _descriptions(root: Element) -> Iterable[Element]:
-    for rdf in root.iter(f"{_RDF}RDF"):
-        yield from rdf.findall(f"{_RDF}Description")
+    """The descriptions of each outermost RDF element. None contains another, so all are walked once."""
+    waiting = [root]
+    while waiting:
+        element = waiting.pop()
+        if element.tag == f"{_RDF}RDF":
+            yield from element.findall(f"{_RDF}Description")
+        else:
+            waiting += reversed(element)
 
 
 def _keep(properties: dict[str, tuple[str, ...]], name: Any, values: list[str]) -> None:
@@ -104,7 +114,7 @@ def _keep(properties: dict[str, tuple[str, ...]], name: Any, values: list[str]) 
 
 def _values(element: Element) -> list[str]:
     """The text of a property, or of each of its items; of translations the default first."""
-    items = list(element.iter(f"{_RDF}li"))
+    items = list(islice(element.iter(f"{_RDF}li"), plausible.MOST_KEYWORDS + 1))
     if not items:
         return [element.text] if element.text else []
     items.sort(key=lambda item: item.get(_LANGUAGE) != "x-default")

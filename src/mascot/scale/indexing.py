@@ -28,6 +28,7 @@ def index_into(
     prune: bool = False,
     again: bool = False,
     hidden: bool = False,
+    follow_links: bool = False,
     max_megapixels: float = MEGAPIXELS,
     device: str = "auto",
     report: Report | None = None,
@@ -46,7 +47,7 @@ def index_into(
         `local`, `auto` or a cluster's address; None is this process alone.
     workers
         Encoders at once on Ray; one for each GPU, else for each core, unless given.
-    prune, again, hidden, max_megapixels, report
+    prune, again, hidden, follow_links, max_megapixels, report
         As `mascot.photos.Library.index` has them.
     device
         Where encoders run.
@@ -77,7 +78,7 @@ def index_into(
         by_name = ray is not None and (encoder is None or isinstance(encoder, str))
         space = Space(opened.name if by_name else opened, opened.fingerprint, epoch, device)
         del opened
-        options = Options(prune, hidden, max_megapixels)
+        options = Options(prune, hidden, follow_links, max_megapixels)
         return Run(root.resolve(), sink, runner, space, options, report or (lambda what, done, total: None)).run()
 
 

@@ -58,6 +58,7 @@ class Options:
 
     prune: bool
     hidden: bool
+    follow_links: bool
     max_megapixels: float
 
 
@@ -115,7 +116,7 @@ class Run:
 
     def _walk(self) -> None:
         suspects = _unreadable(self.sink.facts())
-        for item in walk(self.root, hidden=self.options.hidden):
+        for item in walk(self.root, hidden=self.options.hidden, follow_links=self.options.follow_links):
             if isinstance(item, Skipped):
                 self.skipped.append(item)
                 continue

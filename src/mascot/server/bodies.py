@@ -1,92 +1,182 @@
-"""What a request says: bodies in JSON, and the mistakes in them told so that they can be mended."""
+"""Request bodies: read within limits of time and memory, then decoded from JSON, msgpack or Arrow."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from codecs import BOM_UTF8
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
-from fastapi import Request, Response
-from fastapi.routing import APIRoute
-from pydantic_core import from_json
+import anyio
+import msgspec
 from starlette.exceptions import HTTPException
+from starlette.types import Message, Receive
 
-_SHOWN = 40  # letters of a value that is told
+from mascot.server.failures import BadBody
 
-
-class NotJson(ValueError):
-    """A body, or a line of a stream, that is no JSON object in UTF-8."""
-
-
-def parsed(body: bytes) -> dict[str, Any]:
-    """What a body says; a mark of the order of bytes before it is let pass."""
-    try:
-        said = from_json(body.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise NotJson(f"the request must be JSON in UTF-8, and its byte {error.start + 1} is not") from None
-    except ValueError as error:
-        raise NotJson(f"the request must be JSON: {error}") from None
-    if not isinstance(said, dict):
-        raise NotJson(f"the request must be a JSON object, got {_shown(said)}")
-    return said
+ARROW = "application/vnd.apache.arrow.stream"
+MSGPACK = "application/msgpack"
+JSON = "application/json"
+_CLOSE = {"connection": "close"}
+_MSGPACK_NAMES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
+_JSON_NAME = re.compile(r"application/([^/]+\+)?json")
 
 
-class JsonRoute(APIRoute):
-    """A route whose body, where it takes one, must be JSON and say so."""
+@dataclass(eq=False, slots=True)
+class HeldBody:
+    """An unfinished body, or line of a stream, and the bytes of it that are held in memory."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-        if self.body_field is None:
-            return handle
+    budget: ByteBudget
+    size: int = 0
+    refused: bool = False
+    scope: anyio.CancelScope | None = None  # of the wait for its next part
 
-        async def handled(request: Request) -> Response:
-            sent = _Sent(request.scope, request.receive)
-            refuse_packed(sent.headers)
-            if not await sent.body():
-                raise HTTPException(422, "the request must be JSON, and its body is empty")
-            kind = sent.headers.get("content-type", "")
-            if not _is_json(kind):
-                raise HTTPException(415, f"send content-type: application/json, got {kind or 'none'}")
-            return await handle(sent)
+    def add(self, count: int) -> None:
+        """Count bytes; the oldest unfinished bodies make room where they are too many."""
+        self.size += count
+        self.budget.total += count
+        self.budget.make_room()
 
-        return handled
+    def clear(self) -> None:
+        """Forget what was counted: the bytes are not held any more, and the next ones are a new body."""
+        self.budget.total -= self.size
+        self.size = 0
+        if not self.refused:
+            self.budget.bodies.move_to_end(self)
+
+    async def part(self, receive: Receive, deadline: float) -> Message:
+        """Return the next part of the body.
+
+        Raises an `HTTPException` where it does not arrive in time or where the body had to make room.
+        """
+        with anyio.CancelScope(deadline=deadline) as scope:
+            self.scope = scope
+            if not self.refused:
+                return await receive()
+        if self.refused:
+            raise HTTPException(503, "too many unfinished requests: send it again", {"retry-after": "1", **_CLOSE})
+        raise HTTPException(408, "the request did not arrive in time", _CLOSE)
 
 
-class _Sent(Request):
-    async def json(self) -> Any:
+@dataclass(slots=True)
+class ByteBudget:
+    """Bytes of unfinished bodies over all connections."""
+
+    most: int
+    total: int = 0
+    bodies: OrderedDict[HeldBody, None] = field(default_factory=OrderedDict)  # the oldest first
+
+    @contextmanager
+    def body(self) -> Iterator[HeldBody]:
+        """Count one body as long as the block runs."""
+        held = HeldBody(self)
+        self.bodies[held] = None
         try:
-            return parsed(await self.body())
-        except NotJson as error:
-            raise HTTPException(422, str(error)) from None
+            yield held
+        finally:
+            self.bodies.pop(held, None)
+            self.total -= held.size
+
+    def make_room(self) -> None:
+        """Refuse the oldest bodies until the rest fits. A client that sends normally is never among the oldest."""
+        excess = self.total - self.most
+        while excess > 0 and self.bodies:
+            oldest, _ = self.bodies.popitem(last=False)
+            oldest.refused = True
+            excess -= oldest.size
+            if oldest.scope is not None:
+                oldest.scope.cancel()
 
 
-def refuse_packed(headers: Mapping[str, str]) -> None:
-    """Bodies are read as they are: one that was packed could be a thousand times as large as it looks."""
+async def read_body(
+    receive: Receive, headers: Mapping[str, str], budget: ByteBudget, largest: int, seconds: float
+) -> bytes:
+    """Return the whole body. A body sent without its length is counted as it arrives."""
+    length = headers.get("content-length", "")
+    if length and (not length.isdecimal() or int(length[:20]) > largest):
+        raise too_large(largest)
+    if not length and "transfer-encoding" not in headers:
+        return b""
+    with budget.body() as held:
+        deadline = anyio.current_time() + seconds
+        parts: list[bytes] = []
+        while True:
+            message = await held.part(receive, deadline)
+            if message["type"] == "http.disconnect":
+                raise HTTPException(499, "the client left")
+            part = message.get("body", b"")
+            parts.append(part)
+            if held.size + len(part) > largest:
+                raise too_large(largest)
+            if not message.get("more_body", False):
+                return part if len(parts) == 1 else b"".join(parts)
+            held.add(len(part))
+
+
+def too_large(largest: int) -> HTTPException:
+    """Return the failure of a body that is too large."""
+    return HTTPException(413, f"a request must be at most {largest} bytes")
+
+
+def refuse_compressed(headers: Mapping[str, str]) -> None:
+    """Refuse compressed bodies: one could be a thousand times as large as it looks."""
     coding = headers.get("content-encoding", "identity")
     if coding.lower() != "identity":
-        raise HTTPException(415, f"send the request as it is, without content-encoding, got {coding}")
+        raise HTTPException(415, f"send the request uncompressed, without content-encoding, got {coding}")
 
 
-def _is_json(kind: str) -> bool:
-    return re.fullmatch(r"application/([^/]+\+)?json", kind.partition(";")[0].strip().lower()) is not None
+def format_of(headers: Mapping[str, str], *formats: str) -> str:
+    """Return which of the formats the body has, by its content type."""
+    kind = headers.get("content-type", "")
+    name = kind.partition(";")[0].strip().lower()
+    if _JSON_NAME.fullmatch(name):
+        name = JSON
+    elif name in _MSGPACK_NAMES:
+        name = MSGPACK
+    if name not in formats:
+        raise HTTPException(415, f"send content-type: {' or '.join(formats)}, got {kind or 'none'}")
+    return name
 
 
-def first_mistake(errors: Sequence[Any], outer: int = 0) -> str:
-    """The first of the mistakes in a request, with its place but for so many outer parts of it."""
-    error = errors[0]
-    where = ".".join(map(str, error["loc"][outer:]))
-    said = error["msg"]
-    if error["type"] == "one_of":  # as `models.OneOf` has it
-        said += f", got {_shown(error['input'])}"
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return f"{where}: {said}{more}" if where else f"{said}{more}"
+def located(error: msgspec.ValidationError, owner: str = "") -> str:
+    """Return the message of a mistake, its place first: `wishes[0].spread.bins: Expected `int` <= 1440`."""
+    message, _, place = str(error).partition(" - at `$")
+    where = owner + place.rstrip("`")
+    return f"{where.lstrip('.')}: {message}" if where else message
 
 
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    if len(text) <= _SHOWN:
-        return text
-    if not isinstance(value, (str, list)):
-        return f"{text[:_SHOWN]}..."
-    return f"{text[:_SHOWN]}... ({len(value):,} {'letters' if isinstance(value, str) else 'in all'})"
+class JsonDecoder:
+    """A decoder of JSON in UTF-8, with or without a BOM, into one type."""
+
+    def __init__(self, type_: Any) -> None:
+        self._decoder = msgspec.json.Decoder(type_)
+
+    def decode(self, body: bytes) -> Any:
+        """Return the value; raise `BadBody` where the body is not JSON or does not fit."""
+        if not body:
+            raise BadBody("the request must be JSON, and its body is empty")
+        try:
+            return self._decoder.decode(body.removeprefix(BOM_UTF8))
+        except msgspec.ValidationError as error:
+            raise BadBody(located(error)) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise BadBody(f"the request must be JSON in UTF-8: {error}") from None
+
+
+class MsgpackDecoder:
+    """A decoder of msgpack into one type."""
+
+    def __init__(self, type_: Any) -> None:
+        self._decoder = msgspec.msgpack.Decoder(type_)
+
+    def decode(self, body: bytes) -> Any:
+        """Return the value; raise `BadBody` where the body is not msgpack or does not fit."""
+        try:
+            return self._decoder.decode(body)
+        except msgspec.ValidationError as error:
+            raise BadBody(located(error)) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise BadBody(f"the request must be msgpack: {error}") from None

@@ -1,17 +1,15 @@
-"""`mascot serve`: the page and the API on a port."""
+"""`mascot serve`: re-ranking, photo search and the page on a port."""
 
 from __future__ import annotations
 
-import ipaddress
-import logging
 import os
 import re
-import socket
 import sys
 import threading
-import webbrowser
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import typer
@@ -19,70 +17,92 @@ import typer
 import mascot as mc
 from mascot.extras import package
 
+if TYPE_CHECKING:
+    import socket
+
 _PORT = 8765
-_GRACE_S = 1  # requests under way have after Ctrl+C
 _ORIGIN = re.compile(r"https?://[^/\s*]+")
+_PACKAGES = ("uvicorn", "starlette", "anyio", "msgspec", "prometheus_client", "cachetools", "httptools")
 
 
 def serve(
     library: Annotated[
         Path | None,
         typer.Option(
-            metavar="PATH", help="The folder that was indexed; else MASCOT_LIBRARY, else the one indexed last."
+            metavar="PATH",
+            help="The folder that was indexed (default: MASCOT_LIBRARY, or the one indexed last).",
+            show_default=False,
         ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; another than this machine's own wants --token.")] = (
+    no_library: Annotated[bool, typer.Option("--no-library", help="Serve re-ranking only.")] = False,
+    host: Annotated[str, typer.Option(help="Address to listen on; other than this machine's own needs --token.")] = (
         "127.0.0.1"
     ),
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")] = _PORT,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that share the port.")] = 1,
     token: Annotated[
-        str | None, typer.Option(envvar="MASCOT_TOKEN", help="Wanted from every client.", show_default=False)
+        str | None, typer.Option(envvar="MASCOT_TOKEN", help="Required from every client.", show_default=False)
     ] = None,
     cors: Annotated[
         list[str] | None, typer.Option(metavar="ORIGIN", help="Let pages of this origin use the API. Repeatable.")
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Show the page in the browser.")] = False,
 ) -> None:
-    """Look at the photographs: search, a map, a clock, and a slider for each attribute.
+    """Serve re-ranking over HTTP, and search in a photo library with a page to steer it.
 
     \b
     mascot serve --open
+    mascot serve --no-library --workers 4
     mascot serve --host 0.0.0.0 --token "$(openssl rand -hex 16)"
 
-    Without a token only this machine can see the page.
+    Without a token only this machine can use it. Without a library only re-ranking is served. SIGTERM lets
+    requests under way finish; SIGHUP restarts the workers one by one.
     """
     if token is not None and not token:
         raise mc.OptionError("--token must not be empty")
     if token is None and not _is_loopback(host):
         raise mc.OptionError(
-            f"--host {host} can be reached from other machines: give a --token that clients must know, "
+            f"--host {host} can be reached from other machines: set a --token that clients must know, "
             "or listen on 127.0.0.1"
         )
     for origin in cors or []:
         if not _ORIGIN.fullmatch(origin):
             raise mc.OptionError(f"--cors must be an origin like https://example.org, got {origin!r}")
-    uvicorn = package("uvicorn", "web", "the page")
-    make_app = package("mascot.server.http", "web", "the page").make_app
+    for name in _PACKAGES:
+        package(name, "serve", "the server")
+    from mascot.server import process
+    from mascot.server.settings import LOCAL_NAMES, Settings
+
+    folder = None if no_library else _library(library)
+    os.environ.pop("MASCOT_LIBRARY", None)
+    names = (*LOCAL_NAMES, f"[{host}]" if ":" in host else host)
+    environment = Settings.from_environment()
+    origins = tuple(cors) if cors else environment.cors
+    settings = replace(environment, library=folder, token=token, cors=origins, hosts=names)
+    with _listening(host, port) as taken:
+        address = taken.getsockname()
+        with suppress(KeyboardInterrupt):
+            process.serve(settings, taken, workers, lambda: _announce(address, open_, token))
+    process.exit_now()
+
+
+def _library(path: Path | None) -> str | None:
+    """The folder of the library to serve, checked; None where none was named and none was indexed before."""
+    from mascot.photos.whereabouts import enclosing, remembered
+
+    if path is None and not (os.environ.get("MASCOT_LIBRARY") or enclosing() or remembered()):
+        return None
     from mascot.photos.library import Library
 
-    with Library.open(library) as found:
-        found.store.count()  # a library that cannot be read is told before the port is taken
-        with _listening(host, port) as taken:
-            app = make_app(found, token, cors=cors, hosts=_names(host))
-            config = uvicorn.Config(
-                app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-                timeout_graceful_shutdown=_GRACE_S,
-            )  # fmt: skip
-            threading.Thread(target=app.state.service.warm, daemon=True).start()
-            try:
-                _server(config, taken.getsockname(), open_, token).run(sockets=[taken])
-            except KeyboardInterrupt:
-                # Threads at work would be waited for, and nothing they do must be finished.
-                os._exit(0)
+    with Library.open(path) as library:
+        library.store.count()  # a library that cannot be read is reported before the port is taken
+        return str(library.root)
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """The port, taken."""
+    """A socket that listens on the port."""
+    import socket
+
     try:
         family, *_, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
@@ -94,37 +114,23 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _is_loopback(host: str) -> bool:
+    import ipaddress
+
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
 
 
-def _names(host: str) -> list[str]:
-    return ["localhost", "127.0.0.1", "[::1]", f"[{host}]" if ":" in host else host]
+def _announce(listening: tuple[str, int], open_: bool, token: str | None) -> None:
+    """Print where the server is, and open the page."""
+    host, port = listening[:2]
+    name = f"[{host}]" if ":" in host else host
+    print(f"mascot: http://{name}:{port}/ (Ctrl+C stops it)", file=sys.stderr, flush=True)
+    if open_:
+        import webbrowser
 
-
-def _server(config: Any, listening: tuple[Any, ...], open_: bool, token: str | None) -> Any:
-    """A server that says where it is once it listens."""
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: Any = None) -> None:
-            await super().startup(sockets)
-            if not self.started:
-                return
-            host, port = listening[:2]
-            name = f"[{host}]" if ":" in host else host
-            address = f"http://{name}:{port}/"
-            print(f"mascot: {address} (Ctrl+C stops it)", file=sys.stderr, flush=True)
-            if open_:
-                name = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(name, name)
-                entrance = f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
-                # Some browsers run in this terminal until they are closed.
-                threading.Thread(target=webbrowser.open, args=(entrance,), daemon=True).start()
-
-        async def shutdown(self, sockets: Any = None) -> None:
-            logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what is broken off now is no news
-            await super().shutdown(sockets)
-
-    return Server(config)
+        name = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(name, name)
+        page = f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
+        # Some browsers run in this terminal until they are closed.
+        threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()

@@ -1,96 +1,122 @@
-"""What a request may cost, estimated before it is worked on: the library itself has no limits, a server must."""
+"""What a request may cost, estimated before any work: the library has no limits, a server needs them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 import mascot as mc
 from mascot.attributes.category import labels_of
+from mascot.kernels import native
 
-MOST_PAIRED = {mc.KDpp: 1000, mc.MsDpp: 500}  # candidates: all pairs of them are compared, and matrices inverted
+MOST_PAIRED = {mc.KDpp: 1000, mc.MsDpp: 500, mc.Branches: 2000}  # candidates: all pairs of them are compared
 MOST_REACHED = 10_000_000  # candidates x bins each of them reaches
-MOST_LAID_OUT = 30_000_000  # candidates x bins, where all of them are laid out
+MOST_DENSE = 30_000_000  # candidates x bins, where all of them are looked at
 MOST_FEATURES = 5_000_000  # candidates x labels and clusters, for the methods that compare candidates
 MOST_COMPARED = 400_000_000  # candidates x numbers of each x results, for Mmr
 MOST_CLUSTERED = 400_000_000  # candidates x numbers of each x clusters
 _KEEP = 4  # times as much work where the strength is searched for
-_DENSE = 4_000_000  # candidates x bins that may be laid out in full
-_REACHED = 32  # bins a point on the globe or on a line reaches, at most
+_NUMPY = 4_000_000  # candidates x bins up to which numpy may lay out all of them
+_SMALL = 60_000  # candidates x bins each of them reaches, up to which a request takes about a millisecond
+_GLOBE = 32  # bins that a point on the globe or on a line reaches, at most
+_FEW = 1000  # candidates whose labels need not be counted: they may all differ
 _SCALED = 2000  # bins in all where the width follows the candidates
 
 
-def check(candidates: mc.Candidates, wishes: Sequence[mc.Wish], method: Any, k: int) -> str:
-    """Refuse what would cost too much. Gives the backend that does the rest without laying it out in full."""
-    count, name = len(candidates), type(method).__name__
-    most = MOST_PAIRED.get(type(method), count)
-    if count > most:
-        raise mc.OptionError(f"{name} compares all pairs: here candidates must be at most {most}, got {count}")
-    bins = [_bins(wish.attribute, candidates) for wish in wishes]
-    reached = sum(min(own, _reached(wish.attribute, candidates)) for own, wish in zip(bins, wishes, strict=True))
-    searched = isinstance(method, mc.Mascot) and method.keep is not None
-    _require(count * reached, MOST_REACHED // (_KEEP if searched else 1), "candidates x bins each of them reaches")
-    width = 0 if candidates.vectors is None else candidates.vectors.shape[1]
-    clustered = sum(
-        count * _width(wish.attribute, candidates) * wish.attribute.count
-        for wish in wishes
-        if isinstance(wish.attribute, mc.Clusters)
-    )
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """How a request is best worked on."""
+
+    small: bool  # about a millisecond
+
+
+def check(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], method: Any, k: int, keep: bool = False) -> Cost:
+    """Estimate the cost of a request; refuse one that is too large."""
+    count = len(candidates)
+    for owner in (method, *(wish.attribute for wish in wishes)):
+        most = MOST_PAIRED.get(type(owner), count)
+        if count > most:
+            name = type(owner).__name__
+            raise mc.OptionError(f"{name} compares all pairs: here candidates must be at most {most}, got {count}")
+    sizes = [_bins(wish.attribute, candidates) for wish in wishes]
+    bins, reached = sum(size[0] for size in sizes), sum(min(size) for size in sizes)
+    _require(count * reached, MOST_REACHED // (_KEEP if keep else 1), "candidates x bins each of them reaches")
+    clustered = [wish.attribute for wish in wishes if isinstance(wish.attribute, mc.Clusters)]
+    work = sum(count * _width(attribute, candidates) * attribute.count for attribute in clustered)
+    plain = isinstance(method, (mc.Mascot, mc.Relevance))
     if isinstance(method, (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)):
-        labelled = (mc.Category, mc.Clusters)
-        features = sum(
-            own if isinstance(wish.attribute, labelled) else 3 for own, wish in zip(bins, wishes, strict=True)
-        )
-        _require(count * features, MOST_FEATURES, f"{name}: candidates x labels")
-        if isinstance(method, mc.Mmr):
-            _require(count * (width + features) * min(k, count), MOST_COMPARED, "Mmr: candidates x numbers x results")
-        if isinstance(method, mc.Clustering):
-            clustered += count * (width + features) * method.clusters
+        work += _compared(candidates, wishes, [size[0] for size in sizes], method, k)
     elif isinstance(method, mc.Mascot) and (method.bin_weight == "query" or _neutral(wishes)):
-        what = "bin_weight 'query' and missing 'neutral' look at all bins: candidates x bins"
-        _require(count * max(bins, default=0), MOST_LAID_OUT, what)
-    _require(clustered, MOST_CLUSTERED, "candidates x numbers of a vector x clusters")
-    return "numba" if count * sum(bins) > _DENSE else "auto"
+        rule = "bin_weight 'query' and missing 'neutral' look at all bins: candidates x bins"
+        _require(count * max((size[0] for size in sizes), default=0), MOST_DENSE, rule)
+    _require(work, MOST_CLUSTERED, "candidates x numbers of a vector x clusters")
+    paired = any(isinstance(wish.attribute, mc.Branches) for wish in wishes)
+    small = plain and not keep and not clustered and not paired and count * reached <= _SMALL
+    if not native.available():
+        _require(count * bins, _NUMPY, "without the native kernel: candidates x bins")
+    return Cost(small)
 
 
-def _require(cost: int, most: int, what: str) -> None:
+def _compared(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], bins: Sequence[int], method: Any, k: int) -> int:
+    """Check a method that compares candidates; return its work on clusters."""
+    count, width = len(candidates), 0 if candidates.vectors is None else candidates.vectors.shape[1]
+    labelled = (mc.Branches, mc.Category, mc.Clusters)
+    features = sum(size if isinstance(wish.attribute, labelled) else 3 for size, wish in zip(bins, wishes, strict=True))
+    _require(count * features, MOST_FEATURES, f"{type(method).__name__}: candidates x labels")
+    if isinstance(method, mc.Mmr):
+        _require(count * (width + features) * min(k, count), MOST_COMPARED, "Mmr: candidates x numbers x results")
+    return count * (width + features) * method.clusters if isinstance(method, mc.Clustering) else 0
+
+
+def _require(cost: int, most: int, rule: str) -> None:
     if cost > most:
-        raise mc.OptionError(f"{what} must be at most {most:,}, got {cost:,}: ask for less at once")
+        raise mc.OptionError(f"{rule} must be at most {most:,}, got {cost:,}: ask for less at once")
 
 
-def _neutral(wishes: Sequence[mc.Wish]) -> bool:
+def _neutral(wishes: Sequence[mc.AnyWish]) -> bool:
     return any(getattr(wish.attribute, "missing", "last") == "neutral" for wish in wishes)
 
 
-def _bins(attribute: Any, candidates: mc.Candidates) -> int:
-    """How many bins there will be at most."""
+def _bins(attribute: Any, candidates: mc.Candidates) -> tuple[int, int]:
+    """How many bins there will be at most, and how many one candidate reaches at most."""
     if isinstance(attribute, mc.Category):
         cells = candidates.columns.get(attribute.column, ())
-        return len({label for cell in cells for label in labels_of(cell)})
+        if isinstance(cells, np.ndarray) and cells.dtype.kind != "O":
+            return len(cells) if len(cells) <= _FEW else len(np.unique(cells)), 1
+        labels = [list(labels_of(cell)) for cell in cells]
+        return _distinct(labels), max(map(len, labels), default=0)
     if isinstance(attribute, mc.Clusters):
-        return attribute.count
+        return attribute.count, 1
+    if isinstance(attribute, mc.Branches):
+        return sum(attribute.counts), len(attribute.counts)
     if isinstance(attribute, mc.Weekday):
-        return 7
+        return 7, 7
     if isinstance(attribute, (mc.Cycle, mc.DayOfYear, mc.HourOfDay)):
-        return attribute.bins
-    every = _REACHED * len(candidates)
-    given = any(getattr(attribute, name, None) for name in ("sigma", "sigma_days", "sigma_km"))
-    return every if given else min(_SCALED, every)
+        return attribute.bins, attribute.bins
+    if isinstance(attribute, mc.Grid):
+        return attribute.cells**2, attribute.cells**2
+    every = _GLOBE * len(candidates)
+    fixed = any(getattr(attribute, name, None) for name in ("sigma", "sigma_days", "sigma_km"))
+    return every if fixed else min(_SCALED, every), _GLOBE
 
 
-def _reached(attribute: Any, candidates: mc.Candidates) -> int:
-    """How many bins one candidate reaches at most."""
-    if isinstance(attribute, mc.Category):
-        cells = candidates.columns.get(attribute.column, ())
-        return max((len(list(labels_of(cell))) for cell in cells), default=0)
-    if isinstance(attribute, mc.Clusters):
-        return 1
-    if isinstance(attribute, (mc.Cycle, mc.DayOfYear, mc.HourOfDay)):
-        return attribute.bins
-    return _REACHED
+def _distinct(labels: Sequence[Sequence[Any]]) -> int:
+    try:
+        return len({label for cell in labels for label in cell})
+    except TypeError:  # the library says which cell cannot be a label
+        return sum(map(len, labels))
 
 
 def _width(attribute: mc.Clusters, candidates: mc.Candidates) -> int:
     """Numbers of a vector that is put into clusters."""
-    vectors = candidates.vectors if attribute.column is None else candidates.columns.get(attribute.column)
-    return vectors.shape[1] if vectors is not None and vectors.ndim == 2 else 0
+    if attribute.column is None:
+        return 0 if candidates.vectors is None else candidates.vectors.shape[1]
+    column = candidates.columns.get(attribute.column)
+    if column is None:
+        return 0
+    if column.ndim == 2:
+        return int(column.shape[1])
+    return max((len(cell) for cell in column if isinstance(cell, (list, tuple))), default=0)

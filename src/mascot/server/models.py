@@ -1,14 +1,13 @@
-"""What requests may say and what answers look like: the types of the HTTP API."""
+"""Types of the HTTP API: what requests may contain and what answers look like."""
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields
-from functools import reduce
-from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+import types
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, create_model
-from pydantic_core import CoreSchema
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 import mascot as mc
 
@@ -17,83 +16,284 @@ MOST_CANDIDATES = 2000
 MOST_OWN_CANDIDATES = 5000
 MOST_WISHES = 12
 MOST_COLUMNS = 50
+LONGEST_VECTOR = 4096
 _LONGEST_TEXT = 1000
 _LONGEST_NAME = 200
-_MOST_LABELS = 100  # in a cell
-_LARGEST = 1e100  # of a number: squares and sums stay finite
+_LONGEST_LIST = 4096  # values in a cell
+LARGEST = 1e100  # of a number: squares and sums stay finite
+_INT64 = {"ge": -(2**63), "le": 2**63 - 1}
 
-
-class _Closed(BaseModel):
-    """Unknown fields are mistakes, and said to be; so are numbers written as text."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
+Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+Whole = Annotated[int, Meta(**_INT64)]
+Text = Annotated[str, Meta(max_length=_LONGEST_TEXT)]
+Name = Annotated[str, Meta(max_length=_LONGEST_NAME)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Weight = Annotated[float, Meta(ge=1e-6, le=1e6)]
+PhotoId = Annotated[int, Meta(ge=1, le=2**53)]
+Id = Text | Whole
+Leaf = bool | Whole | Number | Text | None
+CellList = Annotated[list[Leaf], Meta(max_length=_LONGEST_LIST)]
+Cell = bool | Whole | Number | Text | CellList | dict[str, Any] | None
+Near = bool | Number | Text | Annotated[list[Number], Meta(min_length=2, max_length=2)] | None
+K = Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
 Direction = Literal["spread", "focus"]
 
 
-class PhotoWish(_Closed):
+class _Body(Struct, forbid_unknown_fields=True):
+    """A part of a request: unknown fields and numbers written as text are mistakes."""
+
+
+class _Answer(Struct):
+    """A part of an answer."""
+
+
+# Attributes and methods: one type for each public value class of the library
+
+_BOUNDS: dict[str, dict[str, float]] = {  # the library itself has no upper limits; a server needs them
+    "beta": {"ge": 0, "le": 1},
+    "bins": {"ge": 1, "le": 1440},
+    "cells": {"ge": 2, "le": 200},
+    "clusters": {"ge": 1, "le": 200},
+    "count": {"ge": 1, "le": 200},
+    "counts": {"ge": 1, "le": 1000},
+    "keep": {"gt": 0, "le": 1},
+    "period": {"ge": 1e-6, "le": LARGEST},
+    "protect": {"ge": 0, "le": MOST_OWN_CANDIDATES},
+    "seed": {"ge": 0, "le": 2**32 - 1},
+    "sigma": {"gt": 0, "le": LARGEST},
+    "sigma_days": {"gt": 0, "le": LARGEST},
+    "sigma_km": {"ge": 0.001, "le": 100_000},
+    "strength": {"ge": 0, "le": 1},
+}
+_DEPTHS = 20  # numbers in Branches.counts
+
+
+def _public(member: str) -> dict[str, Any]:
+    """The library's public value classes that have this member, by name."""
+    classes: dict[str, Any] = {name: getattr(mc, name) for name in mc.__all__}
+    return {name: cls for name, cls in classes.items() if is_dataclass(cls) and hasattr(cls, member)}
+
+
+def _bounded(hint: Any, bounds: dict[str, float]) -> Any:
+    """The type with bounds on the numbers in it."""
+    if hint in (int, float):
+        limits: dict[str, Any] = {name: hint(bound) for name, bound in bounds.items()}
+        return Annotated[hint, Meta(**limits)]
+    if get_origin(hint) in (Union, types.UnionType):
+        return Union[tuple(_bounded(part, bounds) for part in get_args(hint))]  # noqa: UP007 - of a tuple
+    if get_origin(hint) is tuple:
+        part = _bounded(get_args(hint)[0], bounds)
+        return Annotated[tuple[part, ...], Meta(min_length=1, max_length=_DEPTHS)]  # type: ignore[valid-type]
+    return hint
+
+
+def _struct(cls: type) -> type[Struct]:
+    """The type of a value class as `to_dict` writes it: `kind`, its name, and its parameters."""
+    hints = get_type_hints(cls)
+    members: list[Any] = []
+    for field in fields(cls):
+        hint: Any = hints[field.name]
+        if field.name in _BOUNDS:
+            hint = _bounded(hint, _BOUNDS[field.name])
+        elif hint is str:
+            hint = Name
+        members.append((field.name, hint) if field.default is MISSING else (field.name, hint, field.default))
+    return msgspec.defstruct(
+        cls.__name__, members, tag_field="kind", tag=cls.__name__, forbid_unknown_fields=True, kw_only=True
+    )
+
+
+ATTRIBUTES = {name: _struct(cls) for name, cls in _public("features").items()}
+METHODS = {name: _struct(cls) for name, cls in _public("select").items()}
+MethodIn: Any = Union[tuple(METHODS.values())]  # noqa: UP007 - of a tuple
+AttributeIn: Any = Union[Name, Union[tuple(ATTRIBUTES.values())]]  # noqa: UP007 - a text is a Category of that column
+
+
+def value_of(part: Struct) -> Any:
+    """Return the library's attribute or method."""
+    values = {name: getattr(part, name) for name in part.__struct_fields__}
+    return mc.from_dict({"kind": type(part).__name__, **values})
+
+
+def attribute_of(part: Any) -> Any:
+    """Return the library's attribute; a text is a `Category` of that column."""
+    return mc.Category(part) if isinstance(part, str) else value_of(part)
+
+
+# Wishes: one type each, known by its first field. wishes.py turns them into the library's own.
+
+
+class SpreadWish(_Body):
+    """Results from many different values of an attribute."""
+
+    spread: AttributeIn
+    weight: Weight = 1.0
+
+
+class FocusWish(_Body):
+    """Results from few values of an attribute, or near one."""
+
+    focus: AttributeIn
+    near: Near = None
+    within: Annotated[float, Meta(gt=0, le=LARGEST)] | None = None
+    weight: Weight = 1.0
+
+
+class LimitWish(_Body):
+    """At most `n` results per value of an attribute."""
+
+    limit: AttributeIn
+    n: Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
+    fill: bool = False
+
+
+class ShareOf(_Body):
+    """The target share of one value; needed where values are not text."""
+
+    value: Leaf
+    share: Share
+
+
+class ShareWish(_Body):
+    """Target shares of the values of an attribute."""
+
+    share: AttributeIn
+    shares: (
+        Annotated[dict[str, Share], Meta(min_length=1, max_length=MOST_RESULTS)]
+        | Annotated[list[ShareOf], Meta(min_length=1, max_length=MOST_RESULTS)]
+    )
+
+
+class DirectedWish(_Body):
+    """The older form of spread and focus."""
+
+    direction: Direction
+    attribute: AttributeIn
+    near: Near = None
+    weight: Weight = 1.0
+
+
+WISHES: dict[str, type[_Body]] = {
+    "spread": SpreadWish,
+    "focus": FocusWish,
+    "limit": LimitWish,
+    "share": ShareWish,
+    "direction": DirectedWish,
+}
+
+
+class Rerank(_Body):
+    """Candidates to re-rank: scores, columns, vectors, and what is wanted of them."""
+
+    scores: Annotated[list[Number], Meta(min_length=1, max_length=MOST_OWN_CANDIDATES)]
+    ids: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] | None = None
+    columns: Annotated[
+        dict[Name, Annotated[list[Cell], Meta(max_length=MOST_OWN_CANDIDATES)]], Meta(max_length=MOST_COLUMNS)
+    ] = {}
+    vectors: (
+        Annotated[
+            list[Annotated[list[Number], Meta(min_length=1, max_length=LONGEST_VECTOR)] | None],
+            Meta(max_length=MOST_OWN_CANDIDATES),
+        ]
+        | None
+    ) = None
+    wishes: Annotated[list[dict[str, Any]], Meta(max_length=MOST_WISHES)] = []
+    method: MethodIn | None = None
+    k: K = 20
+    strength: Share | None = None
+    keep: Annotated[float, Meta(gt=0, le=1)] | None = None
+    protect: Annotated[int, Meta(ge=0, le=MOST_OWN_CANDIDATES)] | None = None
+    already: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] = []
+    gains: bool = False
+    explain: bool = False
+
+
+class RerankOptions(_Body):
+    """The same without candidates: what an Arrow body carries as metadata."""
+
+    wishes: Annotated[list[dict[str, Any]], Meta(max_length=MOST_WISHES)] = []
+    method: MethodIn | None = None
+    k: K = 20
+    strength: Share | None = None
+    keep: Annotated[float, Meta(gt=0, le=1)] | None = None
+    protect: Annotated[int, Meta(ge=0, le=MOST_OWN_CANDIDATES)] | None = None
+    already: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] = []
+    gains: bool = False
+    explain: bool = False
+
+
+class RankedOut(_Answer, omit_defaults=True):
+    """One of the candidates, re-ranked."""
+
+    id: Id
+    position: int
+    rank: int  # among these results, from 1
+    was: int  # its rank by relevance, from 1
+    score: float
+    relevance: float
+    gains: dict[str, float] | UnsetType = UNSET
+
+
+class RerankOut(_Answer, omit_defaults=True):
+    """The re-ranked candidates, best first; `gains` and `explanation` only where they were asked for."""
+
+    results: list[RankedOut]
+    strength: float
+    explanation: dict[str, Any] | UnsetType = UNSET
+
+
+# Photographs
+
+
+class PhotoWish(_Body):
     """Spread or focus one attribute of the photographs."""
 
-    name: Annotated[str, Field(max_length=40, examples=["place"])]
+    name: Annotated[str, Meta(max_length=40, examples=["place"])]
     direction: Direction
-    weight: Annotated[float, Field(ge=0.001, le=1000, allow_inf_nan=False)] = 1.0
-    near: Annotated[
-        str | None, Field(max_length=200, description="Focus only: `Lisbon`, `38.7,-9.1`, `18:30`, `2019-07`.")
-    ] = None
+    weight: Annotated[float, Meta(ge=0.001, le=1000)] = 1.0
+    near: (
+        Annotated[str, Meta(max_length=200, description="Focus only: `Lisbon`, `38.7,-9.1`, `18:30`, `2019-07`.")]
+        | None
+    ) = None
 
 
-class Steering(_Closed):
-    """How the wishes are weighed against relevance."""
+class Search(_Body):
+    """Search the library for a text, for photographs like one of them, or without either for the newest."""
 
-    strength: Annotated[float | None, Field(ge=0, le=1, allow_inf_nan=False)] = None
-    protect: Annotated[int | None, Field(ge=0, le=MOST_RESULTS)] = None
-    keep: Annotated[float | None, Field(gt=0, le=1, allow_inf_nan=False)] = None
+    text: (
+        Annotated[str, Meta(max_length=_LONGEST_TEXT, description="Without words all are equally relevant.")] | None
+    ) = None
+    like: PhotoId | None = None
+    wishes: Annotated[list[PhotoWish], Meta(max_length=MOST_WISHES)] = []
+    k: K = 20
+    candidates: (
+        Annotated[
+            int,
+            Meta(ge=1, le=MOST_CANDIDATES, description=f"Default: 200; without words the {MOST_CANDIDATES} newest."),
+        ]
+        | None
+    ) = None
+    where: (
+        Annotated[
+            str,
+            Meta(
+                max_length=2000,
+                pattern=r"^[^\x00]*$",
+                examples=["country = 'PT' AND taken >= '2019'"],
+                description="An SQL expression over the columns of the library.",
+            ),
+        ]
+        | None
+    ) = None
+    missing: Literal["last", "neutral", "drop"] = "last"
+    strength: Share | None = None
+    protect: Annotated[int, Meta(ge=0, le=MOST_RESULTS)] | None = None
+    keep: Annotated[float, Meta(gt=0, le=1)] | None = None
     order: Literal["relevance", "selection"] | None = None
     method: Literal["mascot", "paper", "mmr", "kdpp", "msdpp", "clustering", "relevance"] = "mascot"
 
 
-class Search(Steering):
-    """Search the library for a text, for what is like one of its photographs, or without either for the newest."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "text": "sunset over water",
-                    "k": 20,
-                    "wishes": [
-                        {"name": "place", "direction": "spread"},
-                        {"name": "hour", "direction": "focus", "near": "18"},
-                    ],
-                }
-            ]
-        },
-    )
-    text: Annotated[
-        str | None,
-        Field(max_length=_LONGEST_TEXT, description="Without words, all are of equal relevance, newest first."),
-    ] = None
-    like: Annotated[int | None, Field(ge=1, le=2**53, description="Id of a photograph of the library.")] = None
-    wishes: Annotated[list[PhotoWish], Field(max_length=MOST_WISHES)] = []
-    k: Annotated[int, Field(ge=1, le=MOST_RESULTS)] = 20
-    candidates: Annotated[
-        int | None,
-        Field(ge=1, le=MOST_CANDIDATES, description=f"200 unless given; without words the {MOST_CANDIDATES} newest."),
-    ] = None
-    where: Annotated[
-        str | None,
-        Field(
-            max_length=2000,
-            pattern=r"^[^\x00]*$",
-            examples=["country = 'PT' AND taken >= '2019'"],
-            description="An SQL expression over the columns of the library.",
-        ),
-    ] = None
-    missing: Literal["last", "neutral", "drop"] = "last"
-
-
-class PhotoOut(BaseModel):
+class PhotoOut(_Answer):
     """What the library knows of one photograph."""
 
     id: int
@@ -121,7 +321,7 @@ class PhotoOut(BaseModel):
     problems: list[str]
 
 
-class ResultOut(BaseModel):
+class ResultOut(_Answer):
     """One result, and why it is there."""
 
     rank: int
@@ -133,8 +333,8 @@ class ResultOut(BaseModel):
     photo: PhotoOut
 
 
-class LeftOut(BaseModel):
-    """One of the best candidates that were left out, and what kept it out."""
+class LeftOut(_Answer):
+    """One of the best candidates that were left out, and the reason."""
 
     id: int
     was: int
@@ -142,185 +342,30 @@ class LeftOut(BaseModel):
     because: str
 
 
-class SearchOut(BaseModel):
+class SearchOut(_Answer, kw_only=True):
     """The steered results, and beside them what relevance alone would have shown."""
 
     query: str
     candidates: int
     newest_of: Annotated[
-        int | None, Field(description="Without words: how many photographs the candidates are the newest of.")
+        int | None, Meta(description="Without words: how many photographs the candidates are the newest of.")
     ] = None
     strength: float
-    kept: Annotated[float, Field(description="Share of the best possible relevance that is kept, 0 to 1.")]
+    kept: Annotated[float, Meta(description="Share of the best possible relevance that is kept, 0 to 1.")]
     results: list[ResultOut]
     plain: list[PhotoOut]
     left_out: list[LeftOut]
     took_ms: dict[str, float]
 
 
-class Problem(BaseModel):
-    """What was wrong with a request, in the library's own words."""
-
-    kind: str
-    message: str
-
-
-class Failure(BaseModel):
-    error: Problem
-
-
-def _described(**bounds: float) -> dict[str, Any]:
-    """Bounds that the library checks itself, for the schema: the library's words say more."""
-    return {"json_schema_extra": bounds}
-
-
-# What the library itself allows is without end, and a request that asks for too much would fill the memory.
-_BOUNDS: dict[str, Any] = {
-    "beta": Field(**_described(minimum=0, maximum=1)),
-    "bins": Field(le=1440, **_described(minimum=1)),
-    "clusters": Field(le=200, **_described(minimum=1)),
-    "count": Field(le=200, **_described(minimum=1)),
-    "keep": Field(**_described(exclusiveMinimum=0, maximum=1)),
-    "period": Field(le=_LARGEST, **_described(exclusiveMinimum=0)),
-    "protect": Field(le=MOST_OWN_CANDIDATES, **_described(minimum=0)),
-    "seed": Field(ge=0, le=2**32 - 1),
-    "sigma": Field(le=_LARGEST, **_described(exclusiveMinimum=0)),
-    "sigma_days": Field(le=_LARGEST, **_described(exclusiveMinimum=0)),
-    "sigma_km": Field(ge=0.001, le=100_000),
-    "strength": Field(**_described(minimum=0, maximum=1)),
-}
-
-
-def _model(made: type) -> type[BaseModel]:
-    """The type of a value class: its fields, and `kind`, its name, as `to_dict` writes them."""
-    hints = get_type_hints(made)
-    told: dict[str, Any] = {"kind": (Literal[made.__name__], ...)}
-    for field in fields(made):
-        hint: Any = hints[field.name]
-        if field.name in _BOUNDS:
-            hint = Annotated[hint, _BOUNDS[field.name]]
-        elif hint is str:
-            hint = Annotated[str, Field(max_length=_LONGEST_NAME)]
-        told[field.name] = (hint, ... if field.default is MISSING else field.default)
-    if made is mc.Clusters:
-        told["column"] = (None, None)  # columns hold no vectors here; candidates have their own
-    return create_model(f"{made.__name__}In", __base__=_Closed, **told)
-
-
-_ATTRIBUTES = (mc.Category, mc.Clusters, mc.Cycle, mc.Date, mc.DayOfYear, mc.HourOfDay, mc.Number, mc.Place, mc.Weekday)
-_METHODS = (mc.Clustering, mc.KDpp, mc.Mascot, mc.Mmr, mc.MsDpp, mc.Relevance)
-if TYPE_CHECKING:
-    AttributeIn = BaseModel
-    MethodIn = BaseModel
-else:
-    AttributeIn = Annotated[reduce(or_, map(_model, _ATTRIBUTES)), Field(discriminator="kind")]
-    MethodIn = Annotated[reduce(or_, map(_model, _METHODS)), Field(discriminator="kind")]
-Number = Annotated[float, Field(ge=-_LARGEST, le=_LARGEST, allow_inf_nan=False)]
-Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
-Text = Annotated[str, Field(max_length=_LONGEST_TEXT)]
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """What a value of several types may be, in words: else a mistake would be told once for each of them."""
-
-    rule: str
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        schema = handler(source)
-        union: Any = schema["schema"] if schema["type"] == "nullable" else schema
-        union |= {"custom_error_type": "one_of", "custom_error_message": self.rule}
-        return schema
-
-
-_NUMBER, _TEXT = f"a number within {_LARGEST:g} either way", f"a text of at most {_LONGEST_TEXT:,} letters"
-Cell = Annotated[
-    Whole | Number | Text | Annotated[list[Text], Field(max_length=_MOST_LABELS)] | None,
-    OneOf(f"must be {_NUMBER}, {_TEXT}, a list of at most {_MOST_LABELS} such texts, or null"),
-]
-Id = Annotated[Text | Whole, OneOf(f"must be {_TEXT} or a whole number of 64 bits")]
-Near = Annotated[
-    Number | Text | Annotated[list[Number], Field(min_length=2, max_length=2)] | None,
-    OneOf(f"must be {_NUMBER}, {_TEXT}, a list of two such numbers, or null"),
-]
-
-
-class WishIn(_Closed):
-    """Spread or focus an attribute of your own candidates."""
-
-    attribute: AttributeIn
-    direction: Direction
-    weight: Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False)] = 1.0
-    near: Near = None
-
-
-class Rerank(_Closed):
-    """Re-rank candidates you bring: scores, columns, vectors."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "ids": ["a", "b", "c"],
-                    "scores": [0.9, 0.8, 0.7],
-                    "columns": {"camera": ["X100", "X100", "Pixel"]},
-                    "wishes": [{"attribute": {"kind": "Category", "column": "camera"}, "direction": "spread"}],
-                    "k": 2,
-                }
-            ]
-        },
-    )
-    scores: Annotated[list[Number], Field(min_length=1, max_length=MOST_OWN_CANDIDATES)]
-    ids: Annotated[list[Id] | None, Field(max_length=MOST_OWN_CANDIDATES)] = None
-    columns: Annotated[
-        dict[
-            Annotated[str, Field(max_length=_LONGEST_NAME)],
-            Annotated[list[Cell], Field(max_length=MOST_OWN_CANDIDATES)],
-        ],
-        Field(max_length=MOST_COLUMNS),
-    ] = {}
-    vectors: Annotated[
-        list[Annotated[list[Number], Field(min_length=1, max_length=4096)]] | None,
-        Field(max_length=MOST_OWN_CANDIDATES),
-    ] = None
-    wishes: Annotated[list[WishIn], Field(max_length=MOST_WISHES)] = []
-    method: MethodIn | None = None
-    k: Annotated[int, Field(ge=1, le=MOST_RESULTS)] = 20
-    explain: bool = False
-
-
-class RankedOut(BaseModel):
-    """One of your candidates, re-ranked."""
-
-    id: Id
-    position: int
-    rank: int  # among these results, from 1
-    was: int  # its rank by relevance, from 1
-    score: float
-    relevance: float
-    gains: dict[str, float]
-
-
-class RerankOut(BaseModel):
-    results: list[RankedOut]
-    strength: float
-    explanation: dict[str, Any] | None = None
-
-
-class Health(BaseModel):
-    """The library can be read."""
-
-    status: Literal["ok"]
-
-
-class Suggestion(BaseModel):
+class Suggestion(_Answer):
     """A search that finds something, and a photograph it finds."""
 
     text: str
     photo: int
 
 
-class LibraryOut(BaseModel):
+class LibraryOut(_Answer):
     """What is in the library."""
 
     photos: int
@@ -338,9 +383,44 @@ class LibraryOut(BaseModel):
     distinct: dict[str, int]
     choices: Annotated[
         dict[str, dict[str, int]],
-        Field(description="Cameras, countries and ratings to filter by, and how many photographs have each."),
+        Meta(description="Cameras, countries and ratings to filter by, and how many photographs have each."),
     ]
     skipped: int
     attributes: list[str]
-    points: Annotated[list[list[float]], Field(description="Latitude and longitude of photographs, thinned.")]
+    points: Annotated[list[list[float]], Meta(description="Latitude and longitude of photographs, thinned.")]
     suggestions: list[Suggestion]
+
+
+# Running
+
+
+class Health(_Answer):
+    """The process is alive."""
+
+    status: Literal["ok"]
+
+
+class Readiness(_Answer):
+    """What the server is ready for."""
+
+    status: Literal["ok"]
+    kernel: str
+    photos: int | None
+
+
+class Problem(_Answer):
+    """What was wrong with a request, in the library's own words."""
+
+    kind: str
+    message: str
+
+
+class Failure(_Answer):
+    """Every failure has this shape."""
+
+    error: Problem
+
+
+def failure(kind: str, message: str) -> Failure:
+    """Return the body of a failed request."""
+    return Failure(error=Problem(kind=kind, message=message))

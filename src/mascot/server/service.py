@@ -1,4 +1,4 @@
-"""Between HTTP and the library: requests to searches, results to answers. Knows no HTTP."""
+"""Searches in a photo library: a request in, an answer out. Knows no HTTP."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 import sqlite3
 import threading
 import time
-from collections import OrderedDict
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cachetools import LRUCache
 
 import mascot as mc
 from mascot import words
@@ -21,15 +22,14 @@ from mascot.photos.results import Hits, Results
 from mascot.photos.steering import NAMES, made_wish
 from mascot.server import limits, models
 from mascot.server.choices import choices
+from mascot.server.failures import ClientLeft, LibraryGone
 from mascot.server.suggestions import suggestions
+from mascot.server.threads import client_has_left
 
-_REMEMBERED = 64  # searches whose candidates are kept, so that a slider need not ask for them again
-_REMEMBERED_PHOTOS = 25_000  # of all of them together
+_CACHED_PHOTOS = 25_000  # candidates of the last searches, so that a moving slider does not search again
 _POINTS = 2000  # of the library, on the map
 
-
-class LibraryGone(mc.MascotError):
-    """The library was removed while it was served."""
+__all__ = ["LibraryGone", "Service", "photo_out"]
 
 
 class Service:
@@ -38,78 +38,77 @@ class Service:
     def __init__(self, library: Library) -> None:
         self._library, self._root, self._index = library, library.root, library.store.path
         self._opened = self._identity()
-        self._hits: OrderedDict[tuple[Any, ...], Hits] = OrderedDict()
+        self._hits: LRUCache[tuple[Any, ...], Hits] = LRUCache(_CACHED_PHOTOS, lambda hits: max(len(hits), 1))
         self._overview: tuple[tuple[Any, ...], models.LibraryOut] | None = None
         self._lock = threading.Lock()
         self._encoding = threading.Lock()  # encoders are not made for several threads at once
 
     @property
     def library(self) -> Library:
-        """The library; where it was removed and made anew, the new one."""
+        """The library; the new one where it was removed and indexed again."""
         with self._lock:
-            there = self._identity()
-            if there != self._opened:
+            identity = self._identity()
+            if identity != self._opened:
                 # Not closed: others may still be reading from it.
-                self._library, self._opened = self._library.reopened(), there
+                self._library, self._opened = self._library.reopened(), identity
                 self._hits.clear()
             return self._library
 
     def _identity(self) -> tuple[int, int]:
-        """Which file the index is: one that was removed stays open, and would be read on and on."""
+        """Which file the index is: one that was removed stays open, and could still be read."""
         try:
-            about = self._index.stat()
+            status = self._index.stat()
         except OSError as error:
             raise LibraryGone(error.strerror) from None
-        return about.st_dev, about.st_ino
+        return status.st_dev, status.st_ino
 
-    def search(self, asked: models.Search) -> models.SearchOut:
+    def search(self, query: models.Search) -> models.SearchOut:
+        """Search the library and steer the result."""
         started = time.perf_counter()
-        hits = self._found(asked)
-        found = time.perf_counter()
-        method = words.method(asked.method, asked.strength, asked.protect, asked.keep, asked.order)
-        wishes = self._wishes(asked)
+        _check_client()
+        hits = self._candidates(query)
+        retrieved = time.perf_counter()
+        method = words.method(query.method, query.strength, query.protect, query.keep, query.order)
+        wishes = self._wishes(query)
         if len(hits):
-            limits.check(hits.candidates, wishes, method, asked.k)
-        results = hits.rerank(wishes, asked.k, method)
+            limits.check(hits.candidates, wishes, method, query.k, query.keep is not None)
+        results = hits.rerank(wishes, query.k, method)
         answer = _answer(results, hits)
-        if asked.like is not None:
-            answer.query = f"like {self.photo(asked.like).path}"  # not the whole path on this machine
+        if query.like is not None:
+            answer.query = f"like {self.photo(query.like).path}"  # not the whole path on this machine
         answer.took_ms = {
-            "retrieval": round((found - started) * 1e3, 3),
-            "steering": round((time.perf_counter() - found) * 1e3, 3),
+            "retrieval": round((retrieved - started) * 1e3, 3),
+            "steering": round((time.perf_counter() - retrieved) * 1e3, 3),
         }
         return answer
 
-    def _found(self, asked: models.Search) -> Hits:
-        """The candidates: those of the same question asked before, or new ones."""
+    def _candidates(self, query: models.Search) -> Hits:
+        """The candidates of a query, from the cache where the same was asked before."""
         library = self.library
-        usual = min(CANDIDATES, models.MOST_CANDIDATES)
-        candidates = max(asked.candidates or usual, asked.k)
-        key = (asked.text, asked.like, candidates, asked.where, self._opened, library.state)
-        known = self._remembered(key)
-        if known is not None:
-            return known
+        count = max(query.candidates or min(CANDIDATES, models.MOST_CANDIDATES), query.k)
+        key = (query.text, query.like, count, query.where, self._opened, library.state)
+        hits = self._cached(key)
+        if hits is not None:
+            return hits
         with self._encoding:
-            known = self._remembered(key)  # others may have waited for the same answer
-            if known is not None:
-                return known
-            if asked.like is not None and not (asked.text or "").strip():
-                hits = _like(library, asked.like, candidates, asked.where)
-            else:  # what is wrong with both the library says itself
-                like = None if asked.like is None else library.root
-                hits = library.hits(asked.text, like=like, candidates=candidates, where=asked.where)
-        with self._lock:
+            _check_client()
+            hits = self._cached(key)  # others may have waited for the same answer
+            if hits is not None:
+                return hits
+            if query.like is not None and not (query.text or "").strip():
+                hits = library.hits_like(query.like, candidates=count, where=query.where)
+            else:  # the library itself says what is wrong with both
+                like = None if query.like is None else library.root
+                hits = library.hits(
+                    query.text, like=like, candidates=count, where=query.where, cancelled=client_has_left
+                )
+        with self._lock, suppress(ValueError):  # larger than the whole cache
             self._hits[key] = hits
-            while len(self._hits) > _REMEMBERED or sum(map(len, self._hits.values())) > _REMEMBERED_PHOTOS:
-                self._hits.popitem(last=False)
         return hits
 
-    def _remembered(self, key: tuple[Any, ...]) -> Hits | None:
+    def _cached(self, key: tuple[Any, ...]) -> Hits | None:
         with self._lock:
-            hits = self._hits.get(key)
-            if hits is not None:
-                self._hits.move_to_end(key)
-            return hits
+            return self._hits.get(key)
 
     def warm(self) -> None:
         """Load what the first search needs. Whatever is wrong, that search will say."""
@@ -120,24 +119,27 @@ class Service:
         except (mc.MascotError, sqlite3.Error, OSError):
             return
 
-    def _wishes(self, asked: models.Search) -> list[mc.Wish]:
+    def _wishes(self, query: models.Search) -> list[mc.Wish]:
         store = self.library.store
         return [
-            made_wish(wish.name, wish.near, wish.weight, _sign(wish.direction), store, asked.missing)
-            for wish in asked.wishes
+            made_wish(wish.name, wish.near, wish.weight, 1 if wish.direction == "spread" else -1, store, query.missing)
+            for wish in query.wishes
         ]
 
     def count(self) -> int:
+        """Return the number of photographs."""
         return self.library.store.count()
 
     def photo(self, id_: int) -> Photo:
+        """Return what the library knows of a photograph."""
         return self.library.store.photo(id_)
 
     def thumbnail(self, id_: int) -> bytes:
+        """Return a small picture, as JPEG."""
         return self.library.store.thumbnail(id_)
 
     def file(self, photo: Photo) -> Path:
-        """The photograph's own file. A link may lead out of the folder, but only to what was indexed through it."""
+        """Return the path of a photograph. A link may lead out of the folder, but only to the file that was indexed."""
         path = Path(os.path.realpath(self._root / photo.path))
         if not path.is_file():
             raise mc.InputError(f"the file {photo.path!r} is gone: it is not in the library's folder any more")
@@ -151,87 +153,37 @@ class Service:
         return path
 
     def overview(self) -> models.LibraryOut:
+        """Return what is in the library; counted again only where it has changed."""
         library = self.library
-        state, known = (self._opened, library.store.changes), self._overview
-        if known is None or known[0] != state:
-            known = self._overview = (state, _counted(library))
-        return known[1]
-
-
-def _like(library: Library, id_: int, candidates: int, where: str | None) -> Hits:
-    """What is like a photograph of the library, by its stored vector: the file may be gone, or behind a link."""
-    library.store.photo(id_)  # refuses one that is not there
-    nowhere = np.zeros(int(library.store.fact("dim") or 1), np.float32)
-    own = library.hits(vector=nowhere, candidates=1, where="id = ?", values=(id_,))
-    if not len(own):
-        raise mc.InputError(f"photograph {id_} is not encoded: run `mascot index` again")
-    hits = library.hits(vector=_vectors(own)[0], candidates=candidates + 1, where=where)
-    # Nobody looks for the photograph in hand.
-    stay = [place for place, photo in enumerate(hits.photos) if photo.id != id_][:candidates]
-    if len(stay) == len(hits):
-        return hits
-    photos, looks = [hits.photos[place] for place in stay], hits.candidates.columns["look"]
-    return Hits(hits.root, hits.query, photos, hits.scores[stay], _vectors(hits)[stay], looks[stay])
-
-
-def _vectors(hits: Hits) -> np.ndarray:
-    return np.asarray(hits.candidates.vectors, np.float32)
+        state, cached = (self._opened, library.store.changes), self._overview
+        if cached is None or cached[0] != state:
+            cached = self._overview = (state, _counted(library))
+        return cached[1]
 
 
 def _is_indexed(path: Path, photo: Photo) -> bool:
-    about = path.stat()
-    return (about.st_size, about.st_mtime_ns) == (photo.size, photo.mtime_ns)
+    status = path.stat()
+    return (status.st_size, status.st_mtime_ns) == (photo.size, photo.mtime_ns)
 
 
 def _counted(library: Library) -> models.LibraryOut:
-    told = overview(library.root, library.folder, library.store)
+    summary = overview(library.root, library.folder, library.store)
     everywhere = points(library.store)
     step = max(len(everywhere) // _POINTS, 1)
-    known = told.to_dict() | {"skipped": len(told.skipped), "notice": library.unfinished or library.notice}
-    known |= {"attributes": list(NAMES), "points": [list(point) for point in everywhere[::step]]}
-    known |= {"suggestions": suggestions(library.store), "choices": choices(library.store)}
-    names = models.LibraryOut.model_fields
-    return models.LibraryOut(**{name: value for name, value in known.items() if name in names})
+    values = summary.to_dict() | {"skipped": len(summary.skipped), "notice": library.unfinished or library.notice}
+    values |= {"attributes": list(NAMES), "points": [list(point) for point in everywhere[::step]]}
+    values |= {"suggestions": suggestions(library.store), "choices": choices(library.store)}
+    return models.LibraryOut(**{name: values[name] for name in models.LibraryOut.__struct_fields__})
 
 
-def rerank(asked: models.Rerank) -> models.RerankOut:
-    """Steer candidates that are not of the library."""
-    vectors = None if asked.vectors is None else _matrix(asked.vectors)
-    candidates = mc.Candidates(asked.scores, asked.ids, asked.columns, vectors)
-    wishes = [_own_wish(wish) for wish in asked.wishes]
-    method = mc.Mascot() if asked.method is None else mc.from_dict(asked.method.model_dump())
-    backend = limits.check(candidates, wishes, method, asked.k)
-    ranking = mc.rerank(candidates, wishes, asked.k, method, backend=backend)
-    told = ranking.to_dict()
-    explanation = ranking.explain().to_dict() if asked.explain else None
-    return models.RerankOut(results=told["results"], strength=told["strength"], explanation=explanation)
-
-
-def _own_wish(wish: models.WishIn) -> mc.Wish:
-    near: Any = tuple(wish.near) if isinstance(wish.near, list) else wish.near
-    attribute = mc.from_dict(wish.attribute.model_dump())
-    if near is not None and hasattr(attribute, "point"):
-        try:
-            attribute.point(near)
-        except mc.MascotError:
-            raise
-        except ValueError as error:  # of the parts a date or an hour is read with
-            raise mc.InputError(f"{type(attribute).__name__}: near {near!r}: {error}") from None
-    return mc.Wish(attribute, _sign(wish.direction), wish.weight, near)
-
-
-def _matrix(rows: list[list[float]]) -> np.ndarray:
-    if len({len(row) for row in rows}) != 1:
-        raise mc.InputError("vectors must all have the same length")
-    return np.array(rows, np.float64)
-
-
-def _sign(direction: models.Direction) -> int:
-    return 1 if direction == "spread" else -1
+def _check_client() -> None:
+    """Raise where the client has left while the search waited for its turn."""
+    if client_has_left():
+        raise ClientLeft
 
 
 def _answer(results: Results, hits: Hits) -> models.SearchOut:
-    told = results.explain()
+    explanation = results.explain()
     best = np.sort(hits.scores)[::-1][: len(results)]
     low, high = (float(hits.scores.min()), float(hits.scores.max())) if len(hits) else (0.0, 1.0)
     most = float(((best - low) / (high - low + 1e-8)).sum())
@@ -239,7 +191,7 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
         query=hits.query,
         candidates=len(hits),
         newest_of=hits.newest_of,
-        strength=told.strength,
+        strength=explanation.strength,
         kept=min(sum(result.relevance for result in results) / most, 1.0) if most > 0 else 1.0,
         results=[
             models.ResultOut(
@@ -251,14 +203,14 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
                 opened={name: bins for name, bins in reason.opened.items() if bins},
                 photo=photo_out(result.photo),
             )
-            for result, reason in zip(results, told.results, strict=True)
+            for result, reason in zip(results, explanation.results, strict=True)
         ],
         plain=[photo_out(photo) for photo in results.plain],
         left_out=[
             models.LeftOut(
                 id=hits.photos[left.position].id, was=left.was, relevance=left.relevance, because=left.because
             )
-            for left in told.left_out
+            for left in explanation.left_out
         ],
         took_ms={},
     )

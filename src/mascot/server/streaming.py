@@ -1,24 +1,28 @@
-"""Long batches as JSON lines: a request a line in, an answer or a failure a line out, as they come."""
+"""Many requests as JSON lines: one request per line in, one answer or failure per line out, as they arrive."""
 
 from __future__ import annotations
 
-import json
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from anyio import CapacityLimiter, to_thread
-from starlette.requests import ClientDisconnect
+import anyio
+import msgspec
+from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-Answer = Callable[[bytes], dict[str, Any]]
+from mascot.server.bodies import ByteBudget
+from mascot.server.models import Failure, failure
+
+Answering = Callable[[bytes], Awaitable[Any]]
+_ENCODER = msgspec.json.Encoder()
 
 
 class Duplex(StreamingResponse):
     """An answer that begins while the request is still being read.
 
-    The class it is made from listens for the client's leaving meanwhile, and would swallow the request.
+    Starlette's own listens for the client's leaving meanwhile, and would swallow the request.
     """
 
     media_type = "application/x-ndjson"
@@ -28,37 +32,60 @@ class Duplex(StreamingResponse):
 
 
 async def answers(
-    parts: AsyncIterator[bytes], answer: Answer, too_long: dict[str, Any], limiter: CapacityLimiter, longest: int
+    receive: Receive, answer: Answering, budget: ByteBudget, longest: int, seconds: float
 ) -> AsyncIterator[bytes]:
-    """One line for each line that has anything in it; `too_long` for one that is longer than allowed."""
+    """Answer each line that is not blank; a line that is too long, or does not arrive in time, is a failure."""
+    too_long = failure("TooLarge", f"a line must be at most {longest} bytes")
     try:
-        async for line in lines(parts, longest):
-            told = too_long if line is None else await to_thread.run_sync(answer, line, limiter=limiter)
-            yield json.dumps(told).encode() + b"\n"
-    except ClientDisconnect:
-        return
+        async for line in lines(parts(receive, budget, seconds), longest):
+            answered = too_long if line is None else await answer(line)
+            yield _ENCODER.encode(answered) + b"\n"
+    except HTTPException as error:
+        yield _ENCODER.encode(_failure(error)) + b"\n"
 
 
-async def lines(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes | None]:
-    """The lines of a body that comes in parts, blank ones left out; None stands for one that is too long.
+def _failure(error: HTTPException) -> Failure:
+    return failure({408: "Timeout", 503: "Busy"}.get(error.status_code, "HttpError"), str(error.detail))
+
+
+async def parts(receive: Receive, budget: ByteBudget, seconds: float) -> AsyncIterator[bytes]:
+    """The parts of a body as they arrive; bytes since the last line break count as held."""
+    with budget.body() as held:
+        while True:
+            message = await held.part(receive, anyio.current_time() + seconds)
+            if message["type"] == "http.disconnect":
+                return
+            part = message.get("body", b"")
+            if b"\n" in part:
+                held.clear()
+                held.add(len(part) - part.rindex(b"\n") - 1)
+            else:
+                held.add(len(part))
+            yield part
+            if not message.get("more_body", False):
+                return
+
+
+async def lines(chunks: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes | None]:
+    """The lines of a body, without blank ones; None stands for one that is too long.
 
     No more than a line and a part are held, however long the body is.
     """
-    held, lost = bytearray(), False
-    async for part in parts:
-        *whole, rest = part.split(b"\n")
-        for end in whole:
-            line = None if lost or len(held) + len(end) > longest else bytes(held + end)
-            held, lost = bytearray(), False
-            if line is None or not _is_blank(line):
-                yield line
-        lost = lost or len(held) + len(rest) > longest
+    line, lost = bytearray(), False
+    async for chunk in chunks:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            whole = None if lost or len(line) + len(end) > longest else bytes(line + end)
+            line, lost = bytearray(), False
+            if whole is None or not _is_blank(whole):
+                yield whole
+        lost = lost or len(line) + len(rest) > longest
         if lost:
-            held.clear()
+            line.clear()
         else:
-            held += rest
-    if lost or not _is_blank(held):
-        yield None if lost else bytes(held)
+            line += rest
+    if lost or not _is_blank(line):
+        yield None if lost else bytes(line)
 
 
 def _is_blank(line: bytes | bytearray) -> bool:

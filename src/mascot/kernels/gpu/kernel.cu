@@ -1795,7 +1795,7 @@ DEVICE void select_one(const Plan& plan, const Input& in, const Output& out, i64
                 }
                 const double peaks = block_sum(team, total);
                 const double each = peaks > 0.0 ? wanted * (memberships / n) / peaks : 0.0;
-                if (each > 1.0 + MASCOT_TIE) fade = -expm1(-1.0 / each);
+                if (each > 1.0) fade = 1.0 / each;
             }
         }
         // Weights of the bins: peak relevance, and the sums under it.

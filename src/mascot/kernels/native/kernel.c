@@ -44,7 +44,7 @@ static void average_bins(Arena *arena, Bins *b, int64_t n, double *scratch) {
     b->mean = mean;
 }
 
-/* How much of a bin one result covers, so that an even result list fills every bin: 1 - exp(-1 / results per bin). */
+/* How much of a bin one result covers, so that an even result list fills every bin: 1 over its results. */
 static double room_of(Bins *b, int64_t n, int64_t k, double memberships, double *scratch) {
     for (int64_t j = 0; j < b->size; j++) scratch[b->origin + j] = 0.0;
     for (int64_t i = 0; i < n; i++) visit(PEAK, b, i, scratch, 1.0);
@@ -52,7 +52,7 @@ static double room_of(Bins *b, int64_t n, int64_t k, double memberships, double 
     double peaks = total_of_bins(b, scratch);
     if (peaks <= 0.0) return 1.0;
     double each = (double)k * (memberships / (double)n) / peaks;
-    return each <= 1.0 ? 1.0 : -expm1(-1.0 / each);
+    return each <= 1.0 ? 1.0 : 1.0 / each;
 }
 
 static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t **counts) {

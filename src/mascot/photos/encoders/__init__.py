@@ -5,12 +5,18 @@ from __future__ import annotations
 from mascot.errors import OptionError
 from mascot.photos.encoders.describe import describe
 from mascot.photos.encoders.encoder import Encoder, Picture
+from mascot.photos.encoders.folders import Report
 
-__all__ = ["Encoder", "Picture", "describe", "open_encoder"]
+__all__ = ["Encoder", "Picture", "describe", "open_encoder", "parse_spec"]
 
 
-def open_encoder(spec: str = "lite", *, device: str = "auto", offline: bool = False) -> Encoder:
-    """The encoder that `spec` names.
+_SPECS = "lite, clip, clip:MODEL, blip2 or blip2:MODEL"
+
+
+def open_encoder(
+    spec: str = "lite", *, device: str = "auto", offline: bool = False, report: Report | None = None
+) -> Encoder:
+    """Open the encoder that `spec` names.
 
     Parameters
     ----------
@@ -21,23 +27,31 @@ def open_encoder(spec: str = "lite", *, device: str = "auto", offline: bool = Fa
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
     offline
         Never ask the model hub: the model must be on this machine.
+    report
+        Called while a model is downloaded: with what is being done, bytes done, and bytes in all.
 
     Examples
     --------
     >>> open_encoder("lite").dim
     513
     """
-    kind, colon, model = (part.strip() for part in spec.partition(":"))
-    if kind == "lite" and not colon:
+    kind, model = parse_spec(spec)
+    if kind == "lite":
         from mascot.photos.encoders.lite import Lite
 
         return Lite(device)
-    if kind == "clip" and bool(colon) == bool(model):
+    if kind == "clip":
         from mascot.photos.encoders.clip import open_clip
 
-        return open_clip(model or None, device=device, offline=offline)
-    if kind == "blip2" and bool(colon) == bool(model):
-        from mascot.photos.encoders.blip2 import Blip2
+        return open_clip(model, device=device, offline=offline, report=report)
+    from mascot.photos.encoders.blip2 import Blip2
 
-        return Blip2(model or None, device=device, offline=offline)
-    raise OptionError(f"encoder must be lite, clip, clip:MODEL, blip2 or blip2:MODEL, got {spec!r}")
+    return Blip2(model, device=device, offline=offline, report=report)
+
+
+def parse_spec(spec: str) -> tuple[str, str | None]:
+    """Return kind and model of a spec; None stands for the kind's default model."""
+    kind, colon, model = (part.strip() for part in spec.partition(":"))
+    if kind not in ("lite", "clip", "blip2") or bool(colon) != bool(model) or (kind == "lite" and model):
+        raise OptionError(f"encoder must be {_SPECS}, got {spec!r}")
+    return kind, model or None

@@ -12,7 +12,15 @@ from mascot.extras import package
 from mascot.photos.encoders.devices import pick_device
 from mascot.photos.encoders.encoder import Picture, Vectors, unit
 from mascot.photos.encoders.fingerprints import fingerprint_of
-from mascot.photos.encoders.folders import find_model, model_settings, quiet, read_json, weight_files
+from mascot.photos.encoders.folders import (
+    Form,
+    Report,
+    find_model,
+    model_settings,
+    quiet,
+    read_json,
+    weight_files,
+)
 from mascot.photos.encoders.pixels import Pixels
 
 DEFAULT = "Salesforce/blip2-itm-vit-g-coco"
@@ -22,13 +30,17 @@ _TEXT_LIMIT = 128  # tokens
 class Blip2:
     """`Blip2ForImageTextRetrieval`, each side by itself, so that photographs are encoded once."""
 
+    sees = True
     notice = None
     batch = 16  # photographs, or texts, that go through the model at once
 
-    def __init__(self, model: str | None = None, *, device: str = "auto", offline: bool = False) -> None:
+    def __init__(
+        self, model: str | None = None, *, device: str = "auto", offline: bool = False, report: Report | None = None
+    ) -> None:
         torch = package("torch", "clip", "blip2")
         transformers = package("transformers", "clip", "blip2")
-        self._folder, name = find_model("blip2", model or DEFAULT, offline=offline)
+        located = find_model("blip2", model or DEFAULT, (Form.TORCH,), offline=offline, report=report)
+        self._folder, name = located.folder, located.name
         kind = read_json(self._folder / "config.json").get("model_type")
         if kind != "blip-2":
             raise InputError(f"blip2: {name} must be a model of type blip-2, got {kind}")

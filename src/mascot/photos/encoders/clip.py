@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,46 +13,75 @@ from mascot.extras import installed, package
 from mascot.photos.encoders.devices import pick_device
 from mascot.photos.encoders.encoder import Encoder, Picture, Vectors, unit
 from mascot.photos.encoders.fingerprints import fingerprint_of
-from mascot.photos.encoders.folders import find_model, model_settings, onnx_files, quiet, read_json, weight_files
+from mascot.photos.encoders.folders import (
+    Form,
+    Model,
+    Report,
+    find_model,
+    local_model,
+    model_settings,
+    quiet,
+    read_json,
+    weight_files,
+)
 from mascot.photos.encoders.pixels import Pixels
 
 DEFAULT = "openai/clip-vit-base-patch32"
+SMALL = "Xenova/clip-vit-base-patch32"  # the same model as a quantised ONNX export
 _SIGLIP = "siglip"
 _KINDS = ("clip", "metaclip_2", _SIGLIP)
 
 
-def open_clip(model: str | None = None, *, device: str = "auto", offline: bool = False) -> Encoder:
-    """The model on onnxruntime where its folder holds an export and no GPU is asked for, otherwise on torch."""
-    folder, name = find_model("clip", model or DEFAULT, offline=offline, onnx=True)
-    exported, weights = onnx_files(folder), weight_files(folder)
-    to_gpu = weights and device.startswith("cuda")
-    if exported and not to_gpu and (installed("onnxruntime", "tokenizers") or not weights):
+def open_clip(
+    model: str | None = None, *, device: str = "auto", offline: bool = False, report: Report | None = None
+) -> Encoder:
+    """Open the model on onnxruntime where its folder holds an export and no GPU is asked for, else on torch."""
+    located = find_model("clip", model or default_model(), clip_forms(device), offline=offline, report=report)
+    if located.form is not Form.TORCH:
         from mascot.photos.encoders.onnx import OnnxClip
 
-        return OnnxClip(folder, name, device)
-    return Clip(folder, name, device)
+        return OnnxClip(located, device)
+    return Clip(located, device)
 
 
-def clip_fingerprint(folder: Path, pixels: Pixels) -> str:
-    """The same on torch and on onnxruntime where the folder holds both."""
-    return fingerprint_of(weight_files(folder) or onnx_files(folder), ("clip", model_settings(folder), pixels))
+def clip_forms(device: str = "auto") -> tuple[Form, ...]:
+    """Return the forms of weights that CLIP runs from, best first."""
+    if device.startswith("cuda"):
+        return Form.TORCH, Form.ONNX, Form.QUANTIZED
+    return Form.ONNX, Form.TORCH, Form.QUANTIZED
+
+
+def default_model() -> str:
+    """Return the model that `clip` alone stands for: one on this machine, else by what is installed."""
+    names = (DEFAULT, SMALL) if Form.TORCH.runs else (SMALL,)
+    if not any(form.runs for form in Form) or not installed("huggingface_hub"):
+        return names[0]
+    return next((name for name in names if local_model(name, clip_forms()) is not None), names[0])
+
+
+def clip_fingerprint(model: Model, pixels: Pixels) -> str:
+    """Return the same on torch and on onnxruntime where the folder holds both; quantised weights have their own."""
+    weights = model.weights if model.form is Form.QUANTIZED else weight_files(model.folder) or model.weights
+    return fingerprint_of(weights, ("clip", model_settings(model.folder), pixels))
 
 
 class Clip:
     """A model with a text and an image tower: CLIP, MetaCLIP 2, SigLIP."""
 
     tokens = 1
+    sees = True
     notice = None
     batch = 32  # photographs, or texts, that go through the model at once
 
-    def __init__(self, folder: Path, name: str, device: str = "auto") -> None:
+    def __init__(self, model: Model, device: str = "auto") -> None:
         torch = package("torch", "clip", "clip")
         transformers = package("transformers", "clip", "clip")
+        folder, name = model.folder, model.name
         self._kind = str(read_json(folder / "config.json").get("model_type"))
         if self._kind not in _KINDS:
             raise InputError(f"clip: {name} must be a model of type {', '.join(_KINDS)}, got {self._kind}")
         self.name = f"clip:{name}"
-        self._folder, self._device = folder, pick_device(device)
+        self._source, self._device = model, pick_device(device)
         self._pixels = Pixels.of(folder)
         with quiet():
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
@@ -64,7 +92,7 @@ class Clip:
 
     @cached_property
     def fingerprint(self) -> str:
-        return clip_fingerprint(self._folder, self._pixels)
+        return clip_fingerprint(self._source, self._pixels)
 
     def texts(self, texts: Sequence[str]) -> Vectors:
         """Unit rows [n, dim]. A text is cut where the model's text tower ends, 77 tokens for CLIP."""
@@ -78,11 +106,11 @@ class Clip:
             batch = list(texts[start : start + self.batch])
             ids = self._tokenizer(batch, padding=padding, truncation=True, max_length=limit, return_tensors="pt")
             ids = ids.to(self._device)
-            given = {"input_ids": ids["input_ids"]}
+            inputs = {"input_ids": ids["input_ids"]}
             if self._kind != _SIGLIP:
-                given["attention_mask"] = ids["attention_mask"]
+                inputs["attention_mask"] = ids["attention_mask"]
             with torch.inference_mode():
-                rows.append(_numbers(self._model.get_text_features(**given)))
+                rows.append(_numbers(self._model.get_text_features(**inputs)))
         return unit(np.concatenate(rows))
 
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
@@ -93,8 +121,8 @@ class Clip:
         for start in range(0, len(pictures), self.batch):
             pixels = self._pixels([picture.image for picture in pictures[start : start + self.batch]])
             with torch.inference_mode():
-                given = torch.from_numpy(pixels).to(self._device, self._dtype)
-                rows.append(_numbers(self._model.get_image_features(pixel_values=given)))
+                tensor = torch.from_numpy(pixels).to(self._device, self._dtype)
+                rows.append(_numbers(self._model.get_image_features(pixel_values=tensor)))
         return unit(np.concatenate(rows))[:, None, :]
 
 

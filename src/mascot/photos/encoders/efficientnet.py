@@ -1,22 +1,27 @@
-"""EfficientNet-Lite0: the network that names what is in a photograph, run from its published weights."""
+"""EfficientNet-Lite0: the network that names what is in a photograph, as an ONNX graph of its published weights."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mascot.photos.encoders.conversions import converted
+from mascot.photos.encoders.onnxgraph import OnnxGraph
+from mascot.photos.encoders.runtime import open_session
+from mascot.photos.encoders.statedict import read_state_dict
+
 if TYPE_CHECKING:
     from PIL.Image import Image
-    from torch import Tensor
 
 SIDE = 224  # pixels
+_INPUT = "pixels"
+_VERSION = 1  # of the conversion: count up when `onnx_model` changes
 
-# Per stage: blocks, stride of the first, whether they widen their input. The weights say the rest.
+# Per stage: blocks, stride of the first, whether they widen their input. The weights determine the rest.
 _STAGES = (
     (1, 1, False),
     (2, 2, True),
@@ -26,82 +31,61 @@ _STAGES = (
     (4, 2, True),
     (1, 1, True),
 )
-_BORDER = 32  # pixels that the central crop leaves out of SIDE + _BORDER, as when the weights were trained
-_EPSILON = 1e-3  # of the normalisation
+_BORDER = 32  # pixels that the central crop leaves out of SIDE + _BORDER, as in training
+_EPSILON = 1e-3  # of the batch normalisation
 
-
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    """A convolution with its normalisation folded in."""
-
-    weight: Tensor
-    bias: Tensor
-    stride: int
-    clipped: bool  # to 0..6 afterwards
-
-    def __call__(self, x: Tensor) -> Tensor:
-        from torch.nn import functional as F
-
-        outer, inner, kernel, _ = self.weight.shape
-        # What cannot be halved of the padding goes to the right and the bottom, as when the weights were trained.
-        pads = [max((-(-size // self.stride) - 1) * self.stride + kernel - size, 0) for size in x.shape[2:]]
-        across, down = pads[1], pads[0]
-        if any(pads):
-            x = F.pad(x, (across // 2, across - across // 2, down // 2, down - down // 2))
-        groups = outer if inner == 1 else 1
-        y = F.conv2d(x, self.weight, self.bias, stride=self.stride, groups=groups)
-        return F.relu6(y) if self.clipped else y
+State = Mapping[str, NDArray[Any]]
 
 
 class EfficientNetLite0:
-    """Photographs to probabilities of the 1000 ImageNet classes."""
+    """Photographs to probabilities of the 1000 ImageNet classes. Several threads may call it at once."""
 
-    def __init__(self, weights: Path, device: str = "cpu") -> None:
-        import torch
-
-        state: dict[str, Tensor] = torch.load(weights, map_location=device, weights_only=True)
-        self._device = device
-        self._stem = _layer(state, "_conv_stem", "_bn0", stride=2)
-        self._blocks = list(_blocks(state))
-        self._head = _layer(state, "_conv_head", "_bn1")
-        self._out = state["_fc.weight"], state["_fc.bias"]
+    def __init__(self, weights: Path, device: str = "auto") -> None:
+        model = converted(weights, "efficientnet-lite0", _VERSION, lambda: onnx_model(read_state_dict(weights)))
+        self._session = open_session(model, device, threads=1)
 
     def __call__(self, images: list[Image]) -> NDArray[np.float32]:
-        """Probabilities [n, 1000]."""
-        import torch
-        from torch.nn import functional as F
-
-        with torch.inference_mode():
-            x = torch.from_numpy(_pixels(images)).to(self._device)
-            x = self._stem(x)
-            for layers, residual in self._blocks:
-                y = x
-                for layer in layers:
-                    y = layer(y)
-                x = x + y if residual else y
-            x = self._head(x).mean((2, 3))
-            found: NDArray[np.float32] = F.linear(x, *self._out).softmax(1).cpu().numpy()
-        return found
+        """Return probabilities [n, 1000]."""
+        probabilities: NDArray[np.float32] = self._session.run(None, {_INPUT: _pixels(images)})[0]
+        return probabilities
 
 
-def _blocks(state: dict[str, Tensor]) -> Iterator[tuple[list[_Layer], bool]]:
-    """Each block widens, filters every channel by itself, and narrows; its input is added where the shapes allow."""
+def onnx_model(state: State) -> bytes:
+    """Return the network as the content of an ONNX file."""
+    graph = OnnxGraph()
+    graph.constant("zero", np.zeros(()))
+    graph.constant("six", np.full((), 6.0))
+    x = _layer(graph, state, _INPUT, "_conv_stem", "_bn0", stride=2)
     number, channels = 0, -1
-    for count, first_stride, wider in _STAGES:
+    for count, first_stride, widens in _STAGES:
         for index in range(count):
-            name, stride = f"_blocks.{number}.", first_stride if index == 0 else 1
-            layers = [_layer(state, f"{name}_expand_conv", f"{name}_bn0")] if wider else []
-            layers.append(_layer(state, f"{name}_depthwise_conv", f"{name}_bn1", stride=stride))
-            layers.append(_layer(state, f"{name}_project_conv", f"{name}_bn2", clipped=False))
-            outer = len(layers[-1].bias)
-            yield layers, stride == 1 and outer == channels
+            # Each block widens, filters every channel by itself, and narrows; equal shapes are added.
+            block, stride = f"_blocks.{number}.", first_stride if index == 0 else 1
+            y = _layer(graph, state, x, f"{block}_expand_conv", f"{block}_bn0") if widens else x
+            y = _layer(graph, state, y, f"{block}_depthwise_conv", f"{block}_bn1", stride=stride)
+            y = _layer(graph, state, y, f"{block}_project_conv", f"{block}_bn2", clipped=False)
+            outer = len(state[f"{block}_bn2.bias"])
+            x = graph.add("Add", x, y) if stride == 1 and outer == channels else y
             number, channels = number + 1, outer
+    x = _layer(graph, state, x, "_conv_head", "_bn1")
+    x = graph.add("Flatten", graph.add("GlobalAveragePool", x))
+    weight, bias = (graph.constant(f"_fc.{part}", state[f"_fc.{part}"]) for part in ("weight", "bias"))
+    x = graph.add("Softmax", graph.add("Gemm", x, weight, bias, transB=1), axis=1)
+    return graph.model(_INPUT, ("photographs", 3, SIDE, SIDE), x, ("photographs", len(state["_fc.bias"])))
 
 
-def _layer(state: dict[str, Tensor], conv: str, norm: str, stride: int = 1, clipped: bool = True) -> _Layer:
-    scale = state[f"{norm}.weight"] / (state[f"{norm}.running_var"] + _EPSILON).sqrt()
+def _layer(graph: OnnxGraph, state: State, x: str, conv: str, norm: str, stride: int = 1, clipped: bool = True) -> str:
+    """A convolution with its batch normalisation folded in, clipped to 0..6."""
+    scale = state[f"{norm}.weight"] / np.sqrt(state[f"{norm}.running_var"] + np.float32(_EPSILON))
+    weight = state[f"{conv}.weight"] * scale[:, None, None, None]
     bias = state[f"{norm}.bias"] - state[f"{norm}.running_mean"] * scale
-    return _Layer(state[f"{conv}.weight"] * scale[:, None, None, None], bias, stride, clipped)
+    outer, inner, kernel, _ = weight.shape
+    y = graph.add(
+        "Conv", x, graph.constant(f"{conv}.weight", weight), graph.constant(f"{conv}.bias", bias),
+        kernel_shape=(kernel, kernel), strides=(stride, stride), group=outer if inner == 1 else 1,
+        auto_pad="SAME_UPPER",  # an odd pixel of padding goes to the right and the bottom, as in training
+    )  # fmt: skip
+    return graph.add("Clip", y, "zero", "six") if clipped else y
 
 
 def _pixels(images: list[Image]) -> NDArray[np.float32]:

@@ -26,8 +26,8 @@ class Picture:
 class Encoder(Protocol):
     """Turns texts and photographs into unit vectors; the score of a pair is the largest dot product over the tokens.
 
-    One that reads a picture's words has `uses_words = True` besides: a photograph whose path says something else after
-    a move is then encoded again.
+    Two attributes are optional. `uses_words = True`: it reads a picture's words, so a photograph is encoded again when
+    it is moved to a path that says something else. `sees = False`: it does not look at pixels.
     """
 
     @property

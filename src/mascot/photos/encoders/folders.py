@@ -1,63 +1,139 @@
-"""Model folders: where a model's files lie, on this machine or on the model hub, and what is missing."""
+"""Model folders: which files a model needs, which of its weights run here, and where the folder is."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from mascot.errors import InputError
-from mascot.extras import package
+from mascot.errors import InputError, MissingExtra
+from mascot.extras import install_command, installed, package
 
-ONNX = ("onnx/text_model.onnx", "onnx/vision_model.onnx")
+ONNX_PACKAGES = ("onnxruntime", "tokenizers", "huggingface_hub")
+TORCH_PACKAGES = ("torch", "transformers")
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _SHARDED = tuple(f"{name}.index.json" for name in _WEIGHTS)
 _WEIGHT_FILE = re.compile(r"(model|pytorch_model)(-\d+-of-\d+)?\.(safetensors|bin)(\.index\.json)?")
-_TIMEOUT = 10.0  # seconds to wait for the hub's first answer
 
-# Each is needed in one of its forms, and a form may be several files.
+# Each is needed in one of its variants, and a variant may be several files.
 _NEEDED: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("config.json",),),
     (("preprocessor_config.json",), ("processor_config.json",)),
     (("tokenizer.json",), ("vocab.json", "merges.txt"), ("vocab.txt",), ("spiece.model",)),
 )
-_WEIGHT_FORMS = tuple((name,) for name in (*_WEIGHTS, *_SHARDED))
+
+Report = Callable[[str, int, int], None]  # what is being done, how much of it is done, how much there is
 
 
-def find_model(owner: str, model: str, *, offline: bool, onnx: bool = False) -> tuple[Path, str]:
-    """The folder that holds the model, and what to call the model: the folder's full path, or its name on the hub.
+class Form(Enum):
+    """How the weights of a model are stored, and so what runs them."""
 
-    Looks for a folder of that name, then among the models downloaded before, then on the hub.
+    TORCH = "torch"
+    ONNX = "onnx"
+    QUANTIZED = "quantized"
+
+    @property
+    def runs(self) -> bool:
+        """Whether the packages that run it are installed."""
+        return installed(*(("torch", "transformers") if self is Form.TORCH else ("onnxruntime", "tokenizers")))
+
+    @property
+    def onnx_names(self) -> tuple[str, str]:
+        """The text and the vision model of an ONNX export."""
+        ending = "_quantized" if self is Form.QUANTIZED else ""
+        return f"onnx/text_model{ending}.onnx", f"onnx/vision_model{ending}.onnx"
+
+    def files(self, names: Collection[str]) -> list[str]:
+        """Return those of these files that hold the weights in this form; empty where it is not among them."""
+        if self is not Form.TORCH:
+            return list(self.onnx_names) if set(self.onnx_names) <= set(names) else []
+        weights = [name for name in names if _WEIGHT_FILE.fullmatch(name)]
+        return [name for name in weights if ".safetensors" in name] or weights
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model on this machine."""
+
+    folder: Path
+    name: str  # the full path of a folder, or the name on the hub
+    form: Form
+
+    @property
+    def weights(self) -> list[Path]:
+        """The files that run."""
+        return weight_files(self.folder) if self.form is Form.TORCH else onnx_files(self.folder, self.form)
+
+
+def find_model(
+    owner: str, model: str, forms: Sequence[Form], *, offline: bool = False, report: Report | None = None
+) -> Model:
+    """Return the model: in a folder of that name, downloaded before, or from the hub.
+
+    Parameters
+    ----------
+    owner
+        The kind of encoder, for messages.
+    forms
+        Forms of weights that would do, best first. Those whose packages are not installed are not used.
+    offline
+        Never ask the hub.
+    report
+        Told how the download goes, in bytes.
     """
+    check_runnable(owner, forms)
     folder = Path(model).expanduser()
     if folder.is_dir():
-        _check(owner, folder, onnx)
-        return folder.resolve(), str(folder.resolve())
-    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", model) or model.startswith("."):
-        raise InputError(f"{owner}: there is no folder {model}. {_remedy(owner, onnx)}")
-    hub = package("huggingface_hub", "clip", owner)
-    found = _downloaded(hub, model)
-    if found is not None and not _missing(found, onnx):
-        return found, model
+        return _checked(owner, Model(folder.resolve(), str(folder.resolve()), _form(folder, forms) or forms[0]), forms)
+    check_name(owner, model, forms)
+    from mascot.photos.encoders import hub
+
+    found = local_model(model, forms)
+    if found is not None:
+        return found
     if offline:
-        raise InputError(f"{owner}: the model {model} is not on this machine. {_remedy(owner, onnx, model)}")
+        raise InputError(f"{owner}: the model {model} is not on this machine. {_remedy(owner, forms, model)}")
     try:
-        found = _download(hub, model, onnx)
-    # The hub's client lets through the errors of whichever network library it was built on.
-    except Exception as error:
+        folder = hub.plan_download(model, forms).fetch(report)
+    except hub.HubError as error:
         raise InputError(
-            f"{owner}: the model {model} is not on this machine and the model hub did not give it "
-            f"({_reason(error)}). {_remedy(owner, onnx, model)}"
-        ) from error
-    _check(owner, found, onnx)
-    return found, model
+            f"{owner}: the model {model} is not on this machine and the model hub did not give it ({error}). "
+            f"{_remedy(owner, forms, model)}"
+        ) from None
+    return _checked(owner, Model(folder, model, _form(folder, forms) or forms[0]), forms)
+
+
+def local_model(model: str, forms: Sequence[Form]) -> Model | None:
+    """Return a model downloaded before, if it is complete and runs here."""
+    from mascot.photos.encoders import hub
+
+    folder = hub.cached_folder(model)
+    form = None if folder is None else _form(folder, forms)
+    if folder is None or form is None or _missing(folder, (form,)):
+        return None
+    return Model(folder, model, form)
+
+
+def check_runnable(owner: str, forms: Sequence[Form]) -> None:
+    """Raise an error with a command where no installed package runs any of these forms."""
+    if not any(form.runs for form in forms):
+        packages = TORCH_PACKAGES if Form.TORCH in forms and len(forms) == 1 else ONNX_PACKAGES
+        raise MissingExtra(f"{owner} needs packages that are not installed: {install_command(*packages)}")
+
+
+def check_name(owner: str, model: str, forms: Sequence[Form]) -> None:
+    """Raise an error where this can neither be a folder nor a name on the hub."""
+    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", model) or model.startswith("."):
+        raise InputError(f"{owner}: there is no folder {model}. {_remedy(owner, forms)}")
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The files with the torch weights; empty where there are none."""
+    """Return the files with the torch weights; empty where there are none."""
     for whole, index in zip(_WEIGHTS, _SHARDED, strict=True):
         if (folder / whole).is_file():
             return [folder / whole]
@@ -66,32 +142,32 @@ def weight_files(folder: Path) -> list[Path]:
     return []
 
 
-def onnx_files(folder: Path) -> list[Path]:
-    """The text and the vision model; empty unless both are there."""
-    files = [folder / name for name in ONNX]
+def onnx_files(folder: Path, form: Form) -> list[Path]:
+    """Return the text and the vision model; empty unless both are there."""
+    files = [folder / name for name in form.onnx_names]
     return files if all(file.is_file() for file in files) else []
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """An object in a file."""
+    """Return the object in a file."""
     try:
-        found = json.loads(path.read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
-    if not isinstance(found, dict):
-        raise InputError(f"{path} must hold an object, got {type(found).__name__}")
-    return found
+    if not isinstance(content, dict):
+        raise InputError(f"{path} must hold an object, got {type(content).__name__}")
+    return content
 
 
 def model_settings(folder: Path) -> dict[str, Any]:
-    """config.json without what says nothing about the model."""
-    passing = {"transformers_version", "_name_or_path", "torch_dtype", "dtype"}
-    return {key: value for key, value in sorted(read_json(folder / "config.json").items()) if key not in passing}
+    """Return config.json without the entries that do not describe the model."""
+    ignored = {"transformers_version", "_name_or_path", "torch_dtype", "dtype"}
+    return {key: value for key, value in sorted(read_json(folder / "config.json").items()) if key not in ignored}
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No progress bars and no advice from the model libraries; their settings come back afterwards."""
+    """Switch off progress bars and advice of the model libraries, and restore their settings afterwards."""
     logging = package("transformers.utils.logging", "clip", "a model")
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -104,68 +180,45 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _downloaded(hub: Any, model: str) -> Path | None:
-    try:
-        return Path(hub.snapshot_download(model, local_files_only=True))
-    except hub.errors.LocalEntryNotFoundError:
-        return None
+def _form(folder: Path, forms: Sequence[Form]) -> Form | None:
+    """The best form that is in the folder and runs here."""
+    return next((form for form in forms if form.runs and Model(folder, "", form).weights), None)
 
 
-def _download(hub: Any, model: str, onnx: bool) -> Path:
-    information = hub.HfApi().model_info(model, timeout=_TIMEOUT)
-    files = list(_wanted([sibling.rfilename for sibling in information.siblings], onnx))
-    quieter = hub.utils.are_progress_bars_disabled()
-    hub.utils.disable_progress_bars()
-    try:
-        paths = {name: Path(hub.hf_hub_download(model, name, etag_timeout=_TIMEOUT)) for name in files}
-        return paths["config.json"].parent
-    finally:
-        if not quieter:
-            hub.utils.enable_progress_bars()
-
-
-def _wanted(files: Iterable[str], onnx: bool) -> Iterator[str]:
-    """One form of the weights, and the small files beside them."""
-    files = list(files)
-    weights = [name for name in files if _WEIGHT_FILE.fullmatch(name)]
-    safe = [name for name in weights if ".safetensors" in name]
-    yield from safe or weights or (ONNX if onnx else ())
-    for name in files:
-        if "/" not in name and name.endswith((".json", ".txt", ".model")) and name not in weights:
-            yield name
-
-
-def _check(owner: str, folder: Path, onnx: bool) -> None:
-    missing = _missing(folder, onnx)
+def _checked(owner: str, model: Model, forms: Sequence[Form]) -> Model:
+    missing = _missing(model.folder, forms)
     if missing:
-        raise InputError(f"{owner}: the folder {folder} lacks {', '.join(missing)}. {_remedy(owner, onnx)}")
+        raise InputError(f"{owner}: the folder {model.folder} lacks {', '.join(missing)}. {_remedy(owner, forms)}")
+    if not model.form.runs or not model.weights:  # weights are there, but of a form that nothing installed runs
+        packages = TORCH_PACKAGES if weight_files(model.folder) else ONNX_PACKAGES
+        raise MissingExtra(f"{owner}: the weights in {model.folder} need: {install_command(*packages)}")
+    return model
 
 
-def _missing(folder: Path, onnx: bool) -> list[str]:
-    missing = [_said(forms) for forms in _needed(onnx) if not any(_there(folder, form) for form in forms)]
-    return missing + [file.name for file in weight_files(folder) if not file.is_file()]
+def _missing(folder: Path, forms: Sequence[Form]) -> list[str]:
+    missing = [
+        _either(variants)
+        for variants in _needed(forms)
+        if not any(all((folder / name).is_file() for name in variant) for variant in variants)
+    ]
+    return missing + [file.name for file in weight_files(folder) if Form.TORCH in forms and not file.is_file()]
 
 
-def _needed(onnx: bool) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    return (*_NEEDED, (*_WEIGHT_FORMS, ONNX) if onnx else _WEIGHT_FORMS)
+def _needed(forms: Sequence[Form]) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    weights: list[tuple[str, ...]] = []
+    for form in (form for form in Form if form in forms):
+        weights += [(name,) for name in (*_WEIGHTS, *_SHARDED)] if form is Form.TORCH else [form.onnx_names]
+    return (*_NEEDED, tuple(weights))
 
 
-def _there(folder: Path, form: tuple[str, ...]) -> bool:
-    return all((folder / name).is_file() for name in form)
+def _either(variants: tuple[tuple[str, ...], ...]) -> str:
+    return " or ".join(" and ".join(variant) for variant in variants)
 
 
-def _said(forms: tuple[tuple[str, ...], ...]) -> str:
-    return " or ".join(" and ".join(form) for form in forms)
-
-
-def _remedy(owner: str, onnx: bool, model: str = "MODEL") -> str:
+def _remedy(owner: str, forms: Sequence[Form], model: str = "MODEL") -> str:
     folder = model.rpartition("/")[2].lower() if model != "MODEL" else "FOLDER"
-    needed = "; ".join(_said(forms) for forms in _needed(onnx))
+    needed = "; ".join(_either(variants) for variants in _needed(forms))
     return (
         f"Where there is a network, run: hf download {model} --local-dir {folder}; copy the folder here and name "
         f"it {owner}:{folder}. It must hold: {needed}"
     )
-
-
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no answer'}"

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mascot.extras import install_command, mascot_command
 from mascot.photos.encoders import classes
 from mascot.photos.encoders.describe import KINDS, parts
 from mascot.photos.encoders.encoder import Picture, Vectors, unit
@@ -25,10 +26,15 @@ _TERMS = {"keywords": 0.5, "place": 0.4, "folder": 0.4, "time": 0.2}
 _SEEN = 0.6  # times the probability
 _UNKNOWN = 0.5
 _LITTLE = ("place", "time")
-_REMEMBERED = 4096  # words whose vectors are kept: places and keywords return with every photograph
+_CACHED = 4096  # words whose vectors are cached: places and keywords return with every photograph
 
-_WEAK = "lite searches the words of a photograph (title, keywords, folder, place, season)"
-_CURE = "to search by what is in the picture use --encoder clip (pip install 'mascot[clip]')"
+_SEARCHED = "lite searches the words of a photograph (title, keywords, folder, place, season)"
+
+
+def sight_command() -> str:
+    """Return the command after which `lite` names what is in the pictures of a library indexed without."""
+    again = f"{mascot_command()} index --again"
+    return again if classes.available() else f"{install_command(*classes.PACKAGES)} && {again}"
 
 
 class Lite:
@@ -42,7 +48,7 @@ class Lite:
     def __init__(self, device: str = "auto") -> None:
         self._device = device
         self._sentences = open_sentences()
-        self._remembered: dict[str, NDArray[np.float32]] = {}
+        self._cache: dict[str, NDArray[np.float32]] = {}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -51,12 +57,14 @@ class Lite:
 
     @property
     def notice(self) -> str:
-        if classes.available():
-            return f"{_WEAK} and a thousand things it can name; it is weak where there are none: {_CURE}."
-        return (
-            f"{_WEAK} and sees nothing of an undescribed one: pip install 'mascot[classes]' lets it name a thousand "
-            f"things; {_CURE}."
-        )
+        if self.sees:
+            better = f"{mascot_command()} index --encoder clip"
+            return f"{_SEARCHED} and a thousand things that it can name; to search for anything: {better}"
+        return f"{_SEARCHED}; to search by what is in the picture: {sight_command()}"
+
+    @property
+    def sees(self) -> bool:
+        return classes.available()
 
     def texts(self, texts: Sequence[str]) -> Vectors:
         """Unit rows [n, dim]."""
@@ -67,45 +75,45 @@ class Lite:
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
         """Unit rows [n, 1, dim]."""
         described = [parts(picture.words) for picture in pictures]
-        seen = self._seen(pictures)
+        sights = self._sights(pictures)
         rows = np.zeros((len(pictures), self.dim))
         rows[:, DIM] = _UNKNOWN
-        told = [index for index, known in enumerate(described) if known]
-        whole = encode(self._sentences, [_whole(described[index]) for index in told])
-        for index, vector in zip(told, whole, strict=True):
+        worded = [index for index, lines in enumerate(described) if lines]
+        whole = encode(self._sentences, [_whole(described[index]) for index in worded])
+        for index, vector in zip(worded, whole, strict=True):
             rows[index, :DIM] += vector * (_WHOLE_OF_LITTLE if set(described[index]) <= set(_LITTLE) else _WHOLE)
-        vectors = self._vectors(_words(described, seen))
-        for row, known, names in zip(rows, described, seen, strict=True):
+        vectors = self._vectors(_words(described, sights))
+        for row, lines, names in zip(rows, described, sights, strict=True):
             for kind, weight in _TERMS.items():
-                if kind in known:
-                    row[:DIM] += weight * _mean([vectors[word] for word in _terms(kind, known[kind])])
-            for one in names:
-                row[:DIM] += _SEEN * one.probability * vectors[one.name]
+                if kind in lines:
+                    row[:DIM] += weight * _mean([vectors[word] for word in _terms(kind, lines[kind])])
+            for seen in names:
+                row[:DIM] += _SEEN * seen.probability * vectors[seen.name]
         return unit(rows)[:, None, :]
 
     @cached_property
     def _classifier(self) -> classes.Classifier | None:
         return classes.Classifier(self._device) if classes.available() else None
 
-    def _seen(self, pictures: Sequence[Picture]) -> list[list[classes.Seen]]:
+    def _sights(self, pictures: Sequence[Picture]) -> list[list[classes.Seen]]:
         if self._classifier is None:
             return [[] for _ in pictures]
         return self._classifier([picture.image for picture in pictures])
 
     def _vectors(self, words: Iterable[str]) -> dict[str, NDArray[np.float32]]:
-        """Of each of these words, those met before from memory."""
+        """Return the vector of each of these words, from the cache where it is there."""
         wanted = list(dict.fromkeys(words))
-        known = self._remembered
-        new = [word for word in wanted if word not in known]
-        vectors = {word: known[word] for word in wanted if word in known}
+        cache = self._cache
+        new = [word for word in wanted if word not in cache]
+        vectors = {word: cache[word] for word in wanted if word in cache}
         vectors.update(zip(new, encode(self._sentences, new), strict=True))
-        # Exchanged whole, so that a second thread never sees a word vanish.
-        self._remembered = vectors if len(known) + len(new) > _REMEMBERED else {**known, **vectors}
+        # Replaced as a whole, so that another thread never sees a word vanish.
+        self._cache = vectors if len(cache) + len(new) > _CACHED else {**cache, **vectors}
         return vectors
 
 
-def _whole(known: dict[str, str]) -> str:
-    return ", ".join(known[kind].replace("; ", ", ") for kind in KINDS if kind in known)
+def _whole(lines: dict[str, str]) -> str:
+    return ", ".join(lines[kind].replace("; ", ", ") for kind in KINDS if kind in lines)
 
 
 def _terms(kind: str, text: str) -> list[str]:
@@ -118,8 +126,8 @@ def _mean(vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
     return total / np.linalg.norm(total)
 
 
-def _words(described: list[dict[str, str]], seen: list[list[classes.Seen]]) -> Iterable[str]:
-    for known, names in zip(described, seen, strict=True):
+def _words(described: list[dict[str, str]], sights: list[list[classes.Seen]]) -> Iterable[str]:
+    for lines, names in zip(described, sights, strict=True):
         for kind in _TERMS:
-            yield from _terms(kind, known[kind]) if kind in known else ()
-        yield from (one.name for one in names)
+            yield from _terms(kind, lines[kind]) if kind in lines else ()
+        yield from (seen.name for seen in names)

@@ -1,11 +1,10 @@
-"""CLIP on onnxruntime: a folder with onnx/text_model.onnx and onnx/vision_model.onnx, and no torch."""
+"""CLIP on onnxruntime, without torch: a text and a vision model, in full precision or quantised."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,9 @@ from mascot.errors import InputError
 from mascot.extras import package
 from mascot.photos.encoders.clip import clip_fingerprint
 from mascot.photos.encoders.encoder import Picture, Vectors, unit
-from mascot.photos.encoders.folders import onnx_files, read_json
+from mascot.photos.encoders.folders import Form, Model, read_json
 from mascot.photos.encoders.pixels import Pixels
+from mascot.photos.encoders.runtime import open_session
 
 _TYPES = {
     "tensor(float)": np.float32,
@@ -30,23 +30,23 @@ class OnnxClip:
     """The usual export of a CLIP model. The text and the vision model are loaded when first used."""
 
     tokens = 1
+    sees = True
     notice = None
-    batch = 32  # photographs, or texts, that go through the model at once
 
-    def __init__(self, folder: Path, name: str, device: str = "auto") -> None:
-        self._runtime = package("onnxruntime", "onnx", "clip from an ONNX export")
-        tokenizers = package("tokenizers", "onnx", "clip from an ONNX export")
+    def __init__(self, model: Model, device: str = "auto") -> None:
+        tokenizers = package("tokenizers", "photos", "clip from an ONNX export")
+        folder, name = model.folder, model.name
+        # A quantised model scales its numbers over the whole batch: alone, a photograph always has the same vector.
+        self.batch = 1 if model.form is Form.QUANTIZED else 32
         settings = read_json(folder / "config.json")
         kind = settings.get("model_type")
         if kind != "clip":
-            # Others pad their texts in ways of their own; a wrong guess would give wrong vectors without a word.
-            raise InputError(
-                f"clip: an ONNX export must be of a clip model, got {settings.get('model_type')} in {name}"
-            )
+            # Other kinds pad their texts differently; a wrong guess would give wrong vectors silently.
+            raise InputError(f"clip: an ONNX export must be of a clip model, got {kind} in {name}")
         if not (folder / "tokenizer.json").is_file():
             raise InputError(f"clip: an ONNX export needs tokenizer.json in {folder}")
         self.name = f"clip:{name}"
-        self._folder, self._device = folder, device
+        self._source, self._device = model, device
         self._pixels = Pixels.of(folder)
         self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
@@ -55,7 +55,7 @@ class OnnxClip:
 
     @cached_property
     def fingerprint(self) -> str:
-        return clip_fingerprint(self._folder, self._pixels)
+        return clip_fingerprint(self._source, self._pixels)
 
     def texts(self, texts: Sequence[str]) -> Vectors:
         """Unit rows [n, dim]."""
@@ -69,8 +69,8 @@ class OnnxClip:
             for start in range(0, len(indices), self.batch):
                 batch = indices[start : start + self.batch]
                 ids = np.array([tokens[index] for index in batch], np.int64)
-                given = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-                rows.update(zip(batch, _run(self._text_model, given, "text_embeds"), strict=True))
+                inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+                rows.update(zip(batch, _run(self._text_model, inputs, "text_embeds"), strict=True))
         if not rows:
             return np.empty((0, self.dim), np.float32)
         return unit(np.stack([rows[index] for index in range(len(texts))]))
@@ -85,28 +85,18 @@ class OnnxClip:
 
     @cached_property
     def _text_model(self) -> Any:
-        return self._session(0)
+        return open_session(self._source.weights[0], self._device)
 
     @cached_property
     def _vision_model(self) -> Any:
-        return self._session(1)
-
-    def _session(self, which: int) -> Any:
-        options = self._runtime.SessionOptions()
-        options.log_severity_level = 3  # errors only
-        there = self._runtime.get_available_providers()
-        gpu = self._device != "cpu" and "CUDAExecutionProvider" in there
-        if self._device.startswith("cuda") and not gpu:
-            raise InputError("clip: device cuda needs the package onnxruntime-gpu for an ONNX export, or torch weights")
-        providers = ["CUDAExecutionProvider", "CPUExecutionProvider"] if gpu else ["CPUExecutionProvider"]
-        return self._runtime.InferenceSession(str(onnx_files(self._folder)[which]), options, providers=providers)
+        return open_session(self._source.weights[1], self._device)
 
 
-def _run(session: Any, given: dict[str, NDArray[Any]], output: str) -> NDArray[Any]:
+def _run(session: Any, inputs: dict[str, NDArray[Any]], output: str) -> NDArray[Any]:
     """The projected vectors. Exports differ in the inputs they take and in the types of these."""
-    outputs = [one.name for one in session.get_outputs()]
+    outputs = [value.name for value in session.get_outputs()]
     if output not in outputs:
         raise InputError(f"clip: the ONNX export must have the output {output}, got {', '.join(outputs)}")
-    inputs = {one.name: given[one.name].astype(_TYPES[one.type]) for one in session.get_inputs()}
-    found: NDArray[Any] = session.run([output], inputs)[0]
-    return found
+    cast = {value.name: inputs[value.name].astype(_TYPES[value.type]) for value in session.get_inputs()}
+    vectors: NDArray[Any] = session.run([output], cast)[0]
+    return vectors

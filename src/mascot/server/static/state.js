@@ -2,7 +2,7 @@
 
 import { FILTERS, filtering, where } from "./where.js";
 
-export const CANDIDATES = 200;
+export const CANDIDATES = 5000;
 export const KEEP = { least: 0.5, most: 1, first: 0.95 }; // shares of relevance: the range, and where it begins
 const SIZES = [12, 24, 48, 96, 192];
 

@@ -1,0 +1,256 @@
+"""What the re-ranking service costs: server CPU per call beside the in-process call, and 200 parallel clients.
+
+    python -m benchmarks.service                   CPU per call: JSON and Arrow, each beside the in-process call
+    python -m benchmarks.service --load            also 200 clients for 30 s
+    python -m benchmarks.service --validation      msgspec beside pydantic on the same JSON body
+
+Each request has 200 rows: ids, scores, places and times; with --load 200 connections wait for an answer before they
+ask again. Blocks of calls over HTTP and in process take turns, so that a busy machine slows both alike; the median of
+the blocks is printed. CPU is user and system time of the server process alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import mascot as mc
+
+_ROWS, _K, _WIDTH = 200, 20, 384
+_BLOCKS, _CALLS = 9, 60
+_WISHES = [{"spread": {"kind": "Place"}}, {"focus": {"kind": "HourOfDay", "column": "hour"}}]
+_JSON, _ARROW = "application/json", "application/vnd.apache.arrow.stream"
+
+
+def _rows() -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    return {
+        "ids": [f"photo-{row}" for row in range(_ROWS)],
+        "scores": rng.random(_ROWS).tolist(),
+        "columns": {
+            "lat": rng.uniform(-60, 70, _ROWS).tolist(),
+            "lon": rng.uniform(-180, 180, _ROWS).tolist(),
+            "hour": (rng.random(_ROWS) * 24).tolist(),
+        },
+    }
+
+
+def _arrow_body(rows: dict[str, Any], vectors: Any) -> bytes:
+    import pyarrow as pa
+
+    table = pa.table({
+        "id": rows["ids"], "score": rows["scores"], **rows["columns"],
+        "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), _WIDTH),
+    }).replace_schema_metadata({"mascot": json.dumps({"wishes": _WISHES, "k": _K})})  # fmt: skip
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+class Connection:
+    """One kept connection that posts bodies."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), 60)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def post(self, body: bytes, kind: str) -> bytes:
+        self._socket.sendall(_request(body, kind))
+        answer = b""
+        while b"\r\n\r\n" not in answer:
+            answer += self._socket.recv(65536)
+        head, _, rest = answer.partition(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+        while len(rest) < length:
+            rest += self._socket.recv(65536)
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise RuntimeError(rest.decode())
+        return rest
+
+
+def _request(body: bytes, kind: str) -> bytes:
+    head = (
+        f"POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def _cpu_s(pid: int) -> float:
+    """User and system time of a process, all threads."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _schedstat_s(pid: int) -> float:
+    """The same to the nanosecond where the kernel counts it."""
+    total = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as file:
+                total += int(file.read().split()[0])
+        except OSError:
+            continue
+    return total / 1e9 if total else _cpu_s(pid)
+
+
+def _compare(name: str, pid: int, remote: Callable[[], Any], local: Callable[[], Any], bar_ms: float) -> None:
+    for _ in range(_CALLS):
+        remote(), local()
+    server_ms, process_ms = [], []
+    for _ in range(_BLOCKS):
+        before = _schedstat_s(pid)
+        for _ in range(_CALLS):
+            remote()
+        server_ms.append((_schedstat_s(pid) - before) / _CALLS * 1e3)
+        before = time.process_time()
+        for _ in range(_CALLS):
+            local()
+        process_ms.append((time.process_time() - before) / _CALLS * 1e3)
+    server, own = float(np.median(server_ms)), float(np.median(process_ms))
+    print(
+        f"{name:<22} server {server:6.2f} ms ({min(server_ms):.2f}..{max(server_ms):.2f}), "
+        f"{1e3 / server:5.0f} calls/s/core; in process {own:6.2f} ms; "
+        f"service's own {server - own:5.2f} ms; bar {bar_ms} ms"
+    )
+
+
+async def _load(port: int, body: bytes, clients: int, seconds: float) -> None:
+    latencies: list[float] = []
+    errors: list[str] = []
+    request = _request(body, _JSON)
+    ends = time.monotonic() + seconds
+
+    async def client() -> None:
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            while time.monotonic() < ends:
+                started = time.perf_counter()
+                writer.write(request)
+                head = await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]))
+                latencies.append(time.perf_counter() - started)
+                if not head.startswith(b"HTTP/1.1 200"):
+                    errors.append(head.split(b"\r\n")[0].decode())
+            writer.close()
+        except (OSError, asyncio.IncompleteReadError) as error:
+            errors.append(type(error).__name__)
+
+    started = time.perf_counter()
+    await asyncio.gather(*(client() for _ in range(clients)))
+    spent = time.perf_counter() - started
+    p50, p95, p99 = np.percentile(np.array(latencies) * 1e3, [50, 95, 99])
+    print(
+        f"{clients} clients, {spent:.0f} s: {len(latencies)} calls, {len(errors)} errors, "
+        f"{len(latencies) / spent:.0f} a second; p50 {p50:.0f} ms, p95 {p95:.0f} ms, p99 {p99:.0f} ms"
+    )
+    if errors:
+        raise SystemExit(f"errors: {sorted(set(errors))}")
+
+
+def _validation(body: bytes) -> None:
+    """Decode and validate one JSON body with msgspec, and with pydantic's compiled validator."""
+    from typing import Annotated
+
+    import pydantic  # only for this comparison
+
+    from mascot.server import models
+    from mascot.server.bodies import JsonDecoder
+
+    number = Annotated[float, pydantic.Field(ge=-1e100, le=1e100)]
+    text = Annotated[str, pydantic.Field(max_length=1000)]
+    cell = bool | int | number | text | list[bool | int | number | text | None] | dict[str, Any] | None
+    fields: dict[str, Any] = {
+        "scores": (list[number], ...), "ids": (list[text | int] | None, None),
+        "columns": (dict[text, list[cell]], {}), "wishes": (list[dict[str, Any]], []), "k": (int, 20),
+    }  # fmt: skip
+    model = pydantic.create_model("Rerank", __config__=pydantic.ConfigDict(extra="forbid", strict=True), **fields)
+    decoder = JsonDecoder(models.Rerank)
+    for name, decode in (("msgspec", decoder.decode), ("pydantic", model.model_validate_json)):
+        times = []
+        for _ in range(9):
+            before = time.process_time()
+            for _ in range(200):
+                decode(body)
+            times.append((time.process_time() - before) / 200 * 1e6)
+        print(f"{name:<10} {np.median(times):6.0f} us for {len(body):,} bytes")
+
+
+def _served(workers: int) -> tuple[subprocess.Popen[str], int]:
+    command = [sys.executable, "-m", "mascot.cli", "serve", "--no-library", "--port", "0", "--workers", str(workers)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MASCOT_")}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    return process, int(line.split(":")[3].split("/")[0])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--load", action="store_true")
+    parser.add_argument("--clients", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--workers", type=int, default=1, help="for --load")
+    parser.add_argument("--validation", action="store_true")
+    options = parser.parse_args()
+    rows = _rows()
+    body = json.dumps({**rows, "wishes": _WISHES, "k": _K}).encode()
+    if options.validation:
+        _validation(body)
+        return
+    from mascot.server import kernel
+
+    kernel.name()  # the in-process call uses the compiled kernel too
+    wishes = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour"))]
+    vectors = np.random.default_rng(2).random((_ROWS, _WIDTH), np.float32)
+    arrow = _arrow_body(rows, vectors)
+    with tempfile.TemporaryDirectory():
+        process, port = _served(1)
+        try:
+            connection = Connection(port)
+            while True:  # until the kernel is loaded
+                with socket.create_connection(("127.0.0.1", port)) as probe:
+                    probe.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                    if probe.recv(100).startswith(b"HTTP/1.1 200"):
+                        break
+                time.sleep(0.2)
+
+            def local(with_vectors: bool) -> mc.Ranking:
+                candidates = mc.Candidates(
+                    rows["scores"], rows["ids"], rows["columns"], vectors if with_vectors else None
+                )
+                return mc.rerank(candidates, wishes, _K)
+
+            print(
+                f"{_ROWS} rows, place + hour, mascot {mc.__version__}, kernel {kernel.name()}, {os.cpu_count()} cores"
+            )
+            _compare("JSON", process.pid, lambda: connection.post(body, _JSON), lambda: local(False), 1.5)
+            name = f"Arrow, {_WIDTH}-d vectors"
+            _compare(name, process.pid, lambda: connection.post(arrow, _ARROW), lambda: local(True), 3.0)
+        finally:
+            process.terminate()
+            process.wait()
+        if options.load:
+            process, port = _served(options.workers)
+            try:
+                asyncio.run(_load(port, body, options.clients, options.seconds))
+            finally:
+                process.terminate()
+                process.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""The process that decodes pictures, under limits of time and memory.
+
+It reads requests from standard input, a JSON object per line, and writes messages to standard output: the length of a
+JSON object in four bytes, the object, then the parts whose lengths the object lists. It does not use pickle, so a
+picture that takes over a decoder cannot run code in the process that reads the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+from mascot.photos.images import Unreadable, open_image
+from mascot.photos.limits import Limits
+from mascot.photos.metadata import metadata_of
+from mascot.photos.reading import read
+
+_CHUNK = 1 << 20  # bytes hashed at a time
+
+
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer requests until the input ends."""
+    _ignore_interrupts()
+    limits = Limits(**json.loads(requests.readline()))
+    _limit_memory(limits.max_memory_mb)
+    _send(answers, {"ready": True})
+    for line in requests:
+        request = json.loads(line)
+        try:
+            with open(request["path"], "rb") as file:
+                if request["task"] == "date":
+                    _send(answers, {"dated": _is_dated(file, limits)})
+                    continue
+                _send(answers, {"hash": _digest(file, limits)})
+                if json.loads(requests.readline())["decode"]:
+                    _decode(file, limits, answers)
+        except Unreadable as error:
+            _send(answers, {"unreadable": str(error)})
+        except OSError as error:
+            _send(answers, {"unreadable": f"cannot be read: {error.strerror or error}"})
+        except MemoryError:
+            _send(answers, {"out_of_memory": True})
+
+
+def _digest(file: BinaryIO, limits: Limits) -> str:
+    digest, size = hashlib.blake2b(digest_size=16), 0
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+        size += len(chunk)
+        if size > limits.max_megabytes * 1e6:  # it has grown since its size was read
+            raise Unreadable(f"more than the {limits.max_megabytes:g} megabytes allowed (--max-megabytes)")
+    file.seek(0)
+    return digest.hexdigest()
+
+
+def _decode(file: BinaryIO, limits: Limits, answers: IO[bytes]) -> None:
+    with _time_limit(limits.max_seconds):
+        reading = read(file, limits.max_megapixels)
+    values = asdict(reading.metadata)
+    taken = reading.metadata.taken
+    values["taken"] = None if taken is None else taken.isoformat()
+    parts = (reading.thumbnail, reading.look.tobytes(), reading.image.tobytes())
+    _send(answers, {"metadata": values, "size": reading.image.size}, parts)
+
+
+def _is_dated(file: BinaryIO, limits: Limits) -> bool:
+    with _time_limit(limits.max_seconds), open_image(file, limits.max_megapixels) as image:
+        return metadata_of(image).taken is not None
+
+
+def _send(answers: IO[bytes], header: dict[str, Any], parts: Sequence[bytes] = ()) -> None:
+    content = json.dumps({**header, "parts": [len(part) for part in parts]}).encode()
+    answers.write(len(content).to_bytes(4, "big") + content)
+    for part in parts:
+        answers.write(part)
+    answers.flush()
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C to the process that started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """End this process if the block takes more CPU time. The wait for a busy machine or a slow disk does not count."""
+    timer = getattr(signal, "setitimer", None)
+    if timer is None:  # Windows
+        yield
+        return
+    timer(signal.ITIMER_PROF, seconds)  # the default action of its signal ends the process
+    try:
+        yield
+    finally:
+        timer(signal.ITIMER_PROF, 0)
+
+
+def _limit_memory(megabytes: float) -> None:
+    """Let allocations fail beyond so many megabytes more than are in use now, where the system can do that."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash writes no memory image
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        limit = pages * os.sysconf("SC_PAGE_SIZE") + int(megabytes * 1e6)
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        if hard != resource.RLIM_INFINITY:
+            limit = min(limit, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def main() -> None:
+    """Serve standard input and output; what libraries print must not mix with the answers."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    with suppress(BrokenPipeError):
+        serve(sys.stdin.buffer, answers)

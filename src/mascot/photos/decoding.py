@@ -1,0 +1,248 @@
+"""Decoding pictures in worker processes: a file that crashes or stalls a decoder costs that file, not the run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+
+import mascot
+from mascot.errors import MascotError
+from mascot.photos.images import Unreadable
+from mascot.photos.limits import Limits
+from mascot.photos.metadata import Metadata
+from mascot.photos.reading import Reading
+
+T = TypeVar("T")
+
+# Isolated: neither the current folder, which may hold anything, nor the environment adds to the modules it finds.
+_COMMAND = (
+    "-I",
+    "-c",
+    "import sys; sys.path[:] = sys.argv[1:]; from mascot.photos.decoder_process import main; main()",
+)
+
+
+class BrokenDecoder(Unreadable):
+    """A file that exceeded a limit or crashed its decoder: it will do so again until it changes."""
+
+
+class DecodersClosed(MascotError):
+    """The pool was closed while a file was being read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A file's hash, and what it holds unless that was not wanted."""
+
+    hash: str
+    reading: Reading | None
+
+
+class DecoderPool:
+    """Worker processes, each started when it is first needed. Safe to use from several threads."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._idle: list[_Decoder] = []
+        self._started: set[_Decoder] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __enter__(self) -> DecoderPool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all workers at once; reads in progress raise `DecodersClosed`."""
+        with self._lock:
+            self._closed = True
+            workers, self._started, self._idle = list(self._started), set(), []
+        for worker in workers:
+            worker.kill()
+
+    def read(self, path: Path, wanted: Callable[[str], bool] = lambda digest: True) -> Decoded:
+        """Hash a file, and decode it if its hash is `wanted`. Raises `Unreadable`."""
+
+        def converse(worker: _Decoder) -> Decoded:
+            digest = worker.ask({"task": "read", "path": os.fspath(path)}).header["hash"]
+            decode = wanted(digest)
+            if not decode:
+                worker.tell({"decode": False})
+                return Decoded(digest, None)
+            return Decoded(digest, worker.ask({"decode": True}).reading())
+
+        return self._with_worker(converse)
+
+    def is_dated(self, path: Path) -> bool:
+        """Whether the file itself, not its name, says when the photograph was taken."""
+        try:
+            return self._with_worker(
+                lambda worker: bool(worker.ask({"task": "date", "path": os.fspath(path)}).header["dated"])
+            )
+        except Unreadable:
+            return False
+
+    def _with_worker(self, converse: Callable[[_Decoder], T]) -> T:
+        worker = self._take()
+        try:
+            result = converse(worker)
+        except BaseException as error:
+            if isinstance(error, Unreadable) and worker.is_alive:
+                self._give_back(worker)
+            else:
+                self._discard(worker)
+            raise
+        self._give_back(worker)
+        return result
+
+    def _take(self) -> _Decoder:
+        with self._lock:
+            if self._closed:
+                raise DecodersClosed("decoding was stopped")
+            while self._idle:
+                worker = self._idle.pop()
+                if worker.is_alive:
+                    return worker
+                self._started.discard(worker)
+            worker = _Decoder(self)
+            self._started.add(worker)
+        worker.start(self._limits)
+        return worker
+
+    def _give_back(self, worker: _Decoder) -> None:
+        with self._lock:
+            if not self._closed:
+                self._idle.append(worker)
+
+    def _discard(self, worker: _Decoder) -> None:
+        with self._lock:
+            self._started.discard(worker)
+        worker.kill()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    @property
+    def limits(self) -> Limits:
+        return self._limits
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    header: dict[str, Any]
+    parts: list[bytes]
+
+    def reading(self) -> Reading:
+        """The photograph in this answer."""
+        from PIL import Image
+
+        values = dict(self.header["metadata"])
+        values["taken"] = None if values["taken"] is None else datetime.fromisoformat(values["taken"])
+        for name in ("keywords", "problems"):
+            values[name] = tuple(values[name])
+        thumbnail, look, pixels = self.parts
+        image = Image.frombytes("RGB", tuple(self.header["size"]), pixels)
+        return Reading(Metadata(**values), image, thumbnail, np.frombuffer(look, np.float32))
+
+
+class _Decoder:
+    """One worker process."""
+
+    def __init__(self, pool: DecoderPool) -> None:
+        self._pool = pool
+        paths = [os.path.dirname(mascot.__path__[0]), *filter(None, sys.path)]
+        # What threads reserve without using it would count as memory of the worker.
+        threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+        environment = os.environ | threads
+        self._process = subprocess.Popen(
+            [sys.executable, *_COMMAND, *paths],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
+
+    def start(self, limits: Limits) -> None:
+        """Wait until it can work."""
+        try:
+            self.ask(asdict(limits))
+        except Unreadable:
+            raise MascotError(
+                f"the process that decodes pictures did not start (status {self._process.returncode}): "
+                f"{sys.executable} must be able to import mascot"
+            ) from None
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def tell(self, request: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # its end is noticed when the answer is read
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def ask(self, request: dict[str, Any]) -> _Answer:
+        """Send a request and wait for the answer. Raises `Unreadable` with the reason where there is none."""
+        self.tell(request)
+        try:
+            header = json.loads(self._receive(int.from_bytes(self._receive(4), "big")))
+            parts = [self._receive(length) for length in header["parts"]]
+        except EOFError:
+            raise self._end() from None
+        if "unreadable" in header:
+            raise Unreadable(header["unreadable"])
+        if "out_of_memory" in header:
+            raise BrokenDecoder(
+                f"needs more than {self._pool.limits.max_memory_mb:g} megabytes of memory to decode (--max-memory-mb)"
+            )
+        return _Answer(header, parts)
+
+    def _receive(self, length: int) -> bytes:
+        assert self._process.stdout is not None
+        content = self._process.stdout.read(length)
+        if len(content) < length:
+            raise EOFError
+        return content
+
+    def _end(self) -> MascotError:
+        """Why the process ended."""
+        status = self._process.wait()
+        if self._pool.is_closed:
+            return DecodersClosed("decoding was stopped")
+        if hasattr(signal, "SIGPROF") and status == -signal.SIGPROF:
+            seconds = self._pool.limits.max_seconds
+            return BrokenDecoder(f"takes more than {seconds:g} seconds to decode (--max-seconds)")
+        if hasattr(signal, "SIGKILL") and status == -signal.SIGKILL:  # by the system or a person: it may pass next time
+            return Unreadable("its decoder was killed, perhaps for lack of memory")
+        return BrokenDecoder(f"crashes its decoder ({_name_of(status)})")
+
+    def kill(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+
+
+def _name_of(status: int) -> str:
+    with suppress(ValueError):
+        if status < 0:
+            return signal.Signals(-status).name
+    return f"status {status}"

@@ -1,0 +1,166 @@
+"""Which encoder `mascot index` uses: asks before a change, and downloads a model with a progress bar."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from mascot.errors import InputError, OptionError
+from mascot.extras import mascot_command
+from mascot.photos import encodings
+from mascot.photos.encoders import parse_spec
+from mascot.photos.encoders.folders import Form, Report, check_name, check_runnable, local_model
+from mascot.photos.encoders.hub import Download, HubError, plan_download
+from mascot.photos.library import Library
+from mascot.photos.store import Store
+from mascot.photos.whereabouts import DATABASE
+
+AUTO = "auto"
+
+
+def choose_encoder(library: Library, wanted: str | None, again: bool, device: str) -> tuple[str | None, bool]:
+    """Return the encoder for `Library.index` and whether to encode everything again.
+
+    A model is on this machine when this returns. A change of encoder is confirmed before the download: by `again`, or
+    by the user on a terminal.
+    """
+    spec = None if wanted == AUTO else wanted
+    own = _own_encoder(library)
+    if own is None:
+        if spec is None:
+            return _automatic(device), again
+        _provide(_plan(spec, device))
+        return spec, again
+    if spec is None:
+        return None, again
+    if encodings.is_same(spec, own):
+        _provide(_plan(own, device))
+        return own, again
+    download = _plan(spec, device)
+    if not again:
+        _confirm(library, own, spec, download)
+    _provide(download)
+    return spec, True
+
+
+def _own_encoder(library: Library) -> str | None:
+    """The name of the library's encoder, or of the one that is to replace it; None for a new library."""
+    path = library.folder / DATABASE
+    if not path.is_file():
+        return None
+    store = Store(path)
+    try:
+        encoding = encodings.replacement(store) or encodings.serving(store)
+    finally:
+        store.close()
+    return None if encoding is None else encoding.encoder
+
+
+def _plan(spec: str, device: str) -> Download | None:
+    """The download that a spec needs; None where its model is on this machine."""
+    kind, model = parse_spec(spec)
+    if kind == "lite":
+        return None
+    if kind == "clip":
+        from mascot.photos.encoders.clip import clip_forms, default_model
+
+        forms, model = clip_forms(device), model or default_model()
+    else:
+        from mascot.photos.encoders.blip2 import DEFAULT
+
+        forms, model = (Form.TORCH,), model or DEFAULT
+    check_runnable(kind, forms)
+    if Path(model).expanduser().is_dir():
+        return None
+    check_name(kind, model, forms)
+    if local_model(model, forms) is not None:
+        return None
+    try:
+        return plan_download(model, forms)
+    except HubError as error:
+        raise InputError(
+            f"{kind}: the model {model} is not on this machine and cannot be downloaded: {error}"
+        ) from None
+
+
+def _confirm(library: Library, own: str, spec: str, download: Download | None) -> None:
+    size = "" if download is None else f" ({_megabytes(download)} to download)"
+    change = (
+        f"this library is encoded with {own}: encode all {library.store.count():,} photographs anew with {spec}{size}"
+    )
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise OptionError(f"{change}? Then run: {mascot_command()} index --encoder {spec} --again")
+    note(f"searches use {own} until all photographs are encoded")
+    if not typer.confirm(f"{change}?", err=True):
+        raise OptionError(f"nothing was changed; the library stays encoded with {own}")
+
+
+def _provide(download: Download | None) -> None:
+    if download is None:
+        return
+    note(f"downloading {download.model}, {_megabytes(download)}")
+    try:
+        with _download_bar() as report:
+            download.fetch(report)
+    except HubError as error:
+        raise InputError(f"the download of {download.model} broke off: {error}") from None
+    except KeyboardInterrupt:
+        raise InputError("the download was stopped; the same command goes on there") from None
+
+
+def _automatic(device: str) -> str:
+    """The encoder of a new library: a CLIP on this machine, a small one from the hub, else `lite`."""
+    from mascot.photos.encoders.auto import local_clip, small_clip
+
+    spec = local_clip(device)
+    if spec is not None:
+        note(f"encoding with {spec}, which is on this machine")
+        return spec
+    try:
+        download = small_clip()
+        if download is None:
+            return "lite"
+        note(f"downloading {download.model}, {_megabytes(download)}; Ctrl-C goes on with lite")
+        with _download_bar() as report:
+            download.fetch(report)
+        return f"clip:{download.model}"
+    except HubError as error:
+        note(f"encoding with lite: no model from the hub ({error})")
+    except KeyboardInterrupt:
+        note("encoding with lite: the download was stopped, and goes on there another time")
+    return "lite"
+
+
+def _megabytes(download: Download) -> str:
+    return f"{max(download.size / 1e6, 0.1):.{0 if download.size >= 1e7 else 1}f} MB"
+
+
+@contextmanager
+def _download_bar() -> Iterator[Report]:
+    """A progress bar in bytes on standard error, where that is a terminal."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
+
+        def report(what: str, done: int, total: int) -> None:
+            progress.update(task, description=what, completed=done, total=total)
+
+        yield report
+
+
+def note(text: str) -> None:
+    """Print one line on standard error."""
+    print(f"mascot: {text}", file=sys.stderr)

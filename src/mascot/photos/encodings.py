@@ -1,0 +1,139 @@
+"""The encoding that a library is searched with, and the one that is to replace it.
+
+A change of encoder takes as long as indexing everything. Until it is complete, the old vectors are searched; a run that
+was stopped or killed is continued by the next one.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mascot.errors import InputError, OptionError
+from mascot.photos.encoders import parse_spec
+from mascot.photos.store import Store, stamp_of
+
+if TYPE_CHECKING:
+    from mascot.photos.encoders.encoder import Encoder
+
+_NEXT = "next_encoding"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """An encoder as a library stores it."""
+
+    encoder: str  # its name
+    fingerprint: str
+    dim: int
+    tokens: int
+    epoch: int  # counts how often everything was encoded
+    sees: bool  # whether every vector comes from an encoder that looks at the pixels
+
+    @property
+    def stamp(self) -> str:
+        return stamp_of(self.fingerprint, self.epoch)
+
+
+def serving(store: Store) -> Encoding | None:
+    """Return the encoding that searches use; None in a new library."""
+    name, fingerprint = store.fact("encoder"), store.fact("fingerprint")
+    if name is None or fingerprint is None:
+        return None
+    dim, tokens, epoch = (int(store.fact(fact) or 1) for fact in ("dim", "tokens", "epoch"))
+    return Encoding(name, fingerprint, dim, tokens, epoch, store.fact("sees") == "yes")
+
+
+def replacement(store: Store) -> Encoding | None:
+    """Return the encoding that is not complete yet; None unless the encoder is being changed."""
+    text = store.fact(_NEXT)
+    try:
+        return Encoding(**json.loads(text)) if text else None
+    except (ValueError, TypeError):
+        raise InputError(f"{store.path}: the encoding in progress cannot be read; --again starts anew") from None
+
+
+def is_same(spec: str, name: str) -> bool:
+    """Return whether a spec names the encoder of this name. A spec without a model means the library's own."""
+    kind, model = parse_spec(spec)
+    own_kind, _, own_model = name.partition(":")
+    if model is None or kind != own_kind:
+        return kind == own_kind
+    folder = Path(model).expanduser()
+    return model == own_model or (folder.is_dir() and str(folder.resolve()) == own_model)
+
+
+def check_change(store: Store, wanted: str | None, again: bool) -> str:
+    """Return the name of the encoder to open: the one wanted, or the library's own.
+
+    A change that was not asked for with `again` is refused here, before a model is downloaded or loaded.
+    """
+    own, coming = serving(store), replacement(store)
+    if own is None:
+        return wanted or "lite"
+    if wanted is None:
+        return (coming or own).encoder
+    for encoding in (coming, own):
+        if encoding is not None and is_same(wanted, encoding.encoder):
+            return encoding.encoder
+    if not again:
+        raise _refusal(own.encoder, wanted)
+    return wanted
+
+
+def begin(store: Store, encoder: Encoder, again: bool) -> Encoding:
+    """Return the encoding under which the indexer writes, and note it in the library."""
+    own, coming = serving(store), replacement(store)
+    sees = bool(getattr(encoder, "sees", True))
+    if own is not None and coming is not None and coming.fingerprint == encoder.fingerprint:
+        encoding = _with_sight(coming, sees)
+        store.set_facts({_NEXT: json.dumps(asdict(encoding))})
+        return encoding
+    epoch = 0 if own is None else max(own.epoch, 0 if coming is None else coming.epoch)
+    fresh = Encoding(encoder.name, encoder.fingerprint, encoder.dim, encoder.tokens, epoch + 1, sees)
+    if own is None:
+        _serve(store, fresh)
+        return fresh
+    if own.fingerprint != encoder.fingerprint:
+        if not again:
+            raise _refusal(own.encoder, encoder.name)
+        _keep_only(store, own)
+        store.set_facts({_NEXT: json.dumps(asdict(fresh))})
+        return fresh
+    if coming is not None:  # the old encoder was asked for by name
+        _keep_only(store, own)
+    encoding = fresh if again else _with_sight(own, sees)
+    if encoding != own:
+        _serve(store, encoding)
+    return encoding
+
+
+def finish(store: Store, encoding: Encoding) -> None:
+    """Search with this encoding from now on: every photograph in the folder has been encoded under it."""
+    if replacement(store) is not None:
+        _serve(store, encoding)
+        _keep_only(store, encoding)
+
+
+def _with_sight(encoding: Encoding, sees: bool) -> Encoding:
+    return encoding if sees or not encoding.sees else Encoding(**(asdict(encoding) | {"sees": False}))
+
+
+def _serve(store: Store, encoding: Encoding) -> None:
+    values = asdict(encoding) | {"sees": "yes" if encoding.sees else "no"}
+    store.set_facts({name: str(value) for name, value in values.items()})
+
+
+def _keep_only(store: Store, encoding: Encoding) -> None:
+    with store.writing() as connection:
+        connection.execute("DELETE FROM vectors WHERE space != ?", (encoding.fingerprint,))
+        connection.execute("DELETE FROM facts WHERE name = ?", (_NEXT,))
+
+
+def _refusal(own: str, wanted: str) -> OptionError:
+    return OptionError(
+        f"this library was encoded with {own}, and {wanted} is not the same: "
+        f"keep that one with --encoder {own}, or encode everything anew with --encoder {wanted} --again"
+    )

@@ -1,0 +1,26 @@
+"""Limits that one file may not exceed."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, fields
+
+from mascot.errors import is_number, require
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What reading one file may cost. A file that exceeds a limit is skipped, and the reason is recorded."""
+
+    max_megapixels: float = 150.0  # width times height
+    max_megabytes: float = 1000.0  # size of the file
+    max_seconds: float = 60.0  # CPU time for decoding
+    max_memory_mb: float = 1536.0  # memory for decoding, besides the decoder's own
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            require(is_number(value) and value > 0, field.name, "must be > 0", value)
+
+    def __str__(self) -> str:
+        """The values, separated by spaces: equal texts mean equal limits."""
+        return " ".join(f"{value:g}" for value in astuple(self))

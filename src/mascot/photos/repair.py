@@ -1,0 +1,262 @@
+"""Find damage in a library, and repair it: derived files are built again, the database is saved row by row."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mascot.errors import InputError, MascotError
+from mascot.photos.library import Library
+from mascot.photos.look import DIM as LOOK_DIM
+from mascot.photos.nearest import damage_of
+from mascot.photos.photo import COLUMNS, Photo
+from mascot.photos.store import Store, plain_cursor, reading_only, space_of
+from mascot.photos.whereabouts import DATABASE
+
+DAMAGED = "library.damaged.sqlite"  # the database as it was before a repair
+_MOST = 20  # findings of one kind that are listed
+_PROBES = 10_000  # ids tried one by one behind an unreadable row; then the steps grow
+_LARGEST_ID = 1 << 40
+_NUMBERS = frozenset({"lat", "lon", "altitude"})
+_WHOLE = frozenset({"id", "size", "mtime_ns", "width", "height", "offset", "rating"})
+_NEEDED = frozenset({"id", "path", "folder", "size", "mtime_ns", "hash", "width", "height", "keywords", "problems"})
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What a repair found, saved and lost."""
+
+    findings: tuple[str, ...]
+    photos: int  # rows in the library afterwards
+    encoded: int  # of which with a vector: `mascot index` encodes the others again
+    lost: int | None  # rows that could not be saved; None if their number cannot be read
+    damaged: Path | None  # the old database, if it was replaced
+
+
+def check(library: Library) -> tuple[str, ...]:
+    """Return what is damaged, a line each; empty if nothing is. Reads every byte of the index."""
+    try:
+        findings = _database_findings(library.store)
+    except MascotError as error:
+        if not library.store_path.is_file():
+            raise
+        return (str(error),)
+    with suppress(MascotError):
+        findings += _index_findings(library)
+    return tuple(findings)
+
+
+def repair(library: Library) -> Repair:
+    """Repair what `check` finds. The old database is kept beside the new one, as `library.damaged.sqlite`."""
+    if not library.store_path.is_file():
+        raise InputError(f"there is no library at {library.root}: make one with `mascot index FOLDER`")
+    with library.lock():
+        findings = check(library)
+        lost: int | None = 0
+        damaged = None
+        if findings and _is_damaged(library):
+            library.close()
+            lost = _salvage(library.store_path)
+            damaged = library.folder / DAMAGED
+        for place in library.folder.glob("nearest-*"):
+            if findings:
+                shutil.rmtree(place, ignore_errors=True)
+        for place in library.folder.glob("building-*"):
+            shutil.rmtree(place, ignore_errors=True)
+        encoded = library.rebuild_index()
+        return Repair(findings, library.store.count(), encoded, lost, damaged)
+
+
+def _is_damaged(library: Library) -> bool:
+    """Whether the database itself is damaged, not only what is derived from it."""
+    try:
+        return bool(_database_findings(library.store))
+    except MascotError:
+        return True
+
+
+def _database_findings(store: Store) -> list[str]:
+    connection = store.connection
+    lines = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({_MOST})")]
+    findings = [f"{DATABASE}: {' '.join(line.split())}" for line in lines if line != "ok"]
+    orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
+    if orphans:
+        findings.append(f"{DATABASE}: {len(orphans)} rows belong to photographs that are not there")
+    space = space_of(store)
+    unsound = [id_ for id_, is_sound in _soundness(store, space.dim * space.tokens, space.dim) if not is_sound]
+    findings += [f"{DATABASE}: photograph {id_} is damaged" for id_ in unsound[:_MOST]]
+    if len(unsound) > _MOST:
+        findings.append(f"{DATABASE}: and {len(unsound) - _MOST} more photographs")
+    return findings
+
+
+def _soundness(store: Store, numbers: int, dim: int) -> Iterator[tuple[int, bool]]:
+    """Whether each photograph has a row, pixels and, if it is encoded, a vector that can be right."""
+    fingerprint = store.fact("fingerprint") or ""
+    query = (
+        "SELECT photos.*, thumbnail, look, stamp, vector FROM photos LEFT JOIN pixels ON pixels.photo = id "
+        "LEFT JOIN vectors ON vectors.photo = id AND vectors.space = ? ORDER BY id"
+    )
+    for row in store.connection.execute(query, (fingerprint,)):
+        vector = row["stamp"] is None or _is_vector(row["vector"], numbers, dim)
+        yield row["id"], _is_photo({name: row[name] for name in COLUMNS}) and _is_pixels(row) and vector
+
+
+def _index_findings(library: Library) -> list[str]:
+    space, exact = space_of(library.store), library.exact
+    current = f"nearest-{library.store.changes}-{space.fingerprint}-{exact}"
+    places = [place for place in library.folder.glob("nearest-*") if place.name == current]
+    return [damage for place in places if (damage := damage_of(place, space, exact)) is not None]
+
+
+def _is_photo(row: Mapping[str, Any]) -> bool:
+    """Whether the values of a row have the types they were written with."""
+    for name, value in row.items():
+        if value is None:
+            if name in _NEEDED:
+                return False
+        elif name in _WHOLE:
+            if not isinstance(value, int):
+                return False
+        elif name in _NUMBERS:
+            if not isinstance(value, (int, float)):
+                return False
+        elif not isinstance(value, str):
+            return False
+    try:
+        photo = Photo.from_row(row)
+    except (ValueError, TypeError):
+        return False
+    return photo.taken is None or isinstance(photo.taken, datetime)
+
+
+def _is_pixels(row: Mapping[str, Any] | sqlite3.Row) -> bool:
+    thumbnail, look = row["thumbnail"], row["look"]
+    if not isinstance(thumbnail, bytes) or not thumbnail.startswith(b"\xff\xd8"):
+        return False
+    return _is_vector(look, LOOK_DIM, LOOK_DIM)
+
+
+def _is_vector(content: Any, numbers: int, dim: int) -> bool:
+    """Whether these are so many numbers, in vectors of length one."""
+    if not isinstance(content, bytes) or len(content) != 4 * numbers:
+        return False
+    rows = np.frombuffer(content, np.float32).reshape(-1, dim)
+    with np.errstate(all="ignore"):
+        return bool(np.all(np.abs(np.linalg.norm(rows, axis=1) - 1) < 1e-3))
+
+
+def _salvage(path: Path) -> int | None:
+    """Write a new database of all rows that can be read, and put it in the old one's place; how many were lost."""
+    fresh = path.with_name("library.repaired.sqlite")
+    _remove_database(fresh)
+    count: int | None = None
+    try:
+        store = Store(fresh, create=True)
+        with closing(store):
+            try:
+                with closing(reading_only(path)) as damaged:
+                    damaged.text_factory = bytes
+                    damaged.row_factory = None
+                    count = _number(damaged, "SELECT count(*) FROM photos")
+                    _copy(damaged, store)
+            except sqlite3.DatabaseError:
+                pass  # not a database any more: nothing can be read
+            saved = store.count()
+            store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        _remove_database(path.with_name(DAMAGED))
+        for ending in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.replace(f"{path}{ending}", f"{path.with_name(DAMAGED)}{ending}")
+        os.replace(fresh, path)
+    finally:
+        _remove_database(fresh)
+    return None if count is None else max(count - saved, 0)
+
+
+def _remove_database(path: Path) -> None:
+    for ending in ("", "-wal", "-shm"):
+        Path(f"{path}{ending}").unlink(missing_ok=True)
+
+
+def _copy(damaged: sqlite3.Connection, store: Store) -> None:
+    """Copy facts, and every photograph whose row and pixels are sound; vectors where they are sound, too."""
+    rows = _rows(damaged, "facts", "rowid", ("name", "value"))
+    facts = {name: value for _, name, value in rows if isinstance(name, str) and isinstance(value, str)}
+    numbers, dim = _shape(facts)
+    with store.writing() as connection:
+        connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", list(facts.items()))
+        insert = f"INSERT OR IGNORE INTO photos ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+        for row in _rows(damaged, "photos", "id", COLUMNS[1:]):
+            if _is_photo(dict(zip(COLUMNS, row, strict=True))):
+                connection.execute(insert, row)
+        for photo, thumbnail, look in _rows(damaged, "pixels", "photo", ("thumbnail", "look"), blobs=True):
+            if _is_pixels({"thumbnail": thumbnail, "look": look}):
+                _put(connection, "pixels", photo, thumbnail, look)
+        columns = ("photo", "CAST(stamp AS BLOB)", "vector")
+        for _, photo, stamp, vector in _rows(damaged, "vectors", "rowid", columns, blobs=True):
+            if isinstance(stamp, bytes) and stamp.isascii() and _is_vector(vector, numbers, dim):
+                space = stamp.decode().rpartition("-")[0]
+                _put(connection, "vectors", photo, space, stamp.decode(), vector)
+        # Without its pixels a photograph must be read again, and without its vector it will be.
+        connection.execute("DELETE FROM photos WHERE id NOT IN (SELECT photo FROM pixels)")
+
+
+def _put(connection: sqlite3.Connection, table: str, photo: int, *values: Any) -> None:
+    with suppress(sqlite3.IntegrityError):  # its photograph was lost
+        marks = ", ".join("?" * (1 + len(values)))
+        connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (photo, *values))
+
+
+def _shape(facts: Mapping[str, str]) -> tuple[int, int]:
+    """The numbers of a photograph's vectors, and of one vector."""
+    try:
+        dim, tokens = int(facts["dim"]), int(facts["tokens"])
+    except (KeyError, ValueError):
+        return 0, 1
+    return max(dim * tokens, 0), max(dim, 1)
+
+
+def _rows(
+    damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str, ...], blobs: bool = False
+) -> Iterator[tuple[Any, ...]]:
+    """Every row that can be read, the key first; behind one that cannot, the search goes on at later keys."""
+    query = f"SELECT {key}, {', '.join(columns)} FROM {table} WHERE {key} > ? ORDER BY {key}"
+    last, failures = -1, 0
+    largest = _number(damaged, f"SELECT max({key}) FROM {table}") or _LARGEST_ID
+    decode: Callable[[Any], Any] = (lambda value: value) if blobs else _decoded
+    while last <= largest:
+        try:
+            for row in plain_cursor(damaged).execute(query, (last,)):
+                if not isinstance(row[0], int) or row[0] <= last:
+                    break
+                last, failures = row[0], 0
+                with suppress(UnicodeDecodeError):
+                    yield tuple(map(decode, row))
+            else:
+                return
+        except sqlite3.DatabaseError:
+            pass
+        failures += 1
+        last += 1 if failures < _PROBES else 1 << min(failures - _PROBES, 40)
+
+
+def _decoded(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _number(connection: sqlite3.Connection, query: str) -> int | None:
+    try:
+        value = plain_cursor(connection).execute(query).fetchone()[0]
+    except sqlite3.DatabaseError:
+        return None
+    return value if isinstance(value, int) else None

@@ -1,0 +1,99 @@
+"""Candidates as an Arrow IPC stream: one row each, and what is wanted of them as JSON in the schema's metadata.
+
+Columns `id`, `score` and `vector` are the candidates' own; every other column can be named by wishes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from mascot.extras import package
+from mascot.server import models
+from mascot.server.bodies import JsonDecoder, located
+from mascot.server.failures import BadBody
+
+OPTIONS = b"mascot"  # the metadata key
+_ID, _SCORE, _VECTOR = "id", "score", "vector"
+_OPTIONS = JsonDecoder(models.RerankOptions)
+_CELLS = list[models.Cell]
+_IDS = list[models.Id]
+
+
+def read(body: bytes) -> tuple[dict[str, Any], models.RerankOptions]:
+    """Return the arguments of `Candidates` and the options of an Arrow body."""
+    arrow = package("pyarrow", "serve", "an Arrow body")
+    try:
+        with arrow.ipc.open_stream(body) as reader:
+            table = reader.read_all().combine_chunks()
+        table.validate(full=True)  # offsets come from the client
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise BadBody(f"the request must be an Arrow IPC stream: {error}") from None
+    options = _OPTIONS.decode((table.schema.metadata or {}).get(OPTIONS, b"{}"))
+    names = table.column_names
+    if len(set(names)) != len(names) or len(names) > models.MOST_COLUMNS + 3:
+        raise BadBody(f"columns must be at most {models.MOST_COLUMNS}, of distinct names, got {len(names)}")
+    if not 0 < table.num_rows <= models.MOST_OWN_CANDIDATES:
+        raise BadBody(f"rows must be 1 to {models.MOST_OWN_CANDIDATES}, got {table.num_rows}")
+    if _SCORE not in names:
+        raise BadBody(f"the table must have a column {_SCORE!r}, got {', '.join(names)[:80]}")
+    columns = {name: table.column(name) for name in names}
+    candidates = {
+        "scores": _cells(columns.pop(_SCORE), _SCORE),
+        "ids": _checked(columns.pop(_ID).to_pylist(), _IDS, _ID) if _ID in columns else None,
+        "vectors": _matrix(columns.pop(_VECTOR), arrow) if _VECTOR in columns else None,
+        "columns": {name: _cells(column, name) for name, column in columns.items()},
+    }
+    return candidates, options
+
+
+def _checked(values: list[Any], type_: Any, name: str) -> Any:
+    try:
+        return msgspec.convert(values, type_)
+    except msgspec.ValidationError as error:
+        raise BadBody(located(error, name)) from None
+
+
+def _cells(column: Any, name: str) -> Any:
+    """A column as the library takes it: numbers and times as arrays, anything else as a list of checked cells."""
+    kind = str(column.type)
+    if kind.startswith(("timestamp", "date")):
+        return column.to_pylist() if getattr(column.type, "tz", None) else column.to_numpy()  # the local clock counts
+    if column.null_count == 0 and kind in _NUMBERS:
+        numbers = column.to_numpy()
+        if not (np.abs(numbers.astype(np.float64)) <= models.LARGEST).all():
+            raise BadBody(f"{name} must be numbers within {models.LARGEST:g} either way")
+        return numbers
+    return _checked(column.to_pylist(), _CELLS, name)
+
+
+_NUMBERS = frozenset(
+    ["double", "float", "halffloat", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+)
+
+
+def _matrix(column: Any, arrow: Any) -> Any:
+    """Vectors as one array without a copy where all are there and of one length, else row by row."""
+    chunks = column.chunks
+    array = chunks[0] if len(chunks) == 1 else column.combine_chunks()
+    kind = array.type
+    if not (arrow.types.is_list(kind) or arrow.types.is_large_list(kind) or arrow.types.is_fixed_size_list(kind)):
+        raise BadBody(f"{_VECTOR} must be a list of numbers in each row, got {kind}")
+    if not (arrow.types.is_floating(kind.value_type) or arrow.types.is_integer(kind.value_type)):
+        raise BadBody(f"{_VECTOR} must be a list of numbers in each row, got {kind}")
+    size = kind.list_size if arrow.types.is_fixed_size_list(kind) else max(array.value_lengths().to_pylist(), key=_or_0)
+    if not size or not 1 <= size <= models.LONGEST_VECTOR:
+        raise BadBody(f"{_VECTOR} must have 1 to {models.LONGEST_VECTOR} numbers, got {size or 0}")
+    flat = array.flatten()
+    if array.null_count or flat.null_count or len(flat) != len(array) * size:
+        return array.to_pylist()
+    matrix = flat.to_numpy(zero_copy_only=False).reshape(-1, size)
+    if matrix.dtype == np.float64 and np.fmax.reduce(np.abs(matrix), axis=None) > models.LARGEST:
+        raise BadBody(f"{_VECTOR} must be numbers within {models.LARGEST:g} either way")
+    return matrix
+
+
+def _or_0(length: int | None) -> int:
+    return length or 0

@@ -1,0 +1,179 @@
+"""A client of the re-ranking service in one module: the standard library only, connections are kept."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+_RETRIES = 2  # after a connection that the server had closed meanwhile: re-ranking changes nothing, it can be repeated
+
+
+class ServiceError(Exception):
+    """The service refused a request; its own words, and the id under which its log knows the request."""
+
+    def __init__(self, status: int, kind: str, message: str, request_id: str | None) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.status, self.kind, self.message, self.request_id = status, kind, message, request_id
+
+
+class Client:
+    """Calls of one service, from any number of threads: each has a connection of its own.
+
+    Parameters
+    ----------
+    address
+        Where the service is (default: `http://127.0.0.1:8765`).
+    token
+        The token it requires, if it does.
+    timeout_s
+        Seconds to wait for an answer (default: 30).
+
+    Examples
+    --------
+    >>> with Client("http://127.0.0.1:8765") as service:  # doctest: +SKIP
+    ...     page = service.rerank([0.9, 0.8, 0.7], [{"spread": "shop"}], k=2, columns={"shop": ["a", "a", "b"]})
+    ...     print([result["position"] for result in page["results"]])
+    [0, 2]
+    """
+
+    def __init__(
+        self, address: str = "http://127.0.0.1:8765", token: str | None = None, timeout_s: float = 30.0
+    ) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"address must be like http://127.0.0.1:8765, got {address!r}")
+        self._class = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._host, self._port, self._path = parts.hostname, parts.port, parts.path.rstrip("/")
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._timeout_s, self._local = timeout_s, threading.local()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+    def rerank(
+        self,
+        scores: Sequence[float],
+        wishes: Sequence[Any] = (),
+        k: int = 20,
+        *,
+        ids: Sequence[Any] | None = None,
+        columns: Mapping[str, Sequence[Any]] | None = None,
+        vectors: Sequence[Sequence[float]] | None = None,
+        method: Any = None,
+        already: Sequence[Any] = (),
+        strength: float | None = None,
+        keep: float | None = None,
+        protect: int | None = None,
+        gains: bool = False,
+        explain: bool = False,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Re-rank candidates; the parameters are those of `mascot.rerank` and `mascot.Candidates`.
+
+        Wishes and the method are dictionaries as the API takes them, or the library's own objects.
+        """
+        request = {
+            "scores": _plain(scores), "wishes": [_wish(wish) for wish in wishes], "k": k, "ids": _plain(ids),
+            "columns": {name: _plain(column) for name, column in (columns or {}).items()}, "vectors": _plain(vectors),
+            "method": method.to_dict() if hasattr(method, "to_dict") else method, "already": _plain(already),
+            "strength": strength, "keep": keep, "protect": protect, "gains": gains, "explain": explain,
+        }  # fmt: skip
+        return self.post("/api/rerank", request, request_id)
+
+    def rerank_many(self, requests: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Send one request after the other over one stream; yield each answer, or its `error`, in order."""
+        connection = self._class(self._host, self._port, timeout=self._timeout_s)
+        try:
+            lines = (json.dumps(request).encode() + b"\n" for request in requests)
+            headers = {**self._headers, "Content-Type": "application/x-ndjson"}
+            connection.request("POST", f"{self._path}/api/rerank/stream", lines, headers, encode_chunked=True)
+            response = connection.getresponse()
+            if response.status != 200:
+                raise _error(response.status, response.read(), response.getheader("x-request-id"))
+            for line in response:
+                yield json.loads(line)
+        finally:
+            connection.close()
+
+    def search(self, text: str | None = None, **query: Any) -> dict[str, Any]:
+        """Search the service's photo library; the parameters are the fields of `/api/search`."""
+        return self.post("/api/search", {"text": text, **query})
+
+    def ready(self) -> bool:
+        """Whether the service can answer."""
+        try:
+            self._call("GET", "/readyz", None, None)
+        except (ServiceError, OSError, http.client.HTTPException):
+            return False
+        return True
+
+    def post(self, path: str, request: Mapping[str, Any], request_id: str | None = None) -> dict[str, Any]:
+        """Post a request as JSON and return the answer."""
+        return self._call("POST", path, json.dumps(request).encode(), request_id)
+
+    def _call(self, method: str, path: str, body: bytes | None, request_id: str | None) -> dict[str, Any]:
+        headers = dict(self._headers)
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if request_id is not None:
+            headers["X-Request-ID"] = request_id
+        for attempt in range(_RETRIES + 1):
+            connection = getattr(self._local, "connection", None)
+            if connection is None:
+                connection = self._local.connection = self._class(self._host, self._port, timeout=self._timeout_s)
+            try:
+                connection.request(method, self._path + path, body, headers)
+                response = connection.getresponse()
+                content = response.read()
+                break
+            except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+                self.close()
+                if attempt == _RETRIES:
+                    raise
+            except BaseException:
+                self.close()
+                raise
+        if response.status != 200:
+            raise _error(response.status, content, response.getheader("x-request-id"))
+        answer: dict[str, Any] = json.loads(content)
+        return answer
+
+
+def _error(status: int, content: bytes, request_id: str | None) -> ServiceError:
+    try:
+        error = json.loads(content)["error"]
+        return ServiceError(status, error["kind"], error["message"], request_id)
+    except (ValueError, KeyError, TypeError):  # of a proxy in between
+        return ServiceError(status, "HttpError", content[:200].decode("utf-8", "replace"), request_id)
+
+
+def _plain(values: Any) -> Any:
+    return values.tolist() if hasattr(values, "tolist") else None if values is None else list(values)
+
+
+def _wish(wish: Any) -> Any:
+    """A wish as the API takes it."""
+    if isinstance(wish, Mapping) or not hasattr(wish, "attribute"):
+        return wish
+    data = {name: value for name, value in wish.to_dict().items() if name != "kind" and value is not None}
+    attribute = data.pop("attribute")
+    if "sign" not in data:  # a limit or a share
+        return {"limit" if "n" in data else "share": attribute, **data}
+    return {"spread" if data.pop("sign") > 0 else "focus": attribute, **data}

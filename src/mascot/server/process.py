@@ -1,0 +1,127 @@
+"""Server processes: one, or several that share a socket and are restarted one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from mascot.server.logs import LOG_CONFIG
+from mascot.server.metrics import SHARED_FOLDER
+from mascot.server.protocol import GuardedProtocol
+from mascot.server.settings import Settings
+
+_SPARE_FILES = 200  # files and sockets of the process beside its connections
+_WORKER_START_S = 120
+_INTERRUPTED_S = 1  # requests under way have after Ctrl+C
+
+
+def serve(settings: Settings, listening: socket.socket, workers: int, ready: Callable[[], None]) -> None:
+    """Serve on a listening socket until a signal; SIGTERM lets requests under way finish, SIGHUP restarts workers."""
+    _raise_file_limit(settings.connections)
+    os.environ.update(settings.to_environment())  # workers, and connections, read their settings from there
+    config = uvicorn.Config(
+        "mascot.server:make_app", factory=True, http=GuardedProtocol, ws="none", workers=workers, log_config=LOG_CONFIG,
+        access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=round(settings.keep_alive_s),
+        timeout_graceful_shutdown=round(settings.grace_s), timeout_worker_healthcheck=_WORKER_START_S, backlog=2048,
+    )  # fmt: skip
+    if workers == 1:
+        DrainingServer(config, ready).run(sockets=[listening])
+        return
+    folder = tempfile.mkdtemp(prefix="mascot-metrics-")
+    os.environ[SHARED_FOLDER] = folder
+    try:
+        Workers(config, [listening], ready).run()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _raise_file_limit(connections: int) -> None:
+    """Allow as many open files as connections need, where the system permits it."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = connections + _SPARE_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+class DrainingServer(uvicorn.Server):
+    """A server that answers everything that reached it before SIGTERM, connections still in the backlog included."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Begin to stop; Ctrl+C does not wait long."""
+        if sig == signal.SIGINT:
+            self.config.timeout_graceful_shutdown = _INTERRUPTED_S
+        super().handle_exit(sig, frame)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        backlog = [socket.socket(fileno=os.dup(sock.fileno())) for sock in sockets or []]
+        for server in self.servers:
+            server.close()
+        for sock in backlog:
+            await self._accept_rest(sock)
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what is broken off now is not news
+        await super().shutdown(sockets)
+
+    async def _accept_rest(self, sock: socket.socket) -> None:
+        """Take the connections that the system accepted and nobody has taken yet."""
+        loop = asyncio.get_running_loop()
+        sock.setblocking(False)
+        with sock:
+            while True:
+                try:
+                    connection, _ = sock.accept()
+                except OSError:
+                    return
+                connection.setblocking(False)
+                await loop.connect_accepted_socket(self._protocol, connection)
+
+    def _protocol(self) -> GuardedProtocol:
+        return GuardedProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+
+class Workers(Multiprocess):
+    """Processes that share a socket. One that dies is replaced; SIGHUP replaces all of them one by one."""
+
+    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], ready: Callable[[], None]) -> None:
+        super().__init__(config, sockets)
+        self._ready = ready
+
+    def init_processes(self) -> None:
+        """Start the workers, and say so once all of them answer."""
+        super().init_processes()
+        if all(process.wait_until_ready(_WORKER_START_S, self.should_exit) for process in self.processes):
+            self._ready()
+        else:
+            print("mascot: a worker did not start", file=sys.stderr, flush=True)
+            self.should_exit.set()
+
+
+def exit_now(code: int = 0) -> Any:
+    """End the process without waiting for threads: nothing they do must be finished."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

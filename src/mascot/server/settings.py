@@ -1,0 +1,89 @@
+"""Settings of the server: one frozen value, read from the environment by every worker process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from mascot.errors import OptionError
+
+PREFIX = "MASCOT_"
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What `make_app` and the connections need to know.
+
+    Parameters
+    ----------
+    library
+        Folder of an indexed photo library; without one only re-ranking is served.
+    token
+        Required from every client except for health checks. Without a token only requests for `hosts` are answered.
+    hosts
+        Host names that are answered where there is no token.
+    cors
+        Origins whose pages may use the API.
+    header_timeout_s, body_timeout_s
+        Seconds a client has to send the headers and the body of a request. A stream must send something that often.
+    keep_alive_s
+        Seconds an idle connection stays open.
+    grace_s
+        Seconds that requests under way have to finish after SIGTERM.
+    connections
+        Open connections per process; above it the one that has waited longest without a request is closed.
+    request_bytes
+        Size limit of a request body, and of a line of a stream.
+    held_bytes
+        Bytes of unfinished bodies per process; above it the oldest unfinished body is refused.
+    """
+
+    library: str | None = None
+    token: str | None = None
+    hosts: tuple[str, ...] = LOCAL_NAMES
+    cors: tuple[str, ...] = ()
+    header_timeout_s: float = 10.0
+    body_timeout_s: float = 30.0
+    keep_alive_s: float = 75.0
+    grace_s: float = 20.0
+    connections: int = 1000
+    request_bytes: int = 16 * _MIB
+    held_bytes: int = 128 * _MIB
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
+        """Read `MASCOT_LIBRARY`, `MASCOT_TOKEN`, `MASCOT_BODY_TIMEOUT_S` and so on; an unset one is the default."""
+        variables = os.environ if environ is None else environ
+        values = {}
+        for field in fields(cls):
+            text = variables.get(PREFIX + field.name.upper())
+            if text:
+                values[field.name] = _parse(field.name, text, field.default)
+        return cls(**values)
+
+    def to_environment(self) -> dict[str, str]:
+        """Return the variables from which `from_environment` makes the same settings."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {PREFIX + name.upper(): _text(value) for name, value in values.items() if value is not None}
+
+
+def _text(value: Any) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _parse(name: str, text: str, default: Any) -> Any:
+    if isinstance(default, tuple):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    if not isinstance(default, (int, float)):
+        return text
+    try:
+        number = type(default)(text)
+    except ValueError:
+        number = -1
+    if not 0 < number < float("inf"):
+        raise OptionError(f"{PREFIX}{name.upper()} must be a number > 0, got {text!r}")
+    return number

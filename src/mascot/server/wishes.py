@@ -1,0 +1,58 @@
+"""Wishes of a request as the library's own. A new kind of wish is one type in models.py and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+import mascot as mc
+from mascot.server import models
+from mascot.server.bodies import located
+from mascot.server.failures import BadBody
+
+_CONVERSIONS: dict[type, Callable[[Any], mc.AnyWish]] = {
+    models.SpreadWish: lambda wish: mc.spread(models.attribute_of(wish.spread), wish.weight),
+    models.FocusWish: lambda wish: _focus(models.attribute_of(wish.focus), wish.weight, wish.near, wish.within),
+    models.LimitWish: lambda wish: mc.limit(models.attribute_of(wish.limit), wish.n, fill=wish.fill),
+    models.ShareWish: lambda wish: mc.share(models.attribute_of(wish.share), _shares(wish.shares)),
+    models.DirectedWish: lambda wish: (
+        mc.spread(models.attribute_of(wish.attribute), wish.weight)
+        if wish.direction == "spread"
+        else _focus(models.attribute_of(wish.attribute), wish.weight, wish.near)
+    ),
+}
+
+
+def wishes_of(parts: Sequence[dict[str, Any]]) -> list[mc.AnyWish]:
+    """Return the library's wishes."""
+    return [_wish_of(part, place) for place, part in enumerate(parts)]
+
+
+def _wish_of(part: dict[str, Any], place: int) -> mc.AnyWish:
+    kinds = [cls for key, cls in models.WISHES.items() if key in part]
+    if len(kinds) != 1:
+        names = ", ".join(models.WISHES)
+        raise BadBody(f"wishes[{place}] must have exactly one of {names}, got {', '.join(part)[:80] or 'nothing'}")
+    try:
+        wish = msgspec.convert(part, kinds[0])
+    except msgspec.ValidationError as error:
+        raise BadBody(located(error, f"wishes[{place}]")) from None
+    try:
+        return _CONVERSIONS[kinds[0]](wish)
+    except BadBody as error:
+        raise BadBody(f"wishes[{place}]: {error}") from None
+    except mc.MascotError:
+        raise
+    except ValueError as error:  # of what reads a date or an hour
+        raise mc.InputError(f"wishes[{place}]: {error}") from None
+
+
+def _focus(attribute: Any, weight: float, near: Any, within: float | None = None) -> mc.Wish:
+    point = tuple(near) if isinstance(near, list) else near
+    return mc.focus(attribute, weight, point, within)
+
+
+def _shares(shares: Any) -> dict[Any, float]:
+    return shares if isinstance(shares, dict) else {part.value: part.share for part in shares}

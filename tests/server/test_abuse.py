@@ -1,0 +1,192 @@
+"""The server under abuse: half-sent requests, unfinished bodies, ambiguous framing, wrong tokens. Loopback only."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from logging.handlers import BufferingHandler
+from pathlib import Path
+
+import httpx
+import pytest
+from serving import Served, served
+
+from mascot.server.logs import RateLimit
+
+HOST = b"Host: localhost\r\n"
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server with short timeouts and small budgets."""
+    environ = {
+        "MASCOT_HEADER_TIMEOUT_S": "2", "MASCOT_BODY_TIMEOUT_S": "2", "MASCOT_CONNECTIONS": "300",
+        "MASCOT_HELD_BYTES": str(64 * 1024 * 1024),
+    }  # fmt: skip
+    with served(tmp_path_factory.mktemp("abuse") / "x", "--no-library", environ=environ) as found:
+        yield found
+
+
+def _connect(server: Served) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), 60)
+
+
+def _rest(connection: socket.socket) -> bytes:
+    """What the server still sends before it closes the connection."""
+    answer = b""
+    try:
+        while part := connection.recv(65536):
+            answer += part
+    except ConnectionError:
+        pass
+    return answer
+
+
+def _memory_mb(server: Served) -> float:
+    path = Path(f"/proc/{server.process.pid}/status")
+    if not path.exists():
+        pytest.skip("needs /proc")
+    line = next(line for line in path.read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
+
+
+def test_1100_half_sent_requests_are_no_outage(impatient: Served) -> None:
+    """More connections than the process may have files by default, each with half a header."""
+    lines = len(impatient.said)
+    with ExitStack() as stack:
+        for number in range(1100):
+            try:
+                connection = stack.enter_context(_connect(impatient))
+                connection.sendall(b"GET /healthz HTTP/1.1\r\nHo")
+            except ConnectionError:
+                continue  # closed by the server already
+            if number % 100 == 99:
+                with impatient.client() as client:
+                    assert client.get("/healthz").status_code == 200
+                    assert client.post("/api/rerank", json={"scores": [1]}).status_code == 200
+    assert len(impatient.said) - lines < 50, impatient.said[-5:]
+    assert impatient.process.poll() is None
+
+
+def test_60_unfinished_bodies_hold_a_bounded_amount_of_memory(impatient: Served) -> None:
+    before = _memory_mb(impatient)
+    part = b" " * (8 * 1024 * 1024)
+    worst = 0.0
+    with ExitStack() as stack:
+        for _ in range(60):
+            connection = stack.enter_context(_connect(impatient))
+            try:
+                connection.sendall(b"POST /api/rerank HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
+                                   b"Content-Length: 16000000\r\n\r\n" + part)  # fmt: skip
+            except ConnectionError:
+                continue  # it was refused meanwhile
+            worst = max(worst, _memory_mb(impatient))
+        with impatient.client() as client:
+            assert client.post("/api/rerank", json={"scores": [1]}).status_code == 200
+    assert worst - before < 200, "480 MB were sent, 64 MB may be held"
+
+
+@pytest.mark.parametrize("path", [b"/api/rerank", b"/api/rerank/stream"])
+def test_a_body_must_arrive_in_time(impatient: Served, path: bytes) -> None:
+    with _connect(impatient) as connection:
+        connection.sendall(b"POST " + path + b" HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
+                           b"Content-Length: 100\r\n\r\n{")  # fmt: skip
+        answer = _rest(connection)
+    assert b"did not arrive in time" in answer
+    if path == b"/api/rerank":
+        assert answer.startswith(b"HTTP/1.1 408")
+        assert b"connection: close" in answer
+
+
+def test_headers_must_arrive_in_time_and_be_short(impatient: Served) -> None:
+    with _connect(impatient) as idle, _connect(impatient) as slow, _connect(impatient) as long:
+        slow.sendall(b"GET / HTTP/1.1\r\nHo")
+        long.sendall(b"GET / HTTP/1.1\r\n" + HOST)
+        with pytest.raises(OSError):  # noqa: PT012 - closed while it sends
+            for _ in range(100):
+                long.sendall(b"A: " + b"x" * 10_000 + b"\r\n")
+                time.sleep(0.01)
+        assert _rest(slow).startswith(b"HTTP/1.1 408")
+        assert _rest(idle) == b""
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", b"Content-Length: 2\r\nContent-Length: 3\r\n",
+        b"Content-Length: 2\r\nContent-Length: 2\r\n", b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+        b"Transfer-Encoding: chunked, identity\r\n", b"Transfer-Encoding: xchunked\r\n", b"Content-Length: +2\r\n",
+        b"Content-Length: 2, 2\r\n", b"Content-Length: 0x2\r\n", b"Transfer-Encoding : chunked\r\n",
+        b"X: 1\r\n Content-Length: 2\r\n", b"Content-Length: -1\r\n",
+    ],
+)  # fmt: skip
+def test_ambiguous_framing_ends_the_connection(impatient: Served, framing: bytes) -> None:
+    smuggled = b"GET /smuggled HTTP/1.1\r\n" + HOST + b"\r\n"
+    with _connect(impatient) as connection:
+        connection.sendall(b"POST /api/rerank HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n" + framing
+                           + b"\r\n0\r\n\r\n" + smuggled)  # fmt: skip
+        answer = _rest(connection)
+    assert answer.count(b"HTTP/1.1") <= 1
+    assert b"200 OK" not in answer
+    assert not answer or b"connection: close" in answer.lower()
+    assert b"smuggled" not in answer
+
+
+def test_repeated_wrong_tokens_are_answered_more_and_more_slowly(tmp_path: Path) -> None:
+    with served(tmp_path / "x", "--no-library", token="right") as server:
+        wrong = {"authorization": "Bearer wrong"}
+        with httpx.Client(base_url=server.address, trust_env=False, timeout=60) as client:
+            taken = []
+            for _ in range(9):
+                started = time.monotonic()
+                assert client.get("/metrics", headers=wrong).status_code == 401
+                taken.append(time.monotonic() - started)
+            assert taken[-1] >= 0.7, taken  # 0.1, 0.2, 0.4, 0.8 s
+            slow = threading.Thread(target=lambda: client.get("/metrics", headers=wrong))
+            slow.start()
+            with server.client() as known:
+                started = time.monotonic()
+                assert known.get("/metrics").status_code == 200
+                assert time.monotonic() - started < taken[-1] + 5, "the right token never waits"
+            slow.join()
+
+
+def test_work_stops_when_the_client_leaves(own: Path) -> None:
+    """Filters that would run for 10 s each, whose clients have left: others are served at once."""
+    where = "1 < (SELECT count(*) FROM photos a, photos b, photos c, photos d, photos e, photos f, photos g)"
+    with served(own) as server, server.client() as client:
+        if client.post("/api/search", json={"text": "b", "where": "1"}).status_code != 200:
+            pytest.fail("the library cannot be searched")
+        for number in range(12):
+            body = json.dumps({"text": f"sunset {number}", "where": where}).encode()
+            with _connect(server) as connection:
+                connection.sendall(b"POST /api/search HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
+                                   + b"Content-Length: %d\r\n\r\n" % len(body) + body)  # fmt: skip
+                time.sleep(0.05)
+                # Health and pictures have threads of their own.
+                assert client.get("/healthz").status_code == 200
+                assert client.get("/api/photos/1/thumb").status_code == 200
+        started = time.monotonic()
+        assert client.post("/api/search", json={"text": "harbour"}).status_code == 200
+        assert time.monotonic() - started < 30, "12 abandoned filters would take 120 s"
+
+
+def test_the_log_is_limited_in_rate() -> None:
+    logger, handler = logging.getLogger("tests.rate"), BufferingHandler(1000)
+    handler.addFilter(RateLimit(most=3, every_s=0.2))
+    logger.addHandler(handler)
+    try:
+        for round_ in range(2):
+            for number in range(100):
+                logger.warning("failure %d", number + round_)
+            time.sleep(0.5)
+    finally:
+        logger.removeHandler(handler)
+    messages = [record.getMessage() for record in handler.buffer]
+    assert len(messages) == 6
+    assert "97 more like this were not logged" in messages[3]

@@ -1,0 +1,42 @@
+"""Commands that are printed must work as written."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mascot import extras
+from mascot.errors import MissingExtra
+
+
+def test_a_missing_package_is_asked_for_by_name_and_not_by_extra() -> None:
+    with pytest.raises(MissingExtra) as caught:
+        extras.package("mascot_no_such_module", "clip", "a test")
+    assert str(caught.value).startswith("a test needs the package mascot_no_such_module: ")
+    assert str(caught.value).endswith("pip install torch transformers")
+    assert "mascot[" not in str(caught.value)
+
+
+def test_packages_of_extras_include_those_of_inner_extras() -> None:
+    assert {"typer", "rich", "pillow", "fastapi"} <= set(extras._required("web"))
+    assert not any("[" in name or name == "mascot" for name in extras._required("all"))
+
+
+def test_only_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "_has_distribution", lambda name: name != "fastapi")
+    assert extras.packages_of("web") == ["fastapi"]
+
+
+def test_commands_are_short_where_the_shell_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    beside = Path(sys.executable).parent
+    monkeypatch.setattr(shutil, "which", lambda name: str(beside / name))
+    assert extras.install_command("a", "b") == "pip install a b"
+    assert extras.mascot_command() == "mascot"
+    monkeypatch.setattr(shutil, "which", lambda name: str(tmp_path / name))
+    assert extras.install_command("a") == f"{sys.executable} -m pip install a"
+    command = [*extras.mascot_command().split(), "--help"]
+    assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
