@@ -58,7 +58,7 @@ def _nth_smallest(values: Floats, rank: int) -> float:
 
 def dial_share(strength: float) -> float:
     """Return the share of closeness in relevance."""
-    return 1 - (1 - strength) ** _CURVE
+    return float(1 - (1 - strength) ** _CURVE)
 
 
 def aim_scores(

@@ -452,7 +452,7 @@ enum { RINGS_CACHED = 256, DENSE_CELLS = 4096, DENSE_CELLS_EACH = 32 };
 
 typedef struct {
     int64_t rings, ring[RINGS_CACHED], cells[RINGS_CACHED];
-    double height, cosine[RINGS_CACHED];
+    double height, cosine[RINGS_CACHED], inverse[RINGS_CACHED]; /* and 1 / cosine */
 } Mesh;
 
 /* Cosine and number of cells of a ring, at the returned index of the cache. */
@@ -463,6 +463,7 @@ INLINE int64_t look_up_ring(Mesh *mesh, int64_t ring) {
         double cells = floor(2.0 * (double)mesh->rings * cosine + 0.5);
         mesh->ring[at] = ring;
         mesh->cosine[at] = cosine;
+        mesh->inverse[at] = 1.0 / (cosine > 1e-12 ? cosine : 1e-12);
         mesh->cells[at] = cells < 1.0 ? 1 : (int64_t)cells;
     }
     return at;
@@ -487,7 +488,7 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, const double *l
     double half_chord = MASCOT_REACH * width / 2.0, height = mesh->height;
     double limit = half_chord < 1.0 ? half_chord * half_chord : 1.0; /* haversine of the reach */
     double reach = half_chord < 1.0 ? 2.0 * asin(half_chord) : PI;
-    double sine = sin(reach), fold = 2.0 / (width * width);
+    double sine = sin(reach), fold = 2.0 / (width * width), root = sqrt(limit), inverse_limit = 1.0 / limit;
 
     double south = INFINITY, north = -INFINITY, west = INFINITY, east = -INFINITY;
     for (int64_t i = 0; i < n; i++) {
@@ -506,7 +507,8 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, const double *l
     /* Number the cells of each ring within the range of longitudes. */
     int64_t allowed = DENSE_CELLS + DENSE_CELLS_EACH * n, used = 0, rings_in_range = highest - lowest + 1;
     int dense = rings_in_range <= RINGS_CACHED;
-    int64_t *base = take_integers(arena, RINGS_CACHED); /* of a ring: slot of its cell 0 */
+    int64_t *base = take_integers(arena, RINGS_CACHED); /* of a ring: slot of its cell 0, and the cells that have slots */
+    int64_t *lowest_cell = take_integers(arena, RINGS_CACHED), *highest_cell = take_integers(arena, RINGS_CACHED);
     for (int64_t ring = lowest; dense && ring <= highest; ring++) {
         int64_t at = look_up_ring(mesh, ring), cells = mesh->cells[at];
         /* A circle of this reach around a point of the ring spans asin(z) of longitude, or all of it where it holds the pole. */
@@ -515,6 +517,8 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, const double *l
         double first = floor((west - half + PI) * inverse - 0.5), last = ceil((east + half + PI) * inverse - 0.5);
         if (first < 0.0 || last > (double)(cells - 1)) first = 0.0, last = (double)(cells - 1); /* the whole circle */
         base[at] = b->origin + used - (int64_t)first;
+        lowest_cell[at] = (int64_t)first;
+        highest_cell[at] = (int64_t)last;
         used += (int64_t)(last - first) + 1 + LANES;
         if (used > allowed) dense = 0;
     }
@@ -539,7 +543,7 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, const double *l
         int64_t last_ring = (int64_t)floor((lat[i] + reach + PI / 2) / height - 0.5 + 1e-9);
         if (ring < 0) ring = 0;
         if (last_ring > mesh->rings - 1) last_ring = mesh->rings - 1;
-        double cos_lat = 1.0 - 2.0 * haversine(all(lat[i]))[0];
+        double cos_lat = 1.0 - 2.0 * haversine(all(lat[i]))[0], inverse_lat = 1.0 / (cos_lat > 1e-12 ? cos_lat : 1e-12);
         vector across_lanes = all(0.0);
         for (int64_t lane = 0; ring <= last_ring; ring++, lane = (lane + 1) % LANES) {
             if (lane == 0) {
@@ -550,11 +554,17 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, const double *l
             double across = across_lanes[lane];
             int64_t at = look_up_ring(mesh, ring), cells = mesh->cells[at];
             double along = cos_lat * mesh->cosine[at], cell = 2 * PI / (double)cells, inverse = (double)cells / (2 * PI);
-            double z = (limit - across) / (along > 1e-300 ? along : 1e-300);
-            z = z > 1.0 ? 1.0 : z > 0.0 ? sqrt(z) : 0.0;
+            /* At least sqrt((limit - across) / along), without a root or a division: sqrt(1 - t) <= 1 - t / 2, and the
+             * geometric mean is below the arithmetic one. Cells that are out of reach all the same get membership 0. */
+            double z = root * 0.5 * (inverse_lat + mesh->inverse[at]) * (1.0 - 0.5 * across * inverse_limit);
+            z = z > 1.0 ? 1.0 : z > 0.0 ? z : 0.0;
             double half = 2.0 * (z + 0.5708 * z * z * z) + 1e-9; /* at least 2 asin(z) */
             int64_t left = (int64_t)ceil((lon[i] - half + PI) * inverse - 0.5);
             int64_t right = (int64_t)floor((lon[i] + half + PI) * inverse - 0.5);
+            if (dense && highest_cell[at] - lowest_cell[at] < cells - 1) { /* only cells that a candidate can reach */
+                if (left < lowest_cell[at]) left = lowest_cell[at];
+                if (right > highest_cell[at]) right = highest_cell[at];
+            }
             if (right > left + cells - 1) right = left + cells - 1;
             int64_t needed = windows + (right - left + 1 + LANES) / LANES + 3;
             if (needed > room) {
