@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mascot.memberships import SCALE, rms_chord_km
 
 import mascot as mc
 from mascot.bins.globe import rms_chord_km
