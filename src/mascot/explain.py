@@ -272,6 +272,8 @@ class _Explainer:
         last |= {name: float(account.gains[a, -1]) for a, name in enumerate(names)}
         short = {name: last[name] - gains[name] for name in gains}
         worst = max(short, key=lambda name: short[name])
+        if short[worst] <= 0:
+            return self._make(i, None, gains, {}, "as good as the last result, and behind it in the input")
         if worst == "relevance":
             return self._make(i, None, gains, {}, "less relevant than the last result")
         sign = self.fitted.coverage[names.index(worst)].sign
