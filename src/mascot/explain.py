@@ -308,7 +308,7 @@ def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
     if unit in ("globe", "degrees"):
         return f"{_distance(apart)} from {_text(target)}"
     value, named = _value_text(bins, row), _value_text(point, 0)
-    if apart == 0:
+    if apart == 0 or value == named:
         return value
     return f"{value}, {_apart(apart, unit)} from {named}"
 

@@ -711,18 +711,20 @@ def test_addresses_that_lead_nowhere_are_refused(uri: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("uri", "module", "extra"),
+    ("uri", "module", "distribution"),
     [
-        ("lance://db/photos", "lancedb", "lance"),
-        ("qdrant://host/photos", "qdrant_client", "qdrant"),
-        ("milvus://host/photos", "pymilvus", "milvus"),
-        ("postgresql://host/db", "psycopg", "postgres"),
+        ("lance://db/photos", "lancedb", "lancedb"),
+        ("qdrant://host/photos", "qdrant_client", "qdrant-client"),
+        ("milvus://host/photos", "pymilvus", "pymilvus"),
+        ("postgresql://host/db", "psycopg", "psycopg"),
     ],
 )
-def test_a_missing_package_is_named(uri: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(uri: str, module: str, distribution: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == module] + [module]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(mc.MissingExtra, match=rf"pip install 'mascot\[{extra}\]'"):
+    with pytest.raises(
+        mc.MissingExtra, match=rf"this engine needs the package {module}\b.*pip install .*\b{distribution}\b"
+    ):
         open_source(uri)
 
 

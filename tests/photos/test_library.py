@@ -291,6 +291,8 @@ def test_distances_nobody_can_mean(library: Library, text: str, said: str) -> No
         ("month=2020-11", "2020-11"),
         ("folder=Tokyo", "Tokyo"),
         ("weekday=sat", "saturday"),
+        ("date=2019-07-14", "2019-07-14T12:00"),  # a day is near in its evening as in its morning
+        ("date=2019-07", "2019-07-15"),
         ("altitude=1200", 1200.0),
         ("season=jul", "2024-07-15"),
     ],

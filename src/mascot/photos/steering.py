@@ -131,6 +131,8 @@ def made_wish(
         return replace(words.focus(f"number:{name}={value}", missing), weight=weight)  # type: ignore[arg-type]
     if name == "hour":
         near = _on_24_hours(near)
+    if name == "date" and re.fullmatch(r"\d{4}-\d{2}-\d{2}", near):
+        near += "T12:00"  # its middle: midnight is as near to the evening before
     return replace(words.focus(f"{name}={near}{tilde}{distance}", missing), weight=weight)  # type: ignore[arg-type]
 
 
