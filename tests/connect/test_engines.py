@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.request
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -829,6 +830,21 @@ def test_wishes_in_words_are_about_what_was_found(engine: Engine, trips: Any) ->
         assert len(search_source(uri, question, focus=[words], k=5).records()) == 5
     assert len(search_source(uri, question, spread=["look", "camera", "category:moment"], k=5).records()) == 5
     assert search_source(uri, question, where="country = 'XX'").records() == []
+    limited = search_source(uri, question, limit=["city=1", "category:camera=3"], k=9).records()
+    assert max(Counter(row["city"] for row in limited if row["city"]).values()) == 1
+    assert max(Counter(row["camera"] for row in limited if row["camera"]).values()) <= 3
+    filled = search_source(uri, question, limit=["season=1"], fill=True, k=9)
+    assert len(filled.records()) == 9
+    country = next(row["country"] for row in rows if row["city"] == city)
+    shared = search_source(uri, question, share=[f"country={country.lower()}:25%"], k=8).records()
+    assert sum(row["country"] == country for row in shared) == 2
+    first = search_source(uri, question, spread=["place"], k=5, candidates=6)
+    before = [row["id"] for row in first.records()]
+    second = search_source(uri, question, spread=["place"], k=5, candidates=6, already=[*before, "nobody"]).records()
+    assert len(second) == 5  # there are candidates beside those shown before
+    assert {row["id"] for row in second}.isdisjoint(before)
+    with pytest.raises(mc.InputError, match=r"no column 'colour'; its columns: path"):
+        search_source(uri, question, limit=["colour=1"])
     with pytest.raises(mc.InputError, match=r"no column 'colour'; its columns: path"):
         search_source(uri, question, spread=["colour"])
     with pytest.raises(mc.OptionError, match="not both"):

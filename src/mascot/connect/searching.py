@@ -50,7 +50,7 @@ def search_source(
     """Search the table at an address; wishes are in words, about its columns, and ids of earlier pages as text."""
     warn_of_few(candidates, k)
     with open_source(uri) as source:
-        found = source.search(vector_of(source, question), candidates=candidates, where=where)
+        found = source.search(vector_of(source, question), candidates=candidates + len(already), where=where)
     if not len(found):
         return Steered(found, None)
     wishes: list[mc.AnyWish] = [_wish(text, 1, found, missing) for text in spread]
