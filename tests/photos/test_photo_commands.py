@@ -130,8 +130,10 @@ def test_limits_shares_and_pages(state: Path) -> None:
     few = ("search", "boats", "-k", "20", "--limit", "country=1", "--where", "country in ('PT', 'US', 'JP')")
     assert len(rows(good(state, *few))) == 3
     assert len(rows(good(state, *few, "--fill"))) == 20
+    shared = rows(good(state, *asked, "--share", "country=Portugal:50%"))
+    assert sum(row["country"] == "PT" for row in shared) == 6
     shared = run(state, *asked, "--share", "country=Portugal:50%,Atlantis:25%")
-    assert sum(row["country"] == "PT" for row in rows(shared.stdout)) == 6
+    assert len(rows(shared.stdout)) == 12
     assert shared.stderr == "mascot: share country: 0 of 3 from Atlantis (no candidate has it)\n"
     first = rows(good(state, *asked, "--spread", "place"))
     before = [word for row in first for word in ("--already", str(row["id"]))]
