@@ -274,6 +274,8 @@ class _Explainer:
         last |= {name: float(account.gains[a, -1]) for a, name in enumerate(names)}
         short = {name: last[name] - gains[name] for name in gains}
         worst = max(short, key=lambda name: short[name])
+        if short[worst] <= 0:
+            return self._make(i, None, gains, {}, "as good as the last result, and behind it in the input")
         if worst == "relevance":
             return self._make(i, None, gains, {}, "less relevant than the last result")
         sign = self.fitted.coverage[names.index(worst)].sign
@@ -311,7 +313,7 @@ def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
     value, named = _value_text(bins, row), _value_text(point, 0)
     if unit == "date" and apart >= 1 and isinstance(bins, AxisBins) and isinstance(point, AxisBins):
         apart = abs(np.floor(bins.values[0][row]) - np.floor(point.values[0][0]))  # days as the calendar counts them
-    if apart == 0:
+    if apart == 0 or value == named:
         return value
     return f"{value}, {_apart(apart, unit)} from {named}"
 

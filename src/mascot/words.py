@@ -98,10 +98,20 @@ def limit(text: str, fill: bool = False) -> Limit:
     >>> limit("seller=2").n
     2
     """
+    name, count = split_limit(text)
+    return Limit(_parse(name, "last")[0], count, fill)
+
+
+def split_limit(text: str) -> tuple[str, int]:
+    """What a typed limit counts, and how many.
+
+    >>> split_limit("seller=2")
+    ('seller', 2)
+    """
     name, equals, count = (part.strip() for part in text.rpartition("="))
-    if not equals or not count.isdigit():
+    if not equals or not re.fullmatch(r"[0-9]{1,18}", count):
         raise OptionError(f"{text!r}: write NAME=N, such as seller=2")
-    return Limit(_parse(name, "last")[0], int(count), fill)
+    return name, int(count)
 
 
 def share(text: str) -> Share:
@@ -109,6 +119,16 @@ def share(text: str) -> Share:
 
     >>> share("region=Europe:60%,Asia:0.4").shares
     {'Europe': 0.6, 'Asia': 0.4}
+    """
+    name, shares = split_share(text)
+    return Share(_parse(name, "last")[0], shares)
+
+
+def split_share(text: str) -> tuple[str, dict[str, float]]:
+    """What typed shares count, and the share of each value.
+
+    >>> split_share("city=Porto:25%,Faro:0.5")
+    ('city', {'Porto': 0.25, 'Faro': 0.5})
     """
     name, equals, parts = (part.strip() for part in text.partition("="))
     shares: dict[str, float] = {}
@@ -122,7 +142,7 @@ def share(text: str) -> Share:
             raise OptionError(f"{text!r}: write NAME=VALUE:SHARE,..., such as region=Europe:60%,Asia:40%")
     if not equals or not shares:
         raise OptionError(f"{text!r}: write NAME=VALUE:SHARE,..., such as region=Europe:60%,Asia:40%")
-    return Share(_parse(name, "last")[0], shares)
+    return name, shares
 
 
 def method(
