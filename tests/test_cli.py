@@ -309,10 +309,10 @@ def test_methods_without_reasons_show_what_they_left_out() -> None:
 
 
 def test_every_method_is_one_of_rerank_probe_and_search() -> None:
-    from mascot import cli, options, words
+    from mascot import cli, options, registry, words
     from mascot.photos.commands import search
 
-    assert {name.value for name in options.MethodName} == set(words.METHODS)
+    assert {name.value for name in options.MethodName} == set(registry.METHOD_NAMES)
     for command in (cli.rerank, cli.probe, search):
         hint = get_type_hints(command)["method"]
         assert options.MethodName in (hint, *get_args(hint))
@@ -327,11 +327,11 @@ def test_every_method_is_one_of_rerank_probe_and_search() -> None:
 
 
 def test_the_documented_strengths_are_those_of_the_methods() -> None:
-    from mascot import words
+    from mascot import registry, words
 
     told = DOCS.read_text(encoding="utf-8")
     assert "| 0.5; `kdpp` and `msdpp` 0.1, `clustering` 1 |" in told
-    usual = {name: words.method(name).strength for name in words.METHODS if name != "relevance"}
+    usual = {name: words.method(name).strength for name in registry.METHOD_NAMES if name != "relevance"}
     assert usual == {"mascot": 0.5, "paper": 0.5, "mmr": 0.5, "kdpp": 0.1, "msdpp": 0.1, "clustering": 1.0}
 
 

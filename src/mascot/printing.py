@@ -7,12 +7,7 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-from rich import box
-from rich.console import Console
-from rich.table import Table as Grid
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from mascot.connect.nested import value_of
 from mascot.explain import Reason
@@ -21,6 +16,10 @@ from mascot.ranking import Ranking
 from mascot.serialize import plain
 from mascot.tables import Query, Record
 from mascot.words import columns_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as Grid
 
 _ENDLESS = 10_000  # columns of a pipe: nothing is cut or folded there
 _ID = 32  # letters of an id that a narrow terminal does not fold
@@ -41,6 +40,8 @@ def show(*parts: Any) -> None:
 
 
 def _console(width: int | None) -> Console:
+    from rich.console import Console
+
     # Ids and captions are data: brackets and colons in them are no markup.
     return Console(markup=False, emoji=False, highlight=False, width=width)
 
@@ -154,6 +155,8 @@ def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
 
 def side_by_side(plain_records: Sequence[Record], query: Query, ranking: Ranking) -> Grid:
     """The demo's table: what relevance alone shows, and beside it what the wishes show and why."""
+    from rich.text import Text
+
     told = ranking.explain()
     grid = new_grid()
     add_columns(grid, ["#"], justify="right", style="dim")
@@ -187,6 +190,9 @@ def _cell(value: Any) -> str:
 
 def new_grid(title: str | None = None) -> Grid:
     """A plain table with a line under its head."""
+    from rich import box
+    from rich.table import Table as Grid
+
     look: dict[str, Any] = {"box": box.SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
     return Grid(title=title, title_justify="left", title_style="bold", **look)
 
