@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table as Grid
 
 _ENDLESS = 10_000  # columns of a pipe: nothing is cut or folded there
+_SENTENCE = 50  # columns of the demo's reasons
 _ID = 32  # letters of an id that a narrow terminal does not fold
 # JSON may hold these as they are, but terminals obey some of them, many programs take others for ends of lines, and
 # halves of letters, which names of files may have, are nothing that UTF-8 could write.
@@ -87,12 +88,13 @@ def query_dict(query: Query, ranking: Ranking, explain: bool) -> dict[str, Any]:
     found |= {name: asked[name] for name in ("strength", "method", "wishes")}
     found["results"] = result_records(query, ranking, explain)
     if explain:
-        left_out = ranking.explain().left_out
+        explanation = ranking.explain()
         found["left_out"] = [
             {**query.records[reason.position], "was": reason.was, "relevance": _rounded(reason.relevance)}
             | {"reason": _reason(reason)}
-            for reason in left_out
+            for reason in explanation.left_out
         ]
+        found["notes"] = list(explanation.notes)
     return found
 
 
@@ -134,6 +136,8 @@ def ranking_table(query: Query, ranking: Ranking, explain: bool) -> Grid:
             record = query.records[reason.position]
             cells += [_cell(value_of(record, name)) for name in columns]
         grid.add_row(rank, str(reason.was), id_, *cells, style="dim" if reason.step is None else None)
+    if told.notes:
+        grid.caption, grid.caption_justify = "\n".join(map(visible, told.notes)), "left"
     return grid
 
 
@@ -162,21 +166,12 @@ def side_by_side(plain_records: Sequence[Record], query: Query, ranking: Ranking
     add_columns(grid, ["#"], justify="right", style="dim")
     add_columns(grid, ["before"], style="dim")
     add_columns(grid, ["after"], style="cyan")
-    add_columns(grid, ["photo"])
     add_columns(grid, ["was"], justify="right")
-    add_columns(grid, ["because"], overflow="fold")
+    add_columns(grid, ["because"], max_width=_SENTENCE)
     for place, (before, reason) in enumerate(zip(plain_records, told.results, strict=True), 1):
         after = query.records[reason.position]
-        moved = "" if reason.was == place else "bold"
-        where = Text(_where(after), moved)
-        grid.add_row(
-            str(place),
-            _where(before),
-            where,
-            str(reason.id),
-            str(reason.was),
-            reason.because,
-        )
+        where = Text(_where(after), "" if reason.was == place else "bold")
+        grid.add_row(str(place), _where(before), where, str(reason.was), reason.because)
     return grid
 
 
