@@ -13,7 +13,7 @@ import mascot as mc
 from mascot import registry
 
 MOST_RESULTS = 200
-MOST_CANDIDATES = 2000
+MOST_CANDIDATES = 5000
 MOST_OWN_CANDIDATES = 5000
 MOST_WISHES = 12
 MOST_COLUMNS = 50
@@ -265,7 +265,7 @@ class Search(_Body):
     candidates: (
         Annotated[
             int,
-            Meta(ge=1, le=MOST_CANDIDATES, description=f"Default: 200; without words the {MOST_CANDIDATES} newest."),
+            Meta(ge=1, le=MOST_CANDIDATES, description="Default: 5000; without words the newest."),
         ]
         | None
     ) = None
