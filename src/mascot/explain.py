@@ -254,7 +254,9 @@ class _Explainer:
         same = [p for p, j in enumerate(self.shown) if code in labels.take(self.rows[[j]]).indices]
         if isinstance(wish, Limit):
             return f"{_ordinal_word(same.index(place) + 1)} of at most {_number_word(wish.n)} from {name}"
-        return f"one of {len(same)} from {name}" if name in wish.shares else ""
+        if name not in wish.shares:
+            return ""
+        return f"the only one from {name}" if len(same) == 1 else f"one of {len(same)} from {name}"
 
     def _left_out(self, m: int, i: int) -> Reason:
         account = self.account
@@ -293,8 +295,11 @@ class _Explainer:
                 codes = [code for code, name in enumerate(names) if name == value]
                 count = sum(bool(np.isin(labels.take(self.rows[[j]]).indices, codes).any()) for j in self.shown)
                 if count < wanted[value]:
-                    available = bool(codes) and bool(np.isin(labels.take(self.rows).indices, codes).any())
-                    why = "the candidates have no more" if available else "no candidate has it"
+                    available = sum(bool(np.isin(labels.take(self.rows[[j]]).indices, codes).any())
+                                    for j in range(len(self.rows)))  # fmt: skip
+                    why = "no candidate has it" if not available else "the candidates have no more"
+                    if available >= wanted[value]:
+                        why = "limits and protected results leave no room"
                     notes.append(f"share {wish.attribute.name}: {count} of {wanted[value]} from {value} ({why})")
         return notes
 

@@ -241,10 +241,10 @@ def steering(
     """Print the tables of balance and aim: does steering do what was asked?"""
     from mascot.bench import steering as measured
 
-    names = ["pixelprose-sim", *(["tokyo", "dresden", "div400"] if data else [])] if only is None else only.split(",")
+    names = measured.NAMES[: None if data else 1] if only is None else [name.strip() for name in only.split(",")]
     with _one_line_errors():
         for name in names:
-            cases = measured.load_cases(name.strip(), data, queries)
+            cases = measured.load_cases(name, data, queries)
             print(measured.balance_table(measured.balance(name, cases)))
             print(measured.aim_table(measured.aim(name, cases)), flush=True)
 

@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 import mascot as mc
 from mascot import options, printing
@@ -160,6 +158,9 @@ def _stopping() -> Iterator[None]:
 @contextmanager
 def _bar() -> Iterator[Report]:
     """A progress bar on standard error where somebody sees it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True)
     columns = (
         SpinnerColumn(),
