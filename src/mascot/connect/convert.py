@@ -78,7 +78,7 @@ class TableColumns(RecordColumns):
         if stem not in self._names:
             return [None] * len(self._records)
         column = self._table[stem]
-        cells: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+        cells: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
         return cells if stem == name else [self.value(cell, name[len(stem) + 1 :]) for cell in cells]
 
     def __iter__(self) -> Iterator[str]:

@@ -81,8 +81,8 @@ class PostgresSource(Closing):
         Parameters
         ----------
         connection
-            A `psycopg.Connection`, in a transaction or not. A search runs in a transaction or savepoint of its own that is
-            rolled back: settings and the caller's transaction stay as they are, and closing the source leaves the
+            A `psycopg.Connection`, in a transaction or not. A search runs in a transaction or savepoint of its own that
+            is rolled back: settings and the caller's transaction stay as they are, and closing the source leaves the
             connection open.
         table
             The name of the table, `schema.table` for another schema.
