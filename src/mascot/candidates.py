@@ -141,7 +141,7 @@ class Candidates(Generic[Id]):
 class RecordColumns(Mapping[str, NDArray[Any]]):
     """Columns of a list of dictionaries, read when they are asked for. A name may be a dotted path."""
 
-    def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, records: Sequence[Any]) -> None:
         self._records = records
         self._columns: dict[str, NDArray[Any]] = {}
 
@@ -156,9 +156,15 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
             record = record[part]
         return record
 
+    def cells(self, name: str) -> list[Any]:
+        """Return the value of each record, None where it is missing."""
+        if "." not in name:
+            return [record.get(name) for record in self._records]
+        return [self.value(record, name) for record in self._records]
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._columns:
-            values = [self.value(record, name) for record in self._records]
+            values = self.cells(name)
             if self._records and all(value is None for value in values):
                 warn_once(f"no record has {name!r}: its values count as missing")
             self._columns[name] = as_array(values)

@@ -103,6 +103,15 @@ def read_address(uri: str) -> Address:
     )  # fmt: skip
 
 
+def address_of_client(
+    engine: str, table: str, vector: str | None = None, id: str | None = None, metric: Metric | None = None
+) -> Address:
+    """Return the address of a table that a client of the caller's reaches."""
+    require(isinstance(table, str) and bool(table), f"the table of {engine}", "must be a name", table)
+    require(metric is None or metric in METRICS, "metric", f"must be one of {', '.join(METRICS)}", metric)
+    return Address(engine, "", "", "", table, vector, id, metric, f"{engine} {table!r}")
+
+
 def _without_secrets(uri: str) -> str:
     """An address for messages: without user and password, and without what is behind its question mark."""
     scheme, mark, rest = uri.partition("://")

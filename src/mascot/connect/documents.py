@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ class Steering:
     Parameters
     ----------
     wishes
-        `spread(...)` and `focus(...)`.
+        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
     k
         How many results; fewer documents than that are all returned.
     method
@@ -69,22 +69,40 @@ class Steering:
             _compares_vectors(wish.attribute) or not _own(wish.attribute) for wish in self.wishes
         )
 
+    def for_call(self, wishes: Any = None, k: int | None = None) -> Steering:
+        """Return the same with the wishes and the k of one call; None leaves them as they are."""
+        if wishes is None and k is None:
+            return self
+        return replace(self, wishes=self.wishes if wishes is None else as_wishes(wishes), k=self.k if k is None else k)
+
     def rank(
         self,
         metadata: Metadata,
         scores: Scores,
         vectors: Callable[[], Vectors],
+        ids: Sequence[Hashable] | None = None,
+        already: Iterable[Hashable] | None = None,
     ) -> mc.Ranking:
-        """Choose among documents, at least one: ids are their positions.
+        """Select among documents, at least one.
 
-        `vectors` is only called where they are needed.
+        Parameters
+        ----------
+        metadata, scores
+            Of each document.
+        vectors
+            Returns the vector of each document; called only where they are needed.
+        ids
+            Of each document (default: None, positions).
+        already
+            Ids that were shown before: not shown again, and counted as covered (default: None).
         """
         compared = as_vectors(vectors()) if self.needs_vectors else None
         if compared is None and (owner := self._blind()) is not None:
             raise mc.InputError(f"{owner} needs vectors, and no document came with one: {self.remedy}")
         relevance = as_scores(scores, self.distances)
-        found = mc.Candidates(scores=relevance, columns=self._columns(metadata), vectors=compared)
-        return mc.rerank(found, self.wishes, k=self.k, method=self.method)
+        columns = self._columns(metadata)
+        candidates: mc.Candidates = mc.Candidates(scores=relevance, ids=ids, columns=columns, vectors=compared)
+        return mc.rerank(candidates, self.wishes, k=self.k, method=self.method, already=already)
 
     def _blind(self) -> str | None:
         """Who could do nothing without vectors: a wish about them, or a method that has no wishes to compare."""
@@ -105,6 +123,15 @@ class Steering:
             if column[0] is None and not any(value is not None for value in column):
                 warn(f"no document has the metadata key {name!r}")
         return found
+
+
+def as_shown(already: Any, kind: type | tuple[type, ...], id_of: Callable[[Any], Hashable]) -> list[Hashable] | None:
+    """Return the ids of what was shown before, of ids or of the documents themselves."""
+    if already is None:
+        return None
+    if not isinstance(already, Iterable) or isinstance(already, (str, bytes, Mapping)):
+        raise mc.InputError(f"already must be a list of ids or of documents, got {already!r:.60}")
+    return [id_of(entry) if isinstance(entry, kind) else entry for entry in already]
 
 
 def strength_from_lambda(value: float, owner: str = "lambda") -> float:

@@ -11,6 +11,7 @@ from mascot.connect.documents import (
     NOTE,
     Steering,
     as_method,
+    as_shown,
     as_wishes,
     lambda_from_strength,
     notes,
@@ -27,6 +28,7 @@ try:
 except ModuleNotFoundError as error:
     raise missing(error, "mascot.connect.haystack", "haystack") from None
 
+_K = 20
 _REMEDY = "let the retriever return them with return_embedding=True"
 
 
@@ -41,15 +43,17 @@ class SteeredRanker:
     Parameters
     ----------
     wishes
-        `spread(...)` and `focus(...)`.
+        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
     k
-        How many documents.
+        How many documents (default: 20).
     method
-        `Mascot()` unless given.
+        The method (default: `Mascot()`).
     columns
         Meta keys to read; those the wishes name unless given. `location.lat` is the `lat` of a dictionary `location`.
     explain
-        Say in the meta why a document is there.
+        Say in the meta why a document is there (default: False).
+    top_k
+        Haystack's name for `k` (default: None).
 
     Where no document has a score, the order they come in is their relevance; where only some have, the others get the
     lowest.
@@ -57,12 +61,14 @@ class SteeredRanker:
 
     def __init__(
         self,
-        wishes: mc.Wish | Sequence[mc.Wish] = (),
-        k: int = 20,
+        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
+        k: int = _K,
         method: Any = None,
         columns: Sequence[str] | None = None,
         explain: bool = False,
+        top_k: int | None = None,
     ) -> None:
+        k = _one_k(top_k, k if k != _K else None) or k
         keys = None if columns is None else tuple(names_of(columns))
         self._steering = Steering(as_wishes(wishes), k, as_method(method), keys, _REMEDY)
         self.explain = explain
@@ -71,7 +77,7 @@ class SteeredRanker:
     def from_lambda_threshold(
         cls,
         lambda_threshold: float,
-        wishes: mc.Wish | Sequence[mc.Wish] = (),
+        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
         k: int = 20,
         method: Callable[..., Any] = mc.Mascot,
         **options: Any,
@@ -88,22 +94,40 @@ class SteeredRanker:
 
     @component.output_types(documents=list[Document])
     def run(
-        self, documents: list[Document], wishes: list[Any] | None = None, k: int | None = None
+        self,
+        documents: list[Document],
+        wishes: list[Any] | None = None,
+        k: int | None = None,
+        query: str | None = None,
+        top_k: int | None = None,
+        already: list[Any] | None = None,
     ) -> dict[str, list[Document]]:
-        """The chosen documents, best first; `wishes` and `k` of this query in place of the component's own."""
-        steering = self._steering
-        if wishes is not None or k is not None:
-            steering = replace(
-                steering,
-                wishes=steering.wishes if wishes is None else as_wishes(wishes),
-                k=steering.k if k is None else k,
-            )
+        """Return the selected documents, best first.
+
+        Parameters
+        ----------
+        documents
+            What the retriever returned.
+        wishes, k
+            Those of this query (default: None, the component's own).
+        query
+            Accepted as by every ranker of Haystack, and not read: the documents have their scores (default: None).
+        top_k
+            Haystack's name for `k` (default: None).
+        already
+            Ids, or documents, that earlier pages showed: not shown again, and counted as covered. Ids that are not
+            among the documents are ignored (default: None).
+        """
+        steering = self._steering.for_call(wishes, _one_k(top_k, k))
+        shown = as_shown(already, Document, lambda document: document.id)
         if not documents:
             return {"documents": []}
         ranking = steering.rank(
             [document.meta for document in documents],
             [document.score for document in documents],
             lambda: [document.embedding for document in documents],
+            None if shown is None else [document.id for document in documents],
+            shown,
         )
         chosen = [documents[at] for at in ranking.positions.tolist()]
         if self.explain:
@@ -130,3 +154,9 @@ class SteeredRanker:
         """The component that `to_dict` described."""
         made: SteeredRanker = default_from_dict(cls, data)
         return made
+
+
+def _one_k(top_k: int | None, k: int | None) -> int | None:
+    if top_k is not None and k is not None and top_k != k:
+        raise mc.OptionError(f"top_k is another name for k and must not differ from it, got {top_k!r} and {k!r}")
+    return k if top_k is None else top_k

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mascot.connect.address import Address
+from mascot.connect.address import Address, Metric, address_of_client
 from mascot.connect.closing import Closing
 from mascot.connect.rows import FIELDS, SEEN, VECTOR, Known, Vectors, checked, chunks, fits, one_each, seen
 from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, key_of, same_shape, wanted
@@ -24,16 +24,31 @@ _TRIES = 5  # of a write that another process was faster with
 class LanceSource(Closing):
     """A table of LanceDB, to be searched. `where` is SQL over its columns."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, table: Any = None) -> None:
         self._address = address
-        self._database = _connect(address, make=False)
-        self._table = _open(self._database, address)
+        self._database = _connect(address, make=False) if table is None else None
+        self._table = _open(self._database, address) if table is None else table
         schema = self._table.schema
         shapes = _shapes_of(schema)
         self._vector = address.pick(list(shapes))
         self._dim, self._tokens = shapes[self._vector]
         self._names = [name for name in schema.names if name not in shapes]
         self._key = key_of(self._names, address)
+
+    @classmethod
+    def from_table(
+        cls, table: Any, *, vector: str | None = None, id: str | None = None, metric: Metric | None = None
+    ) -> LanceSource:
+        """Return a source over a table that is open already.
+
+        Parameters
+        ----------
+        table
+            What `open_table` of LanceDB returned; closing the source leaves it open.
+        vector, id, metric
+            As in an address (default: None).
+        """
+        return cls(address_of_client("lance", table.name, vector, id, metric), table)
 
     def search(
         self,
@@ -80,7 +95,7 @@ class LanceSource(Closing):
         return False, wanted or "cosine"
 
     def facts(self) -> dict[str, str]:
-        return _facts(self._database, self._address)
+        return {} if self._database is None else _facts(self._database, self._address)
 
     def _release(self) -> None:
         del self._table, self._database

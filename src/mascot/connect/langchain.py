@@ -11,6 +11,7 @@ from mascot.connect.documents import (
     Steering,
     as_method,
     as_names,
+    as_shown,
     as_wishes,
     lambda_from_strength,
     notes,
@@ -26,7 +27,7 @@ try:
     from langchain_core.callbacks import Callbacks
     from langchain_core.documents import BaseDocumentCompressor, Document
     from langchain_core.embeddings import Embeddings
-    from langchain_core.runnables import Runnable, RunnableLambda
+    from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
     from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSerializer
     from pydantic.json_schema import SkipJsonSchema
 except ModuleNotFoundError as error:
@@ -45,11 +46,11 @@ class SteeredCompressor(BaseDocumentCompressor):
     Parameters
     ----------
     wishes
-        `spread(...)` and `focus(...)`.
+        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
     k
-        How many documents.
+        How many documents (default: 20).
     method
-        `Mascot()` unless given.
+        The method (default: `Mascot()`).
     score_keys
         Where in the metadata the relevance is; the first key a document has. LangChain's rerankers write
         `relevance_score`; a `score` may be anything, so it must be named. Where no document has one, the order they
@@ -90,7 +91,7 @@ class SteeredCompressor(BaseDocumentCompressor):
     def from_lambda_mult(
         cls,
         lambda_mult: float,
-        wishes: mc.Wish | Sequence[mc.Wish] = (),
+        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
         k: int = 20,
         method: Callable[..., Any] = mc.Mascot,
         **options: Any,
@@ -105,29 +106,69 @@ class SteeredCompressor(BaseDocumentCompressor):
         return lambda_from_strength(self._steering.strength)
 
     def compress_documents(
-        self, documents: Sequence[Document], query: str = "", callbacks: Callbacks | None = None
+        self,
+        documents: Sequence[Document],
+        query: str = "",
+        callbacks: Callbacks | None = None,
+        *,
+        k: int | None = None,
+        wishes: Any = None,
+        already: Any = None,
     ) -> list[Document]:
-        """The chosen documents, best first."""
-        found = list(documents)
-        return self._chosen(found, [self._score(document.metadata) for document in found])[0]
+        """Return the selected documents, best first.
 
-    def choose(self, found: Any) -> list[Any]:
-        """The same for documents or for (document, score) pairs: what comes in comes out."""
+        Parameters
+        ----------
+        documents
+            What the retriever returned.
+        query, callbacks
+            As LangChain passes them; not read.
+        k, wishes
+            Those of this call (default: None, the compressor's own).
+        already
+            Documents, or their ids, that earlier pages showed: not shown again, and counted as covered. A document
+            without an id is recognised by its text. What is not among the documents is ignored (default: None).
+        """
+        hits = list(documents)
+        return self._chosen(hits, [self._score(hit.metadata) for hit in hits], k, wishes, already)[0]
+
+    def choose(
+        self,
+        found: Any,
+        config: RunnableConfig | None = None,
+        *,
+        k: int | None = None,
+        wishes: Any = None,
+        already: Any = None,
+    ) -> list[Any]:
+        """Return the same for documents or for (document, score) pairs: what comes in comes out.
+
+        `k`, `wishes` and `already` are as for `compress_documents`; within a chain they are those under ``"mascot"`` in
+        the `configurable` of the config.
+        """
+        call = _of_config(config)
+        k, wishes = call.get("k") if k is None else k, call.get("wishes") if wishes is None else wishes
+        already = call.get("already") if already is None else already
         listed = isinstance(found, Iterable) and not isinstance(found, (str, Mapping, Document))
         given = list(found) if listed else [found]
         if listed and all(isinstance(one, Document) for one in given):
-            return self.compress_documents(given)
+            return self.compress_documents(given, k=k, wishes=wishes, already=already)
         if not all(_is_pair(one) for one in given):
             kinds = ", ".join(dict.fromkeys(type(one).__name__ for one in given))
             raise mc.InputError(f"steer takes a list of documents, or of (document, score) pairs, got {kinds}")
         documents, scores = [document for document, _ in given], [score for _, score in given]
-        chosen, positions = self._chosen(documents, scores)
+        chosen, positions = self._chosen(documents, scores, k, wishes, already)
         return [(document, scores[at]) for document, at in zip(chosen, positions, strict=True)]
 
-    def _chosen(self, found: list[Document], scores: list[float | None]) -> tuple[list[Document], list[int]]:
+    def _chosen(
+        self, found: list[Document], scores: list[float | None], k: int | None, wishes: Any, already: Any
+    ) -> tuple[list[Document], list[int]]:
+        steering, shown = self._steering.for_call(wishes, k), as_shown(already, Document, _id_of)
         if not found:
             return [], []
-        ranking = self._steering.rank([document.metadata for document in found], scores, lambda: self._vectors(found))
+        ids = None if shown is None else [_id_of(document) for document in found]
+        metadata = [document.metadata for document in found]
+        ranking = steering.rank(metadata, scores, lambda: self._vectors(found), ids, shown)
         positions = ranking.positions.tolist()
         chosen = [found[at] for at in positions]
         if self.explain:
@@ -152,14 +193,29 @@ class SteeredCompressor(BaseDocumentCompressor):
         return [None] * len(found)
 
 
+def _id_of(document: Document) -> str:
+    return document.page_content if document.id is None else document.id
+
+
+def _of_config(config: RunnableConfig | None) -> dict[str, Any]:
+    """Return what a config says for one call."""
+    call = ((config or {}).get("configurable") or {}).get("mascot") or {}
+    unknown = ", ".join(sorted(set(call) - {"k", "wishes", "already"}))
+    if unknown:
+        raise mc.OptionError(f"configurable['mascot'] takes k, wishes and already, got {unknown}")
+    return dict(call)
+
+
 def _is_pair(one: Any) -> bool:
     return isinstance(one, (tuple, list)) and len(one) == 2 and isinstance(one[0], Document)
 
 
-def steer(wishes: mc.Wish | Sequence[mc.Wish], k: int = 20, **options: Any) -> Runnable[Any, list[Any]]:
+def steer(wishes: mc.AnyWish | Sequence[mc.AnyWish], k: int = 20, **options: Any) -> Runnable[Any, list[Any]]:
     """A runnable that chooses k of the documents, or of the (document, score) pairs, it is given.
 
-    ``retriever | steer([spread(Category("source"))], k=5)``. The options are those of `SteeredCompressor`.
+    ``retriever | steer([spread(Category("source"))], k=5)``. The options are those of `SteeredCompressor`. One call may
+    have its own `k`, `wishes` and `already`: ``steer(...).invoke(documents, k=3)``, or, within a chain,
+    ``chain.invoke(question, {"configurable": {"mascot": {"k": 3}}})``.
     """
     compressor = SteeredCompressor(wishes=wishes, k=k, **options)
     return RunnableLambda(compressor.choose, name="steer")

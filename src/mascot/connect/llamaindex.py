@@ -11,6 +11,7 @@ from mascot.connect.documents import (
     Steering,
     as_method,
     as_names,
+    as_shown,
     as_wishes,
     lambda_from_strength,
     notes,
@@ -44,11 +45,11 @@ class SteeredPostprocessor(BaseNodePostprocessor):
     Parameters
     ----------
     wishes
-        `spread(...)` and `focus(...)`.
+        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
     k
-        How many nodes.
+        How many nodes (default: 20).
     method
-        `Mascot()` unless given.
+        The method (default: `Mascot()`).
     embed_model
         Makes the vectors of nodes that came without, where a wish or the method compares vectors: retrievers of
         LlamaIndex leave them behind.
@@ -91,7 +92,7 @@ class SteeredPostprocessor(BaseNodePostprocessor):
     def from_mmr_threshold(
         cls,
         mmr_threshold: float,
-        wishes: mc.Wish | Sequence[mc.Wish] = (),
+        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
         k: int = 20,
         method: Callable[..., Any] = mc.Mascot,
         **options: Any,
@@ -105,16 +106,50 @@ class SteeredPostprocessor(BaseNodePostprocessor):
         """1 - strength; None where the method finds its strength for each query."""
         return lambda_from_strength(self._steering.strength)
 
+    def postprocess_nodes(
+        self,
+        nodes: list[NodeWithScore],
+        query_bundle: QueryBundle | None = None,
+        query_str: str | None = None,
+        *,
+        k: int | None = None,
+        wishes: Any = None,
+        already: Any = None,
+    ) -> list[NodeWithScore]:
+        """Return the selected nodes, best first.
+
+        Parameters
+        ----------
+        nodes
+            What the retriever returned.
+        query_bundle, query_str
+            As LlamaIndex passes them; not read.
+        k, wishes
+            Those of this call (default: None, the postprocessor's own).
+        already
+            Nodes, or their ids, that earlier pages showed: not shown again, and counted as covered. What is not among
+            the nodes is ignored (default: None).
+        """
+        if k is None and wishes is None and already is None:
+            return super().postprocess_nodes(nodes, query_bundle, query_str)
+        return self._select(nodes, self._steering.for_call(wishes, k), already)
+
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
+        return self._select(nodes, self._steering, None)
+
+    def _select(self, nodes: list[NodeWithScore], steering: Steering, already: Any) -> list[NodeWithScore]:
+        shown = as_shown(already, (NodeWithScore, BaseNode), lambda node: node.node_id)
         if not nodes:
             return []
         inner = [found.node for found in nodes]
-        ranking = self._steering.rank(
+        ranking = steering.rank(
             [node.metadata for node in inner],
             [found.score for found in nodes],
             lambda: self._vectors(inner),
+            None if shown is None else [node.node_id for node in inner],
+            shown,
         )
         chosen = [nodes[at] for at in ranking.positions.tolist()]
         if not self.explain:

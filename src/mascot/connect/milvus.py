@@ -9,13 +9,13 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mascot.connect.address import Address, Metric
+from mascot.connect.address import Address, Metric, address_of_client
 from mascot.connect.closing import Closing
 from mascot.connect.nested import names_of
 from mascot.connect.rows import FIELDS, LISTS, SEEN, VECTOR, Known, checked, chunks, fits, seen
@@ -37,14 +37,32 @@ _FILES_LOCK = threading.Lock()
 class MilvusSource(Closing):
     """A collection of Milvus, to be searched. `where` is a boolean expression of Milvus."""
 
-    def __init__(self, address: Address) -> None:
-        self._address = address
-        self._client = _connect(address, make=False)
-        with _closed_on_error(self._client, address), _told(address):
+    def __init__(self, address: Address, client: Any = None) -> None:
+        self._address, self._owned = address, client is None
+        self._client = _connect(address, make=False) if client is None else client
+        closing = _closed_on_error(self._client, address) if self._owned else nullcontext()
+        with closing, _told(address):
             self._vector, self._dim, self._key = _shape_of(self._client, address)
             self._names, self._vectors, self._dynamic = _fields_of(self._client, address)
             self._index, self._metric = _index_of(self._client, address, self._vector)
             _load(self._client, address.table)
+
+    @classmethod
+    def from_client(
+        cls, client: Any, collection: str, *, vector: str | None = None, id: str | None = None
+    ) -> MilvusSource:
+        """Return a source over a collection that a client reaches.
+
+        Parameters
+        ----------
+        client
+            A `MilvusClient`; closing the source leaves it open.
+        collection
+            The name of the collection, which is loaded if it is not.
+        vector, id
+            As in an address (default: None).
+        """
+        return cls(address_of_client("milvus", collection, vector, id), client)
 
     def search(
         self,
@@ -97,7 +115,8 @@ class MilvusSource(Closing):
         return _facts(self._client, self._address)
 
     def _release(self) -> None:
-        _close(self._client, self._address)
+        if self._owned:
+            _close(self._client, self._address)
 
 
 class MilvusSink(Closing):

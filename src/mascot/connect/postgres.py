@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mascot.connect.address import Address, Metric
+from mascot.connect.address import Address, Metric, address_of_client
 from mascot.connect.closing import Closing
 from mascot.connect.rows import FIELDS, SEEN, VECTOR, Known, Vectors, checked, fits, one_each, seen
 from mascot.connect.source import CANDIDATES, Asked, Found, asked, found, from_l2, key_of, same_shape, wanted
@@ -28,6 +28,29 @@ _Result = TypeVar("_Result")
 _KINDS = {str: "text", int: "bigint", float: "double precision"}
 
 
+class BorrowedConnection:
+    """A connection of the caller's, whose settings, rows and transaction are left as they are."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection, self.adapters = connection, connection.adapters  # what psycopg reads to quote a name
+
+    @property
+    def closed(self) -> bool:
+        return bool(self.connection.closed)
+
+    def execute(self, statement: Any, values: Any = None) -> Any:
+        cursor = self.connection.cursor(row_factory=package("psycopg.rows", "postgres").tuple_row)
+        cursor.adapters.register_loader("numeric", package("psycopg.types.numeric", "postgres").FloatLoader)
+        return cursor.execute(statement, values)
+
+    def transaction(self) -> Any:
+        """Return a transaction, or a savepoint within the caller's; rolled back, so that no setting outlives it."""
+        return self.connection.transaction(force_rollback=True)
+
+    def close(self) -> None:
+        """Leave the connection open: it is the caller's."""
+
+
 class PostgresSource(Closing):
     """A table of PostgreSQL, to be searched. `where` is an SQL expression over its columns.
 
@@ -35,12 +58,38 @@ class PostgresSource(Closing):
     in the address: one that may only SELECT is enough. Threads that share a source wait for each other.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, connection: Any = None) -> None:
         self._address, self._sql = address, package("psycopg.sql", "postgres")
         self._lock = threading.RLock()  # of the one connection: statements of several threads would mix
-        self._connection = self._connected()
-        with _closed_on_error(self._connection), _told(address):
+        self._owned = connection is None
+        self._connection = self._connected() if connection is None else BorrowedConnection(connection)
+        with _closed_on_error(self._connection), _told(address), self._connection.transaction():
             self._look(address)
+
+    @classmethod
+    def from_connection(
+        cls,
+        connection: Any,
+        table: str,
+        *,
+        vector: str | None = None,
+        id: str | None = None,
+        metric: Metric | None = None,
+    ) -> PostgresSource:
+        """Return a source over a table that a connection reaches.
+
+        Parameters
+        ----------
+        connection
+            A `psycopg.Connection`, in a transaction or not. A search runs in a transaction or savepoint of its own that
+            is rolled back: settings and the caller's transaction stay as they are, and closing the source leaves the
+            connection open.
+        table
+            The name of the table, `schema.table` for another schema.
+        vector, id, metric
+            As in an address (default: None).
+        """
+        return cls(address_of_client("postgresql", table, vector, id, metric), connection)
 
     def _connected(self) -> Any:
         connection = _connect(self._address)
@@ -56,7 +105,7 @@ class PostgresSource(Closing):
             try:
                 return work()
             except errors.OperationalError:
-                if not self._connection.closed:
+                if not (self._owned and self._connection.closed):
                     raise
                 self._connection = self._connected()
                 return work()
@@ -170,8 +219,12 @@ class PostgresSource(Closing):
         return np.concatenate([np.zeros((0, dim), np.float32), *means])
 
     def facts(self) -> dict[str, str]:
+        def work() -> dict[str, str]:
+            with self._connection.transaction():
+                return _facts(self._connection, self._address)
+
         with _told(self._address):
-            return self._run(lambda: _facts(self._connection, self._address))
+            return self._run(work)
 
     def _release(self) -> None:
         with self._lock:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mascot.connect.address import Address, Metric
+from mascot.connect.address import Address, Metric, address_of_client
 from mascot.connect.closing import Closing
 from mascot.connect.nested import names_of
 from mascot.connect.rows import SEEN, VECTOR, Known, Vectors, checked, chunks, one_each, seen
@@ -29,14 +29,31 @@ _TIMEOUT_S = 30
 class QdrantSource(Closing):
     """A collection of Qdrant, to be searched. `where` is a filter as JSON, as Qdrant's own interface takes it."""
 
-    def __init__(self, address: Address) -> None:
-        self._address = address
-        self._client = _connect(address, make=False)
+    def __init__(self, address: Address, client: Any = None) -> None:
+        self._address, self._owned = address, client is None
+        self._client = _connect(address, make=False) if client is None else client
         try:
             self._vector, self._shape = _shape_of(self._client, address)
         except BaseException:
-            self._client.close()
+            self._release()
             raise
+
+    @classmethod
+    def from_client(
+        cls, client: Any, collection: str, *, vector: str | None = None, id: str | None = None
+    ) -> QdrantSource:
+        """Return a source over a collection that a client reaches.
+
+        Parameters
+        ----------
+        client
+            A `QdrantClient`; closing the source leaves it open.
+        collection
+            The name of the collection.
+        vector, id
+            As in an address (default: None).
+        """
+        return cls(address_of_client("qdrant", collection, vector, id), client)
 
     def search(
         self,
@@ -89,7 +106,8 @@ class QdrantSource(Closing):
         return _facts(self._client, self._address)
 
     def _release(self) -> None:
-        self._client.close()
+        if self._owned:
+            self._client.close()
 
 
 class QdrantSink(Closing):

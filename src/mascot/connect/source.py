@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import mascot as mc
+from mascot.candidates import RecordColumns
 from mascot.connect.address import Address, read_address
 from mascot.connect.nested import names_of, stem_of, unfolded
 from mascot.connect.rows import LISTS
 from mascot.connect.warned import warn
 from mascot.errors import InputError, check_whole, require
 from mascot.methods.base import Method
+from mascot.rerank import Already
 
 CANDIDATES = 200
 
@@ -42,9 +45,14 @@ class Found:
         return len(self.ids)
 
     def candidates(self) -> mc.Candidates:
-        """The same for `mascot.rerank`; keywords are lists of labels, and `location.lat` is within `location`."""
-        columns = {name: _labels(values) if name in LISTS else values for name, values in self.columns.items()}
-        return mc.Candidates(self.scores, self.ids, unfolded(columns), self.vectors)
+        """Return the same for `mascot.rerank`; `records()` of its rankings are those of `Found.records`.
+
+        Keywords are lists of labels, and `location.lat` is within `location`. A column that no row has counts as
+        missing, with one warning.
+        """
+        result: mc.Candidates = mc.Candidates(self.scores, self.ids, None, self.vectors)
+        result.columns, result.source = FoundColumns(self), FoundRecords(self)
+        return result
 
     def records(self) -> list[dict[str, Any]]:
         """A plain record for each: its columns, its `id` and its `score`.
@@ -59,6 +67,41 @@ class Found:
                 named[f"own_{name}"] = own
         rows = zip(*named.values(), *ours.values(), strict=True)
         return [dict(zip([*named, *ours], row, strict=True)) for row in rows]
+
+
+class FoundColumns(RecordColumns):
+    """Columns of what an engine found, and of the dictionaries within them."""
+
+    def __init__(self, found: Found) -> None:
+        super().__init__(found.ids)
+        for name, values in found.columns.items():
+            if len(values) != len(found):
+                raise InputError(f"Found.columns[{name!r}] must have {len(found)} values like ids, got {len(values)}")
+        labels = {name: _labels(found.columns[name]) for name in LISTS if name in found.columns}
+        self._values = unfolded({**found.columns, **labels})
+
+    def cells(self, name: str) -> list[Any]:
+        return list(self._values[name]) if name in self._values else [None] * len(self._records)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+
+class FoundRecords(Sequence[dict[str, Any]]):
+    """The records of what an engine found, made when they are asked for."""
+
+    def __init__(self, found: Found) -> None:
+        self._found = found
+
+    @cached_property
+    def _records(self) -> list[dict[str, Any]]:
+        return self._found.records()
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._records[at]
 
 
 class Searchable(Protocol):
@@ -209,15 +252,32 @@ def steer(
     columns: Sequence[str] | None = None,
     vectors: bool = True,
     method: Method | None = None,
+    already: Already = None,
 ) -> Steered:
-    """Ask for more than is shown, and spend the `k` places on the wishes.
+    """Search for more candidates than are shown, and select k of them as the wishes ask.
 
-    `columns` and `vectors=False` bring less of each row along, as `OpenSource.search` has them; the wishes need theirs.
+    Parameters
+    ----------
+    source
+        Where to search.
+    vector
+        What to search with.
+    wishes, k, method
+        As for `mascot.rerank`.
+    candidates
+        How many rows to search for (default: 200).
+    where
+        A filter in the engine's own language (default: None).
+    columns, vectors
+        What to fetch of each row, as for `OpenSource.search` (default: everything). The wishes need their columns.
+    already
+        The ranking of the page before, or ids that were shown: not shown again, and counted as covered. Ids that are no
+        longer among the candidates are ignored (default: None).
     """
     warn_of_few(candidates, k)
     less: dict[str, Any] = ({} if columns is None else {"columns": columns}) | ({} if vectors else {"vectors": False})
     found = source.search(vector, candidates=candidates, where=where, **less)
-    return Steered(found, mc.rerank(found.candidates(), wishes, k, method) if len(found) else None)
+    return Steered(found, mc.rerank(found.candidates(), wishes, k, method, already) if len(found) else None)
 
 
 def warn_of_few(candidates: int, k: int) -> None:

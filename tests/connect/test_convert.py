@@ -1,0 +1,533 @@
+"""A converter keeps the hits: what a search returned comes back in a new order, as the same objects."""
+
+from __future__ import annotations
+
+import sqlite3
+import warnings
+from collections import namedtuple
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mascot as mc
+from mascot import errors
+from mascot.connect import convert
+
+SELLERS = ["acme", "acme", "acme", "bolt", "core"]
+VECTORS = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.2], [0.0, 1.0], [-1.0, 0.0]]
+FIELDS: list[dict[str, Any]] = [
+    {"seller": seller, "price": 10 + at, "geo": {"lat": 50.0 + at, "lon": 8.0}, "vector": VECTORS[at]}
+    for at, seller in enumerate(SELLERS)
+]
+SCORES = [0.9, 0.8, 0.7, 0.6, 0.5]
+DISTANCES = [0.1, 0.2, 0.3, 0.4, 0.5]
+IDS = ["a", "b", "c", "d", "e"]
+
+
+@dataclass
+class Point:
+    """As a point of Qdrant: an object, not a dictionary."""
+
+    id: Any
+    score: float
+    payload: dict[str, Any] | None
+    vector: Any = None
+
+
+@dataclass
+class WeaviateMetadata:
+    distance: float | None = None
+    certainty: float | None = None
+    score: float | None = None
+    rerank_score: float | None = None
+
+
+@dataclass
+class WeaviateObject:
+    uuid: str
+    properties: dict[str, Any]
+    metadata: WeaviateMetadata
+    vector: dict[str, list[float]] = field(default_factory=dict)
+
+
+def elastic_hits() -> list[dict[str, Any]]:
+    return [
+        {"_index": "products", "_id": id_, "_score": score, "_source": fields}
+        for id_, score, fields in zip(IDS, SCORES, FIELDS, strict=True)
+    ]
+
+
+def elastic_response() -> dict[str, Any]:
+    hits = {"total": {"value": 5, "relation": "eq"}, "max_score": 0.9, "hits": elastic_hits()}
+    return {"took": 3, "timed_out": False, "_shards": {"total": 1, "successful": 1}, "hits": hits}
+
+
+def qdrant_points(scores: list[float] = SCORES) -> list[Point]:
+    return [Point(id_, score, fields, fields["vector"]) for id_, score, fields in zip(IDS, scores, FIELDS, strict=True)]
+
+
+def qdrant_json() -> dict[str, Any]:
+    points = [{"version": 0, **vars(point)} for point in qdrant_points()]
+    return {"result": {"points": points}, "status": "ok", "time": 0.001}
+
+
+def milvus_hits(distances: list[float] = SCORES) -> list[dict[str, Any]]:
+    return [
+        {"id": id_, "distance": distance, "entity": fields}
+        for id_, distance, fields in zip(IDS, distances, FIELDS, strict=True)
+    ]
+
+
+def weaviate_objects(**kind: list[float]) -> list[WeaviateObject]:
+    return [
+        WeaviateObject(
+            id_, FIELDS[at], WeaviateMetadata(**{k: v[at] for k, v in kind.items()}), {"default": VECTORS[at]}
+        )
+        for at, id_ in enumerate(IDS)
+    ]
+
+
+def weaviate_graphql() -> dict[str, Any]:
+    rows = [
+        {**fields, "_additional": {"id": id_, "distance": distance, "vector": fields["vector"]}}
+        for id_, distance, fields in zip(IDS, DISTANCES, FIELDS, strict=True)
+    ]
+    return {"data": {"Get": {"Product": rows}}}
+
+
+def chroma_result() -> dict[str, Any]:
+    other = [["z"]]
+    return {
+        "ids": [*other, IDS], "distances": [[0.0], DISTANCES], "metadatas": [[None], FIELDS], "uris": None,
+        "documents": [["none"], [f"text {id_}" for id_ in IDS]], "embeddings": [[[0.0, 0.0]], VECTORS], "data": None,
+        "included": ["distances", "metadatas", "documents", "embeddings"],
+    }  # fmt: skip
+
+
+def typesense_response(**details: list[Any]) -> dict[str, Any]:
+    hits = [
+        {"document": {"id": id_, **fields}, "highlights": [], **{name: each[at] for name, each in details.items()}}
+        for at, (id_, fields) in enumerate(zip(IDS, FIELDS, strict=True))
+    ]
+    return {"found": 5, "out_of": 9, "page": 1, "search_time_ms": 1, "hits": hits}
+
+
+def vespa_response() -> dict[str, Any]:
+    children = [
+        {"id": f"id:shop:product::{id_}", "relevance": score, "source": "shop", "fields": fields}
+        for id_, score, fields in zip(IDS, SCORES, FIELDS, strict=True)
+    ]
+    groups = [{"id": "group:root:0", "relevance": 1.0, "children": []}]
+    root = {"id": "toplevel", "relevance": 1.0, "fields": {"totalCount": 5}, "children": [*children, *groups]}
+    return {"root": root}
+
+
+def solr_response() -> dict[str, Any]:
+    docs = [
+        {"id": id_, "score": score, "seller": [fields["seller"]], "price": [fields["price"]], "geo": fields["geo"],
+         "vector": fields["vector"]}
+        for id_, score, fields in zip(IDS, SCORES, FIELDS, strict=True)
+    ]  # fmt: skip
+    return {"responseHeader": {"status": 0, "QTime": 1}, "response": {"numFound": 5, "start": 0, "docs": docs}}
+
+
+def algolia_response() -> dict[str, Any]:
+    hits = [{"objectID": id_, **fields, "_highlightResult": {}} for id_, fields in zip(IDS, FIELDS, strict=True)]
+    return {"hits": hits, "nbHits": 5, "page": 0, "hitsPerPage": 20}
+
+
+def tuples() -> list[tuple[Any, ...]]:
+    return [
+        (id_, score, fields["seller"], fields["price"], fields["geo"], fields["vector"])
+        for id_, score, fields in zip(IDS, SCORES, FIELDS, strict=True)
+    ]
+
+
+NAMES = ["id", "score", "seller", "price", "geo", "vector"]
+CASES: dict[str, tuple[mc.Candidates[Any], list[Any]]] = {}
+
+
+def case(name: str, candidates: mc.Candidates[Any], hits: list[Any]) -> None:
+    CASES[name] = (candidates, hits)
+
+
+def _cases() -> None:
+    body = elastic_response()
+    case("elasticsearch", convert.from_elasticsearch(body, vector="vector"), body["hits"]["hits"])
+    client = SimpleNamespace(body=body)
+    case("elasticsearch client", convert.from_elasticsearch(client, vector="vector"), body["hits"]["hits"])
+    case("elasticsearch hits", convert.from_elasticsearch(body["hits"]["hits"], vector="vector"), body["hits"]["hits"])
+    points = qdrant_points()
+    case("qdrant", convert.from_qdrant(SimpleNamespace(points=points), vector=""), points)
+    case("qdrant points", convert.from_qdrant(points, vector=""), points)
+    apart = qdrant_points(DISTANCES)
+    case("qdrant distances", convert.from_qdrant(apart, vector=""), apart)
+    plain = qdrant_json()
+    case("qdrant json", convert.from_qdrant(plain, vector=""), plain["result"]["points"])
+    hits = milvus_hits()
+    case("milvus", convert.from_milvus([hits], vector="vector"), hits)
+    far = milvus_hits(DISTANCES)
+    case("milvus distances", convert.from_milvus(far, vector="vector"), far)
+    flat = [{"id": hit["id"], "distance": hit["distance"], **hit["entity"]} for hit in hits]
+    case("milvus json", convert.from_milvus({"code": 0, "data": flat}, vector="vector"), flat)
+    near = weaviate_objects(distance=DISTANCES)
+    case("weaviate", convert.from_weaviate(SimpleNamespace(objects=near), vector="default"), near)
+    hybrid = weaviate_objects(score=SCORES, distance=[0.0] * 5)
+    case("weaviate hybrid", convert.from_weaviate(hybrid, vector="default"), hybrid)
+    graphql = weaviate_graphql()
+    case("weaviate graphql", convert.from_weaviate(graphql, vector="default"), graphql["data"]["Get"]["Product"])
+    chroma = convert.from_chroma(chroma_result(), vectors=True, query=1)
+    case("chroma", chroma, list(chroma.source or ()))
+    labels, distances = np.array([[0, 1, 2, 3, 4, -1]]), np.array([[*DISTANCES, 3.4e38]], np.float32)
+    vectors = np.array([[*VECTORS, [0.0, 0.0]]])
+    faiss = convert.from_faiss(distances, labels, [{**row, "id": IDS[at]} for at, row in enumerate(FIELDS)],
+                               vectors=vectors)  # fmt: skip
+    case("faiss", faiss, list(faiss.source or ()))
+    rows = [{"id": id_, "_distance": far, **row} for id_, far, row in zip(IDS, DISTANCES, FIELDS, strict=True)]
+    case("lance", convert.from_lance(rows, vector="vector"), rows)
+    text = typesense_response(text_match=[5, 4, 3, 2, 1])
+    case("typesense", convert.from_typesense(text, vector="vector"), text["hits"])
+    fused = typesense_response(
+        text_match=[1, 2, 3, 4, 5], vector_distance=[0.5] * 5,
+        hybrid_search_info=[{"rank_fusion_score": score} for score in SCORES],
+    )  # fmt: skip
+    case("typesense hybrid", convert.from_typesense({"results": [fused]}, vector="vector"), fused["hits"])
+    apart_text = typesense_response(vector_distance=DISTANCES)
+    case("typesense vector", convert.from_typesense(apart_text, vector="vector"), apart_text["hits"])
+    vespa = vespa_response()
+    case("vespa", convert.from_vespa(vespa, vector="vector"), vespa["root"]["children"][:5])
+    solr = solr_response()
+    case("solr", convert.from_solr(solr, vector="vector"), solr["response"]["docs"])
+    algolia = algolia_response()
+    case("algolia", convert.from_algolia(algolia), algolia["hits"])
+    case("rows", convert.from_rows(listed := tuples(), NAMES, vector="vector"), listed)
+    named = [namedtuple("Row", NAMES)(*row) for row in tuples()]
+    case("named tuples", convert.from_rows(named, vector="vector"), named)
+    mappings = [dict(zip(NAMES, row, strict=True)) for row in tuples()]
+    case("dictionaries", convert.from_rows(mappings, vector="vector"), mappings)
+
+
+_cases()
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_records_are_the_hits_and_columns_their_fields(name: str) -> None:
+    candidates, hits = CASES[name]
+    assert len(candidates) == len(hits) == 5
+    assert candidates.ids in (IDS, [0, 1, 2, 3, 4], [f"id:shop:product::{id_}" for id_ in IDS])
+    assert np.argsort(-candidates.scores, kind="stable").tolist() == [0, 1, 2, 3, 4], "the best hit is first"
+    assert candidates.columns["seller"].tolist() == SELLERS
+    assert candidates.columns["price"].tolist() == [10, 11, 12, 13, 14]
+    assert candidates.columns["geo.lat"].tolist() == [50.0, 51.0, 52.0, 53.0, 54.0]
+    if name != "algolia":
+        np.testing.assert_allclose(candidates.vectors, VECTORS, rtol=1e-6)
+    ranking = mc.rerank(candidates, mc.limit("seller", 1), k=3)
+    records = ranking.records()
+    assert [id(record) for record in records] == [id(hits[at]) for at in (0, 3, 4)], "the same objects"
+
+
+@pytest.mark.parametrize("name", ["qdrant distances", "milvus distances", "weaviate", "chroma", "faiss", "lance"])
+def test_distances_are_negated(name: str) -> None:
+    np.testing.assert_allclose(CASES[name][0].scores, [-far for far in DISTANCES], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_already_and_a_column_that_no_hit_has(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "_WARNINGS", set())
+    candidates, hits = CASES[name]
+    page = mc.rerank(candidates, mc.limit("seller", 1), k=2)
+    ranking = mc.rerank(candidates, mc.spread("seller"), k=5, already=[*page.ids, "gone", 77])
+    assert [hits.index(record) for record in ranking.records()] == sorted(
+        {0, 1, 2, 3, 4} - set(page.positions.tolist())
+    ) or set(ranking.ids).isdisjoint(page.ids)
+    assert len(ranking) == 3
+    column = f"colour of {name}"
+    with pytest.warns(RuntimeWarning, match="its values count as missing"):
+        first = mc.rerank(candidates, mc.spread(column), k=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert mc.rerank(candidates, mc.spread(column), k=3).ids == first.ids, "warned once"
+    assert first.ids == mc.rerank(candidates, [], k=3).ids
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=0, max_size=30), st.integers(1, 10))
+@settings(deadline=None, max_examples=50)
+def test_every_converter_agrees_with_candidates(scores: list[float], k: int) -> None:
+    """Property: conversion changes neither the selection nor its order."""
+    scores = sorted(scores, reverse=True)
+    sellers = [f"s{at % 3}" for at in range(len(scores))]
+    expected = mc.rerank(
+        mc.Candidates(scores, columns={"seller": sellers}), mc.spread("seller"), k=k
+    ).positions.tolist()
+    documents = list(zip(scores, sellers, strict=True))
+    converted = [
+        convert.from_elasticsearch([{"_id": str(i), "_score": s, "_source": {"seller": x}}
+                                    for i, (s, x) in enumerate(documents)]),
+        convert.from_qdrant([Point(i, s, {"seller": x}) for i, (s, x) in enumerate(documents)]),
+        convert.from_milvus([{"id": i, "distance": s, "entity": {"seller": x}} for i, (s, x) in enumerate(documents)]),
+        convert.from_vespa({"root": {"children": [{"id": i, "relevance": s, "fields": {"seller": x}}
+                                                  for i, (s, x) in enumerate(documents)]}}),
+        convert.from_solr([{"id": i, "score": s, "seller": x} for i, (s, x) in enumerate(documents)]),
+        convert.from_rows(documents, ["score", "seller"], id=None),
+        convert.from_lance([{"_distance": -s, "seller": x} for s, x in documents]),
+    ]  # fmt: skip
+    for candidates in converted:
+        assert mc.rerank(candidates, mc.spread("seller"), k=k).positions.tolist() == expected
+
+
+def test_hits_without_scores_are_relevant_in_their_order() -> None:
+    sorted_by_price = [{**hit, "_score": None} for hit in elastic_hits()]
+    assert mc.rerank(convert.from_elasticsearch(sorted_by_price), [], k=5).ids == IDS
+    without = [
+        {name: value for name, value in doc.items() if name != "score"} for doc in solr_response()["response"]["docs"]
+    ]
+    assert mc.rerank(convert.from_solr(without), [], k=5).ids == IDS
+
+
+def test_elasticsearch_fields_and_hit_names() -> None:
+    hits = [
+        {"_index": f"i{at}", "_id": str(at), "_score": 1.0, "fields": {"seller": ["acme"], "tags": ["x", "y"]}}
+        for at in range(2)
+    ]
+    columns = convert.from_elasticsearch(hits).columns
+    assert columns["seller"].tolist() == ["acme", "acme"]
+    assert columns["tags"].tolist() == [["x", "y"], ["x", "y"]]
+    assert columns["_index"].tolist() == ["i0", "i1"]
+
+
+def test_a_response_without_hits_is_no_candidates() -> None:
+    empty = [
+        convert.from_elasticsearch({"hits": {"hits": []}}),
+        convert.from_qdrant([]),
+        convert.from_milvus([[]]),
+        convert.from_weaviate([]),
+        convert.from_chroma({"ids": [[]], "distances": [[]], "metadatas": [[]], "documents": None}),
+        convert.from_faiss([[3.4e38]], [[-1]]),
+        convert.from_lance([]),
+        convert.from_rows([]),
+        convert.from_typesense({"found": 0, "hits": []}),
+        convert.from_vespa({"root": {"id": "toplevel", "fields": {"totalCount": 0}}}),
+        convert.from_solr({"response": {"docs": []}}),
+        convert.from_algolia({"hits": []}),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for candidates in empty:
+            assert mc.rerank(candidates, mc.spread("seller"), k=3).records() == []
+
+
+@pytest.mark.parametrize("name", [name for name in dir(convert) if name.startswith("from_") and name != "from_faiss"])
+@pytest.mark.parametrize("response", [{"error": "index_not_found"}, None, 3, "text"])
+def test_what_cannot_be_read_is_named(name: str, response: Any) -> None:
+    with pytest.raises(mc.InputError, match=f"^{name} needs .*, got "):
+        getattr(convert, name)(response)
+
+
+def test_wrong_options_are_named() -> None:
+    with pytest.raises(mc.InputError, match="from_rows needs a column of scores, got none named 'score' in: a, b"):
+        convert.from_rows([(1, 2)], ["a", "b"])
+    with pytest.raises(mc.InputError, match="from_rows needs the names of 2 columns, got none"):
+        convert.from_rows([(1, 2)])
+    with pytest.raises(mc.OptionError, match="from_chroma query must be below 2, the queries searched, got 2"):
+        convert.from_chroma(chroma_result(), query=2)
+    with pytest.raises(mc.InputError, match="of one shape"):
+        convert.from_faiss([[1.0]], [1])
+    with pytest.raises(mc.InputError, match="a row for each label"):
+        convert.from_faiss([[1.0]], [[5]], [{}])
+
+
+def test_sqlite_cursor_and_rows() -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE product (id TEXT, score REAL, seller TEXT)")
+    connection.executemany("INSERT INTO product VALUES (?, ?, ?)", [row[:3] for row in tuples()])
+    query = "SELECT id, 1 - score AS distance, seller FROM product ORDER BY distance"
+    candidates = convert.from_rows(connection.execute(query), score="distance", distances=True)
+    assert mc.rerank(candidates, mc.limit("seller", 1), k=3).ids == ["a", "d", "e"]
+    connection.row_factory = sqlite3.Row
+    rows = connection.execute(query).fetchall()
+    ranking = mc.rerank(convert.from_rows(rows, score="distance", distances=True), mc.limit("seller", 1), k=3)
+    assert [record["seller"] for record in ranking.records()] == ["acme", "bolt", "core"]
+    assert ranking.records()[0] is rows[0]
+
+
+def test_sqlalchemy_result_and_rows() -> None:
+    sqlalchemy = pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy")
+    engine = sqlalchemy.create_engine("sqlite://")
+    with engine.connect() as connection:
+        connection.execute(sqlalchemy.text("CREATE TABLE product (id TEXT, score REAL, seller TEXT)"))
+        for row in tuples():
+            connection.execute(sqlalchemy.text("INSERT INTO product VALUES (:a, :b, :c)"), dict(zip("abc", row[:3])))  # noqa: B905
+        query = sqlalchemy.text("SELECT * FROM product ORDER BY score DESC")
+        for candidates in (
+            convert.from_rows(connection.execute(query)),
+            convert.from_rows(connection.execute(query).all()),
+            convert.from_rows(connection.execute(query).mappings()),
+            convert.from_rows(connection.execute(query).mappings().all()),
+        ):
+            ranking = mc.rerank(candidates, mc.limit("seller", 1), k=3)
+            assert ranking.ids == ["a", "d", "e"]
+            assert ranking.records()[1]["seller" if hasattr(ranking.records()[1], "items") else 2] == "bolt"
+
+
+def test_duckdb_relation_cursor_and_tables() -> None:
+    duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE product (id VARCHAR, score DOUBLE, seller VARCHAR, geo STRUCT(lat DOUBLE))")
+    connection.executemany("INSERT INTO product VALUES (?, ?, ?, ?)", [(*row[:3], {"lat": 1.5}) for row in tuples()])
+    query = "SELECT * FROM product ORDER BY score DESC"
+    for search in (
+        lambda: connection.execute(query),
+        lambda: connection.sql(query),
+        lambda: connection.sql(query).to_arrow_table(),
+        lambda: connection.sql(query).df(),
+        lambda: connection.sql(query).pl(),
+    ):
+        candidates = convert.from_rows(search())
+        assert candidates.columns["geo.lat"].tolist() == [1.5] * 5
+        ranking = mc.rerank(candidates, mc.limit("seller", 1), k=3)
+        assert ranking.ids == ["a", "d", "e"]
+        record = ranking.records()[1]
+        assert (record["seller"] if isinstance(record, dict) else record[2]) == "bolt"
+
+
+def test_faiss_indexes_of_both_metrics() -> None:
+    faiss = pytest.importorskip("faiss", reason="needs faiss-cpu")
+    vectors, query = np.array(VECTORS, np.float32), np.array([[1.0, 0.0]], np.float32)
+    for index in (faiss.IndexFlatL2(2), faiss.IndexFlatIP(2)):
+        index.add(vectors)
+        scores, labels = index.search(query, 8)  # more than there are
+        ranking = mc.rerank(convert.from_faiss(scores, labels, FIELDS), mc.limit("seller", 1), k=3)
+        assert ranking.ids == [0, 3, 4]
+        assert ranking.records()[1] is FIELDS[3]
+        scores, labels, reconstructed = index.search_and_reconstruct(query, 5)
+        compared = convert.from_faiss(scores, labels, dict(enumerate(FIELDS)), vectors=reconstructed)
+        assert np.allclose(compared.vectors, VECTORS)
+    assert mc.rerank(convert.from_faiss(scores, labels), [], k=2).records() == [0, 1]
+
+
+def test_qdrant_collections_of_both_kinds() -> None:
+    qdrant = pytest.importorskip("qdrant_client", reason="needs qdrant-client")
+    client = qdrant.QdrantClient(":memory:")
+    for distance in (qdrant.models.Distance.COSINE, qdrant.models.Distance.EUCLID):
+        name = distance.value
+        client.create_collection(name, vectors_config=qdrant.models.VectorParams(size=2, distance=distance))
+        points = [qdrant.models.PointStruct(id=at, vector=VECTORS[at], payload=FIELDS[at]) for at in range(5)]
+        client.upsert(name, points=points)
+        response = client.query_points(name, query=[1.0, 0.0], limit=5, with_vectors=True)
+        ranking = mc.rerank(convert.from_qdrant(response, vector=""), mc.limit("seller", 1), k=3)
+        assert ranking.ids == [0, 3, 4]
+        assert all(any(record is point for point in response.points) for record in ranking.records())
+    client.close()
+
+
+def test_lance_results_of_every_form(tmp_path: Any) -> None:
+    lancedb = pytest.importorskip("lancedb", reason="needs lancedb")
+    table = lancedb.connect(tmp_path).create_table(
+        "product", [{"id": id_, **fields} for id_, fields in zip(IDS, FIELDS, strict=True)]
+    )
+    search = table.search([1.0, 0.0]).limit(5)
+    for result in (search.to_arrow(), search.to_list(), search.to_pandas(), search.to_polars()):
+        candidates = convert.from_lance(result, vector="vector")
+        assert candidates.columns["geo.lat"].tolist() == [50.0, 51.0, 52.0, 53.0, 54.0]
+        np.testing.assert_allclose(candidates.vectors, VECTORS, rtol=1e-6)
+        ranking = mc.rerank(candidates, mc.limit("seller", 1), k=3)
+        assert ranking.ids == ["a", "d", "e"]
+        assert [record["seller"] for record in ranking.records()] == ["acme", "bolt", "core"]
+
+
+def test_milvus_collections_of_both_kinds(tmp_path: Any) -> None:
+    pytest.importorskip("milvus_lite", reason="needs milvus-lite")
+    pymilvus = pytest.importorskip("pymilvus", reason="needs pymilvus")
+    client = pymilvus.MilvusClient(str(tmp_path / "shop.db"))
+    for metric in ("L2", "COSINE"):
+        schema = client.create_schema(auto_id=False, enable_dynamic_field=True)
+        schema.add_field("sku", pymilvus.DataType.VARCHAR, is_primary=True, max_length=16)
+        schema.add_field("vector", pymilvus.DataType.FLOAT_VECTOR, dim=2)
+        index = client.prepare_index_params()
+        index.add_index("vector", index_type="FLAT", metric_type=metric)
+        client.create_collection(metric, schema=schema, index_params=index, consistency_level="Strong")
+        client.insert(metric, [{"sku": id_, **fields} for id_, fields in zip(IDS, FIELDS, strict=True)])
+        response = client.search(metric, data=[[1.0, 0.0]], limit=5, output_fields=["seller", "geo", "vector"])
+        candidates = convert.from_milvus(response, vector="vector")
+        ranking = mc.rerank(candidates, mc.limit("seller", 1), k=3)
+        assert ranking.ids == ["a", "d", "e"]
+        assert candidates.columns["geo.lat"].tolist() == [50.0, 51.0, 52.0, 53.0, 54.0]
+        assert np.allclose(candidates.vectors, VECTORS)
+    client.close()
+
+
+def test_chroma_collection() -> None:
+    chromadb = pytest.importorskip("chromadb", reason="needs chromadb")
+    collection = chromadb.EphemeralClient().create_collection("product")
+    metadata = [{"seller": seller, "price": at} for at, seller in enumerate(SELLERS)]
+    collection.add(ids=IDS, embeddings=VECTORS, metadatas=metadata, documents=[f"text {id_}" for id_ in IDS])
+    result = collection.query(
+        query_embeddings=[[1.0, 0.0]], n_results=5, include=["metadatas", "documents", "distances", "embeddings"]
+    )
+    candidates = convert.from_chroma(result, vectors=True)
+    ranking = mc.rerank(candidates, mc.limit("seller", 1), k=3)
+    assert ranking.ids == ["a", "d", "e"]
+    assert [record["document"] for record in ranking.records()] == ["text a", "text d", "text e"]
+    assert np.allclose(candidates.vectors, VECTORS)
+    assert candidates.scores[0] == 0
+
+
+def test_merge_rescales_each_source_and_keeps_the_better_of_two() -> None:
+    text = convert.from_elasticsearch(elastic_response())
+    image = convert.from_qdrant(
+        [Point("c", 0.31, {"seller": "acme", "colour": "red"}), Point("x", 0.2, {"seller": "dust"})]
+    )
+    merged = convert.merge(text, image)
+    assert merged.ids == ["a", "c", "b", "d", "e", "x"]
+    assert merged.scores.tolist() == pytest.approx([1, 1, 0.75, 0.25, 0, 0], abs=1e-6)
+    assert merged.columns["colour"].tolist() == [None, "red", None, None, None, None]
+    assert merged.columns["seller"].tolist() == ["acme", "acme", "acme", "bolt", "core", "dust"]
+    records = mc.rerank(merged, mc.limit("seller", 1), k=4).records()
+    assert records[0] is (text.source or ())[0]
+    assert records[-1] is (image.source or ())[1]
+    assert convert.merge(text, image, best=2).ids == ["a", "c"]
+
+
+def test_merge_of_shards_equals_one_search() -> None:
+    """Property of shards: the best of all shards, with comparable scores, are the best of the whole."""
+    rng = np.random.default_rng(4)
+    scores, sellers = rng.random(90), [f"s{at % 7}" for at in range(90)]
+    whole = mc.Candidates(scores, ids=list(range(90)), columns={"seller": sellers})
+    parts = [np.arange(start, 90, 3) for start in range(3)]
+    shards = [
+        mc.Candidates(scores[part], ids=part.tolist(), columns={"seller": [sellers[at] for at in part]})
+        for part in parts
+    ]
+    merged = convert.merge(*shards, rescale=False)
+    assert sorted(merged.ids) == list(range(90))
+    wish = mc.spread("seller")
+    assert mc.rerank(merged, wish, k=12).ids == mc.rerank(whole, wish, k=12).ids
+
+
+def test_merge_with_names_keeps_ids_apart() -> None:
+    shop = mc.Candidates([3.0, 2.0], columns={"seller": ["a", "b"]})
+    blog = mc.Candidates([0.9, 0.8], columns={"author": ["x", "y"]})
+    merged = convert.merge(shop, blog, names=["shop", "blog"])
+    assert sorted(merged.ids) == [("blog", 0), ("blog", 1), ("shop", 0), ("shop", 1)]
+    assert mc.rerank(merged, mc.limit("source", 1), k=4).ids == [("shop", 0), ("blog", 0)]
+    assert merged.source is None
+    with pytest.raises(mc.OptionError, match="merge names must be 2 different names"):
+        convert.merge(shop, blog, names=["shop"])
+    with pytest.raises(mc.InputError, match="merge needs Candidates, got list"):
+        convert.merge([])  # type: ignore[arg-type]
+
+
+def test_merge_keeps_vectors_of_one_length() -> None:
+    one = mc.Candidates([1.0], ["a"], vectors=[[1.0, 0.0]])
+    none = mc.Candidates([1.0], ["b"])
+    wide = mc.Candidates([1.0], ["c"], vectors=[[1.0, 0.0, 0.0]])
+    merged = convert.merge(one, none)
+    assert merged.vectors is not None
+    assert np.isnan(merged.vectors[1]).all()
+    assert convert.merge(one, wide).vectors is None
+    assert len(convert.merge()) == 0
