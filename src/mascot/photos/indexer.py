@@ -34,7 +34,7 @@ from mascot.photos.limits import Limits
 from mascot.photos.moments import Shot, moments
 from mascot.photos.photo import Photo
 from mascot.photos.reading import File, Reading, photos_of, picture, says_when
-from mascot.photos.store import Store, put_photo, put_pixels, put_vector
+from mascot.photos.store import DamagedLibrary, Store, put_photo, put_pixels, put_vector
 from mascot.photos.texts import as_text
 from mascot.photos.walk import Found, Skipped, walk
 
@@ -373,7 +373,10 @@ class Indexer:
     def _name_moments(self) -> None:
         query = "SELECT id, taken, lat, lon, city, camera, moment FROM photos WHERE taken IS NOT NULL"
         rows = self._store.connection.execute(query).fetchall()
-        named = moments(Shot(row[0], datetime.fromisoformat(row[1]), *row[2:6]) for row in rows)
+        try:
+            named = moments(Shot(row[0], datetime.fromisoformat(row[1]), *row[2:6]) for row in rows)
+        except (ValueError, TypeError) as error:  # not what was written
+            raise DamagedLibrary(self._store.path, f"times and places: {error}") from None
         changed = [(named[row[0]], row[0]) for row in rows if named[row[0]] != row[6]]
         if changed:
             with self._store.writing() as connection:
