@@ -9,11 +9,18 @@ RUN apt-get update \
  && apt-get install -y --no-install-recommends gcc libc6-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
-COPY pyproject.toml hatch_build.py README.md LICENSE CHANGELOG.md constraints.txt ./
+COPY pyproject.toml README.md LICENSE CHANGELOG.md hatch_build.py ./
+COPY requirements ./requirements
 COPY src ./src
 ARG EXTRAS=serve
-RUN python -m venv /opt/mascot \
- && /opt/mascot/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt ".[${EXTRAS}]"
+ARG PIP_NO_CACHE_DIR=1
+ARG PIP_DISABLE_PIP_VERSION_CHECK=1
+# Every package is one of requirements/, by its hash; the build itself needs no network.
+RUN python -m venv /opt/mascot && python -m venv /opt/build \
+ && /opt/mascot/bin/pip install --require-hashes --only-binary :all: -r "requirements/${EXTRAS}.txt" \
+ && /opt/build/bin/pip install --require-hashes --only-binary :all: -r requirements/build.txt \
+ && /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /build/wheels . \
+ && /opt/mascot/bin/pip install --no-deps --no-index /build/wheels/*.whl
 
 FROM python:3.12-slim
 RUN useradd --uid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin mascot

@@ -6,6 +6,7 @@ import io
 import struct
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from PIL import ExifTags, Image
@@ -41,10 +42,10 @@ def nested_xmp() -> bytes:
     return _png(64, 64, [_xmp_chunk(f"<x {_RDF}>{inside}</x>".encode())])
 
 
-def many_keywords() -> bytes:
-    """A PNG whose XMP holds 150,000 keywords."""
+def many_keywords(count: int = 150_000) -> bytes:
+    """A PNG whose XMP holds very many keywords: 500,000 took 12 GB."""
     packet = f"<x {_RDF}><rdf:RDF><rdf:Description><dc:subject><rdf:Bag>".encode()
-    packet += b"<rdf:li>k</rdf:li>" * 150_000
+    packet += b"<rdf:li>k</rdf:li>" * count
     packet += b"</rdf:Bag></dc:subject></rdf:Description></rdf:RDF></x>"
     return _png(64, 64, [_xmp_chunk(packet)])
 
@@ -110,7 +111,8 @@ def _xmp_chunk(packet: bytes) -> bytes:
 FILES: dict[str, Callable[[], bytes]] = {
     "commas.jpg": commas,
     "nested.png": nested_xmp,
-    "keywords.png": many_keywords,
+    "keywords.png": many_keywords,  # just short enough to be parsed
+    "more keywords.png": partial(many_keywords, 500_000),
     "caption.png": long_caption,
     "scans.jpg": many_scans,
     "deep.png": deep_png,

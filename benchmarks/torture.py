@@ -1,4 +1,4 @@
-"""Attacks on a photo library, and a table of what was tried and what survived.
+"""Attacks on a photo library and a server, and a table of what was tried and what survived.
 
     python -m benchmarks.torture [--short] [--only NAME] [--again] [--out FOLDER] [--seed 0]
 
@@ -17,13 +17,14 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -32,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image
 
-from benchmarks import hostile
+from benchmarks import hostile, raw_clients
 from mascot.errors import MascotError
 from mascot.photos import Library
 from mascot.photos.decoding import DecoderPool
@@ -75,6 +76,7 @@ class Trial:
     what: str
     survived: bool
     detail: str = ""  # why not
+    measured: str = ""  # what is worth printing also if it was survived
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class Tally:
     expectation: str
     failures: tuple[str, ...]
     skipped: str = ""  # why nothing was tried
+    measured: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +332,102 @@ def hostile_filters(arena: Arena) -> Iterator[Trial]:
         yield Trial(where[:60], short and seconds < 11, f"{seconds:.1f} s")
 
 
+@attack("others are answered meanwhile, and the log stays short", rounds=1100, short=150)
+def half_sent_requests(arena: Arena) -> Iterator[Trial]:
+    most = 100 if arena.rounds < 1000 else 300
+    with _served(arena, connections=most, header_timeout_s=5) as server, ExitStack() as stack:
+        for number in range(1, arena.rounds + 1):
+            with suppress(ConnectionError):  # closed by the server already
+                stack.enter_context(raw_clients.connect(server.port)).sendall(b"GET /healthz HTTP/1.1\r\nHo")
+            log_kb = server.log.stat().st_size / 1000
+            survived = log_kb < 100 and (number % 50 != 0 or server.answers)
+            yield Trial("half a request", survived, f"number {number}, {log_kb:.0f} kB of log")
+
+
+@attack("memory grows by less than 200 MB, and others are answered", rounds=60, short=12)
+def unfinished_bodies(arena: Arena) -> Iterator[Trial]:
+    head = b"POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    half = head + b"Content-Length: 16000000\r\n\r\n" + b" " * 8_000_000
+    with _served(arena, held_bytes=64 << 20, body_timeout_s=10) as server, ExitStack() as stack:
+        before = server.memory_mb
+        for number in range(1, arena.rounds + 1):
+            with suppress(ConnectionError):  # refused meanwhile
+                stack.enter_context(raw_clients.connect(server.port)).sendall(half)
+            growth = server.memory_mb - before
+            survived = growth < 200 and (number % 6 != 0 or server.answers)
+            yield Trial("half a body", survived, f"number {number}, {growth:.0f} MB more")
+
+
+@attack("an answer that is not a server error, or a closed connection; others are answered", rounds=2000, short=60)
+def raw_sockets(arena: Arena) -> Iterator[Trial]:
+    whole = raw_clients.request(raw_clients.rows(3))
+    with _served(arena, body_timeout_s=5, header_timeout_s=5) as server:
+        for number in range(arena.rounds):
+            content = bytearray(whole)
+            for _ in range(arena.chance.choice([1, 4, 32])):
+                content[arena.chance.randrange(len(content))] = arena.chance.randrange(256)
+            if arena.chance.random() < 0.2:
+                del content[arena.chance.randrange(len(content)) :]
+            if arena.chance.random() < 0.1:
+                content = bytearray(arena.chance.randbytes(500))
+            answer = b""
+            with suppress(ConnectionError, BrokenPipeError), raw_clients.connect(server.port) as client:
+                client.sendall(content)
+                client.shutdown(socket.SHUT_WR)
+                answer = raw_clients.rest(client)
+            sound = not answer or (answer.startswith(b"HTTP/1.1 ") and not answer.startswith(b"HTTP/1.1 5"))
+            yield Trial("bytes", sound and (number % 20 != 0 or server.answers), repr(answer[:60]))
+
+
+@attack("every request is answered, 99% within 3 s of a machine of their own", rounds=30, short=3)
+def clients_at_once_100(arena: Arena) -> Iterator[Trial]:
+    return _clients(arena, 100)
+
+
+@attack("every request is answered, 99% within 3 s of a machine of their own", rounds=30, short=3)
+def clients_at_once_400(arena: Arena) -> Iterator[Trial]:
+    return _clients(arena, 400)
+
+
+def _clients(arena: Arena, count: int) -> Iterator[Trial]:
+    with _served(arena) as server:
+        started, cpu_s = time.monotonic(), time.process_time() + _cpu_s(server.process.pid)
+        load = raw_clients.load(server.port, count, seconds=arena.rounds)
+        seconds = time.monotonic() - started
+        cpu_s = time.process_time() + _cpu_s(server.process.pid) - cpu_s
+        # What others do on this machine meanwhile must not decide: of its cores, server and clients got this share.
+        share = min(cpu_s / (seconds * (os.cpu_count() or 1)), 1.0)
+        for _ in load.seconds:
+            yield Trial("request", True)
+        for failure in load.failures:
+            yield Trial("client", False, failure)
+        p99 = f"p99 {load.p99_s:.2f} s with {share:.0%} of the CPU, {len(load.seconds) / seconds:.0f} requests/s"
+        yield Trial("p99", load.p99_s * share < 3, p99, p99)
+
+
+@attack("memory at the end is within 10% of that after a quarter", rounds=20_000, short=1000, limit_s=400.0)
+def many_requests(arena: Arena) -> Iterator[Trial]:
+    with _served(arena) as server:
+        first = raw_clients.load(server.port, 8, requests=arena.rounds // 4)
+        before = server.memory_mb
+        second = raw_clients.load(server.port, 8, requests=arena.rounds - arena.rounds // 4)
+        after = server.memory_mb
+        for _ in (*first.seconds, *second.seconds):
+            yield Trial("request", True)
+        for failure in (*first.failures, *second.failures):
+            yield Trial("request", False, failure)
+        memory = f"{before:.0f} MB after a quarter, {after:.0f} MB at the end"
+        yield Trial("memory", after <= 1.1 * before, memory, memory)
+
+
+@contextmanager
+def _served(arena: Arena, **settings: float) -> Iterator[raw_clients.Server]:
+    if not Path("/proc/self/status").is_file():
+        raise NotHere("memory is looked up in /proc")
+    with raw_clients.served(arena.folder / "server", **settings) as server:
+        yield server
+
+
 # What attacks share
 
 
@@ -513,6 +612,7 @@ def run_attack(name: str, short: bool, seed: int, folder: Path) -> Tally:
     started = time.monotonic()
     tried = survived = 0
     failures: list[str] = []
+    measured: list[str] = []
     skipped = ""
     try:
         for trial in entry.run(arena):
@@ -520,13 +620,17 @@ def run_attack(name: str, short: bool, seed: int, folder: Path) -> Tally:
             survived += trial.survived
             if not trial.survived:
                 failures.append(f"{trial.what}: {trial.detail}")
+            if trial.measured:
+                measured.append(trial.measured)
             if time.monotonic() - started > entry.limit_s:
                 break
     except NotHere as reason:
         skipped = str(reason)
     seconds = time.monotonic() - started
     form = "short" if short else "full"
-    return Tally(name, form, tried, survived, seconds, entry.expectation, tuple(failures[:20]), skipped)
+    return Tally(
+        name, form, tried, survived, seconds, entry.expectation, tuple(failures[:20]), skipped, tuple(measured)
+    )
 
 
 def table(tallies: Sequence[Tally]) -> str:
@@ -536,6 +640,7 @@ def table(tallies: Sequence[Tally]) -> str:
     for tally in tallies:
         result = f"{tally.tried:5}  {tally.survived:8}  {tally.seconds:7.0f}  {tally.expectation}"
         lines.append(f"{tally.attack:{width}}  {f'not here: {tally.skipped}' if tally.skipped else result}")
+    lines += [f"{tally.attack}: {value}" for tally in tallies for value in tally.measured]
     lines += [f"FAILED {tally.attack}: {failure}" for tally in tallies for failure in tally.failures]
     return "\n".join(lines)
 
@@ -543,7 +648,7 @@ def table(tallies: Sequence[Tally]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the attacks that are not recorded yet, and print the table; 1 if one was not survived."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--short", action="store_true", help="few attempts each, about a minute")
+    parser.add_argument("--short", action="store_true", help="few attempts each, two or three minutes")
     parser.add_argument("--only", action="append", choices=list(ATTACKS), help="this attack; repeatable")
     parser.add_argument("--again", action="store_true", help="also those that are recorded")
     parser.add_argument("--out", type=Path, default=Path("out/torture"), help="where results are recorded")
@@ -576,7 +681,8 @@ def _recorded(record: Path) -> dict[str, Tally]:
         for line in record.read_text("utf-8").splitlines():
             try:
                 values = json.loads(line)
-                tallies[values["attack"]] = Tally(**values | {"failures": tuple(values["failures"])})
+                lists = {name: tuple(values.get(name, ())) for name in ("failures", "measured")}
+                tallies[values["attack"]] = Tally(**values | lists)
             except (ValueError, KeyError, TypeError):  # a line that was cut by a kill
                 continue
     return tallies

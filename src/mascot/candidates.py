@@ -229,6 +229,8 @@ def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> 
         raise InputError(f"{owner} must be numbers, got {given.dtype}")
     try:
         array = np.array(given, np.float64) if dimensions == 1 else np.asarray(given, np.float64)
+    except OverflowError:
+        raise InputError(f"{owner} must be below 1.8e308, got a larger integer") from None
     except (TypeError, ValueError):
         sizes = {len(row) for row in given if isinstance(row, Sized)} if isinstance(given, (list, tuple)) else set()
         if dimensions == 2 and len(sizes) > 1:

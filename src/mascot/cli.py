@@ -369,6 +369,9 @@ def main() -> None:
             app(prog_name="mascot")
         finally:
             sys.stdout.flush()
+    except photos.Interrupted as error:
+        print(f"mascot: {error}", file=sys.stderr, flush=True)
+        os._exit(_REFUSED)
     except mc.MascotError as error:
         _refuse(printing.visible(" ".join(str(error).split())))  # it may quote what a file holds
     except OSError as error:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Hashable, Iterable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+
+_LONGEST_QUOTE = 80  # characters
 
 
 class MascotError(ValueError):
@@ -29,7 +32,16 @@ class MissingExtra(MascotError, ImportError):
 def require(holds: bool, owner: str, rule: str, value: Any) -> None:
     """Raise `OptionError("owner rule, got value")` unless the rule holds."""
     if not holds:
-        raise OptionError(f"{owner} {rule}, got {value!r}")
+        raise OptionError(f"{owner} {rule}, got {quoted(value)}")
+
+
+def quoted(value: Any) -> str:
+    """Return a value as messages show it: its first 80 characters."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write integers of more than 4,300 digits
+        return "an integer of thousands of digits"
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
 
 def is_number(value: Any) -> bool:
@@ -40,6 +52,11 @@ def is_number(value: Any) -> bool:
 def is_whole(value: Any) -> bool:
     """A whole number of Python or numpy; True and False are none, nor is 2.0."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_positive(owner: str, value: Any) -> None:
+    require(is_number(value) and value > 0, owner, "must be > 0", value)
+    require(value <= sys.float_info.max, owner, "must be at most 1.8e308", value)  # an integer may be larger
 
 
 def check_share(owner: str, value: Any) -> None:

@@ -28,7 +28,7 @@ import numpy as np
 from mascot.bins import Floats
 from mascot.candidates import Candidates
 from mascot.connect.nested import column_of, has
-from mascot.errors import InputError
+from mascot.errors import InputError, quoted
 from mascot.extras import missing
 
 Record = dict[str, Any]
@@ -177,10 +177,10 @@ def _hashable(value: Any) -> Any:
 def _score(value: Any, table: Table, row: int, column: str) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # the last for an integer of 400 digits
         number = math.nan
     if not math.isfinite(number) or isinstance(value, bool):
-        raise InputError(f"{table.place(row)}: {column} must be a finite number, got {value!r}")
+        raise InputError(f"{table.place(row)}: {column} must be a finite number, got {quoted(value)}")
     return number
 
 

@@ -15,14 +15,13 @@ from mascot.attributes.attribute import (
     Columns,
     as_bins,
     check_missing,
-    check_positive,
     missing_rule,
 )  # fmt: skip
 from mascot.attributes.category import Category
 from mascot.attributes.columns import as_array
 from mascot.attributes.place import NamedPoint
 from mascot.bins import Bins, Floats, SparseBins
-from mascot.errors import InputError, OptionError, check_switch, check_whole, is_number, require
+from mascot.errors import InputError, OptionError, check_positive, check_switch, check_whole, is_number, require
 from mascot.kernels.reference import Quota
 from mascot.methods.aim import NamedFocus
 from mascot.serialize import Value
@@ -65,8 +64,7 @@ class Wish(Value):
         check_missing(type(attribute).__name__, missing_rule(attribute))
         if self.within is not None:
             require(self.near is not None, f"{owner}.within", "needs near, the value it is measured from", self.within)
-            valid = is_number(self.within) and 0 < self.within < math.inf
-            require(valid, f"{owner}.within", "must be > 0", self.within)
+            check_positive(f"{owner}.within", self.within)
             if isinstance(attribute, Category):
                 raise OptionError(f"{owner}.within needs an attribute with distances, got labels: {self.within!r}")
         if self.near is None:

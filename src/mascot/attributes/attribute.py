@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.bins import Bins, Floats, SparseBins
-from mascot.errors import InputError, is_number, require
+from mascot.errors import InputError, check_positive, require
 
 Columns = Mapping[str, NDArray[Any]]
 Missing = Literal["last", "neutral", "drop"]
@@ -43,10 +42,6 @@ def check_sigma(owner: str, sigma: float | None) -> None:
     """A width that may be left open."""
     if sigma is not None:
         check_positive(owner, sigma)
-
-
-def check_positive(owner: str, value: Any) -> None:
-    require(is_number(value) and 0 < float(value) < math.inf, owner, "must be > 0", value)
 
 
 def as_bins(given: Any, owner: str, rows: int) -> Bins:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Columns
 from mascot.bins import Floats
-from mascot.errors import InputError, OptionError, is_number
+from mascot.errors import InputError, OptionError, is_number, quoted
 
 LARGEST_NUMBER = 1e150  # squares of differences stay finite
 _UNIX_SECONDS = (1e8, 1e11)  # 1973 to 5138; milliseconds are a thousand times as many
@@ -123,7 +123,9 @@ def numbers(columns: Columns, name: str, owner: str) -> Floats:
     else:
         try:
             values = np.array([np.nan if is_missing(v) else float(shown(v)) for v in column.tolist()], np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
+        except OverflowError:
+            raise InputError(f"{owner} column {name!r} must lie within -1e150..1e150, got a larger integer") from None
+        except (TypeError, ValueError) as error:
             raise InputError(f"{owner} column {name!r} must hold numbers: {error}") from None
     largest = np.abs(values).max(initial=0.0, where=~np.isnan(values))
     if not largest <= LARGEST_NUMBER:
@@ -152,7 +154,10 @@ def _numeric(column: NDArray[Any]) -> NDArray[Any]:
     values = column.tolist()
     if not all(is_missing(value) or is_number(value) for value in values):
         return column
-    return np.array([np.nan if is_missing(value) else float(value) for value in values])
+    try:
+        return np.array([np.nan if is_missing(value) else float(value) for value in values])
+    except OverflowError:  # an integer beyond every float is not a time, and the reader of times says so
+        return column
 
 
 def unix_times(column: NDArray[Any]) -> NDArray[np.datetime64] | None:
@@ -181,7 +186,7 @@ def _moment(value: Any, owner: str, name: str) -> datetime | None:
     found = _TIME.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         rule = "must hold times (ISO, EXIF or datetime)"
-        raise InputError(f"{owner} column {name!r} {rule}, got {shown(value)!r}{_cure(value)}")
+        raise InputError(f"{owner} column {name!r} {rule}, got {quoted(shown(value))}{_cure(value)}")
     try:
         year, month, day, hour, minute, second = (int(part or 0) for part in found.groups())
         return datetime(year, month, day, hour, minute, second)

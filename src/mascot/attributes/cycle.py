@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mascot.attributes.attribute import Columns, Missing, check_missing, check_positive
-from mascot.attributes.columns import hours, near_point, numbers, times
+from mascot.attributes.attribute import Columns, Missing, check_missing
+from mascot.attributes.columns import LARGEST_NUMBER, hours, near_point, numbers, times
 from mascot.bins import Axis, AxisBins, Floats, SparseBins, one_hot
 from mascot.bins.axis import WEEKDAYS
-from mascot.errors import check_whole
+from mascot.errors import check_positive, check_whole, require
 from mascot.serialize import Value
 
 MONTHS = (
@@ -209,6 +209,8 @@ class Cycle(Value):
 
     def __post_init__(self) -> None:
         check_positive("Cycle.period", self.period)
+        smallest, largest = 1 / LARGEST_NUMBER, LARGEST_NUMBER  # angles and bins stay finite and positive
+        require(smallest <= self.period <= largest, "Cycle.period", "must lie within 1e-150..1e150", self.period)
         check_whole("Cycle.bins", self.bins, 1)  # the width is made of both
         _check("Cycle", self.bins, self.width, self.missing)
         object.__setattr__(self, "name", self.name or self.column)

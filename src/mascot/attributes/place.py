@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mascot.attributes.attribute import Columns, Missing, check_missing, check_positive, check_sigma
+from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
 from mascot.attributes.category import text_labels
 from mascot.attributes.columns import numbers, shown
 from mascot.bins import Axis, AxisBins, Floats, GlobeBins, SparseBins
-from mascot.errors import InputError, OptionError, check_whole, require
+from mascot.errors import InputError, OptionError, check_positive, check_whole, require
 from mascot.serialize import Value
 
 _NARROWEST_KM = 0.001

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
@@ -19,6 +21,8 @@ Sums = NDArray[np.uint64]
 _BLOCK = 128 * 1024  # bytes of an array under one checksum, about: whole rows
 _MANY = 256  # blocks from which on all cores verify them
 _FILE_BLOCK = 4 << 20  # bytes of a file under one checksum
+_TRUST_S = 24 * 3600  # after which a file that has not changed is verified again
+_SETTLED_S = 2.0  # two changes within this time may leave the same time stamps
 
 
 class DamagedIndex(InputError):
@@ -54,6 +58,31 @@ def _part_checksum(view: memoryview, first: int) -> int:
         return checksum(part)
 
 
+class Verification:
+    """Remembers beside a file that all of it was verified: for a day, unless the file changes."""
+
+    def __init__(self, path: Path) -> None:
+        self._record = path.with_name(f"{path.name}.verified")
+        status = path.stat()
+        self._state = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+        self._changed = max(status.st_mtime, status.st_ctime)
+
+    def holds(self) -> bool:
+        """Whether this state of the file was verified."""
+        try:
+            state, _, verified = self._record.read_text("ascii").partition("\n")
+            return state == self._state and 0 <= time.time() - float(verified) < _TRUST_S
+        except (OSError, ValueError):
+            return False
+
+    def note(self) -> None:
+        """Remember that this state of the file was verified, where the folder can be written to."""
+        now = time.time()
+        if now - self._changed > _SETTLED_S:
+            with suppress(OSError):
+                self._record.write_text(f"{self._state}\n{now}", "ascii")
+
+
 class CheckedRows:
     """The rows of an array, each block verified when it is first read.
 
@@ -63,10 +92,14 @@ class CheckedRows:
         The rows, contiguous in memory.
     sums
         A checksum for every block of rows; None for rows that need no check.
+    verification
+        Where it is remembered that all rows were verified.
     """
 
-    def __init__(self, array: NDArray[np.float32], sums: Sums | None = None) -> None:
-        self._array, self._sums = array, sums
+    def __init__(
+        self, array: NDArray[np.float32], sums: Sums | None = None, verification: Verification | None = None
+    ) -> None:
+        self._array, self._sums, self._verification = array, sums, verification
         self._block = rows_of_block(array[:1].nbytes)
         self._waiting = np.ones(0 if sums is None else len(sums), bool)  # blocks that were not verified yet
 
@@ -74,6 +107,8 @@ class CheckedRows:
         """Every row. Raises `DamagedIndex`."""
         if self._waiting.any():
             self._verify(np.flatnonzero(self._waiting))
+            if self._verification is not None:
+                self._verification.note()
         return self._array
 
     def take(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -107,7 +107,7 @@ def index(
     """
     from mascot.photos.library import Library
 
-    limits = {
+    limits: dict[str, Any] = {
         "max_megapixels": max_megapixels,
         "max_megabytes": max_megabytes,
         "max_seconds": max_seconds,
@@ -123,8 +123,7 @@ def index(
         with Library.open(folder) as library, _bar() as report, _stopping():
             summary = index_into(
                 library.root, into, None if encoder == "auto" else encoder, ray=ray, prune=prune, again=again,
-                hidden=hidden, follow_links=follow_links, max_megapixels=max_megapixels, device=device.value,
-                report=report,
+                hidden=hidden, follow_links=follow_links, device=device.value, report=report, **limits,
             )  # fmt: skip
         printing.show(*_told(summary))
         return
@@ -147,12 +146,16 @@ def _note(told: str | None) -> None:
         print(f"mascot: {told}", file=sys.stderr)
 
 
+class Interrupted(mc.MascotError):
+    """Ctrl-C: everything is closed, and the process may end without waiting for threads that still compute."""
+
+
 @contextmanager
 def _stopping() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise mc.MascotError("stopped; what was indexed so far is kept, and the next run goes on there") from None
+        raise Interrupted("stopped; what was indexed so far is kept, and the next run goes on there") from None
 
 
 @contextmanager

@@ -8,6 +8,7 @@ picture that takes over a decoder cannot run code in the process that reads the 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import signal
@@ -18,12 +19,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from mascot.photos.images import Unreadable, open_image
+from mascot.photos.images import Unreadable, open_image, upright
 from mascot.photos.limits import Limits
-from mascot.photos.metadata import metadata_of
-from mascot.photos.reading import read
+from mascot.photos.metadata import Metadata, metadata_of
+from mascot.photos.reading import SIDE, read
 
 _CHUNK = 1 << 20  # bytes hashed at a time
+_QUALITY = 90  # of a JPEG made for a browser
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
@@ -36,12 +38,14 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         request = json.loads(line)
         try:
             with open(request["path"], "rb") as file:
-                if request["task"] == "date":
-                    _send(answers, {"dated": _is_dated(file, limits)})
-                    continue
-                _send(answers, {"hash": _digest(file, limits)})
-                if json.loads(requests.readline())["decode"]:
-                    _decode(file, limits, answers)
+                if request["task"] == "look":
+                    _send(answers, {"metadata": _look(file, limits, request["decode"])})
+                elif request["task"] == "convert":
+                    _send(answers, {}, (_convert(file, limits, request),))
+                else:
+                    _send(answers, {"hash": _digest(file, limits)})
+                    if json.loads(requests.readline())["decode"]:
+                        _decode(file, limits, answers)
         except Unreadable as error:
             _send(answers, {"unreadable": str(error)})
         except OSError as error:
@@ -64,16 +68,30 @@ def _digest(file: BinaryIO, limits: Limits) -> str:
 def _decode(file: BinaryIO, limits: Limits, answers: IO[bytes]) -> None:
     with _time_limit(limits.max_seconds):
         reading = read(file, limits.max_megapixels)
-    values = asdict(reading.metadata)
-    taken = reading.metadata.taken
-    values["taken"] = None if taken is None else taken.isoformat()
     parts = (reading.thumbnail, reading.look.tobytes(), reading.image.tobytes())
-    _send(answers, {"metadata": values, "size": reading.image.size}, parts)
+    _send(answers, {"metadata": _values(reading.metadata), "size": reading.image.size}, parts)
 
 
-def _is_dated(file: BinaryIO, limits: Limits) -> bool:
+def _look(file: BinaryIO, limits: Limits, decode: bool) -> dict[str, Any]:
+    """The metadata of a picture; its pixels are decoded only to see whether they can be."""
     with _time_limit(limits.max_seconds), open_image(file, limits.max_megapixels) as image:
-        return metadata_of(image).taken is not None
+        metadata = metadata_of(image)
+        if decode:
+            upright(image, SIDE)
+    return _values(metadata)
+
+
+def _convert(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> bytes:
+    """A picture as JPEG."""
+    content = io.BytesIO()
+    with _time_limit(limits.max_seconds), open_image(file, request["max_megapixels"]) as image:
+        upright(image, request["side"]).save(content, "JPEG", quality=_QUALITY)
+    return content.getvalue()
+
+
+def _values(metadata: Metadata) -> dict[str, Any]:
+    taken = metadata.taken
+    return asdict(metadata) | {"taken": None if taken is None else taken.isoformat()}
 
 
 def _send(answers: IO[bytes], header: dict[str, Any], parts: Sequence[bytes] = ()) -> None:

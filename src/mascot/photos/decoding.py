@@ -90,14 +90,22 @@ class DecoderPool:
 
         return self._with_worker(converse)
 
+    def look(self, path: Path, decode: bool = False) -> Metadata:
+        """Read a file's metadata; with `decode`, also see whether its pixels can be decoded. Raises `Unreadable`."""
+        request = {"task": "look", "path": os.fspath(path), "decode": decode}
+        return self._with_worker(lambda worker: worker.ask(request).metadata())
+
     def is_dated(self, path: Path) -> bool:
         """Whether the file itself, not its name, says when the photograph was taken."""
         try:
-            return self._with_worker(
-                lambda worker: bool(worker.ask({"task": "date", "path": os.fspath(path)}).header["dated"])
-            )
+            return self.look(path).taken is not None
         except Unreadable:
             return False
+
+    def convert(self, path: Path, side: int, max_megapixels: float) -> bytes:
+        """Return a picture as JPEG, its longest side at most `side` pixels. Raises `Unreadable`."""
+        request = {"task": "convert", "path": os.fspath(path), "side": side, "max_megapixels": max_megapixels}
+        return self._with_worker(lambda worker: worker.ask(request).parts[0])
 
     def _with_worker(self, converse: Callable[[_Decoder], T]) -> T:
         worker = self._take()
@@ -154,13 +162,17 @@ class _Answer:
         """The photograph in this answer."""
         from PIL import Image
 
+        thumbnail, look, pixels = self.parts
+        image = Image.frombytes("RGB", tuple(self.header["size"]), pixels)
+        return Reading(self.metadata(), image, thumbnail, np.frombuffer(look, np.float32))
+
+    def metadata(self) -> Metadata:
+        """The metadata in this answer."""
         values = dict(self.header["metadata"])
         values["taken"] = None if values["taken"] is None else datetime.fromisoformat(values["taken"])
         for name in ("keywords", "problems"):
             values[name] = tuple(values[name])
-        thumbnail, look, pixels = self.parts
-        image = Image.frombytes("RGB", tuple(self.header["size"]), pixels)
-        return Reading(Metadata(**values), image, thumbnail, np.frombuffer(look, np.float32))
+        return Metadata(**values)
 
 
 class _Decoder:

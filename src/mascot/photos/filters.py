@@ -91,6 +91,8 @@ def matching(
     try:
         cursor = _restricted(connection, lambda: time.monotonic() > deadline or (cancelled is not None and cancelled()))
         rows = cursor.execute(query, tuple(map(composed, values))).fetchall()
+    except UnicodeDecodeError:
+        raise DamagedLibrary(database, "text that is not UTF-8") from None
     except (sqlite3.Error, sqlite3.Warning, MemoryError, RecursionError) as error:
         if str(error) == "interrupted" and time.monotonic() <= deadline:
             raise SearchCancelled("the search was cancelled") from None

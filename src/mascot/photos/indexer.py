@@ -29,11 +29,12 @@ from mascot.photos.drives import emptied, in_sight
 from mascot.photos.encoders.describe import path_words
 from mascot.photos.encoders.encoder import Encoder
 from mascot.photos.images import Unreadable
+from mascot.photos.interrupts import interruptible
 from mascot.photos.limits import Limits
 from mascot.photos.moments import Shot, moments
 from mascot.photos.photo import Photo
 from mascot.photos.reading import File, Reading, photos_of, picture, says_when
-from mascot.photos.store import Store, put_photo, put_pixels, put_vector
+from mascot.photos.store import DamagedLibrary, Store, put_photo, put_pixels, put_vector
 from mascot.photos.texts import as_text
 from mascot.photos.walk import Found, Skipped, walk
 
@@ -219,10 +220,9 @@ class Indexer:
 
     def _refusal(self, file: Found) -> Skipped | None:
         """Why a file is not even opened: it is too large, or it broke a decoder before and has not changed."""
-        megabytes = file.size / 1e6
-        if megabytes > self._limits.max_megabytes:
-            allowed = f"more than the {self._limits.max_megabytes:g} allowed (--max-megabytes)"
-            return Skipped(file.path, f"{megabytes:.0f} megabytes, {allowed}")
+        too_large = self._limits.refusal(file.size)
+        if too_large is not None:
+            return Skipped(file.path, too_large)
         state, reason = self._broken_before.get(as_text(str(file.path)), ("", ""))
         if state != self._state(file):
             return None
@@ -302,7 +302,7 @@ class Indexer:
         photos = photos_of([read.file for read in reads], readings)
         pictures = [picture(photo, reading) for photo, reading in zip(photos, readings, strict=True)]
         started = time.monotonic()
-        vectors = self._encoder.pictures(pictures)
+        vectors = interruptible(lambda: self._encoder.pictures(pictures))
         self._encoding_s += time.monotonic() - started
         return list(zip(photos, vectors, strict=True))
 
@@ -373,7 +373,10 @@ class Indexer:
     def _name_moments(self) -> None:
         query = "SELECT id, taken, lat, lon, city, camera, moment FROM photos WHERE taken IS NOT NULL"
         rows = self._store.connection.execute(query).fetchall()
-        named = moments(Shot(row[0], datetime.fromisoformat(row[1]), *row[2:6]) for row in rows)
+        try:
+            named = moments(Shot(row[0], datetime.fromisoformat(row[1]), *row[2:6]) for row in rows)
+        except (ValueError, TypeError) as error:  # not what was written
+            raise DamagedLibrary(self._store.path, f"times and places: {error}") from None
         changed = [(named[row[0]], row[0]) for row in rows if named[row[0]] != row[6]]
         if changed:
             with self._store.writing() as connection:

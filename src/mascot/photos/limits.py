@@ -21,6 +21,12 @@ class Limits:
             value = getattr(self, field.name)
             require(is_number(value) and value > 0, field.name, "must be > 0", value)
 
+    def refusal(self, size: int) -> str | None:
+        """Why a file of so many bytes is not even opened; None if it is."""
+        if size <= self.max_megabytes * 1e6:
+            return None
+        return f"{size / 1e6:.0f} megabytes, more than the {self.max_megabytes:g} allowed (--max-megabytes)"
+
     def __str__(self) -> str:
         """The values, separated by spaces: equal texts mean equal limits."""
         return " ".join(f"{value:g}" for value in astuple(self))

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mascot.errors import InputError, MissingExtra
 from mascot.extras import install_command
-from mascot.photos.blocks import CheckedRows, DamagedIndex, Sums, checksum, file_checksums, rows_of_block
+from mascot.photos.blocks import CheckedRows, DamagedIndex, Sums, Verification, checksum, file_checksums, rows_of_block
 from mascot.photos.disks import is_full, write_failure
 from mascot.photos.store import DamagedLibrary, Space
 
@@ -72,9 +72,10 @@ class Nearest:
         graph: Any = None,
         changes: int = 0,
         sums: Sums | None = None,
+        verification: Verification | None = None,
     ) -> None:
         self.ids, self.space, self.changes = ids, space, changes
-        self._rows, self._graph = CheckedRows(vectors, sums), graph
+        self._rows, self._graph = CheckedRows(vectors, sums, verification), graph
 
     def verify(self) -> None:
         """Compare every vector with its checksum."""
@@ -307,10 +308,11 @@ def _graph(space: Space) -> Any:
     return Index(ndim=space.dim, metric=MetricKind.IP, dtype=ScalarKind.F16, multi=space.tokens > 1)
 
 
-def _load(place: Path, space: Space, exact: int) -> Nearest | None:
+def _load(place: Path, space: Space, exact: int, *, trust: bool = True) -> Nearest | None:
     """The index on disk; None if a file is missing, cut short, damaged or of another format.
 
-    The ids and the graph are verified here, the vectors when they are read.
+    The ids and the graph are verified here, the vectors when they are read; with `trust`, a graph or vectors that were
+    verified within a day and have not changed are not verified again.
     """
     try:
         about = json.loads((place / _ABOUT).read_text("utf-8"))
@@ -326,22 +328,28 @@ def _load(place: Path, space: Space, exact: int) -> Nearest | None:
             return None
         if rows and (vectors.dtype != np.dtype("<f4") or not vectors.flags.c_contiguous):
             return None
+        verified = Verification(place / _VECTORS)
         graph = None
         if rows > exact:
-            if file_checksums(place / _GRAPH) != about["graph"]:
-                return None
+            verification = Verification(place / _GRAPH)
+            if not (trust and verification.holds()):
+                if file_checksums(place / _GRAPH) != about["graph"]:
+                    return None
+                verification.note()
             graph = _graph(space)
             graph.view(str(place / _GRAPH))
     except MissingExtra:
         raise
     except Exception:  # numpy raises whatever a damaged header leads to
         return None
-    return Nearest(ids, np.asarray(vectors), space, graph, _state(place), sums if rows else None)
+    if trust and verified.holds():
+        return Nearest(ids, np.asarray(vectors), space, graph, _state(place))
+    return Nearest(ids, np.asarray(vectors), space, graph, _state(place), sums if rows else None, verified)
 
 
 def damage_of(place: Path, space: Space, exact: int) -> str | None:
     """What is wrong with an index on disk, every byte read; None if nothing is."""
-    nearest = _load(place, space, exact)
+    nearest = _load(place, space, exact, trust=False)
     if nearest is None:
         return f"{place.name}: a file is missing, cut short or damaged"
     try:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MEGAPIXELS = Limits().max_megapixels
-_SIDE = 512  # longest side, in pixels, of thumbnails and of what encoders see
+SIDE = 512  # longest side, in pixels, of thumbnails and of what encoders see
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ def read(source: bytes | BinaryIO, max_megapixels: float = MEGAPIXELS) -> Readin
     """Decode a photograph once and take from it all that the library stores. Raises `Unreadable`."""
     image = open_image(source, max_megapixels)
     metadata = metadata_of(image)
-    image = upright(image, _SIDE)
-    return Reading(metadata, image, thumbnail(image, _SIDE), look(shrunk(image)))
+    image = upright(image, SIDE)
+    return Reading(metadata, image, thumbnail(image, SIDE), look(shrunk(image)))
 
 
 def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]:

@@ -19,7 +19,7 @@ from mascot.photos.library import Library
 from mascot.photos.look import DIM as LOOK_DIM
 from mascot.photos.nearest import damage_of
 from mascot.photos.photo import COLUMNS, Photo
-from mascot.photos.store import Store, plain_cursor, reading_only, space_of
+from mascot.photos.store import UNREADABLE, Store, plain_cursor, reading_only, space_of
 from mascot.photos.whereabouts import DATABASE
 
 DAMAGED = "library.damaged.sqlite"  # the database as it was before a repair
@@ -169,7 +169,7 @@ def _salvage(path: Path) -> int | None:
                     damaged.row_factory = None
                     count = _number(damaged, "SELECT count(*) FROM photos")
                     _copy(damaged, store)
-            except sqlite3.DatabaseError:
+            except UNREADABLE:
                 pass  # not a database any more: nothing can be read
             saved = store.count()
             store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -244,7 +244,7 @@ def _rows(
                     yield tuple(map(decode, row))
             else:
                 return
-        except sqlite3.DatabaseError:
+        except UNREADABLE:
             pass
         failures += 1
         last += 1 if failures < _PROBES else 1 << min(failures - _PROBES, 40)
@@ -257,6 +257,6 @@ def _decoded(value: Any) -> Any:
 def _number(connection: sqlite3.Connection, query: str) -> int | None:
     try:
         value = plain_cursor(connection).execute(query).fetchone()[0]
-    except sqlite3.DatabaseError:
+    except UNREADABLE:
         return None
     return value if isinstance(value, int) else None

@@ -25,6 +25,7 @@ _BUSY_S = 60.0  # waited for another process to finish writing
 _AT_ONCE = 500  # ids in one statement, below SQLite's limit on parameters
 _CACHE_KIB = 32 * 1024
 _FETCHED = 256  # rows taken from SQLite at a time
+UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter where a message of SQLite quotes damaged text
 
 
 class DamagedLibrary(InputError):
@@ -336,6 +337,8 @@ class database_errors:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.IntegrityError):
             raise _translated(self._path, error) from None
+        if isinstance(error, UnicodeDecodeError):
+            raise DamagedLibrary(self._path, "text that is not UTF-8") from None
 
 
 def _translated(path: Path, error: sqlite3.DatabaseError) -> InputError:

@@ -6,11 +6,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mascot.errors import InputError, OptionError, require
+from mascot.errors import InputError, OptionError
 from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder
 from mascot.photos.indexer import Report, Summary
-from mascot.photos.reading import MEGAPIXELS
+from mascot.photos.limits import Limits
 from mascot.scale.pipeline import Here, OnRay, Runner
 from mascot.scale.run import Options, Run, Space
 
@@ -29,7 +29,10 @@ def index_into(
     again: bool = False,
     hidden: bool = False,
     follow_links: bool = False,
-    max_megapixels: float = MEGAPIXELS,
+    max_megapixels: float = Limits.max_megapixels,
+    max_megabytes: float = Limits.max_megabytes,
+    max_seconds: float = Limits.max_seconds,
+    max_memory_mb: float = Limits.max_memory_mb,
     device: str = "auto",
     report: Report | None = None,
 ) -> Summary:
@@ -47,12 +50,12 @@ def index_into(
         `local`, `auto` or a cluster's address; None is this process alone.
     workers
         Encoders at once on Ray; one for each GPU, else for each core, unless given.
-    prune, again, hidden, follow_links, max_megapixels, report
+    prune, again, hidden, follow_links, max_megapixels, max_megabytes, max_seconds, max_memory_mb, report
         As `mascot.photos.Library.index` has them.
     device
         Where encoders run.
     """
-    require(max_megapixels > 0, "max_megapixels", "must be > 0", max_megapixels)
+    limits = Limits(max_megapixels, max_megabytes, max_seconds, max_memory_mb)
     if not root.is_dir():
         raise InputError(f"a library is a folder of photographs, and there is no folder {root}")
     with ExitStack() as stack:
@@ -78,7 +81,7 @@ def index_into(
         by_name = ray is not None and (encoder is None or isinstance(encoder, str))
         space = Space(opened.name if by_name else opened, opened.fingerprint, epoch, device)
         del opened
-        options = Options(prune, hidden, follow_links, max_megapixels)
+        options = Options(prune, hidden, follow_links, limits)
         return Run(root.resolve(), sink, runner, space, options, report or (lambda what, done, total: None)).run()
 
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from mascot.errors import MascotError
 from mascot.photos.encoders.encoder import Encoder
+from mascot.photos.limits import Limits
 from mascot.scale.stages import Bad, Encode, Order, Row, Seen, read
 from mascot.scale.workers import Ledger, Lost, Stage, Worker, answers, named
 
@@ -33,7 +34,7 @@ class Runner(Protocol):
         """A stage without memory."""
 
     def encode(
-        self, orders: Sequence[Order], max_megapixels: float, encoder: str | Encoder, device: str, fingerprint: str
+        self, orders: Sequence[Order], limits: Limits, encoder: str | Encoder, device: str, fingerprint: str
     ) -> Iterator[Row | Bad]:
         """Read and encode."""
 
@@ -47,14 +48,14 @@ class Here:
             yield from stage(some)
 
     def encode(
-        self, orders: Sequence[Order], max_megapixels: float, encoder: str | Encoder, device: str, fingerprint: str
+        self, orders: Sequence[Order], limits: Limits, encoder: str | Encoder, device: str, fingerprint: str
     ) -> Iterator[Row | Bad]:
         """Read and encode."""
         if not orders:
             return
         encode = Encode(encoder, device, fingerprint)
         for some in _batches(orders, _BATCH):
-            yield from encode(read(some, max_megapixels))
+            yield from encode(read(some, limits))
 
 
 class OnRay:
@@ -83,13 +84,13 @@ class OnRay:
         return self._all(files, _HEADERS, lambda dataset, *_: self._in_tasks(dataset, opener))
 
     def encode(
-        self, orders: Sequence[Order], max_megapixels: float, encoder: str | Encoder, device: str, fingerprint: str
+        self, orders: Sequence[Order], limits: Limits, encoder: str | Encoder, device: str, fingerprint: str
     ) -> Iterator[Row | Bad]:
         """Encode in a pool of actors. Where they have GPUs, others read for them."""
         on_gpu = self._gpus > 0 and device != "cpu"
         workers = self._workers or (self._gpus if on_gpu else self._cores)
         share = {"num_gpus": 1} if on_gpu else {"num_cpus": _SHARE}
-        reading = partial(read, max_megapixels=max_megapixels)
+        reading = partial(read, limits=limits)
         encoding = partial(Encode, encoder, device, fingerprint)
         reader = self._pickled(lambda: reading)
         opener = self._pickled(encoding if on_gpu else partial(_joined, reading, encoding))

@@ -22,6 +22,7 @@ import numpy as np
 from mascot.photos.drives import emptied, in_sight
 from mascot.photos.encoders.encoder import Encoder
 from mascot.photos.indexer import Report, Summary
+from mascot.photos.limits import Limits
 from mascot.photos.moments import Shot, moments
 from mascot.photos.photo import Photo
 from mascot.photos.walk import Skipped, walk
@@ -59,7 +60,7 @@ class Options:
     prune: bool
     hidden: bool
     follow_links: bool
-    max_megapixels: float
+    limits: Limits
 
 
 @dataclass(slots=True)
@@ -120,6 +121,10 @@ class Run:
             if isinstance(item, Skipped):
                 self.skipped.append(item)
                 continue
+            refusal = self.options.limits.refusal(item.size)
+            if refusal is not None:
+                self.skipped.append(Skipped(item.path, refusal))
+                continue
             path = item.path.relative_to(self.root).as_posix()
             suspect = suspects.get(path) == [item.size, item.mtime_ns]
             self.seen[path] = Seen(item.path, path, item.size, item.mtime_ns, suspect)
@@ -128,7 +133,7 @@ class Run:
     def _look(self) -> dict[str, Photo]:
         """The rows as far as headers tell, in the order of the walk."""
         found: dict[str, Photo] = {}
-        stage = partial(look, max_megapixels=self.options.max_megapixels)
+        stage = partial(look, limits=self.options.limits)
         self.report("reading headers", 0, len(self.seen))
         for done, item in enumerate(self.runner.each(stage, list(self.seen.values())), 1):
             if isinstance(item, Bad):
@@ -152,8 +157,9 @@ class Run:
                 hashes[path] = there[2]
             else:
                 unknown.append(seen)
+        stage = partial(digest, limits=self.options.limits)
         # What cannot be read now says so again when its turn comes.
-        hashes.update(item for item in self.runner.each(digest, unknown) if not isinstance(item, Bad))
+        hashes.update(item for item in self.runner.each(stage, unknown) if not isinstance(item, Bad))
         return hashes
 
     def _orders(self, photos: Mapping[str, Photo], hashes: Mapping[str, str]) -> list[Order]:
@@ -185,7 +191,7 @@ class Run:
         unreadable: list[str] = []
         written = begun = time.monotonic()
         space = self.space
-        made = self.runner.encode(orders, self.options.max_megapixels, space.encoder, space.device, space.fingerprint)
+        made = self.runner.encode(orders, self.options.limits, space.encoder, space.device, space.fingerprint)
         for done, item in enumerate(made, 1):
             if isinstance(item, Bad):
                 unreadable.append(item.path)

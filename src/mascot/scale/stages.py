@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from mascot.errors import InputError
+from mascot.photos.decoding import DecoderPool
 from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder, Picture
-from mascot.photos.images import Unreadable, open_image, upright
-from mascot.photos.metadata import metadata_of
+from mascot.photos.images import Unreadable
+from mascot.photos.interrupts import interruptible
+from mascot.photos.limits import Limits
 from mascot.photos.photo import Photo
 from mascot.photos.reading import File, Reading, photos_of, picture
 
-_SIDE = 512  # as `mascot.photos.reading` shows encoders
-_NO_LOOK = np.empty(0, np.float32)
+_NO_LOOK, _NO_IMAGE = np.empty(0, np.float32), Image.new("RGB", (1, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,62 +78,52 @@ class Row:
     vectors: NDArray[np.float32]  # tokens x dim
 
 
-def look(files: Sequence[Seen], max_megapixels: float) -> list[Photo | Bad]:
+@lru_cache(maxsize=1)
+def _decoders(limits: Limits) -> DecoderPool:
+    """This process's own; they end with it."""
+    return DecoderPool(limits)
+
+
+def look(files: Sequence[Seen], limits: Limits) -> list[Photo | Bad]:
     """Rows of what the headers say; pixels are decoded only where that failed before."""
-    found: dict[str, Reading | Bad] = {seen.path: _header(seen, max_megapixels) for seen in files}
+    found: dict[str, Reading | Bad] = {seen.path: _header(seen, limits) for seen in files}
     good = [seen for seen in files if isinstance(found[seen.path], Reading)]
     readings = [reading for reading in found.values() if isinstance(reading, Reading)]
     rows = photos_of([File(seen.path, seen.size, seen.mtime_ns, "") for seen in good], readings)
     return [*rows, *(bad for bad in found.values() if isinstance(bad, Bad))]
 
 
-def _header(seen: Seen, max_megapixels: float) -> Reading | Bad:
+def _header(seen: Seen, limits: Limits) -> Reading | Bad:
     try:
-        with open_image(seen.file, max_megapixels) as image:
-            reading = Reading(metadata_of(image), image, b"", _NO_LOOK)
-            if seen.suspect:
-                upright(image, _SIDE)
+        return Reading(_decoders(limits).look(seen.file, decode=seen.suspect), _NO_IMAGE, b"", _NO_LOOK)
     except Unreadable as error:
         return Bad(seen.path, str(error))
-    return reading
 
 
-def digest(files: Sequence[Seen]) -> list[tuple[str, str] | Bad]:
+def digest(files: Sequence[Seen], limits: Limits) -> list[tuple[str, str] | Bad]:
     """Path and hash of each."""
-    found: list[tuple[str, str] | Bad] = []
+    hashes: list[tuple[str, str] | Bad] = []
     for seen in files:
-        content = _content(seen.file, seen.path)
-        found.append(content if isinstance(content, Bad) else (seen.path, _hash(content)))
-    return found
+        try:
+            hashes.append((seen.path, _decoders(limits).read(seen.file, lambda digest: False).hash))
+        except Unreadable as error:
+            hashes.append(Bad(seen.path, str(error)))
+    return hashes
 
 
-def read(orders: Sequence[Order], max_megapixels: float) -> list[Shown | Bad]:
+def read(orders: Sequence[Order], limits: Limits) -> list[Shown | Bad]:
     """The pictures an encoder sees."""
-    return [_picture(order, max_megapixels) for order in orders]
+    return [_picture(order, limits) for order in orders]
 
 
-def _picture(order: Order, max_megapixels: float) -> Shown | Bad:
-    content = _content(order.file, order.path)
-    if isinstance(content, Bad):
-        return content
+def _picture(order: Order, limits: Limits) -> Shown | Bad:
     try:
-        image = open_image(content, max_megapixels)
-        reading = Reading(metadata_of(image), upright(image, _SIDE), b"", _NO_LOOK)
+        decoded = _decoders(limits).read(order.file)
     except Unreadable as error:
         return Bad(order.path, str(error))
-    seen = picture(replace(order.photo, path=order.twin), reading)
-    return Shown(replace(order, photo=replace(order.photo, hash=_hash(content))), seen)
-
-
-def _content(file: Path, path: str) -> bytes | Bad:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        return Bad(path, f"cannot be read: {error.strerror or error}")
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+    assert decoded.reading is not None
+    seen = picture(replace(order.photo, path=order.twin), decoded.reading)
+    return Shown(replace(order, photo=replace(order.photo, hash=decoded.hash)), seen)
 
 
 class Encode:
@@ -150,6 +142,6 @@ class Encode:
         bad = [item for item in shown if isinstance(item, Bad)]
         if not ready:
             return [*bad]
-        vectors = self._encoder.pictures([item.picture for item in ready])
+        vectors = interruptible(lambda: self._encoder.pictures([item.picture for item in ready]))
         rows = [Row(item.order.photo, item.order.stamp, one) for item, one in zip(ready, vectors, strict=True)]
         return [*rows, *bad]

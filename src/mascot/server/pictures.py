@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from hashlib import blake2b
-from io import BytesIO
 from pathlib import Path
 
 from cachetools import LRUCache
@@ -15,11 +14,13 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
-from mascot.photos.images import open_image, upright
+from mascot.photos.decoding import DecoderPool
+from mascot.photos.limits import Limits
 from mascot.photos.photo import Photo
 
 _LARGEST_SIDE = 4096  # pixels of a photograph that must be converted for the browser
 _MEGAPIXELS = 150.0  # of a photograph that was changed since it was indexed; none that was indexed is too large
+_DECODERS = DecoderPool(Limits())
 _CONVERTING = threading.Semaphore(2)  # photographs at once: decoded, one may take half a gigabyte
 _CONVERTED: LRUCache[tuple[Path, str], bytes] = LRUCache(64 * 1024 * 1024, len)  # so that none is decoded twice
 _LOCK = threading.Lock()
@@ -83,10 +84,7 @@ def _jpeg(path: Path, tag: str, photo: Photo) -> bytes:
         content = _converted(path, tag)  # others may have waited for the same one
         if content is not None:
             return content
-        buffer = BytesIO()
-        with open_image(path, max(_MEGAPIXELS, photo.width * photo.height / 1e6)) as image:
-            upright(image, _LARGEST_SIDE).save(buffer, "JPEG", quality=90)
-        content = buffer.getvalue()
+        content = _DECODERS.convert(path, _LARGEST_SIDE, max(_MEGAPIXELS, photo.width * photo.height / 1e6))
     with _LOCK, suppress(ValueError):  # larger than the whole cache
         _CONVERTED[path, tag] = content
     return content

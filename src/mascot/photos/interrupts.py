@@ -1,0 +1,29 @@
+"""Let Ctrl-C end a run while a library computes without looking at signals."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def interruptible(call: Callable[[], T]) -> T:
+    """Return what `call` returns, computed by another thread: only a waiting main thread is interrupted at once.
+
+    An interrupted call goes on in the background, and its result is dropped.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals do not reach it
+        return call()
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="mascot-interruptible").start()
+    return future.result()
