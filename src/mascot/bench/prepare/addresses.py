@@ -53,7 +53,7 @@ def pool_classes(patience: float, allow_private: bool, proxied: bool) -> dict[st
     class Checked:
         def _new_conn(self: Any) -> socket.socket:
             if proxied:
-                return super()._new_conn()  # type: ignore[misc, no-any-return]
+                return super()._new_conn()  # type: ignore[misc]
             try:
                 addresses = resolve(self.host, allow_private)
             except socket.gaierror as error:
