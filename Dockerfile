@@ -9,7 +9,7 @@ RUN apt-get update \
  && apt-get install -y --no-install-recommends gcc libc6-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
-COPY pyproject.toml README.md LICENSE CHANGELOG.md constraints.txt ./
+COPY pyproject.toml hatch_build.py README.md LICENSE CHANGELOG.md constraints.txt ./
 COPY src ./src
 ARG EXTRAS=serve
 RUN python -m venv /opt/mascot \
@@ -22,8 +22,7 @@ ENV PATH=/opt/mascot/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     HF_HUB_OFFLINE=1 \
-    XDG_STATE_HOME=/tmp \
-    NUMBA_CACHE_DIR=/tmp
+    XDG_STATE_HOME=/tmp
 USER 10001
 EXPOSE 8765
 STOPSIGNAL SIGTERM

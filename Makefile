@@ -4,12 +4,12 @@ BIN := .venv/bin
 DEMO := .demo/trips
 PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all browser lint bench clean
+.PHONY: demo test test-all check browser lint bench torture clean
 
 # Makes a sample library, indexes it, and searches it three times: plain, spread by place, focused on one evening.
 demo: .venv/.demo
 	$(BIN)/mascot sample $(DEMO)
-	$(BIN)/mascot index $(DEMO)
+	$(BIN)/mascot index $(DEMO) --encoder lite
 	$(BIN)/mascot search "sunset over water" -k 10 --format table
 	$(BIN)/mascot search "sunset over water" -k 10 --format table --spread place
 	$(BIN)/mascot search "sunset over water" -k 10 --format table --focus date=2019-07-19 --focus hour=20
@@ -32,9 +32,18 @@ lint: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Lint and the tests of the core alone: a minute.
+check: .venv/.dev lint
+	$(BIN)/pytest -n auto -m "not slow" tests/attributes tests/methods tests/metrics tests/kernels tests/test_errors.py tests/test_rerank.py
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks.latency
+
+# What a file, a request or a fault can do: bounded, on this machine alone.
+torture: .venv/.dev
+	$(BIN)/python -m benchmarks.torture
 
 clean:
 	rm -rf .venv .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -14,11 +14,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from mascot.packing import pack
 
 import mascot as mc
+from mascot.bins import one_hot
 from mascot.gpu import DeviceBatch
-from mascot.kernels import gpu, gpu_linalg, gpu_plan
+from mascot.kernels import gpu
+from mascot.kernels.gpu import plan
+from mascot.kernels.gpu.launch import DeviceQueries
+from mascot.methods.mascot import pack_bins
 
 N, K, QUERIES, RUNS = 200, 20, 65_536, 21
 GRID, HOUR, GLOBE = mc.Place.grid(), mc.HourOfDay("hour"), mc.Place()
@@ -42,13 +45,11 @@ class Pairs:
 
 
 class Codes:
-    """`Category` without its dictionary of labels: whole numbers below 40."""
+    """`Category` without its dictionary of labels: integers below 40."""
 
     name, missing = "who", "last"
 
     def membership(self, columns: Any, vectors: Any) -> Any:
-        from mascot.memberships import one_hot
-
         return one_hot(np.asarray(columns["who"]), 40)
 
     def features(self, columns: Any, vectors: Any) -> Any:
@@ -86,37 +87,38 @@ class Case:
     """Wishes and a method over queries that lie on the device."""
 
     def __init__(
-        self, asked: Sequence[mc.Wish], method: mc.Mascot, columns: dict[str, Any], scores: Any, k: int = K,
+        self, asked: Sequence[Any], method: mc.Mascot, columns: dict[str, Any], scores: Any, k: int = K,
         queries: int | None = None,
     ) -> None:  # fmt: skip
         cp = gpu.cupy()
         self.asked, self.method, self.columns, self.scores, self.k = list(asked), method, columns, scores, k
         self.n = scores.shape[1]
-        self.packed = pack([wish.membership(columns, None, scores.size) for wish in asked])
-        self.device = gpu.Device(gpu_plan.Corpus.of(self.packed, cp))
+        coverage = [wish for wish in asked if isinstance(wish, mc.Wish)]
+        quotas = [wish.quota(one_hot(columns["who"], 40)) for wish in asked if not isinstance(wish, mc.Wish)]
+        packed = [pack_bins(wish.bins(columns, None, scores.size)) for wish in coverage]
         self.queries = queries or len(scores)
         rows = None
         if self.queries > len(scores):  # the same rows several times over, where more would not fit the host
             turns = self.queries // len(scores)
             rows = cp.tile(cp.arange(scores.size), turns)
             scores = np.tile(scores, (turns, 1))
-        self.batch = gpu.Batch(self.queries, self.n, cp.asarray(scores), rows=rows)
-        self.signs, self.weights = [float(w.sign) for w in asked], [float(w.weight) for w in asked]
-        self.rules = ["last"] * len(self.asked)
+        weights = np.ones(len(coverage))
+        task = plan.Task(
+            plan.alike([plan.KernelBins.of(part, cp) for part in packed]), tuple(float(w.sign) for w in coverage),
+            tuple(weights), (0,) * len(coverage), gpu.quotas_on_device(quotas), method.kernel_options(k, weights, 0.0),
+        )  # fmt: skip
+        self.layout = plan.plan_task(task, self.n)
+        self.run = gpu.launcher(task, DeviceQueries(self.queries, self.n, cp.asarray(scores), rows=rows))
 
-    def run(self) -> gpu.Selected:
-        options = gpu_plan.options(self.method, K)
-        return self.device.select(self.batch, self.signs, self.weights, self.rules, options, self.k)
-
-    def differ(self, some: int) -> str:
-        """How many of the first queries the reference selects differently."""
-        positions, wrong = self.run().positions[:some].get(), 0
-        for q in range(some):
+    def differ(self, count: int) -> str:
+        """Return how many of the first queries the reference selects differently."""
+        positions, wrong = self.run().host().positions[:count], 0
+        for q in range(count):
             here = slice(q * self.n, (q + 1) * self.n)
-            one = mc.Candidates(self.scores[q], columns={key: part[here] for key, part in self.columns.items()})
-            law = mc.rerank(one, self.asked, self.k, self.method, backend="numpy")._selection.positions
-            wrong += not np.array_equal(law, positions[q][positions[q] >= 0])
-        return f"{wrong}/{some}"
+            query = mc.Candidates(self.scores[q], columns={key: part[here] for key, part in self.columns.items()})
+            reference = mc.rerank(query, self.asked, self.k, self.method, backend="numpy")._selection.positions[0]
+            wrong += not np.array_equal(reference[reference >= 0], positions[q][positions[q] >= 0])
+        return f"{wrong}/{count}"
 
 
 def resident(columns: dict[str, Any], scores: Any, runs: int, check: int) -> dict[str, float]:
@@ -131,6 +133,14 @@ def resident(columns: dict[str, Any], scores: Any, runs: int, check: int) -> dic
             print(
                 f"{title + ', ' + name:<34}{each:>10.4f}{0.45:>7}{1 / each:>11.2f}{case.differ(check):>10}", flush=True
             )
+    for title, asked in (
+        ("with limit(who, 2)", [mc.spread(GRID), mc.focus(HOUR), mc.limit(Codes(), 2)]),
+        ("with a share of one code", [mc.spread(GRID), mc.focus(HOUR), mc.share(Codes(), {"3": 0.3})]),
+    ):
+        case = Case(asked, mc.Mascot(), columns, scores)
+        each = median(case.run, runs) / QUERIES * 1e6
+        more = each / took["guarded default, mixed"] - 1
+        print(f"{'guarded, mixed, ' + title:<42}{each:>10.4f}{more:>+8.0%}{case.differ(check):>10}", flush=True)
     return took
 
 
@@ -149,16 +159,12 @@ def bandwidth() -> float:
 def host(columns: dict[str, Any], scores: Any, runs: int) -> None:
     cp = gpu.cupy()
     asked, method = [mc.spread(GRID), mc.focus(HOUR)], mc.Mascot()
-    packed = pack([wish.membership(columns, None, scores.size) for wish in asked])
-    ptr, rows = np.arange(0, scores.size + 1, N), np.arange(scores.size)
-    nothing, near = np.zeros(0, np.int64), np.full((len(scores), 2), -1, np.int64)
-    starts = np.zeros(len(scores) + 1, np.int64)
+    packed = [pack_bins(wish.bins(columns, None, scores.size)) for wish in asked]
+    ptr, signs, weights = np.arange(0, scores.size + 1, N), np.array([1.0, -1.0]), np.ones(2)
+    options = method.kernel_options(K, weights, 0.0)
 
     def arrays() -> Any:
-        return gpu.select_host(
-            ptr, rows, scores, starts, nothing, near, packed, [1.0, -1.0], [1.0, 1.0], ["last"] * 2,
-            gpu_plan.options(method, K), K,
-        )  # fmt: skip
+        return gpu.select(ptr, None, scores.reshape(-1), None, None, packed, signs, weights, [0, 0], [], options)
 
     sources = [scores.reshape(-1), columns["lat"], columns["lon"], columns["hour"]]
     pinned = np.frombuffer(cp.cuda.alloc_pinned_memory(scores.nbytes), np.float64, scores.size)
@@ -229,8 +235,8 @@ def single(columns: dict[str, Any], scores: Any) -> None:
             each = median(functools.partial(_one, batch, asked, method), 101)
             kernel = on_device(batch._last[-1])
             first = mc.Candidates(scores[0], columns={key: columns[key][:N] for key in one})
-            law = mc.rerank(first, asked, K, method, backend="numpy").ids
-            wrong = int(_one(batch, asked, method)[0].tolist() != law)
+            reference = mc.rerank(first, asked, K, method, backend="numpy").ids
+            wrong = int(_one(batch, asked, method)[0].tolist() != reference)
             print(f"  {title + ', ' + name:<30}{each * 1e6:>12.1f}{kernel * 1e6:>9.1f}{wrong:>7}/1", flush=True)
     try:
         import torch
@@ -244,7 +250,7 @@ def single(columns: dict[str, Any], scores: Any) -> None:
 
 
 def shapes(columns: dict[str, Any], scores: Any, runs: int, check: int) -> None:
-    print(f"\nOther attributes beside the hour, {QUERIES:,} queries, guarded (bar: 4 times the grid)")
+    print(f"\nOther attributes beside the hour, {QUERIES:,} queries, guarded (bar: Place at most 2 times the grid)")
     print(f"{'':<34}{'us/query':>10}{'times':>8}{'differ':>10}")
     few = 8192
     some = {key: part[: few * N] for key, part in columns.items()}
@@ -274,52 +280,31 @@ def scaling(runs: int, check: int) -> None:
         columns, scores = world(queries, n, seed=n)
         case = Case([mc.spread(mc.Place.grid(cells=cells)), mc.focus(HOUR)], mc.Mascot(), columns, scores, k)
         each = median(case.run, runs) / queries * 1e6
-        ready = next(iter(case.device._ready))[0]
-        where = f"{ready.size / 1024:.1f}" + ("*" if ready.slab else "")
+        layout = case.layout
+        where = f"{layout.size / 1024:.1f}" + ("*" if layout.slab else "")
         bins = cells * cells + 24
-        print(f"{n:>6}{k:>6}{bins:>7}{each:>11.4f}{where:>11}{ready.threads:>9}{case.differ(check):>9}", flush=True)
+        print(f"{n:>6}{k:>6}{bins:>7}{each:>11.4f}{where:>11}{layout.threads:>9}{case.differ(check):>9}", flush=True)
     print("* the arena is in global memory")
 
 
-def linear_algebra(runs: int) -> None:
-    try:
-        import torch
-    except ImportError:
-        return
-    from mascot.kernels import tangents
-    from mascot.kernels.dpp import ensemble, greedy_map
-    from mascot.metrics import vendi
-
-    rng = np.random.default_rng(0)
-    queries = 128
-    features = rng.normal(size=(queries, N, 3))
-    vectors = rng.normal(size=(queries, N, 256))
-    vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
-    scores = rng.uniform(0.28, 0.45, (queries, N))
-    given = [torch.from_numpy(part).cuda() for part in (features, vectors, scores)]
-
-    def msdpp() -> Any:
-        kernels = gpu_linalg.msdpp_kernels([given[0]], given[1], given[2], [1.0], 0.5, 0.9)
-        return gpu_linalg.greedy_map(kernels, given[2], K)
-
-    picked = msdpp().cpu().numpy()
-    logs = tangents.tangents([features[:8], vectors[:8]])
-    similarity = tangents.combine(logs[:, :1], logs[:, 1], scores[:8], np.ones(1), np.ones(1), 0.5)
-    law = greedy_map(ensemble(similarity, scores[:8], 0.9), scores[:8], K, np.empty((8, 0), np.int64))
-    wrong = int((law != picked[:8]).any(axis=1).sum())
-    lists = torch.from_numpy(rng.normal(size=(8192, K, 5))).cuda()
-    kernel = gpu_linalg.similarities(lists)
-    mine = gpu_linalg.vendi(kernel)[:64].cpu().numpy()
-    apart = float(np.abs(mine - vendi(kernel[:64].cpu().numpy())).max())
-    print("\nThrough torch, batched, float64; us/query")
-    print(f"  MS-DPP, N={N}, {queries} queries at once: {median(msdpp, runs) / queries * 1e6:,.0f}; {wrong}/8 differ")
-    each = median(lambda: gpu_linalg.vendi(gpu_linalg.similarities(lists)), runs) / len(lists) * 1e6
-    print(f"  Vendi score, K={K}, {len(lists):,} lists at once: {each:.2f}; largest difference {apart:.1e}")
+def tune(columns: dict[str, Any], scores: Any, runs: int) -> None:
+    """Time `Place` with several numbers of threads per query: the constant is `plan._GLOBE_THREADS`."""
+    print(f"\nThreads per query for Place, self-scaling, {QUERIES:,} queries, guarded; us/query")
+    chosen = plan._GLOBE_THREADS
+    for threads in (64, 96, 128, 192, 256):
+        plan._GLOBE_THREADS = threads
+        times = [
+            median(Case([direction(GLOBE), direction(HOUR)], mc.Mascot(), columns, scores).run, runs) / QUERIES * 1e6
+            for direction in (mc.spread, mc.focus)
+        ]
+        print(f"{threads:>6}{times[0]:>10.4f} spread{times[1]:>10.4f} focus", flush=True)
+    plan._GLOBE_THREADS = chosen
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer runs, no scaling table")
+    parser.add_argument("--tune", action="store_true", help="only compare numbers of threads per query for Place")
     options = parser.parse_args()
     cp = gpu.cupy()
     properties = cp.cuda.runtime.getDeviceProperties(0)
@@ -328,8 +313,11 @@ def main() -> None:
     versions = f"CuPy {cp.__version__}, CUDA {runtime} on driver API {driver}, numpy {np.__version__}"
     print(f"{properties['name'].decode()}, {versions}")
     columns, scores = world(QUERIES, N)
+    if options.tune:
+        tune(columns, scores, runs)
+        return
     took = resident(columns, scores, runs, check)
-    moved = 4 * 8 * N + 2 * 4 * K + 8 * 5  # scores and three columns in, positions twice and five numbers out
+    moved = 4 * 8 * N + 2 * 4 * K + 8 * 8  # scores and three columns in, positions twice and eight numbers out
     copy, rate = bandwidth(), moved / took["guarded default, spread"] * 1e6
     print(
         f"device memory moved: {moved:,} bytes a query, {rate / 1e9:,.0f} GB/s of {copy / 1e9:,.0f} that a copy reaches"
@@ -337,7 +325,6 @@ def main() -> None:
     single(columns, scores)
     host(columns, scores, runs)
     shapes(columns, scores, runs, check // 2)
-    linear_algebra(runs)
     if not options.quick:
         scaling(runs, 5)
 

@@ -24,7 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compile the native kernel again where its sources are newer than the library, as an editable install does not."""
     if hasattr(config, "workerinput"):  # the first process has done it
         return
-    sources = native.LIBRARY.parent
+    sources = Path(build_native.__file__).parent
     newest = max(path.stat().st_mtime for path in (*sources.glob("*.c"), *sources.glob("*.h")))
     if native.LIBRARY.exists() and native.LIBRARY.stat().st_mtime < newest:
         build_native.build()

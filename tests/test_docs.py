@@ -1,4 +1,4 @@
-"""Every Python block of README and docs runs; a comment `# ...` after a print is what it prints."""
+"""Every Python block of README and docs runs; a comment `# ...` after a print, or a text block, is what it prints."""
 
 from __future__ import annotations
 
@@ -8,15 +8,35 @@ import importlib
 import io
 import pkgutil
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import mascot
+from retelling import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+SERVICE = "http://127.0.0.1:8765"
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[str]:
+    """The address of a re-ranking service, on any free port."""
+    command = [sys.executable, "-m", "mascot", "serve", "--no-library", "--port", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment())
+    assert process.stderr is not None
+    try:
+        yield re.findall(r"http://[\d.:]+", process.stderr.readline())[0]
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
 
 
 def blocks(page: Path) -> list[str]:
@@ -24,12 +44,16 @@ def blocks(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
-def test_the_examples_of_a_page_run_and_print_what_they_say(page: Path) -> None:
+def test_the_examples_of_a_page_run_and_print_what_they_say(page: Path, request: pytest.FixtureRequest) -> None:
     names: dict[str, object] = {}
+    text = page.read_text(encoding="utf-8")
     for block in blocks(page):
+        code = block.replace(SERVICE, request.getfixturevalue("service")) if SERVICE in block else block
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(block, page.name, "exec"), names)
+            exec(compile(code, page.name, "exec"), names)
+        behind = re.match(r"```\n\n```text\n(.*?)```", text.partition(block)[2], flags=re.S)
+        assert behind is None or printed.getvalue().endswith(behind.group(1)), f"{page.name} says {behind.group(1)}"
         expected = re.findall(r"^print\(.*\)\n# (.*)$", block, flags=re.M)
         for line in expected:
             assert line in printed.getvalue().splitlines(), f"{page.name} says {line!r}"
@@ -46,6 +70,8 @@ def modules() -> list[ModuleType]:
         "mascot.attributes",
         "mascot.candidates",
         "mascot.described",
+        "mascot.registry",
+        "mascot.words",
         "mascot.rerank",
         "mascot.wishes",
         "mascot.metrics",

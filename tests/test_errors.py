@@ -45,7 +45,7 @@ INPUT = {
     "scores must be finite, got inf at position 0": lambda: mc.Candidates(scores=[np.inf, 1.0]),
     "scores must be numbers, got ['a', 'b']": lambda: mc.Candidates(scores=["a", "b"]),
     "scores must have 1 dimension(s), got 2": lambda: mc.Candidates(scores=[[1.0]]),
-    "Candidates.scores must hold at least one candidate, got none": lambda: mc.Candidates(scores=[]),
+    "Batch.scores must hold at least one candidate, got none": lambda: mc.Batch(scores=[[]]),
     "Candidates.ids must have 2 entries like the candidates, got 1": lambda: mc.Candidates(scores=[1, 2], ids=["a"]),
     "Candidates.columns['x'] must have 2 values like scores, got 3": lambda: mc.Candidates(
         scores=[1, 2], columns={"x": [1, 2, 3]}
@@ -80,14 +80,17 @@ INPUT = {
     "Place: near must be a latitude in -90..90 and a longitude, got (100, 0)": lambda: mc.rerank(
         hits(), mc.focus(mc.Place(), near=(100, 0))
     ),
-    "already must name candidates of this query, got 7": lambda: mc.rerank(hits(), [], already=[7]),
     "rerank_many needs at least one query, got none": lambda: mc.rerank_many([], []),
     "Category needs column 'a', got columns: b": lambda: mc.rerank_many(
         [mc.Candidates(scores=[1], columns={"a": [1]}), mc.Candidates(scores=[1], columns={"b": [1]})],
         mc.spread(mc.Category("a")),
     ),
-    "scores must have a finite range, got -1e+308 to 1e+308": lambda: mc.Candidates(scores=[1e308, -1e308, 0.0]),
-    "scores must have a finite range, got -1.7e+308 to 1e+308": lambda: mc.Batch([[1.0, 2.0], [1e308, -1.7e308]]),
+    "scores must be within -1e150..1e150 without rescaling, got 1e+151": lambda: mc.rerank(
+        mc.Candidates(scores=[1.0, -1e151], columns={"who": ["a", "b"]}),
+        mc.spread("who"),
+        1,
+        mc.Mascot(normalize=False),
+    ),
     "scores must have as many values in each query, got 1 or 2": lambda: mc.Batch([[1, 2], [3]]),
     "Candidates.ids must be hashable, got (1, [2])": lambda: mc.Candidates([1], ids=[(1, [2])]),
     "Candidates.columns['x'] must be a list or an array of values, got 5": lambda: mc.Candidates([1], columns={"x": 5}),
@@ -108,17 +111,29 @@ INPUT = {
     "Reranker.columns['d'] must have 2 values like 'c', got 1": lambda: mc.Reranker([]).fit({"c": [1, 2], "d": [1]}),
     "Reranker.ids must have 2 entries like the rows, got 1": lambda: mc.Reranker([]).fit(HIT, ids=["a"]),
     "Reranker.fit needs at least one row, got none": lambda: mc.Reranker([]).fit({"c": []}),
+    "Reranker.append needs the columns ['c'], got ['d']": lambda: mc.Reranker([]).fit({"c": [1]}).append({"d": [1]}),
+    "Reranker.append needs vectors exactly where fit had them": lambda: (
+        mc.Reranker([]).fit({"c": [1]}).append({"c": [2]}, vectors=[[1.0]])
+    ),
+    "Reranker.append needs ids exactly where fit had them": lambda: (
+        mc.Reranker([]).fit({"c": [1]}).append({"c": [2]}, ids=["a"])
+    ),
+    "Reranker.remove needs ids of the corpus, got 'z'": lambda: mc.Reranker([]).fit(HIT, ids=["a", "b"]).remove(["z"]),
+    "Candidates.from_records needs dictionaries, got str: 'a'": lambda: mc.Candidates.from_records(["a"]),  # type: ignore[list-item]
+    "Candidates.from_records needs 'score' in every record, got none at position 1": lambda: mc.Candidates.from_records(
+        [{"score": 1.0}, {"id": 2}]
+    ),
     "Loud.features must have 2 rows, got 3": lambda: mc.rerank(
-        hits(), mc.spread(Loud([], np.ones((3, 1)))), 1, mc.Mmr()
+        hits(), mc.spread(Loud([[1.0], [0.0]], np.ones((3, 1)))), 1, mc.Mmr()
     ),
     "Loud.features must be an array of two dimensions, got 1": lambda: mc.rerank(
-        hits(), mc.spread(Loud([], [1.0, 2.0])), 1, mc.Clustering()
+        hits(), mc.spread(Loud([[1.0], [0.0]], [1.0, 2.0])), 1, mc.Clustering()
     ),
-    "Loud.features must be finite (a missing value is a row of zeros), got nan": lambda: mc.rerank(
-        hits(), mc.spread(Loud([], [[1.0], [np.nan]])), 1, mc.MsDpp()
+    "Loud.features must be finite, got nan": lambda: mc.rerank(
+        hits(), mc.spread(Loud([[1.0], [0.0]], [[1.0], [np.nan]])), 1, mc.MsDpp()
     ),
     "Loud.features must be numbers in rows of one length, got [[1], [1, 2]]": lambda: mc.rerank(
-        hits(), mc.spread(Loud([], [[1], [1, 2]])), 1, mc.KDpp()
+        hits(), mc.spread(Loud([[1.0], [0.0]], [[1], [1, 2]])), 1, mc.KDpp()
     ),
     "Silent.features(columns, vectors) is what this method compares by, got": lambda: mc.rerank(
         hits(),
@@ -136,7 +151,9 @@ OPTIONS = {
     "k must be a whole number >= 1, got 0": lambda: mc.rerank(hits(), [], 0),
     "k must be a whole number >= 1, got 2.5": lambda: mc.rerank(hits(), [], 2.5),  # type: ignore[arg-type]
     "backend must be one of auto, numpy, native, gpu, got 'cuda'": lambda: mc.rerank(hits(), [], backend="cuda"),
-    "wishes must be spread(...) or focus(...), got Place(": lambda: mc.rerank(hits(), [mc.Place()]),  # type: ignore[list-item]
+    "wishes must be spread(...), focus(...), limit(...) or share(...), got Place(": lambda: mc.rerank(
+        hits(), [mc.Place()]
+    ),  # type: ignore[list-item]
     "Place.sigma_km must be > 0, got 0": lambda: mc.Place(sigma_km=0),
     "Place.grid.sigma must be > 0, got -1": lambda: mc.Place.grid(sigma=-1),
     "Place.grid.cells must be a whole number >= 2, got 1": lambda: mc.Place.grid(cells=1),
@@ -167,7 +184,7 @@ OPTIONS = {
     "from_dict needs a dictionary such as to_dict() gives, got [1]": lambda: mc.from_dict([1]),  # type: ignore[arg-type]
     "kind must be one of Branches, Category, Clustering,": lambda: mc.from_dict({"kind": ["Mmr"]}),
     "Mascot.keep must be in 0..1 and above 0, got 0": lambda: mc.Mascot(keep=0),
-    "Mascot.keep finds the strength itself: give keep or strength, got keep=0.9 and strength=0.5": lambda: mc.Mascot(
+    "Mascot.keep searches for the strength: give keep or strength, got keep=0.9 and strength=0.5": lambda: mc.Mascot(
         0.5, keep=0.9
     ),
     "Mascot.bin_weight must be 'uniform' or 'query', got 'omega'": lambda: mc.Mascot(bin_weight="omega"),  # type: ignore[arg-type]
@@ -180,6 +197,98 @@ OPTIONS = {
     "kind must be one of Branches, Category,": lambda: mc.from_dict({"kind": "Nope"}),
     "Place cannot be made of {'latitude': 'x'}": lambda: mc.from_dict({"kind": "Place", "latitude": "x"}),
 }
+
+
+# Limits, shares and named values.
+STEERING = {
+    "limit(who).n must be a whole number >= 1, got 0": lambda: mc.limit("who", 0),
+    "limit(who).n must be a whole number >= 1, got 2.0": lambda: mc.limit("who", 2.0),  # type: ignore[arg-type]
+    "limit(who).fill must be True or False, got 1": lambda: mc.limit("who", 2, fill=1),  # type: ignore[arg-type]
+    "limit(...) needs an attribute such as Place() or Category('camera'), got 3": lambda: mc.limit(3, 2),  # type: ignore[arg-type]
+    "share(who)['a'] must be in 0..1, got -0.1": lambda: mc.share("who", {"a": -0.1}),
+    "share(who)['a'] must be in 0..1, got 1.5": lambda: mc.share("who", {"a": 1.5}),
+    "share(who)['a'] must be in 0..1, got 'half'": lambda: mc.share("who", {"a": "half"}),  # type: ignore[dict-item]
+    "share(who) must sum to at most 1, got 1.2": lambda: mc.share("who", {"a": 0.6, "b": 0.6}),
+    "share(who) needs a dictionary of value: share, got {}": lambda: mc.share("who", {}),
+    "share(who) needs a dictionary of value: share, got [0.5]": lambda: mc.share("who", [0.5]),  # type: ignore[arg-type]
+    "limit(who) contradicts share(who): 'a' is to have 12 of 20 results, and at most 3": lambda: mc.rerank(
+        hits(), [mc.limit("who", 3), mc.share("who", {"a": 0.6})]
+    ),
+    "limit and share count named values: use a column of cities or countries, got Place": lambda: mc.rerank(
+        hits(), mc.limit(mc.Place(), 1)
+    ),
+    "limit and share count named values: use a column of cities": lambda: mc.rerank(
+        hits(), mc.share(mc.Place(), {"Rome": 0.5})
+    ),
+    "focus(hour).within must be > 0, got 0": lambda: mc.focus(mc.HourOfDay(), near=18, within=0),
+    "focus(hour).within must be > 0, got -1": lambda: mc.focus(mc.HourOfDay(), near=18, within=-1),
+    "focus(hour).within must be > 0, got nan": lambda: mc.focus(mc.HourOfDay(), near=18, within=float("nan")),
+    "focus(hour).within must be > 0, got inf": lambda: mc.focus(mc.HourOfDay(), near=18, within=float("inf")),
+    "focus(hour).within must be > 0, got '1 h'": lambda: mc.focus(mc.HourOfDay(), near=18, within="1 h"),  # type: ignore[arg-type]
+    "focus(hour).within needs near, the value it is measured from, got 2": lambda: mc.focus(mc.HourOfDay(), within=2),
+    "focus(who).within needs an attribute with distances, got labels: 2": lambda: mc.focus("who", near="a", within=2),
+    "spread(hour) cannot have near: only focus can, got 18": lambda: mc.Wish(mc.HourOfDay(), 1, near=18),
+    "HourOfDay near must be an hour like 18 or 18:30, got 'evening'": lambda: mc.focus(mc.HourOfDay(), near="evening"),
+    "HourOfDay near must be an hour like 18 or 18:30, got (1, 2)": lambda: mc.focus(mc.HourOfDay(), near=(1, 2)),
+    "Number near must be a number, got 'cheap'": lambda: mc.focus(mc.Number("price"), near="cheap"),
+    "Date near must be a time (ISO, EXIF or datetime), got (1, 2)": lambda: mc.focus(mc.Date(), near=(1, 2)),
+    "Weekday near must be a day of the week or a time, got 9.5": lambda: mc.focus(mc.Weekday(), near=9.5),
+    "Category near must be a label, or several, got {'a': 1}": lambda: mc.focus("who", near={"a": 1}),
+    "spread(who).weight must be at most 1e100, got 1e+101": lambda: mc.spread("who", 1e101),
+    "strength is not a parameter of Relevance, got 0.3": lambda: mc.rerank(
+        hits(), mc.spread("who"), method=mc.Relevance(), strength=0.3
+    ),
+    "keep is not a parameter of Mmr, got 0.9": lambda: mc.rerank(hits(), mc.spread("who"), method=mc.Mmr(), keep=0.9),
+    "Mascot.keep searches for the strength: give": lambda: mc.rerank(hits(), mc.spread("who"), keep=0.9, strength=0.5),
+    "Mascot.protect must be a whole number >= 0, got -1": lambda: mc.rerank(hits(), mc.spread("who"), protect=-1),
+}
+
+
+@pytest.mark.parametrize(("text", "call"), STEERING.items(), ids=STEERING)
+def test_limits_shares_and_named_values(text: str, call: Any) -> None:
+    with pytest.raises(mc.MascotError) as caught:
+        call()
+    assert str(caught.value).startswith(text)
+
+
+def test_a_place_without_coordinates_is_refused() -> None:
+    with pytest.raises(mc.MascotError, match=r"^Place: near must be \(latitude, longitude\), got 18$"):
+        mc.focus(mc.Place(), near=18)
+
+
+def test_a_value_that_no_candidate_has_is_said_and_is_not_an_error() -> None:
+    ranking = mc.rerank(hits(), [mc.share("who", {"a": 0.5, "zoe": 0.5})], 2)
+    assert ranking.ids == [0, 1]
+    assert ranking.explain().notes == ("share who: 0 of 1 from zoe (no candidate has it)",)
+    assert mc.rerank(hits(), mc.focus("who", near="zoe"), 2).ids == [0, 1]
+
+
+@pytest.mark.parametrize("method", [mc.KDpp(), mc.MsDpp(), mc.Clustering()], ids=lambda method: type(method).__name__)
+@pytest.mark.parametrize("wish", [mc.limit("who", 1), mc.share("who", {"a": 0.5})], ids=["limit", "share"])
+def test_methods_without_quotas_refuse_limits_and_shares(method: Any, wish: Any) -> None:
+    name = type(method).__name__
+    with pytest.raises(mc.OptionError, match=rf"^{name} cannot obey limit\(...\) or share\(...\): use Mascot, Mmr or"):
+        mc.rerank(hits(), [mc.spread("who"), wish], 2, method)
+
+
+def test_scores_may_have_any_finite_range() -> None:
+    for scores in ([1e308, -1e308, 0.0], [1.7e308, -1.7e308, 1.0], [5e-324, 0.0, -5e-324]):
+        assert mc.rerank(mc.Candidates(scores), [], 3).ids == sorted(range(3), key=lambda i: -scores[i])
+
+
+def test_no_candidates_give_an_empty_ranking() -> None:
+    empty = mc.Candidates(scores=[], columns={"who": []})
+    for method in (mc.Mascot(), mc.Mascot(keep=0.9), mc.Mmr(), mc.KDpp(), mc.MsDpp(), mc.Clustering(), mc.Relevance()):
+        for backend in ("numpy", "native"):
+            ranking = mc.rerank(empty, mc.spread("who"), 5, method, backend=backend)
+            assert (ranking.ids, ranking.to_dict()["results"], ranking.explain().results) == ([], [], [])
+    assert mc.rerank(empty, [mc.limit("who", 1), mc.share("who", {"a": 0.2})], 5).ids == []
+    assert mc.rerank_many([empty, hits()], mc.spread("who"), 2).ids == [[], [0, 1]]
+    assert mc.rerank(mc.Candidates.from_records([]), mc.spread("who")).records() == []
+
+
+def test_ids_of_earlier_pages_that_are_no_longer_candidates_are_ignored() -> None:
+    assert mc.rerank(hits(), [], already=[7, 0, "gone"]).ids == [1]
 
 
 @pytest.mark.parametrize(("text", "call"), INPUT.items(), ids=INPUT)

@@ -24,6 +24,13 @@ LABELS = st.sampled_from(["a", "b", "c", None, ("a", "b"), ("c", "d", "e")])
 MISSING = st.sampled_from(["last", "neutral", "drop"])
 
 
+# Values that a focus may name, by the attribute's name.
+NAMED = {
+    "place": (35.7, 139.7), "hour": 18, "number": 1.0, "label": "b", "date": "2021-06-01", "season": "2020-02-29",
+    "weekday": "Sunday",
+}  # fmt: skip
+
+
 class Own:
     """A user's attribute: rows of memberships as they come, some of them all zero."""
 
@@ -73,11 +80,24 @@ def wishes(draw: st.DrawFn) -> Any:
     if draw(st.booleans()):
         return mc.spread(attribute, weight)
     near: Any = None
+    within: float | None = None
     if draw(st.booleans()):
-        near = {"place": (35.7, 139.7), "hour": 18, "number": 1.0, "label": "b", "date": "2021-06-01"}.get(
-            attribute.name, {"season": "2020-02-29", "weekday": "Sunday"}.get(attribute.name)
-        )
-    return mc.focus(attribute, weight, near)
+        near = NAMED.get(attribute.name)
+        if near is not None and attribute.name != "label":
+            within = draw(st.sampled_from([None, None, 0.5, 1000.0]))
+    return mc.focus(attribute, weight, near, within)
+
+
+@st.composite
+def constraints(draw: st.DrawFn) -> Any:
+    """A limit or a share; all shares of one attribute, so that none contradicts a limit."""
+    if draw(st.booleans()):
+        shares = st.sampled_from([{"a": 0.5}, {"a": 0.4, "b": 0.4}, {"c": 1.0}, {"a": 0.0}, {"nobody": 0.3}])
+        return mc.share("label", draw(shares))
+    attribute = draw(
+        st.sampled_from([mc.HourOfDay("hour"), mc.Date("date"), mc.Weekday("date"), mc.Category("label", name="kind")])
+    )
+    return mc.limit(attribute, draw(st.integers(1, 4)), draw(st.booleans()))
 
 
 @st.composite
@@ -87,7 +107,9 @@ def candidates(draw: st.DrawFn) -> mc.Candidates:
     def column(values: st.SearchStrategy[Any]) -> list[Any]:
         return draw(st.lists(values, min_size=n, max_size=n))
 
-    scores = column(st.sampled_from([0.1, 0.2, 0.3, 0.30000001, 0.9]) if draw(st.booleans()) else st.floats(-3, 3))
+    plain = st.sampled_from([0.1, 0.2, 0.3, 0.30000001, 0.9])
+    pinned = st.sampled_from([0.1, 0.15, 0.2, 0.3, 0.4, 0.9, 1e3, -1e9])  # far outliers among them
+    scores = column(draw(st.sampled_from([plain, st.floats(-3, 3), pinned])))
     days = column(st.sampled_from(["2019-12-31", "2020-02-29", "2021-06-01T23:59:59", "2021:06:02 00:00:00", None]))
     seed = draw(st.integers(0, 2**31))
     vectors = np.random.default_rng(seed).integers(0, 3, (n, 3)).astype(float)
@@ -111,47 +133,67 @@ def methods(draw: st.DrawFn) -> mc.Mascot:
         "normalize": draw(st.booleans()),
         "scale": draw(st.booleans()),
         "order": draw(st.sampled_from(["relevance", "selection"])),
+        "balance": draw(st.booleans()),
     }
     if draw(st.integers(0, 3)) == 0:
         return mc.Mascot(keep=draw(st.sampled_from([0.5, 0.9, 0.99, 1.0])), **options)
     return mc.Mascot(draw(st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0])), **options)
 
 
-def same(law: mc.Ranking, fast: mc.Ranking) -> None:
-    assert fast.ids == law.ids
-    assert fast._selection.positions[0].tolist() == law._selection.positions[0].tolist()
-    assert fast.strength == law.strength
-    np.testing.assert_allclose(fast._selection.multipliers, law._selection.multipliers, rtol=1e-9)
+def positions_of(ranking: mc.Ranking) -> list[int]:
+    """Return positions in the order of selection, without padding."""
+    return [i for i in ranking._selection.positions[0].tolist() if i >= 0]
+
+
+def assert_same(slow: mc.Ranking, fast: mc.Ranking) -> None:
+    assert fast.ids == slow.ids
+    assert positions_of(fast) == positions_of(slow)
+    assert fast.strength == slow.strength
+    np.testing.assert_allclose(fast._selection.multipliers, slow._selection.multipliers, rtol=1e-9)
+    np.testing.assert_allclose(fast._selection.tops, slow._selection.tops, rtol=1e-9)
+    np.testing.assert_allclose(fast._selection.rooms, slow._selection.rooms, rtol=1e-9)
+    assert fast._selection.stages.tolist() == slow._selection.stages.tolist()
 
 
 @COMMON
-@given(candidates(), st.lists(wishes(), min_size=0, max_size=4), methods(), st.integers(1, 30), st.data())
+@given(
+    candidates(), st.lists(wishes(), max_size=4), st.lists(constraints(), max_size=2), methods(), st.integers(1, 30),
+    st.data(),
+)  # fmt: skip
 def test_native_selects_what_the_reference_selects(
-    found: mc.Candidates, asked: list[mc.Wish], method: mc.Mascot, k: int, data: st.DataObject
+    query: mc.Candidates, asked: list[Any], quotas: list[Any], method: mc.Mascot, k: int, data: st.DataObject
 ) -> None:
-    already = data.draw(st.lists(st.sampled_from(found.ids), max_size=5, unique=True))
-    law = mc.rerank(found, asked, k, method, already=already, backend="numpy")
-    same(law, mc.rerank(found, asked, k, method, already=already, backend="native"))
+    already = data.draw(st.lists(st.sampled_from(query.ids), max_size=5, unique=True))
+    slow, fast = (
+        mc.rerank(query, [*asked, *quotas], k, method, already=already, backend=backend)  # type: ignore[arg-type]
+        for backend in ("numpy", "native")
+    )
+    assert_same(slow, fast)
 
 
 @COMMON
-@given(st.lists(candidates(), min_size=1, max_size=4), st.lists(wishes(), min_size=1, max_size=3), methods())
-def test_a_batch_is_its_queries_one_by_one(found: list[mc.Candidates], asked: list[mc.Wish], method: mc.Mascot) -> None:
-    many = mc.rerank_many(found, asked, 8, method, threads=2)
-    assert len(many) == len(found)
-    for one, ranking in zip(found, many, strict=True):
-        same(mc.rerank(one, asked, 8, method, backend="numpy"), ranking)
+@given(
+    st.lists(candidates(), min_size=1, max_size=4), st.lists(wishes(), min_size=1, max_size=3),
+    st.lists(constraints(), max_size=2), methods(),
+)  # fmt: skip
+def test_a_batch_is_its_queries_one_by_one(
+    queries: list[mc.Candidates], asked: list[Any], quotas: list[Any], method: mc.Mascot
+) -> None:
+    many = mc.rerank_many(queries, [*asked, *quotas], 8, method, threads=2, backend="native")
+    assert len(many) == len(queries)
+    for query, ranking in zip(queries, many, strict=True):
+        assert_same(mc.rerank(query, [*asked, *quotas], 8, method, backend="numpy"), ranking)
 
 
 def pools(lat: Any, lon: Any, hour: Any, who: Any, count: int, size: int, seed: int) -> list[mc.Candidates]:
     rng = np.random.default_rng(seed)
-    found = []
+    queries = []
     for _ in range(count):
         rows = rng.choice(len(lat), size, replace=False)
         scores = np.sort(rng.beta(2, 5, size))[::-1]
         columns = {"lat": lat[rows], "lon": lon[rows], "hour": hour[rows], "who": who[rows]}
-        found.append(mc.Candidates(scores=scores, columns=columns))
-    return found
+        queries.append(mc.Candidates(scores=scores, columns=columns))
+    return queries
 
 
 WISHES = {
@@ -159,6 +201,8 @@ WISHES = {
     "focus": [mc.focus(mc.Place()), mc.focus(mc.HourOfDay("hour"))],
     "mixed": [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour")), mc.spread(mc.Category("who"))],
     "grid": [mc.focus(mc.Place.grid()), mc.spread(mc.HourOfDay("hour"))],
+    "near": [mc.focus(mc.Place(), near=(35.7, 139.7)), mc.spread(mc.HourOfDay("hour"))],
+    "quotas": [mc.spread(mc.Place()), mc.limit("who", 2), mc.limit(mc.HourOfDay("hour"), 3, fill=True)],
     "fine": [mc.spread(mc.Place.grid(cells=400, sigma=0.4)), mc.focus(mc.Category("who"))],
 }
 
@@ -174,14 +218,14 @@ def test_real_photographs_are_selected_alike(
     dresden: list[dict[str, str]],
     div400: list[dict[str, Any]],
 ) -> None:
-    found = pools(
+    queries = pools(
         np.array([float(row["latitude"]) for row in tokyo]),
         np.array([float(row["longitude"]) for row in tokyo]),
         np.array([row["date_taken"] for row in tokyo]),
         np.array([row["user_id"] for row in tokyo]),
         count=8, size=200, seed=1,
     )  # fmt: skip
-    found += pools(
+    queries += pools(
         np.array([float(row["lat"]) for row in dresden]),
         np.array([float(row["lng"]) for row in dresden]),
         np.arange(len(dresden)) % 24,
@@ -194,6 +238,6 @@ def test_real_photographs_are_selected_alike(
             name: [row[key] for row in rows]
             for name, key in (("lat", "lat"), ("lon", "lon"), ("hour", "taken"), ("who", "user"))
         }
-        found.append(mc.Candidates(scores=[1 / row["rank"] for row in rows], columns=columns))
-    for one, ranking in zip(found, mc.rerank_many(found, asked, 20, method), strict=True):
-        same(mc.rerank(one, asked, 20, method, backend="numpy"), ranking)
+        queries.append(mc.Candidates(scores=[1 / row["rank"] for row in rows], columns=columns))
+    for query, ranking in zip(queries, mc.rerank_many(queries, asked, 20, method), strict=True):
+        assert_same(mc.rerank(query, asked, 20, method, backend="numpy"), ranking)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import pickle
-import sys
-import threading
 import tracemalloc
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
-from mascot.memberships import Sparse
 
 import mascot as mc
+from mascot.bins import one_hot
 
 CITIES = ["Rome", "Rome", "Rome", "Oslo", "Lima", "Bern"]
 FOUND = mc.Candidates(scores=[6, 5, 4, 3, 2, 1], ids=list("abcdef"), columns={"city": CITIES})
@@ -51,7 +49,7 @@ UNLIKE = {
 }
 
 
-@pytest.mark.parametrize("method", [mc.Mascot(0.9), mc.Mmr(0.5)], ids=["coverage", "similarity"])
+@pytest.mark.parametrize("method", [mc.Mascot(0.9), mc.Mmr(0.5, published=True)], ids=["coverage", "similarity"])
 @pytest.mark.parametrize(("found", "asked"), UNLIKE.values(), ids=UNLIKE)
 def test_queries_need_not_look_alike(found: list[mc.Candidates], asked: list[mc.Wish], method: Any) -> None:
     for backend in ("numpy", "native"):
@@ -60,39 +58,13 @@ def test_queries_need_not_look_alike(found: list[mc.Candidates], asked: list[mc.
         assert [page.to_dict() for page in together] == [page.to_dict() for page in alone]
 
 
-def test_an_attribute_for_similarity_alone_ranks_many_as_it_ranks_one() -> None:
-    class Looks:
-        name = "looks"
-
-        def membership(self, columns: Any, vectors: Any) -> Any:
-            raise AssertionError("not asked for")
-
-        def features(self, columns: Any, vectors: Any) -> Any:
-            return vectors
-
-    found = [pair(vectors=np.eye(2)), pair(vectors=np.eye(2)[::-1])]
-    many = mc.rerank_many(found, mc.spread(Looks()), 2, mc.Mmr())
-    assert many.ids == [mc.rerank(one, mc.spread(Looks()), 2, mc.Mmr()).ids for one in found]
-
-
-class Asked(Sparse):
-    """Bins that let someone else ask while they are looked at."""
-
-    @property
-    def rows(self) -> int:
-        Labels.look()
-        return len(self.indptr) - 1
-
-
 class Labels:
     """A user's attribute of whole numbers below 4."""
 
     name = "labels"
-    look = staticmethod(lambda: None)
 
-    def membership(self, columns: Any, vectors: Any) -> Sparse:
-        labels = np.asarray(columns["x"], np.int64)
-        return Asked(np.arange(len(labels) + 1), labels, np.ones(len(labels)), 4, np.zeros(len(labels), bool))
+    def membership(self, columns: Any, vectors: Any) -> Any:
+        return one_hot(np.asarray(columns["x"], np.int64), 4)
 
     def features(self, columns: Any, vectors: Any) -> Any:
         return np.asarray(columns["x"], np.float64)[:, None]
@@ -101,32 +73,20 @@ class Labels:
         return {"x": value}
 
 
-@pytest.fixture
-def unhurried() -> Iterator[None]:
-    yield
-    Labels.look = staticmethod(lambda: None)
+def test_an_own_attribute_ranks_many_as_it_ranks_one_with_every_method() -> None:
+    queries = [pair(x=[1, 2], vectors=np.eye(2)), pair(x=[3, 3], vectors=np.eye(2)[::-1])]
+    for method in (mc.Mascot(), mc.Mmr(), mc.KDpp(), mc.MsDpp(), mc.Clustering(), mc.Relevance()):
+        many = mc.rerank_many(queries, mc.spread(Labels()), 2, method)
+        assert many.ids == [mc.rerank(query, mc.spread(Labels()), 2, method).ids for query in queries]
 
 
-@pytest.mark.usefixtures("unhurried")
-@pytest.mark.parametrize("moment", range(4))
-def test_a_reranker_that_has_travelled_answers_several_threads(moment: int) -> None:
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_a_pickled_reranker_answers_several_threads(backend: Any) -> None:
     fitted = mc.Reranker(mc.focus(Labels(), near=3), mc.Mascot(1.0, protect=0)).fit({"x": [0, 3, 1]})
-    there = pickle.loads(pickle.dumps(fitted))
-    answers: list[list[Any]] = []
-    looks = iter(range(100))
-
-    def ask() -> None:
-        answers.append(there.rerank([0, 1, 2], [3.0, 2.0, 1.0], k=1, backend="numpy").ids)
-
-    def meanwhile() -> None:
-        if threading.current_thread() is threading.main_thread() and next(looks) == moment:
-            other = threading.Thread(target=ask)
-            other.start()
-            other.join()
-
-    Labels.look = staticmethod(meanwhile)
-    ask()
-    assert answers == [[1], [1]]
+    restored = pickle.loads(pickle.dumps(fitted))
+    with ThreadPoolExecutor(8) as pool:
+        answers = pool.map(lambda _: restored.rerank([0, 1, 2], [3.0, 2.0, 1.0], 1, backend=backend).ids, range(64))
+    assert list(answers) == [[1]] * 64
 
 
 def test_a_fit_that_fails_leaves_the_corpus_as_it_was() -> None:
@@ -174,7 +134,7 @@ def test_rankings_have_the_ids_of_a_corpus_and_positions_in_a_batch() -> None:
 
 
 @pytest.mark.parametrize("method", [mc.Mascot(), mc.Mmr(0.5)], ids=["coverage", "similarity"])
-def test_rankings_travel_between_processes(method: Any) -> None:
+def test_rankings_can_be_pickled(method: Any) -> None:
     first = mc.rerank_many([FOUND, pair(city=["Rome", "Oslo"])], CITY, 3, method)
     there = pickle.loads(pickle.dumps(first))
     assert (there.ids, there.positions.tolist()) == (first.ids, first.positions.tolist())
@@ -194,34 +154,21 @@ def test_rankings_are_counted_in_whole_numbers() -> None:
         many[1]
 
 
-@pytest.mark.parametrize(
-    ("rows", "labels", "method", "compiled"),
-    [
-        (200, 300, mc.Mascot(), False),
-        (2000, 700, mc.Mascot(), False),
-        (5000, 700, mc.Mascot(), True),
-        (200, 300, mc.Mascot(keep=0.9), False),
-        (2000, 700, mc.Mascot(keep=0.9), True),
-    ],
-)
-def test_one_large_query_is_worth_a_compiler(
-    rows: int, labels: int, method: mc.Mascot, compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("threads", [1, 2, 7, None])
+def test_the_number_of_threads_changes_nothing(threads: int | None) -> None:
     rng = np.random.default_rng(1)
-    found = mc.Candidates(rng.random(rows), columns={"x": rng.integers(0, labels, rows)})
-    wish = mc.spread(mc.Category("x"))
-    fast = mc.rerank(found, wish, 20, method, backend="native").ids
-    in_numpy: list[mc.Mascot] = []
-    numpy_one: Any = mc.Mascot._select_numpy
-
-    def watched(self: mc.Mascot, *args: Any) -> Any:
-        in_numpy.append(self)
-        return numpy_one(self, *args)
-
-    monkeypatch.setattr(mc.Mascot, "_select_numpy", watched)
-    monkeypatch.delitem(sys.modules, "mascot.kernels.cpu")  # as before the first compiled query
-    assert mc.rerank(found, wish, 20, method).ids == fast
-    assert in_numpy == ([] if compiled else [method])
+    batch = mc.Batch(rng.random((300, 20)), {"x": rng.integers(0, 9, (300, 20)), "y": rng.random((300, 20))})
+    wishes = [mc.spread(mc.Category("x")), mc.focus(mc.Number("y")), mc.limit("x", 2)]
+    one_by_one = [
+        mc.rerank(
+            mc.Candidates(batch.scores[q], columns={name: c.reshape(300, 20)[q] for name, c in batch.columns.items()}),
+            wishes,
+            8,
+        )
+        for q in range(0, 300, 37)
+    ]
+    many = mc.rerank_many(batch, wishes, 8, threads=threads)
+    assert many.ids[::37] == [ranking.ids for ranking in one_by_one]
 
 
 def test_tensors_may_have_gradients_and_short_numbers() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mascot.memberships import SCALE, rms_chord_km
 
 import mascot as mc
+from mascot.bins.globe import rms_chord_km
+from mascot.kernels.constants import SCALE
 from mascot.kernels.reference import normalized
 from mascot.methods.mmr import Mmr
 from mascot.probe import COLLAPSE, STEADY, Probe, Step, probe, verdict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -16,6 +17,9 @@ from mascot import words
         ("place", mc.Place("lat", "lon")),
         ("place:latitude,longitude", mc.Place("latitude", "longitude")),
         ("place: latitude , longitude ", mc.Place("latitude", "longitude")),
+        ("grid", mc.Grid("lat", "lon")),
+        ("branches", mc.Branches((16,))),
+        ("branches:4", mc.Branches((4,))),
         ("hour", mc.HourOfDay("taken")),
         ("hour:uploaded", mc.HourOfDay("uploaded")),
         ("season", mc.DayOfYear("taken")),
@@ -78,6 +82,69 @@ def test_weight_follows_near() -> None:
     assert words.focus("hour=18:30*3") == mc.focus(mc.HourOfDay(), 3.0, near=18.5)
 
 
+@pytest.mark.parametrize(
+    ("text", "wish"),
+    [
+        ("hour=18:30~1", mc.focus(mc.HourOfDay(), near=18.5, within=1.0)),
+        ("hour=18:30~0.5*3", mc.focus(mc.HourOfDay(), 3.0, near=18.5, within=0.5)),
+        ("place=35.7,139.7~50", mc.focus(mc.Place(), near=(35.7, 139.7), within=50.0)),
+        ("camera=a~b", None),
+        ("~", None),
+    ],
+)
+def test_within_follows_a_tilde(text: str, wish: mc.Wish | None) -> None:
+    if wish is None:
+        with pytest.raises(mc.OptionError) if "=" in text else nullcontext():
+            assert words.focus(text) == mc.focus(mc.Category("~"))
+    else:
+        assert words.focus(text) == wish
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("seller=2", mc.limit("seller", 2)),
+        (" seller = 2 ", mc.limit("seller", 2)),
+        ("hour=3", mc.limit(mc.HourOfDay(), 3)),
+        ("date:uploaded=1", mc.limit(mc.Date("uploaded"), 1)),
+    ],
+)
+def test_limits_are_typed(text: str, limit: mc.Limit) -> None:
+    assert words.limit(text) == limit
+    assert words.limit(text, fill=True) == mc.limit(limit.attribute, limit.n, fill=True)
+
+
+@pytest.mark.parametrize("text", ["seller", "seller=", "seller=two", "seller=-1", "seller=1.5", "=2", "seller=0"])
+def test_a_wrong_limit_says_what_to_write(text: str) -> None:
+    with pytest.raises(mc.OptionError, match=r"write NAME=N, such as seller=2|no attribute is called ''|must be"):
+        words.limit(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shares"),
+    [
+        ("region=Europe:60%,Asia:0.4", {"Europe": 0.6, "Asia": 0.4}),
+        ("region = Europe : 60% ", {"Europe": 0.6}),
+        ("region=a:b:50%", {"a:b": 0.5}),
+    ],
+)
+def test_shares_are_typed(text: str, shares: dict[str, float]) -> None:
+    assert words.share(text) == mc.share("region", shares)
+
+
+@pytest.mark.parametrize(
+    "text", ["region", "region=", "region=Europe", "region=Europe:", "region=:0.5", "region=Europe:many", "=a:1"]
+)
+def test_a_wrong_share_says_what_to_write(text: str) -> None:
+    with pytest.raises(mc.OptionError, match=r"write NAME=VALUE:SHARE,|no attribute is called ''"):
+        words.share(text)
+
+
+def test_shares_above_one_are_refused() -> None:
+    with pytest.raises(mc.OptionError, match="must sum to at most 1"):
+        words.share("region=Europe:60%,Asia:60%")
+
+
 @pytest.mark.parametrize("rule", ["last", "neutral", "drop"])
 @pytest.mark.parametrize("text", ["place", "hour", "season", "weekday", "date", "number:a", "cycle:a,8", "a", "look"])
 def test_missing_reaches_every_attribute(text: str, rule: Any) -> None:
@@ -98,7 +165,10 @@ def test_missing_reaches_every_attribute(text: str, rule: Any) -> None:
         ("cycle:bearing,0", r"Cycle.period must be > 0, got 0.0"),
         ("look:many", r"must be a whole number, got 'many'"),
         ("look:0", r"Clusters.count must be a whole number >= 1, got 0"),
-        ("plcae:lat,lon", r"no attribute is called 'plcae'; write place\[:LAT,LON\], hour.*or the name of a column"),
+        (
+            "plcae:lat,lon",
+            r"no attribute is called 'plcae'; write place\[:LAT,LON\], grid\[:LAT,LON\], hour.*or the name of a column",
+        ),
         ("", r"no attribute is called ''"),
         ("place*0", r"weight must be > 0, got 0.0"),
         ("place*-1", r"weight must be > 0, got -1.0"),

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 import mascot as mc
 from mascot import example, tables, words
 from mascot.connect.nested import value_of
-from mascot.extras import install_command
+from mascot.extras import install_command, installed
 from mascot.methods.base import Method
 from mascot.probe import probe as run_probe
 
@@ -28,9 +28,9 @@ def _refuse(message: str) -> NoReturn:
 
 try:
     import typer
-    from rich.console import Console
-    from rich.progress import track
 
+    if not installed("rich"):  # loaded where a table or a progress bar is shown
+        raise ModuleNotFoundError(name="rich")
     from mascot import options, printing
     from mascot.photos import commands as photos
     from mascot.scale.words import TakesRay
@@ -334,6 +334,9 @@ def _bar(items: Iterator[Any], count: int) -> Iterable[Any]:
     """The items, with a progress bar on standard error where a person waits for many."""
     if count < _BAR or not sys.stderr.isatty():
         return items
+    from rich.console import Console
+    from rich.progress import track
+
     return track(items, "queries", total=count, console=Console(stderr=True), transient=True)
 
 

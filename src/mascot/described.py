@@ -5,35 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mascot import attributes, methods
 from mascot.errors import OptionError
+from mascot.registry import ATTRIBUTES, METHODS
 from mascot.wishes import Limit, Share, Wish
 
-_KINDS: dict[str, Any] = {
-    made.__name__: made
-    for made in (
-        attributes.Branches,
-        attributes.Category,
-        attributes.Clusters,
-        attributes.Cycle,
-        attributes.Date,
-        attributes.DayOfYear,
-        attributes.Grid,
-        attributes.HourOfDay,
-        attributes.Number,
-        attributes.Place,
-        attributes.Weekday,
-        methods.Clustering,
-        methods.KDpp,
-        methods.Mascot,
-        methods.Mmr,
-        methods.MsDpp,
-        methods.Relevance,
-        Limit,
-        Share,
-        Wish,
-    )
-}
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*ATTRIBUTES, *METHODS, Limit, Share, Wish)}
 
 
 def from_dict(data: Mapping[str, Any]) -> Any:

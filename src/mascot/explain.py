@@ -160,6 +160,8 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
         else:
             pairs, used = resolved.take(wanted).sparse().compact()
             matrix, weight = pairs.dense(), np.ones(pairs.count)
+        if selection.tops[0, a] == 0:
+            weight = np.zeros_like(weight)
         own, theirs, before = np.split(matrix, [len(picks), len(picks) + len(others)])
         fade = float(selection.rooms[0, a])
         left = reference.covered(np.ones(len(weight)), before, fade)
@@ -252,7 +254,9 @@ class _Explainer:
         same = [p for p, j in enumerate(self.shown) if code in labels.take(self.rows[[j]]).indices]
         if isinstance(wish, Limit):
             return f"{_ordinal_word(same.index(place) + 1)} of at most {_number_word(wish.n)} from {name}"
-        return f"one of {len(same)} from {name}" if name in wish.shares else ""
+        if name not in wish.shares:
+            return ""
+        return f"the only one from {name}" if len(same) == 1 else f"one of {len(same)} from {name}"
 
     def _left_out(self, m: int, i: int) -> Reason:
         account = self.account
@@ -272,6 +276,8 @@ class _Explainer:
         last |= {name: float(account.gains[a, -1]) for a, name in enumerate(names)}
         short = {name: last[name] - gains[name] for name in gains}
         worst = max(short, key=lambda name: short[name])
+        if short[worst] <= 0:
+            return self._make(i, None, gains, {}, "as good as the last result, and behind it in the input")
         if worst == "relevance":
             return self._make(i, None, gains, {}, "less relevant than the last result")
         sign = self.fitted.coverage[names.index(worst)].sign
@@ -284,12 +290,16 @@ class _Explainer:
             if isinstance(wish, Limit):
                 continue
             wanted = wish.targets(len(self.shown))
+            names = labels.labels if labels.labels is not None else tuple(map(str, range(labels.count)))
             for value in wish.shares:
-                codes = [code for code in range(labels.count) if labels.name(code) == value]
+                codes = [code for code, name in enumerate(names) if name == value]
                 count = sum(bool(np.isin(labels.take(self.rows[[j]]).indices, codes).any()) for j in self.shown)
                 if count < wanted[value]:
-                    available = bool(codes) and bool(np.isin(labels.take(self.rows).indices, codes).any())
-                    why = "the candidates have no more" if available else "no candidate has it"
+                    available = sum(bool(np.isin(labels.take(self.rows[[j]]).indices, codes).any())
+                                    for j in range(len(self.rows)))  # fmt: skip
+                    why = "no candidate has it" if not available else "the candidates have no more"
+                    if available >= wanted[value]:
+                        why = "limits and protected results leave no room"
                     notes.append(f"share {wish.attribute.name}: {count} of {wanted[value]} from {value} ({why})")
         return notes
 
@@ -306,7 +316,9 @@ def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
     if unit in ("globe", "degrees"):
         return f"{_distance(apart)} from {_text(target)}"
     value, named = _value_text(bins, row), _value_text(point, 0)
-    if apart == 0:
+    if unit == "date" and apart >= 1 and isinstance(bins, AxisBins) and isinstance(point, AxisBins):
+        apart = abs(np.floor(bins.values[0][row]) - np.floor(point.values[0][0]))  # days as the calendar counts them
+    if apart == 0 or value == named:
         return value
     return f"{value}, {_apart(apart, unit)} from {named}"
 

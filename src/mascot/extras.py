@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 import shlex
 import shutil
@@ -64,9 +63,11 @@ def _command(name: str) -> str:
 
 
 def _required(extra: str) -> set[str]:
+    from importlib import metadata  # slow to load, and needed for errors only
+
     try:
-        lines = importlib.metadata.requires("mascot") or []
-    except importlib.metadata.PackageNotFoundError:
+        lines = metadata.requires("mascot") or []
+    except metadata.PackageNotFoundError:
         return set()
     names: set[str] = set()
     for line in lines:
@@ -81,8 +82,10 @@ def _required(extra: str) -> set[str]:
 
 
 def _has_distribution(name: str) -> bool:
+    from importlib import metadata
+
     try:
-        importlib.metadata.distribution(name)
-    except importlib.metadata.PackageNotFoundError:
+        metadata.distribution(name)
+    except metadata.PackageNotFoundError:
         return False
     return True

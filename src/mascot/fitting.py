@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -138,7 +139,7 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
         for first in range(0, rows, size):
             part = table.take(np.arange(first, first + size))
             parts.append(make(part.columns, _as_float64(part), size))
-        return join_bins(parts)
+        return _join_by_name(parts)
 
     bins = tuple(by_group(wish.bins, wish.attribute) for wish in coverage)
     focuses = tuple(wish.named_focus(by_group(wish.bins, wish.attribute)) for wish in named)
@@ -170,7 +171,7 @@ def join_fitted(parts: Sequence[FittedWishes]) -> FittedWishes:
     )
     return assemble(
         first.wishes, sum(part.rows for part in parts), tuple(table for part in parts for table in part.tables),
-        tuple(join_bins([part.bins[a] for part in parts]) for a in range(len(first.bins))), focuses, labels,
+        tuple(_join_by_name([part.bins[a] for part in parts]) for a in range(len(first.bins))), focuses, labels,
     )  # fmt: skip
 
 
@@ -178,12 +179,17 @@ def _join_by_name(parts: list[Any]) -> Any:
     """Join bins side by side; labels, numbered on their own in each part, get one numbering by name."""
     if not all(isinstance(part, SparseBins) and part.labels is not None for part in parts):
         return join_bins(parts)
-    names: dict[str, int] = {}
+    names: dict[tuple[str, int], int] = {}  # 1 and "1" are two labels with one name: they are counted
     renumbered: list[Bins] = []
     for part in parts:
-        codes = [names.setdefault(label, len(names)) for label in part.labels] or [0]
+        times = Counter[str]()
+        codes = []
+        for label in part.labels:
+            codes.append(names.setdefault((label, times[label]), len(names)))
+            times[label] += 1
+        codes = codes or [0]
         renumbered.append(replace(part, indices=np.array(codes, np.int64)[part.indices], labels=None))
-    return replace(join_bins(renumbered), count=max(len(names), 1), labels=tuple(names))  # type: ignore[type-var]
+    return replace(join_bins(renumbered), count=max(len(names), 1), labels=tuple(name for name, _ in names))  # type: ignore[type-var]
 
 
 def _as_float64(table: Table) -> Floats | None:

@@ -8,6 +8,8 @@ Values are trusted: checking them would mean waiting for the device.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -19,16 +21,15 @@ from mascot.attributes.attribute import missing_rule
 from mascot.attributes.category import labels_of
 from mascot.attributes.columns import as_array
 from mascot.attributes.place import Grid
-from mascot.bins import Bins, GlobeBins, SparseBins
+from mascot.bins import GlobeBins, SparseBins
 from mascot.bins.distance import SMALLEST, distances, unit_of
 from mascot.errors import InputError, OptionError
 from mascot.fitting import FittedWishes, fit_wishes
 from mascot.kernels import native
 from mascot.kernels.constants import FENCE, FEW
-from mascot.kernels.gpu import (
-    DeviceQueries, DeviceResults, KernelBins, Task, bins_on_device, cupy, launcher, quotas_on_device,
-)  # fmt: skip
-from mascot.kernels.gpu.plan import alike
+from mascot.kernels.gpu import bins_on_device, cupy, launcher, quotas_on_device
+from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults
+from mascot.kernels.gpu.plan import KernelBins, Task, alike
 from mascot.kernels.recent import Recent
 from mascot.kernels.reference import Quota
 from mascot.methods.aim import dial_share
@@ -55,7 +56,9 @@ class DeviceRankings:
 
     __slots__ = ("_back", "_like", "_results", "_strength")
 
-    def __init__(self, results: DeviceResults, like: Any, strength: float | None, back: Callable[[Any], Any] | None) -> None:
+    def __init__(
+        self, results: DeviceResults, like: Any, strength: float | None, back: Callable[[Any], Any] | None
+    ) -> None:
         self._results, self._like, self._strength, self._back = results, like, strength, back
 
     def __len__(self) -> int:
@@ -100,8 +103,8 @@ class DeviceBatch:
     """The candidates of Q queries as Q x N tensors on the device; NaN is a missing value.
 
     `Place.grid`, `Place`, `HourOfDay` (plain hours), `Cycle` and `Number` read float64 columns as they are, `Category`
-    reads codes 0, 1, 2 and so on (-1 is a missing value) or a `Csr`. Any other attribute reads its columns, and `vectors`
-    [Q, N, D], on the host. A batch keeps what was computed from it: new values need a new batch.
+    reads codes 0, 1, 2 and so on (-1 is a missing value) or a `Csr`. Any other attribute reads its columns, and
+    `vectors` [Q, N, D], on the host. A batch keeps what was computed from it: new values need a new batch.
     """
 
     def __init__(self, scores: Any, columns: Mapping[str, Any] | None = None, vectors: Any = None) -> None:
@@ -154,14 +157,9 @@ class DeviceBatch:
         constraints = tuple(wish for wish in wishes if isinstance(wish, (Limit, Share)))
         bins = [self._bins(wish) for wish in coverage]
         apart = [self._apart(wish) for wish in named]
-        absent = [
-            *((wish, lambda part=part: _missing(part)) for wish, part in zip(coverage, bins, strict=True)),
-            *((wish, lambda away=away: cupy().isnan(away)) for wish, (away, _) in zip(named, apart, strict=True)),
-        ]
-        dropped = None
-        for wish, missing in absent:
-            if missing_rule(wish.attribute) == "drop":
-                dropped = missing() if dropped is None else dropped | missing()
+        missing = [_missing(part) for wish, part in zip(coverage, bins, strict=True) if _drops(wish)]
+        missing += [cupy().isnan(away) for wish, (away, _) in zip(named, apart, strict=True) if _drops(wish)]
+        dropped = functools.reduce(operator.or_, missing) if missing else None
         quotas = quotas_on_device([self._quota(wish) for wish in constraints])
         return _DeviceWishes(coverage, alike(bins), named, tuple(apart), constraints, quotas, dropped)
 
@@ -181,7 +179,8 @@ class DeviceBatch:
         cp = cupy()
         if isinstance(attribute, Category):
             indptr, indices, _ = self._labels(attribute)
-            codes = cp.asarray([int(label) for label in labels_of(attribute.point(wish.near)[attribute.column])])
+            labels: Any = labels_of(attribute.point(wish.near)[attribute.column])
+            codes = cp.asarray([int(label) for label in labels])
             hits = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(cp.isin(indices, codes))])
             apart = cp.where(hits[indptr[1:]] > hits[indptr[:-1]], 0.0, 1.0)
             return cp.where(indptr[1:] == indptr[:-1], np.nan, apart), "label"
@@ -190,10 +189,12 @@ class DeviceBatch:
             return cp.asarray(distances(focus.bins, focus.point, None)), unit_of(focus.bins)
         bins, columns = self._read(attribute)
         focus = wish.named_focus(bins)
-        rows: Any = replace(bins, **_coordinates(bins, columns))
+        keys = ("lat", "lon") if isinstance(bins, GlobeBins) else ("values",)
+        coordinates = columns if isinstance(bins, GlobeBins) else [tuple(columns)]
+        rows = replace(bins, **dict(zip(keys, coordinates, strict=True)))
         return distances(rows, focus.point, None), unit_of(bins)
 
-    def _read(self, attribute: Any) -> tuple[Bins, list[Any]]:
+    def _read(self, attribute: Any) -> tuple[Any, list[Any]]:
         """Return bins of one row on the host, for their axes, and the coordinates of all rows on the device."""
         names = [getattr(attribute, key) for key in ("lat", "lon", "column") if hasattr(attribute, key)]
         columns = [self._column(name, attribute).reshape(-1).astype(np.float64, copy=False) for name in names]
@@ -393,17 +394,15 @@ def _seen(already: Any, shape: tuple[int, int]) -> Any:
     return mask[:, :size]
 
 
+def _drops(wish: Wish) -> bool:
+    return missing_rule(wish.attribute) == "drop"
+
+
 def _missing(bins: KernelBins) -> Any:
     """Return which rows have no value."""
     if bins.shape == native.LABELS:
         return bins.indptr[1:] == bins.indptr[:-1]
     return cupy().isnan(bins.xs if bins.ys is None else bins.xs + bins.ys)
-
-
-def _coordinates(bins: Bins, columns: list[Any]) -> dict[str, Any]:
-    if isinstance(bins, GlobeBins):
-        return {"lat": columns[0], "lon": columns[1]}
-    return {"values": tuple(columns)}
 
 
 def _check_method(method: Any) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from mascot import words
 from mascot.errors import OptionError
+from mascot.registry import METHOD_NAMES
 
 
 class Order(str, Enum):
@@ -22,14 +23,8 @@ class Missing(str, Enum):
     drop = "drop"
 
 
-class MethodName(str, Enum):
-    mascot = "mascot"
-    paper = "paper"
-    mmr = "mmr"
-    kdpp = "kdpp"
-    msdpp = "msdpp"
-    clustering = "clustering"
-    relevance = "relevance"
+_new_enum: Any = Enum  # mypy reads no members from a list made elsewhere
+MethodName: Any = _new_enum("MethodName", {name: name for name in METHOD_NAMES}, type=str)
 
 
 class Device(str, Enum):
@@ -97,7 +92,7 @@ def method(
     protect: int | None,
     keep: float | None,
     order: Order | None,
-    name: MethodName | None = None,
+    name: Any = None,
     paper: bool = False,
 ) -> Any:
     """The method the options spell; `paper` is short for its name."""

@@ -7,12 +7,7 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-from rich import box
-from rich.console import Console
-from rich.table import Table as Grid
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from mascot.connect.nested import value_of
 from mascot.explain import Reason
@@ -22,7 +17,12 @@ from mascot.serialize import plain
 from mascot.tables import Query, Record
 from mascot.words import columns_of
 
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as Grid
+
 _ENDLESS = 10_000  # columns of a pipe: nothing is cut or folded there
+_SENTENCE = 50  # columns of the demo's reasons
 _ID = 32  # letters of an id that a narrow terminal does not fold
 # JSON may hold these as they are, but terminals obey some of them, many programs take others for ends of lines, and
 # halves of letters, which names of files may have, are nothing that UTF-8 could write.
@@ -41,6 +41,8 @@ def show(*parts: Any) -> None:
 
 
 def _console(width: int | None) -> Console:
+    from rich.console import Console
+
     # Ids and captions are data: brackets and colons in them are no markup.
     return Console(markup=False, emoji=False, highlight=False, width=width)
 
@@ -86,12 +88,13 @@ def query_dict(query: Query, ranking: Ranking, explain: bool) -> dict[str, Any]:
     found |= {name: asked[name] for name in ("strength", "method", "wishes")}
     found["results"] = result_records(query, ranking, explain)
     if explain:
-        left_out = ranking.explain().left_out
+        explanation = ranking.explain()
         found["left_out"] = [
             {**query.records[reason.position], "was": reason.was, "relevance": _rounded(reason.relevance)}
             | {"reason": _reason(reason)}
-            for reason in left_out
+            for reason in explanation.left_out
         ]
+        found["notes"] = list(explanation.notes)
     return found
 
 
@@ -133,6 +136,8 @@ def ranking_table(query: Query, ranking: Ranking, explain: bool) -> Grid:
             record = query.records[reason.position]
             cells += [_cell(value_of(record, name)) for name in columns]
         grid.add_row(rank, str(reason.was), id_, *cells, style="dim" if reason.step is None else None)
+    if told.notes:
+        grid.caption, grid.caption_justify = "\n".join(map(visible, told.notes)), "left"
     return grid
 
 
@@ -154,26 +159,19 @@ def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
 
 def side_by_side(plain_records: Sequence[Record], query: Query, ranking: Ranking) -> Grid:
     """The demo's table: what relevance alone shows, and beside it what the wishes show and why."""
+    from rich.text import Text
+
     told = ranking.explain()
     grid = new_grid()
     add_columns(grid, ["#"], justify="right", style="dim")
     add_columns(grid, ["before"], style="dim")
     add_columns(grid, ["after"], style="cyan")
-    add_columns(grid, ["photo"])
     add_columns(grid, ["was"], justify="right")
-    add_columns(grid, ["because"], overflow="fold")
+    add_columns(grid, ["because"], max_width=_SENTENCE)
     for place, (before, reason) in enumerate(zip(plain_records, told.results, strict=True), 1):
         after = query.records[reason.position]
-        moved = "" if reason.was == place else "bold"
-        where = Text(_where(after), moved)
-        grid.add_row(
-            str(place),
-            _where(before),
-            where,
-            str(reason.id),
-            str(reason.was),
-            reason.because,
-        )
+        where = Text(_where(after), "" if reason.was == place else "bold")
+        grid.add_row(str(place), _where(before), where, str(reason.was), reason.because)
     return grid
 
 
@@ -187,6 +185,9 @@ def _cell(value: Any) -> str:
 
 def new_grid(title: str | None = None) -> Grid:
     """A plain table with a line under its head."""
+    from rich import box
+    from rich.table import Table as Grid
+
     look: dict[str, Any] = {"box": box.SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
     return Grid(title=title, title_justify="left", title_style="bold", **look)
 

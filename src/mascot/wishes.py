@@ -191,8 +191,8 @@ def labels_of_rows(wish: Limit | Share, columns: Columns, vectors: Floats | None
 
 def check_wishes(wishes: AnyWish | Sequence[AnyWish], k: int | None = None) -> tuple[AnyWish, ...]:
     """Return one wish or several as a tuple, checked for contradictions."""
-    many = isinstance(wishes, Sequence) and not isinstance(wishes, str)
-    listed: tuple[Any, ...] = tuple(wishes) if many or hasattr(wishes, "__iter__") else (wishes,)  # type: ignore[arg-type]
+    many = hasattr(wishes, "__iter__") and not isinstance(wishes, str)
+    listed: tuple[Any, ...] = tuple(wishes) if many else (wishes,)  # type: ignore[arg-type]
     for wish in listed:
         if not isinstance(wish, (Wish, Limit, Share)):
             raise OptionError(f"wishes must be spread(...), focus(...), limit(...) or share(...), got {wish!r}")

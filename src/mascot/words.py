@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
@@ -22,6 +22,7 @@ from mascot.attributes import (
     Cycle,
     Date,
     DayOfYear,
+    Grid,
     HourOfDay,
     Number,
     Place,
@@ -30,18 +31,10 @@ from mascot.attributes import (
 from mascot.attributes.attribute import Missing
 from mascot.attributes.category import labels_of
 from mascot.errors import OptionError
-from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
+from mascot.methods import Mascot
+from mascot.registry import METHOD_NAMES, method_named
 from mascot.wishes import AnyWish, Limit, Share, Wish
 
-_METHODS: dict[str, Any] = {
-    "mascot": Mascot,
-    "mmr": Mmr,
-    "kdpp": KDpp,
-    "msdpp": MsDpp,
-    "clustering": Clustering,
-    "relevance": Relevance,
-}
-METHODS = (*_METHODS, "paper")
 _WEIGHT = re.compile(r"\*\s*(-?(?:\d+\.?\d*|\.\d+))$")
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTHS = (
@@ -56,10 +49,10 @@ class _Kind:
     """How one kind of attribute is written."""
 
     usage: str
-    count: int  # words behind the colon, usually columns
+    attribute: Callable[..., Attribute]
+    readers: tuple[Callable[[str], Any], ...]  # one for each word behind the colon, usually a column
     default: tuple[str, ...]  # those words where there is no colon; () if there must be one
-    make: Callable[[Sequence[str], Missing], Attribute]  # from those words
-    near: Callable[[str], Any] | None = None  # from what is behind the equals sign
+    near: Callable[[str], Any] | None = None  # reads what is behind the equals sign
 
 
 def spread(text: str, missing: Missing = "last") -> Wish:
@@ -98,10 +91,20 @@ def limit(text: str, fill: bool = False) -> Limit:
     >>> limit("seller=2").n
     2
     """
+    name, count = split_limit(text)
+    return Limit(_parse(name, "last")[0], count, fill)
+
+
+def split_limit(text: str) -> tuple[str, int]:
+    """What a typed limit counts, and how many.
+
+    >>> split_limit("seller=2")
+    ('seller', 2)
+    """
     name, equals, count = (part.strip() for part in text.rpartition("="))
-    if not equals or not count.isdigit():
+    if not equals or not re.fullmatch(r"[0-9]{1,18}", count):
         raise OptionError(f"{text!r}: write NAME=N, such as seller=2")
-    return Limit(_parse(name, "last")[0], int(count), fill)
+    return name, int(count)
 
 
 def share(text: str) -> Share:
@@ -109,6 +112,16 @@ def share(text: str) -> Share:
 
     >>> share("region=Europe:60%,Asia:0.4").shares
     {'Europe': 0.6, 'Asia': 0.4}
+    """
+    name, shares = split_share(text)
+    return Share(_parse(name, "last")[0], shares)
+
+
+def split_share(text: str) -> tuple[str, dict[str, float]]:
+    """What typed shares count, and the share of each value.
+
+    >>> split_share("city=Porto:25%,Faro:0.5")
+    ('city', {'Porto': 0.25, 'Faro': 0.5})
     """
     name, equals, parts = (part.strip() for part in text.partition("="))
     shares: dict[str, float] = {}
@@ -122,7 +135,7 @@ def share(text: str) -> Share:
             raise OptionError(f"{text!r}: write NAME=VALUE:SHARE,..., such as region=Europe:60%,Asia:40%")
     if not equals or not shares:
         raise OptionError(f"{text!r}: write NAME=VALUE:SHARE,..., such as region=Europe:60%,Asia:40%")
-    return Share(_parse(name, "last")[0], shares)
+    return name, shares
 
 
 def method(
@@ -145,9 +158,10 @@ def method(
         given["strength"] = strength
     if name == "paper":
         return Mascot.paper(**{"strength": 0.5, **given})
-    if name not in _METHODS:
-        raise OptionError(f"no method is called {name!r}; there are {', '.join(METHODS)}")
-    return _METHODS[name](**given)
+    chosen = method_named(name)
+    if chosen is None:
+        raise OptionError(f"no method is called {name!r}; there are {', '.join(METHOD_NAMES)}")
+    return chosen(**given)
 
 
 def columns_of(wish: AnyWish) -> list[str]:
@@ -196,12 +210,14 @@ def _parse(text: str, missing: Missing) -> tuple[Attribute, Any, float]:
         name, colon, behind = "category", ":", name  # a bare name is a column of labels
     kind = _KINDS[name]
     words = [word.strip() for word in behind.split(",")] if colon else list(kind.default)
-    if len(words) != kind.count or not all(words):
+    if len(words) != len(kind.readers) or not all(words):
         raise OptionError(f"{text!r}: write {kind.usage}")
     if near is not None and (kind.near is None or not near):
         raise OptionError(f"{text!r}: {'nothing' if kind.near else f'{name} has no values'} to be near")
     try:
-        return kind.make(words, missing), None if near is None or kind.near is None else kind.near(near), weight
+        values = [read(word) for read, word in zip(kind.readers, words, strict=True)]
+        point = None if near is None or kind.near is None else kind.near(near)
+        return kind.attribute(*values, missing=missing), point, weight
     except ValueError as error:
         raise OptionError(f"{text!r}: {error}") from None
 
@@ -276,14 +292,15 @@ def _named(text: str, names: tuple[str, ...]) -> int | None:
 
 
 _KINDS = {
-    "place": _Kind("place[:LAT,LON]", 2, ("lat", "lon"), lambda w, m: Place(w[0], w[1], missing=m), _point),
-    "hour": _Kind("hour[:COLUMN]", 1, ("taken",), lambda w, m: HourOfDay(w[0], missing=m), _hour),
-    "season": _Kind("season[:COLUMN]", 1, ("taken",), lambda w, m: DayOfYear(w[0], missing=m), _season),
-    "weekday": _Kind("weekday[:COLUMN]", 1, ("taken",), lambda w, m: Weekday(w[0], missing=m), _weekday),
-    "date": _Kind("date[:COLUMN]", 1, ("taken",), lambda w, m: Date(w[0], missing=m), _date),
-    "number": _Kind("number:COLUMN", 1, (), lambda w, m: Number(w[0], missing=m), _number),
-    "cycle": _Kind("cycle:COLUMN,PERIOD", 2, (), lambda w, m: Cycle(w[0], _number(w[1]), missing=m), _number),
-    "category": _Kind("category:COLUMN", 1, (), lambda w, m: Category(w[0], missing=m), str),
-    "branches": _Kind("branches[:COUNT]", 1, ("16",), lambda w, m: Branches((_whole(w[0]),), missing=m)),
-    "look": _Kind("look[:CLUSTERS]", 1, ("10",), lambda w, m: Clusters(_whole(w[0]), missing=m)),
+    "place": _Kind("place[:LAT,LON]", Place, (str, str), ("lat", "lon"), _point),
+    "grid": _Kind("grid[:LAT,LON]", Grid, (str, str), ("lat", "lon"), _point),
+    "hour": _Kind("hour[:COLUMN]", HourOfDay, (str,), ("taken",), _hour),
+    "season": _Kind("season[:COLUMN]", DayOfYear, (str,), ("taken",), _season),
+    "weekday": _Kind("weekday[:COLUMN]", Weekday, (str,), ("taken",), _weekday),
+    "date": _Kind("date[:COLUMN]", Date, (str,), ("taken",), _date),
+    "number": _Kind("number:COLUMN", Number, (str,), (), _number),
+    "cycle": _Kind("cycle:COLUMN,PERIOD", Cycle, (str, _number), (), _number),
+    "category": _Kind("category:COLUMN", Category, (str,), (), str),
+    "branches": _Kind("branches[:COUNT]", Branches, (lambda word: (_whole(word),),), ("16",)),
+    "look": _Kind("look[:CLUSTERS]", Clusters, (_whole,), ("10",)),
 }

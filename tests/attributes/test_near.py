@@ -1,4 +1,4 @@
-"""What a focus with `near` costs where it starts, as the page on the method says."""
+"""Named focus: closeness to a value is part of relevance."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import mascot as mc
+from mascot.bins.globe import great_circle_km
+from mascot.methods.aim import NamedFocus, aim_scores, closeness
+from mascot.wishes import Wish
 
 RNG = np.random.default_rng(0)
 COLUMNS = {
@@ -16,21 +21,123 @@ COLUMNS = {
     "lon": np.append(RNG.uniform(-180, 180, 60), -9.1),
     "price": np.append(RNG.normal(0, 10, 60), 5.0),
     "camera": ["Pixel"] * 60 + ["X100"],
+    "taken": [f"2020-{1 + i % 12:02}-{1 + i % 28:02}T{i % 24:02}:30" for i in range(60)] + ["2021-07-04T19:00"],
 }
+NAMED: list[tuple[Any, Any]] = [
+    (mc.HourOfDay("hour"), 19),
+    (mc.Number("price"), 5.0),
+    (mc.Place(), (38.7, -9.1)),
+    (mc.Place.grid(), (38.7, -9.1)),
+    (mc.Date("taken"), "2021-07-04"),
+    (mc.Weekday("taken"), "Sunday"),
+    (mc.DayOfYear("taken"), "2000-07-04"),
+    (mc.Category("camera"), "X100"),
+]
+every_attribute = pytest.mark.parametrize(("attribute", "near"), NAMED, ids=lambda part: type(part).__name__)
+
+
+def focus_of(wish: Wish, columns: dict[str, Any], rows: int) -> NamedFocus:
+    candidates = mc.Candidates(np.zeros(rows), columns=columns)
+    return wish.named_focus(wish.bins(candidates.columns, None, rows))
+
+
+@every_attribute
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_the_candidate_at_the_value_comes_first(attribute: Any, near: Any, backend: Any) -> None:
+    candidates = mc.Candidates(np.ones(61), columns=COLUMNS)
+    ranking = mc.rerank(candidates, mc.focus(attribute, near=near), 20, strength=1.0, protect=0, backend=backend)
+    if isinstance(attribute, (mc.Weekday, mc.DayOfYear)):  # others lie on the same day
+        assert 60 in ranking.ids
+    else:
+        assert ranking.ids[0] == 60
+    assert ranking.explain().results[0].because
+
+
+@every_attribute
+def test_closeness_falls_from_one_to_zero_with_distance(attribute: Any, near: Any) -> None:
+    near_all = closeness(focus_of(mc.focus(attribute, near=near), COLUMNS, 61), None, np.array([0, 61]), 20)
+    assert ((near_all >= 0) & (near_all <= 1)).all()
+    assert near_all[60] == near_all.max()
+
+
+def test_closeness_is_one_half_at_the_distance_within() -> None:
+    hours = {"hour": [18.0, 20.0, 16.0, 6.0, np.nan]}
+    focus = focus_of(mc.focus(mc.HourOfDay("hour"), near=18, within=2), hours, 5)
+    assert closeness(focus, None, np.array([0, 5]), 20).tolist() == [1.0, 0.5, 0.5, 1 / 7, 0.0]
+    place = {"lat": [38.7, 40.0], "lon": [-9.1, -9.1]}
+    apart = float(great_circle_km(np.radians([40.0]), np.radians([-9.1]), (np.radians(38.7), np.radians(-9.1)))[0])
+    focus = focus_of(mc.focus(mc.Place(), near=(38.7, -9.1), within=apart), place, 2)
+    assert closeness(focus, None, np.array([0, 2]), 20) == pytest.approx([1.0, 0.5])
+
+
+def test_without_within_half_of_the_results_are_closer_than_one_half() -> None:
+    prices = {"price": np.arange(100.0)}
+    focus = focus_of(mc.focus(mc.Number("price"), near=0), prices, 100)
+    near_all = closeness(focus, None, np.array([0, 100]), 20)
+    assert (near_all >= 0.5).sum() == 10
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(-1e308, 1e308), min_size=1, max_size=30), st.floats(0, 1), st.booleans())
+def test_aimed_scores_stay_finite_and_in_the_range_of_the_scores(
+    scores: list[float], strength: float, robust: bool
+) -> None:
+    count = len(scores)
+    focus = focus_of(mc.focus(mc.Number("price"), near=3), {"price": np.arange(float(count))}, count)
+    aimed = aim_scores(np.array(scores), np.array([0, count]), None, [focus], 5, strength, robust)
+    assert np.isfinite(aimed).all()
+    if max(scores) > min(scores):
+        slack = 1e-9 * (max(scores) / 2 - min(scores) / 2) + 1e-300
+        assert aimed.min() >= min(scores) - slack
+        assert aimed.max() <= max(scores) + slack
+
+
+def test_strength_0_ignores_the_value_and_strength_1_the_scores() -> None:
+    candidates = mc.Candidates(np.linspace(1, 0, 61), columns=COLUMNS)
+    wish = mc.focus(mc.Number("price"), near=5)
+    assert mc.rerank(candidates, wish, 10, strength=0.0).ids == list(range(10))
+    nearest = np.argsort(np.abs(COLUMNS["price"] - 5), kind="stable")[:10]
+    assert mc.rerank(candidates, wish, 10, strength=1.0).ids == nearest.tolist()
+
+
+def test_protection_order_and_keep_act_on_the_combined_relevance() -> None:
+    candidates = mc.Candidates(np.linspace(1, 0, 61), columns=COLUMNS)
+    wish = mc.focus(mc.Number("price"), near=5)
+    plain = mc.rerank(candidates, wish, 10, strength=0.9, protect=0)
+    assert mc.rerank(candidates, wish, 10, strength=0.9, protect=10).ids == plain.ids
+    assert 60 in plain.ids[:3]
+    kept = mc.rerank(candidates, [wish, mc.spread("camera")], 10, keep=0.9)
+    assert 60 in kept.ids
+
+
+def test_a_value_that_is_missing_is_farther_than_any() -> None:
+    candidates = mc.Candidates([1.0, 1.0, 1.0], columns={"hour": [None, 6.0, 18.0]})
+    assert mc.rerank(candidates, mc.focus(mc.HourOfDay("hour"), near=18), 3, strength=1.0).ids == [2, 1, 0]
+
+
+@pytest.mark.parametrize("method", [mc.Mmr(0.3), mc.KDpp(), mc.MsDpp(), mc.Clustering(clusters=5), mc.Relevance()])
+def test_every_method_aims(method: Any) -> None:
+    candidates = mc.Candidates(np.linspace(0.6, 0.5, 61), columns=COLUMNS, vectors=RNG.normal(size=(61, 4)))
+    wish = mc.focus(mc.HourOfDay("hour"), near=19, weight=2.0)
+    ranking = mc.rerank(candidates, [wish, mc.spread("camera")], 5, method)
+    assert 60 in ranking.ids
 
 
 @pytest.mark.parametrize(
-    ("attribute", "near", "share"),
+    ("wish", "sentence"),
     [
-        (mc.HourOfDay("hour"), 19, 0.3),
-        (mc.Number("price"), 5.0, 0.3),
-        (mc.Place(), (38.7, -9.1), 0.5),
-        (mc.Category("camera"), "X100", 0.0),
+        (mc.focus(mc.HourOfDay("hour"), near=18), "19:00, 1 h from 18:00"),
+        (mc.focus(mc.HourOfDay("hour"), near="18:48"), "19:00, 12 minutes from 18:48"),
+        (mc.focus(mc.Number("price"), near=7), "5, 2 from 7"),
+        (mc.focus(mc.Place(), near=(38.7, -9.0)), "8.7 km from 38.7 N 9 W"),
+        (mc.focus(mc.Date("taken"), near="2021-07-01"), "2021-07-04, 3 days from 2021-07-01"),
+        (mc.focus("camera", near="X100"), "camera X100"),
     ],
+    ids=str,
 )
-def test_what_lies_at_the_point_costs_least_but_not_always_nothing(attribute: Any, near: Any, share: float) -> None:
-    found = mc.Candidates(np.ones(61), columns=COLUMNS)
-    method = mc.Mascot(1.0, protect=0, order="selection")
-    ranking = mc.rerank(found, mc.focus(attribute, near=near), 1, method, backend="numpy")
-    assert ranking.ids == [60]
-    assert ranking.gains[attribute.name][0] == pytest.approx(-share, abs=0.04)
+def test_reasons_name_the_distance(wish: Any, sentence: str) -> None:
+    candidates = mc.Candidates(np.append(np.zeros(60), 1.0), columns=COLUMNS)
+    ranking = mc.rerank(candidates, wish, 20, strength=0.8, protect=0)
+    (reason,) = [reason for reason in ranking.explain().results if reason.id == 60]
+    assert reason.because.split("; ")[0] == sentence
+    assert reason.gain > 0  # the best match is never shown as a penalty

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mascot.kernels.layout import fit_axis, fit_sphere
-from mascot.memberships import OUTLIER, SCALE, Axis, inliers, rms_chord_km
-from mascot.packing import AXIS
 from scipy.stats import sigmaclip
 
 import mascot as mc
+from mascot.bins import Axis
+from mascot.bins.globe import rms_chord_km
+from mascot.bins.outliers import inliers
+from mascot.kernels.constants import OUTLIER, SCALE
 
 _RNG = np.random.default_rng(5)
 _COUNT = 100
@@ -84,23 +85,30 @@ def test_all_that_is_kept_is_what_clipping_keeps(bulk: list[float], wrong: list[
         max_size=60,
     )
 )
-def test_compiled_axes_are_those_of_the_reference(values: list[float]) -> None:
-    found = np.array([0.0] * (AXIS - 2) + [-np.inf, np.inf])
-    fit_axis(np.array(values), np.arange(len(values)), found)
-    law = Axis().resolve(np.array(values))
-    wanted = (law.start, law.step, law.count, law.sigma, law.period, law.smallest, law.floor, law.ceiling)
-    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+def test_native_axes_are_those_of_the_reference(values: list[float]) -> None:
+    candidates = mc.Candidates(np.arange(len(values), 0, -1.0), columns={"x": values})
+    for wish in (mc.spread(mc.Number("x")), mc.focus(mc.Number("x"))):
+        slow, fast = (mc.rerank(candidates, wish, len(values), backend=backend) for backend in ("numpy", "native"))
+        assert fast.ids == slow.ids
+        # The largest first-step coverage depends on every centre and on the width.
+        np.testing.assert_allclose(fast._selection.tops, slow._selection.tops, rtol=1e-9)
+        np.testing.assert_allclose(fast._selection.rooms, slow._selection.rooms, rtol=1e-9)
 
 
-def test_compiled_spheres_are_those_of_the_reference() -> None:
-    for wrong in ([], [3], [3, 50], list(range(12))):
-        lat, lon = np.radians(_LAT), np.radians(_LON)
-        lat[wrong], lon[wrong] = 0.1, np.arange(len(wrong))
-        lat[7] = lon[7] = np.nan
-        known = ~np.isnan(lat)
-        law = rms_chord_km(lat[known], lon[known]) / SCALE
-        assert fit_sphere(lat, lon, np.arange(_COUNT)) == pytest.approx(law, rel=1e-9)
-        assert (law < 2) == (len(wrong) <= 2)  # a tenth of all is no outlier any more
+@pytest.mark.parametrize("wrong", [[], [3], [3, 50], list(range(12))], ids=len)
+def test_native_globes_are_those_of_the_reference(wrong: list[int]) -> None:
+    lat, lon = _LAT.copy(), _LON.copy()
+    lat[wrong], lon[wrong] = 6.0, np.degrees(np.arange(len(wrong)))
+    lat[7] = lon[7] = np.nan
+    valued = ~np.isnan(lat)
+    width = rms_chord_km(np.radians(lat[valued]), np.radians(lon[valued])) / SCALE
+    assert (width < 2) == (len(wrong) <= 2)  # a tenth of all candidates are not outliers
+    candidates = mc.Candidates(_SCORES, columns={"lat": lat, "lon": lon})
+    slow, fast = (mc.rerank(candidates, mc.spread(mc.Place()), 20, backend=backend) for backend in ("numpy", "native"))
+    fixed = mc.rerank(candidates, mc.spread(mc.Place(sigma_km=width)), 20, backend="native")
+    assert fast.ids == slow.ids == fixed.ids
+    np.testing.assert_allclose(fast._selection.tops, slow._selection.tops, rtol=1e-9)
+    np.testing.assert_allclose(fast._selection.tops, fixed._selection.tops, rtol=1e-9)
 
 
 def test_what_is_far_out_lies_just_beyond_the_others() -> None:

@@ -57,8 +57,8 @@ def test_a_row_of_stored_zeros_is_missing_and_the_matrix_stays(kind: str) -> Non
         made = sparse.csr_matrix((made.data, at, np.array([0, 2, 3, 4, 5, 6])), (5, 5))
     made = getattr(sparse, kind)(made)
     before = made.data.copy()
-    member = mc.focus(Bins(made)).membership({}, None, 5)
-    assert member.missing.tolist() == [False, False, True, False, False]
+    member = mc.focus(Bins(made)).bins({}, None, 5)
+    assert member.missing().tolist() == [False, False, True, False, False]
     assert member.sparse().values.tolist() == [1.0] * 4
     assert made.data.tolist() == before.tolist()
     for backend in ("numpy", "native"):

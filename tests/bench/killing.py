@@ -16,7 +16,7 @@ import json, sys
 from mascot.bench.prepare.recipes import prepare
 from mascot.bench.prepare.web import Web
 name, out, options = json.loads(sys.argv[1])
-prepare(name, out, web=Web(timeout=5.0, retries=2, pause=0.01), **options)
+prepare(name, out, web=Web(timeout=5.0, retries=2, pause=0.01, allow_private=True), **options)
 """
 
 

@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote
 
+from mascot.bench.prepare.web import Web
+
 CHUNK = 1 << 14
 
 
@@ -212,3 +214,8 @@ def serving(certificate: ssl.SSLContext | None = None) -> Iterator[Server]:
         http.shutdown()
         http.server_close()
         thread.join()
+
+
+def local_web(**options: Any) -> Web:
+    """An HTTP client that may connect to a server on this machine."""
+    return Web(allow_private=True, **options)

@@ -128,7 +128,7 @@ def test_each_update_of_a_dpp_is_searched_for_and_swept() -> None:
     swept = {(point.point, point.method.released, point.method.beta) for point in points if point.study == "strength"}  # type: ignore[attr-defined]
     assert swept == {(None, False, 0.4), ("released", True, 0.6)}
     mixed = {point.point for point in studies(plan, chosen) if point.study == "mixed" and point.label == "ms-dpp"}
-    assert mixed == {"default", "released"}
+    assert mixed == {"default", "released", "published"}
 
 
 def test_ten_clusters_are_measured_at_ten() -> None:

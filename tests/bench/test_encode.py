@@ -17,9 +17,13 @@ from encode_folders import TURNED, contents, prepared
 from PIL import Image, ImageOps
 from tiny_models import save_blip2, save_clip
 
-from mascot.bench.datasets.folder import Folder, content, read_folder, splits
+from mascot.bench import suites
+from mascot.bench.compare import differences
+from mascot.bench.datasets.folder import Folder, content, is_published, read_folder, splits
 from mascot.bench.encode import encode
-from mascot.bench.encode.pictures import picture_batches
+from mascot.bench.encode.encoding import picture_batches
+from mascot.bench.experiment import run
+from mascot.bench.results import read
 from mascot.errors import InputError, MissingExtra, OptionError
 
 pytest.importorskip("torch", reason="needs torch: pip install 'mascot[clip]'")
@@ -44,7 +48,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def whole(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that BLIP-2 encoded without a break, four at a time."""
     folder = prepared(tmp_path_factory.mktemp("whole") / "data")
-    encode(folder, f"blip2:{models / 'blip2'}", device="cpu", batch=4, candidates=10)
+    encode(folder, f"blip2:{models / 'blip2'}", behaviour="correct", device="cpu", batch=4, candidates=10)
     return folder
 
 
@@ -60,8 +64,9 @@ def test_vectors_are_the_models_own(kind: str, tokens: int, models: Path, whole:
     folder = prepared(tmp_path / "data")
     told: list[tuple[str, int, int]] = []
     where = encode(
-        folder, f"{kind}:{models / kind}", device="cpu", batch=5, candidates=6, report=lambda *step: told.append(step)
-    )
+        folder, f"{kind}:{models / kind}", behaviour="correct", device="cpu", batch=5, candidates=6,
+        report=lambda *step: told.append(step),
+    )  # fmt: skip
     assert where == folder / "encoded" / f"{kind}-{kind}"
     stored = read_folder(folder)
     encoder = open_encoder(f"{kind}:{models / kind}", device="cpu")
@@ -102,7 +107,7 @@ def test_vectors_are_the_models_own(kind: str, tokens: int, models: Path, whole:
     assert made == {
         "model": f"{kind}:{(models / kind).resolve()}", "fingerprint": encoder.fingerprint, "device": "cpu",
         "data": content(stored), "images": 23, "queries": 24, "tokens": tokens, "dim": 16, "images_done": 23,
-        "texts_done": 24, "candidates": 6, "complete": True,
+        "texts_done": 24, "candidates": 6, "complete": True, "masked": True,
     }  # fmt: skip
 
 
@@ -114,10 +119,59 @@ def test_a_benchmark_reads_it(whole: Path, models: Path) -> None:
     assert (np.diff(hits.scores) <= 0).all()
 
 
+def test_published_texts_are_padded_by_the_hundred_and_not_masked(copy: Path, models: Path) -> None:
+    from mascot.photos.encoders.blip2 import Blip2
+
+    model, steps = f"blip2:{models / 'blip2'}", []
+    where = copy / "encoded" / "blip2-blip2"
+    before = contents(where)
+    encode(copy, model, device="cpu", batch=4, candidates=10, report=lambda *step: steps.append(step))
+    assert "images" not in {stage for stage, _, _ in steps}  # the pictures are the same
+    assert ("texts", 24, 24) in steps
+    after = contents(where)
+    assert {name for name in after if after[name] != before[name]} >= {"texts.npy", "model.json"}
+    assert after["tokens.npy"] == before["tokens.npy"]
+    encoder = Blip2(str(models / "blip2"), device="cpu")
+    texts = [query.text for query in read_folder(copy).queries]
+    np.testing.assert_allclose(np.load(where / "texts.npy"), encoder.texts(texts, masked=False), atol=1e-6)
+    alone = [encoder.texts([text], masked=False)[0] for text in texts]  # nothing is padded
+    np.testing.assert_allclose(encoder.texts(texts), alone, atol=1e-5)
+    assert np.abs(np.load(where / "texts.npy") - alone).max() > 1e-3
+    encode(copy, model, behaviour="correct", device="cpu", batch=4, candidates=10)
+    assert contents(where) == before
+
+
+def test_a_local_copy_of_the_published_checkpoint_is_compared(models: Path, tmp_path: Path) -> None:
+    checkpoint = shutil.copytree(models / "blip2", tmp_path / "blip2-itm-vit-g-coco")
+    folder = prepared(tmp_path / "data", 60)
+    about = json.loads((folder / "dataset.json").read_text())
+    (folder / "dataset.json").write_text(json.dumps({**about, "name": "pixelprose"}))
+    encode(folder, f"blip2:{checkpoint}", device="cpu", candidates=40)
+    dataset = Folder(folder).load()
+    assert dataset.name == "pixelprose"
+    suite = suites.folder(folder, labels=["base", "mascot"], quick=True)
+    assert suite.plan.published == "pixelprose"
+    run(suite, tmp_path / "results", jobs=1)
+    assert {row.table for row in differences(read(tmp_path / "results"))} >= {"main", "sizes"}
+
+
+def test_which_models_are_the_published_checkpoint() -> None:
+    cache = "/home/me/.cache/huggingface/hub/models--Salesforce--blip2-itm-vit-g-coco/snapshots/abc"
+    for model in (
+        "blip2",
+        "blip2:Salesforce/blip2-itm-vit-g-coco",
+        "blip2:/models/blip2-itm-vit-g-coco",
+        f"blip2:{cache}",
+    ):
+        assert is_published(model), model
+    for model in ("clip", "blip2:Salesforce/blip2-itm-vit-g", "clip:/models/blip2-itm-vit-g-coco", "my vectors"):
+        assert not is_published(model), model
+
+
 def test_the_batch_changes_nothing_but_the_last_bits(copy: Path, models: Path) -> None:
     before = {name: np.load(copy / "encoded" / "blip2-blip2" / f"{name}.npy") for name in ("tokens", "texts")}
     shutil.rmtree(copy / "encoded")
-    where = encode(copy, f"blip2:{models / 'blip2'}", device="cpu", batch=100, candidates=10)
+    where = encode(copy, f"blip2:{models / 'blip2'}", behaviour="correct", device="cpu", batch=100, candidates=10)
     for name, array in before.items():
         np.testing.assert_allclose(np.load(where / f"{name}.npy"), array, atol=1e-5)
 
@@ -129,11 +183,16 @@ def test_a_complete_folder_asks_for_no_model(copy: Path, models: Path, tmp_path:
     made["model"] = f"blip2:{gone}"
     (where / "model.json").write_text(json.dumps(made, indent=2, sort_keys=True) + "\n")
     before, told = contents(where), []
-    assert encode(copy, f"blip2:{gone}", candidates=10, report=lambda *step: told.append(step)) == where
+    assert (
+        encode(copy, f"blip2:{gone}", behaviour="correct", candidates=10, report=lambda *step: told.append(step))
+        == where
+    )
     assert contents(where) == before
     assert told == []
 
-    encode(copy, f"blip2:{gone}", device="cpu", candidates=3, report=lambda *step: told.append(step))
+    encode(
+        copy, f"blip2:{gone}", behaviour="correct", device="cpu", candidates=3, report=lambda *step: told.append(step)
+    )
     assert {stage for stage, _, _ in told} == {"lists"}
     with np.load(where / "lists-test.npz") as lists:
         assert lists["rows"].shape[1] == 3
@@ -141,7 +200,7 @@ def test_a_complete_folder_asks_for_no_model(copy: Path, models: Path, tmp_path:
         "model.json", "lists-test.npz", "lists-validation.npz",
     }  # fmt: skip
     (where / "lists-test.npz").write_bytes(b"PK damaged")
-    encode(copy, f"blip2:{gone}", device="cpu", candidates=10)
+    encode(copy, f"blip2:{gone}", behaviour="correct", device="cpu", candidates=10)
     assert contents(where) == before
 
 
@@ -149,7 +208,7 @@ def test_a_moved_model_is_known_by_its_weights(copy: Path, models: Path, tmp_pat
     shutil.copytree(models / "blip2", tmp_path / "elsewhere" / "blip2")
     told: list[tuple[str, int, int]] = []
     where = encode(
-        copy, f"blip2:{tmp_path / 'elsewhere' / 'blip2'}", device="cpu", candidates=10,
+        copy, f"blip2:{tmp_path / 'elsewhere' / 'blip2'}", behaviour="correct", device="cpu", candidates=10,
         report=lambda *step: told.append(step),
     )  # fmt: skip
     assert told == []
@@ -161,7 +220,7 @@ def test_another_model_of_the_same_name_is_refused(models: Path, tmp_path: Path)
     folder = prepared(tmp_path / "data", 12)
     first = encode(folder, f"clip:{models / 'clip'}", device="cpu")
     before = contents(first)
-    with pytest.raises(InputError, match="clip would go by the same name there: remove it"):
+    with pytest.raises(InputError, match="clip would have the same name there: remove it"):
         encode(folder, f"clip:{models / 'other' / 'clip'}", device="cpu")
     assert contents(first) == before
     shutil.rmtree(first)
@@ -208,8 +267,9 @@ def test_half_a_batch_is_written_again(whole: Path, copy: Path, models: Path) ->
         Folder(copy).load()
     told: list[tuple[str, int, int]] = []
     encode(
-        copy, f"blip2:{models / 'blip2'}", device="cpu", batch=4, candidates=10, report=lambda *step: told.append(step)
-    )
+        copy, f"blip2:{models / 'blip2'}", behaviour="correct", device="cpu", batch=4, candidates=10,
+        report=lambda *step: told.append(step),
+    )  # fmt: skip
     assert told[0] == ("images", 12, 23)
     assert contents(where) == contents(whole / "encoded" / "blip2-blip2")
 
@@ -218,7 +278,8 @@ _SLOW = """
 import sys, time
 from pathlib import Path
 from mascot.bench.encode import encode
-encode(Path(sys.argv[1]), sys.argv[2], device="cpu", batch=4, candidates=10, report=lambda *_: time.sleep(0.05))
+report = lambda *_: time.sleep(0.05)
+encode(Path(sys.argv[1]), sys.argv[2], behaviour="correct", device="cpu", batch=4, candidates=10, report=report)
 """
 
 
@@ -236,7 +297,7 @@ def test_killed_in_the_middle_and_resumed(whole: Path, models: Path, tmp_path: P
         _, errors = process.communicate()
         assert process.returncode == -signal.SIGKILL, errors
         assert count <= _done(where, field) < 23
-    encode(folder, f"blip2:{models / 'blip2'}", device="cpu", batch=4, candidates=10)
+    encode(folder, f"blip2:{models / 'blip2'}", behaviour="correct", device="cpu", batch=4, candidates=10)
     assert contents(where) == contents(whole / "encoded" / "blip2-blip2")
 
 

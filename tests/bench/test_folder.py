@@ -254,12 +254,18 @@ def test_the_command_runs_a_folder(incidents: Path, tmp_path: Path) -> None:
 
 
 def test_the_commands_name_what_is_wrong(tmp_path: Path) -> None:
-    pytest.importorskip("requests", reason="needs mascot[prepare]")
+    pytest.importorskip("urllib3", reason="needs mascot[prepare]")
     out = str(tmp_path / "out")
     for words, said in (
         (["prepare", "imagenet", "--out", out], "must be one of pixelprose, visual-genome"),
-        (["prepare", "skyscript", "--out", out, "--source", "there"], "--source must be NAME=WHERE, got 'there'"),
-        (["prepare", "skyscript", "--out", out, "--source", "moon=there"], "must be one of"),
+        (["prepare", "skyscript", "--out", out, "--source", "there"], "--source must be NAME=VALUE, got 'there'"),
+        (["prepare", "skyscript", "--out", out, "--source", "moon=there"], "skyscript has base="),
+        (
+            ["prepare", "skyscript", "--out", out, "--option", "?"],
+            "skyscript has rows=20000, smallest=32",
+        ),
+        (["prepare", "skyscript", "--out", out, "--option", "rows=few"], "rows must be like 20000, got 'few'"),
+        (["prepare", "skyscript", "--out", out, "--as", "better"], "is not one of"),
         (["encode", str(tmp_path)], "mascot bench prepare"),
     ):
         done = CliRunner().invoke(bench, words)

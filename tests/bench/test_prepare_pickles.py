@@ -9,7 +9,7 @@ import pickle
 import struct
 import subprocess
 import sys
-import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +18,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mascot.bench.prepare.pickles import Unknown, read_pickle
+from mascot.bench.prepare.pickles import Opaque, PickledArray, read_pickle
 from mascot.errors import InputError
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 
-_atoms = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.complex_numbers(allow_nan=False)
-    | st.text() | st.binary() | st.binary().map(bytearray)
-)  # fmt: skip
-_flat_keys = (
-    st.text() | st.binary() | st.integers(-(2**63), 2**63) | st.booleans() | st.none() | st.floats(allow_nan=False)
+_atoms = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+_keys = (
+    st.text()
+    | st.binary(min_size=1)
+    | st.integers(-(2**63), 2**63)
+    | st.booleans()
+    | st.none()
+    | st.floats(allow_nan=False)
 )
-_keys = _flat_keys | st.tuples(_flat_keys, _flat_keys) | st.frozensets(_flat_keys, max_size=3)
 _plain = st.recursive(
-    _atoms | st.sets(_keys, max_size=4) | st.frozensets(_keys, max_size=4),
+    _atoms | st.binary(min_size=1),
     lambda inner: (
         st.lists(inner, max_size=5) | st.lists(inner, max_size=5).map(tuple) | st.dictionaries(_keys, inner, max_size=5)
     ),
     max_leaves=25,
-)
+)  # without empty bytes, sets and complex numbers, which old protocols write as calls
 
 
 @settings(deadline=None, max_examples=150)
@@ -92,9 +93,7 @@ def test_numbers_and_arrays_of_numpy(protocol: int, kind: str) -> None:
     ):
         data = pickle.dumps({"a": array, "again": array, "one": array.dtype.type(1)}, protocol)
         found = read_pickle(data)
-        assert found["a"].dtype == array.dtype
-        assert found["a"].shape == array.shape
-        np.testing.assert_array_equal(found["a"], array)
+        assert found["a"].tolist() == (array.tolist() if array.size else [])
         assert found["a"] is found["again"]
         assert found["one"] == 1
         assert type(found["one"]) in (bool, int, float, complex)
@@ -110,16 +109,24 @@ def test_a_true_record_of_skyscript() -> None:
     }
     for protocol in PROTOCOLS:
         found = read_pickle(pickle.dumps(record, protocol))
-        assert found == {**record, "seen": Unknown("datetime.date")}
+        seen, tags = found.pop("seen"), found["surrounding_tags"].pop()
+        assert (type(seen), seen.name) == (Opaque, "datetime.date")
+        assert (type(tags), tags.name) == (Opaque, "collections.OrderedDict")
+        assert found == {name: record[name] for name in found} | {"surrounding_tags": [{"highway": "path"}]}
 
 
 def test_arrays_of_anything_but_numbers_are_refused() -> None:
     for array in (np.array([object()]), np.array(["text"]), np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")])):
-        with pytest.raises(InputError, match=r"must hold numbers|must come as bytes"):
-            read_pickle(pickle.dumps(array, 2))
+        with pytest.raises(InputError, match=r"must hold numbers|must have at most"):
+            read_pickle(pickle.dumps({"a": array}, 2))["a"].tolist()
     whole = pickle.dumps(np.arange(3), 3)
-    with pytest.raises(InputError, match="must fill its shape"):
-        read_pickle(whole.replace(b"K\x03\x85", b"K\x04\x85"))
+    with pytest.raises(InputError, match="fill its shape"):
+        read_pickle(whole.replace(b"K\x03\x85", b"K\x04\x85")).tolist()
+    with pytest.raises(InputError, match="at most 65536 bytes"):
+        read_pickle(pickle.dumps(np.zeros(10_000))).tolist()
+    assert PickledArray(b"", None, (10**9, 0)).tolist.__self__ is not None
+    nothing = pickle.dumps(np.zeros((7, 0)), 4).replace(b"K\x07", b"K\xff")
+    assert read_pickle(nothing).tolist() == []
 
 
 class _Runs:
@@ -189,7 +196,8 @@ def test_malicious_pickles_do_nothing(tmp_path: Path) -> None:
         pickle.loads(data)
         assert victim.exists(), f"{name} must be a true attack"
         victim.unlink()
-        read_pickle(data)
+        with contextlib.suppress(InputError):
+            read_pickle(data)
         assert not victim.exists(), name
 
 
@@ -208,19 +216,16 @@ def test_no_module_is_imported(tmp_path: Path) -> None:
     assert not (tmp_path / "made").exists()
 
 
-def test_what_decoding_knows_is_not_the_real_thing() -> None:
-    # A name that is decoded gets checked arguments only.
+def test_names_are_never_the_real_thing() -> None:
     for data in (
-        b"c__builtin__\nset\n(I1\ntR.",
         b"c__builtin__\nbytearray\n(I1000000000\ntR.",  # would take a gigabyte
         b"c__builtin__\nbytes\n(I1000000000\ntR.",
         b"c_codecs\nencode\n(VUEsDB\nVbase64\ntR.",
-        b"c__builtin__\ncomplex\n(V1j\ntR.",
-        b"c__builtin__\nset\n((lp0\n(lp1\natR.",
-        b"cnumpy\ndtype\n(I1\ntR.",
+        b"c__builtin__\ngetattr\n(c__builtin__\nstr\nVupper\ntR.",
     ):
-        with pytest.raises(InputError):
-            read_pickle(data)
+        assert isinstance(read_pickle(data), Opaque)
+    with pytest.raises(InputError, match="must hold numbers"):
+        read_pickle(b"cnumpy\ndtype\n(I1\ntRp0\n0cnumpy.core.multiarray\nscalar\n(g0\nVxx\ntR.")
 
 
 @pytest.mark.parametrize(
@@ -232,28 +237,19 @@ def test_what_decoding_knows_is_not_the_real_thing() -> None:
         (b"Pname\n.", "PERSID"),
         (b"K\x01Q.", "BINPERSID"),
         (b"\x97.", "NEXT_BUFFER"),
-        (b"\x80\x09N.", "protocol must be 0 to 5, got 9"),
-        (b"h\x07.", "never put away, got 7"),
-        (b"0.", "than it put there"),
-        (b".", "than it put there"),
-        (b"t.", "must set a mark"),
-        (b"(K\x01(0a.", "than it put there"),
-        (b"(K\x01d.", "in pairs, got 1"),
-        (b"K\x01K\x02R.", "call with a tuple"),
-        (b"K\x01)R.", "call something by its name, got int"),
-        (b"}}b.", "must not change the state of plain data, got a dict"),
-        (b"K\x01K\x02a.", "must append to a list, got int"),
-        (b"]q\x00h\x00a.", "must not hold itself"),
-        (b"}]K\x01s.", "key in a pickle must be short and plain, got a list"),
-        (b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.", "must be whole"),  # BINBYTES8 of nine exabytes
-        (b"\x8d\xff\xff\xff\xff\xff\xff\xff\x7f.", "must be whole"),
-        (b"\x96\xff\xff\xff\xff\xff\xff\xff\x7f.", "must be whole"),
-        (b"\x8b\xff\xff\xff\x7f.", "must be whole"),
-        (b"L" + b"9" * 5000 + b"L\n.", "must be whole"),
-        (b"N", "must be whole"),
-        (b"", "must be whole"),
+        (b"}]K\x01s.", "key in a pickle must be text or a short number, got a list"),
+        *(
+            (data, "must be whole and plain")
+            for data in (
+                b"\x80\x09N.", b"h\x07.", b"0.", b".", b"t.", b"(K\x01(0a.", b"(K\x01d.", b"K\x01K\x02R.", b"K\x01)R.",
+                b"K\x01K\x02a.", b"N", b"", b"L" + b"9" * 5000 + b"L\n.",
+                b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",  # BINBYTES8 of nine exabytes
+                b"\x8d\xff\xff\xff\xff\xff\xff\xff\x7f.", b"\x96\xff\xff\xff\xff\xff\xff\xff\x7f.",
+                b"\x8b\xff\xff\xff\x7f.",
+            )
+        ),
     ],
-)
+)  # fmt: skip
 def test_refused_with_the_reason(data: bytes, words: str) -> None:
     with pytest.raises(InputError, match=words):
         read_pickle(data)
@@ -263,38 +259,63 @@ def test_a_huge_memo_index_costs_nothing() -> None:
     assert read_pickle(b"K\x01r\xff\xff\xff\xff0j\xff\xff\xff\xff.") == 1
 
 
-def test_limits_of_size_and_depth() -> None:
+def test_a_pickle_has_a_largest_size() -> None:
     with pytest.raises(InputError, match="at most 10 bytes, got 11"):
         read_pickle(b"K\x01" * 5 + b".", most=10)
-    deep = b"]" * 60 + b"a" * 59 + b"."
-    assert repr(read_pickle(deep)).count("[") == 60
-    for opening, closing in ((b"]", b"a"), (b"(", b"t"), (b"}K\x01", b"s")):
-        with pytest.raises(InputError, match="64 levels deep"):
-            read_pickle(opening * 40_000 + b"N" + closing * 40_000 + b".")
 
 
-def test_a_billion_laughs_are_not_laughed() -> None:
-    started = time.monotonic()
-    tuples = b"N" + b"q\x00h\x00\x86" * 60 + b"."
-    lists = b"]Na" + b"q\x00]h\x00ah\x00a" * 60 + b"."
-    for data in (tuples, lists):
-        with pytest.raises(InputError, match="written out in full"):
-            read_pickle(data)
-    # As a key it would be hashed, and as a member of a set.
-    for data in (b"}" + tuples[:-1] + b"Ns.", b"\x8f(" + tuples[:-1] + b"\x90.", b"(" + tuples[:-1] + b"\x91."):
-        with pytest.raises(InputError, match="short and plain"):
-            read_pickle(data)
-    text = b"X" + struct.pack("<I", 500_000) + b"x" * 500_000
-    with pytest.raises(InputError, match="written out in full"):
-        read_pickle(text + b"q\x00(" + b"h\x00" * 1000 + b"t.")
-    copies = b"B" + struct.pack("<I", 500_000) + b"x" * 500_000 + b"q\x000" + b"c__builtin__\nbytearray\nq\x010("
-    with pytest.raises(InputError, match="over and over"):
-        read_pickle(copies + b"h\x01h\x00\x85R" * 10_000 + b"t.")
-    assert time.monotonic() - started < 5
+_TEXT = b"X" + struct.pack("<I", 500_000) + b"x" * 500_000
+_EMOJI = b"X" + struct.pack("<I", 500_000) + b"x" * 499_996 + "\U0001f600".encode()
+HOSTILE = {
+    "sets": b"\x8f" * 1_000_000 + b".",
+    "sets, as many as there may be": b"\x8f" * 260_000 + b".",
+    "dicts": b"(" + b"}" * 260_000 + b"t.",
+    "lists": b"]" * 260_000 + b".",
+    "memo": b"N" + b"\x94" * 260_000 + b".",
+    "nested": b"]" * 130_000 + b"a" * 129_999 + b".",
+    "shared": b"N" + b"q\x00h\x00\x86" * 60_000 + b".",
+    "wide text": _EMOJI + b".",
+    "copies": _TEXT
+    + b"q\x000X\x07\x00\x00\x00latin-1q\x020c_codecs\nencode\nq\x010("
+    + b"h\x01h\x00h\x02\x86R" * 9_000
+    + b"t.",
+    "long arguments": b"(" + b"N" * 100_000 + b"tq\x000cx\ny\nq\x010(" + b"h\x01h\x00R" * 30_000 + b"t.",
+    "a promise of 8 GB": b"\x96\xff\xff\xff\xff\x01\x00\x00\x00.",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_reading_allocates_no_more_than_it_may(name: str) -> None:
+    data, memory = HOSTILE[name], 1 << 26
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(InputError):
+            read_pickle(data, memory=memory)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < memory + (4 << 20)
 
 
 def test_keys_that_collide_are_refused() -> None:
     modulus = 2**61 - 1
-    with pytest.raises(InputError, match="short and plain"):
-        read_pickle(pickle.dumps({modulus * (2**20 + step): None for step in range(1000)}))
     assert hash(modulus * 2**20) == hash(modulus * (2**20 + 1))
+    assert hash(complex(-1000003.0, 1.0)) == hash(complex(-2000006.0, 2.0))
+    for keys in (
+        [modulus * (2**20 + step) for step in range(1000)],
+        [complex(-1000003.0 * step, step) for step in range(1000)],
+        [(step,) for step in range(1000)],
+        [frozenset([step]) for step in range(1000)],
+    ):
+        for value in (dict.fromkeys(keys), set(keys), frozenset(keys)):
+            for protocol in (2, 4):
+                if protocol == 4 or isinstance(value, dict):
+                    with pytest.raises(InputError, match="must be text or a short number"):
+                        read_pickle(pickle.dumps(value, protocol))
+
+
+def test_few_numbers_can_have_one_hash() -> None:
+    """What `read_pickle` allows as keys: of one hash there are some dozens of numbers at most."""
+    alike = [2.0 ** (61 * step) for step in range(-17, 17)]
+    assert len({hash(value) for value in alike}) == 1
+    assert read_pickle(pickle.dumps(dict.fromkeys(alike))).keys() == set(alike)

@@ -9,13 +9,14 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
-from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
-from range_server import Server, serving
+from range_server import Server, local_web, serving
 
-from mascot.bench.prepare.web import Lost, Web, _retry_after
+from mascot.bench.prepare.addresses import is_public
+from mascot.bench.prepare.losses import Loss
+from mascot.bench.prepare.web import Web
 
 CONTENT = bytes(range(256)) * 400  # 100 KiB
 
@@ -38,13 +39,13 @@ def server(shared: Server) -> Server:
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    found = Web(timeout=1.0, retries=2, pause=0.01, patience=2.0)
+    found = local_web(timeout=1.0, retries=2, pause=0.01, patience=2.0)
     yield found
     found.stop()
 
 
-def lost(call: object, *args: object) -> Lost:
-    with pytest.raises(Lost) as caught:
+def lost(call: object, *args: object) -> Loss:
+    with pytest.raises(Loss) as caught:
         call(*args)  # type: ignore[operator]
     return caught.value
 
@@ -71,7 +72,6 @@ def test_trouble_that_stays_is_no_answer(server: Server, web: Web) -> None:
     found = lost(web.get, server.put("/a", b"", always=500))
     assert (found.reason, found.detail) == ("no answer", "status 500")
     assert server.count("/a") == 3
-    assert found.host == "127.0.0.1"
     # A server that gave nothing is asked once from then on, until it answers.
     assert lost(web.get, server.url + "/a").reason == "no answer"
     assert server.count("/a") == 4
@@ -81,7 +81,7 @@ def test_trouble_that_stays_is_no_answer(server: Server, web: Web) -> None:
 
 
 def test_a_busy_server_is_never_asked_faster(server: Server) -> None:
-    web = Web(retries=2, pause=0.1)
+    web = local_web(retries=2, pause=0.1)
     lost(web.get, server.put("/a", b"", always=429))
     begun = time.monotonic()
     assert web.get(server.put("/b", b"x")) == b"x"  # waits like the others: 0.1, 0.2 and then 0.4 seconds
@@ -91,7 +91,7 @@ def test_a_busy_server_is_never_asked_faster(server: Server) -> None:
 
 
 def test_tries_are_further_and_further_apart(server: Server) -> None:
-    web = Web(retries=3, pause=0.1)
+    web = local_web(retries=3, pause=0.1)
     begun = time.monotonic()
     lost(web.get, server.put("/a", b"", always=500))
     assert 0.75 * (0.1 + 0.2 + 0.4) <= time.monotonic() - begun < 3
@@ -101,10 +101,20 @@ def test_the_server_may_say_how_long_to_wait(server: Server, web: Web) -> None:
     begun = time.monotonic()
     assert web.get(server.put("/a", b"x", statuses=[429], headers={"Retry-After": "1"})) == b"x"
     assert time.monotonic() - begun >= 1
-    soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=30)
-    assert _retry_after(format_datetime(soon)) == pytest.approx(30, abs=2)
-    assert _retry_after("Thu, 01 Jan 1970 00:00:00 GMT") == 0
-    assert _retry_after("soon") is None
+
+
+@pytest.mark.parametrize("text", ["soon", "-3", "Thu, 01 Jan 1970 00:00:00 GMT"])
+def test_a_retry_after_in_the_past_or_of_no_meaning_is_no_wait(server: Server, web: Web, text: str) -> None:
+    begun = time.monotonic()
+    assert web.get(server.put("/a", b"x", statuses=[429], headers={"Retry-After": text})) == b"x"
+    assert time.monotonic() - begun < 5
+
+
+def test_a_service_that_counts_requests_is_given_its_pause(server: Server, web: Web) -> None:
+    web.get(server.put("/a", b"{}", headers={"X-Rl": "0", "X-Ttl": "1"}))
+    begun = time.monotonic()
+    web.get(server.put("/b", b"{}"))
+    assert time.monotonic() - begun > 0.5
 
 
 def test_all_requests_to_a_host_rest_when_it_asks_for_it(server: Server, web: Web) -> None:
@@ -145,7 +155,7 @@ def test_redirects_are_followed_but_not_for_ever(server: Server, web: Web) -> No
     first = server.put("/a", b"", redirect=server.url + "/b")
     assert web.get(first) == CONTENT
     assert web.part(first, 300, 10) == CONTENT[300:310]
-    assert web.size(first) == len(CONTENT)
+    assert web.size(first)[0] == len(CONTENT)
     loop = lost(web.get, server.put("/loop", b"", redirect="/loop"))
     assert (loop.reason, loop.detail) == ("dead link", "more than 8 redirects")
     assert lost(web.get, server.put("/gone", b"", redirect="/nowhere")).reason == "dead link"
@@ -153,10 +163,10 @@ def test_redirects_are_followed_but_not_for_ever(server: Server, web: Web) -> No
 
 
 def test_a_slow_head_times_out_and_a_slow_body_ends(server: Server) -> None:
-    web = Web(timeout=0.2, retries=0, patience=0.5)
+    web = local_web(timeout=0.2, retries=0, patience=0.5)
     assert lost(web.get, server.put("/late", b"x", wait=1.0)).reason == "no answer"
     begun = time.monotonic()
-    found = lost(Web(timeout=0.3, retries=0, patience=0.5).get, server.put("/drip", bytes(1000), drip=0.05))
+    found = lost(local_web(timeout=0.3, retries=0, patience=0.5).get, server.put("/drip", bytes(1000), drip=0.05))
     assert (found.reason, found.detail) == ("no answer", "slower than 0.5 s")
     assert time.monotonic() - begun < 2
 
@@ -180,7 +190,7 @@ def test_a_head_that_drips_is_cut() -> None:
         thread = threading.Thread(target=drip)
         thread.start()
         begun = time.monotonic()
-        web = Web(timeout=1.0, retries=0, patience=0.4)
+        web = local_web(timeout=1.0, retries=0, patience=0.4)
         assert lost(web.get, f"http://127.0.0.1:{listening.getsockname()[1]}/").reason == "no answer"
         assert time.monotonic() - begun < 2
         thread.join()
@@ -216,13 +226,12 @@ def test_parts_must_be_parts(server: Server, web: Web) -> None:
 
 
 def test_size(server: Server, web: Web) -> None:
-    assert web.size(server.put("/a", CONTENT)) == len(CONTENT)
-    assert server.sent["/a"] == 0
-    assert web.size(server.put("/b", CONTENT, no_head=True)) == len(CONTENT)
-    assert server.sent["/b"] <= 1
-    assert server.asked[-1].headers["Range"] == "bytes=0-0"
+    size, validator = web.size(server.put("/a", CONTENT))
+    assert (size, validator[0]) == (len(CONTENT), '"')
+    assert server.sent["/a"] <= 1
+    assert web.size(server.put("/b", CONTENT, no_ranges=True))[0] is None
+    assert web.size(server.put("/c", CONTENT, etag='W/"weak"')) == (len(CONTENT), "")
     assert lost(web.size, server.url + "/none").reason == "dead link"
-    assert lost(web.size, server.put("/c", CONTENT, no_length=True, no_ranges=True)).reason == "no ranges"
 
 
 def test_json(server: Server, web: Web) -> None:
@@ -231,7 +240,7 @@ def test_json(server: Server, web: Web) -> None:
 
 
 def test_few_connections_to_one_host_at_a_time(server: Server) -> None:
-    web = Web(per_host=3)
+    web = local_web(per_host=3)
     urls = [server.put(f"/{i}", b"x", wait=0.05) for i in range(24)]
     threads = [threading.Thread(target=web.get, args=(url,)) for url in urls]
     for thread in threads:
@@ -249,59 +258,60 @@ def test_a_download_arrives_whole_and_only_once(server: Server, web: Web, tmp_pa
     assert path.read_bytes() == CONTENT
     assert seen[-1] == (len(CONTENT), len(CONTENT))
     assert list(path.parent.iterdir()) == [path]
+    before = server.count("/a")
     assert web.download(url, path) == hashlib.sha256(CONTENT).hexdigest()
-    assert server.count("/a") == 1
+    assert server.count("/a") == before
 
 
-def test_a_download_goes_on_where_it_was_cut(server: Server, web: Web, tmp_path: Path) -> None:
-    large = CONTENT * 20
-    cuts = [len(large) // 8] * 6  # more often than there are retries: each time something came
-    web.download(server.put("/a", large, cut=cuts), tmp_path / "a")
-    assert (tmp_path / "a").read_bytes() == large
-    assert server.sent["/a"] < 1.05 * len(large)
-    assert server.asked[-1].headers["Range"].startswith("bytes=")
+LARGE = CONTENT * 60  # three pieces of a download
+
+
+def test_an_interrupted_download_continues(server: Server, tmp_path: Path) -> None:
+    url = server.put("/a", LARGE, cut=[1, 3 << 20, 10, 10])  # the size, the first piece, then trouble
+    with pytest.raises(Loss):
+        local_web(retries=0, pause=0).download(url, tmp_path / "a")
+    (part,) = tmp_path.glob("a.*.part")
+    assert part.stat().st_size == 2 << 20
+    server.manners.clear()
+    server.sent.clear()
+    assert local_web().download(url, tmp_path / "a") == hashlib.sha256(LARGE).hexdigest()
+    assert server.sent["/a"] < len(LARGE) - (2 << 20) + 10
     assert "If-Range" in server.asked[-1].headers
+    assert list(tmp_path.iterdir()) == [tmp_path / "a"]
 
 
-def test_a_download_of_another_process_goes_on(server: Server, tmp_path: Path) -> None:
-    large = CONTENT * 20
-    url = server.put("/a", large, cut=[len(large) // 2])
-    assert lost(Web(retries=0, pause=0).download, server.put("/dead", b"", always=500), tmp_path / "b").reason
-    with pytest.raises(Lost):
-        Web(retries=0, pause=0).download(server.put("/a", large, cut=[len(large) // 2, 0, 0, 0]), tmp_path / "a")
-    assert (tmp_path / "a.part").stat().st_size == len(large) // 2
+def test_a_download_survives_more_cuts_than_there_are_retries(server: Server, web: Web, tmp_path: Path) -> None:
+    web.download(server.put("/a", LARGE, cut=[1, 5, 5, 3 << 20, 5, 5, 3 << 20, 5]), tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == LARGE
+
+
+def test_a_file_that_changed_meanwhile_starts_again(server: Server, tmp_path: Path) -> None:
+    url = server.put("/a", LARGE, cut=[1, 3 << 20, 10])
+    with pytest.raises(Loss):
+        local_web(retries=0).download(url, tmp_path / "a")
+    server.put("/a", LARGE[::-1])
     server.manners.clear()
-    assert Web().download(url, tmp_path / "a") == hashlib.sha256(large).hexdigest()
-    assert server.sent["/a"] == len(large)
+    local_web().download(url, tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == LARGE[::-1]
 
 
-def test_a_file_that_changed_meanwhile_is_fetched_anew(server: Server, tmp_path: Path) -> None:
-    old, new = CONTENT * 20, CONTENT[::-1] * 20
-    url = server.put("/a", old, cut=[100_000, 0])
-    with pytest.raises(Lost):
-        Web(retries=0).download(url, tmp_path / "a")
-    server.put("/a", new)
-    server.manners.clear()
-    Web().download(url, tmp_path / "a")
-    assert (tmp_path / "a").read_bytes() == new
+def test_a_file_that_changes_between_two_pieces_is_refused(server: Server, tmp_path: Path) -> None:
+    url = server.put("/a", LARGE)
+
+    def change(count: int, total: int | None) -> None:
+        server.files["/a"] = LARGE[::-1]
+
+    with pytest.raises(Loss, match="the file changed"):
+        local_web(retries=0).download(url, tmp_path / "a", change)
+    assert local_web().download(url, tmp_path / "a") == hashlib.sha256(LARGE[::-1]).hexdigest()
 
 
 @pytest.mark.parametrize("etag", ["", 'W/"weak"'])
-def test_without_a_sure_mark_nothing_is_patched_together(server: Server, tmp_path: Path, etag: str) -> None:
-    url = server.put("/a", CONTENT, cut=[10_000], etag=etag)
-    Web(pause=0.01).download(url, tmp_path / "a")
-    assert (tmp_path / "a").read_bytes() == CONTENT
-    assert all("Range" not in asked.headers for asked in server.asked)
-
-
-def test_a_part_that_was_already_whole_is_kept(server: Server, tmp_path: Path) -> None:
-    url = server.put("/a", CONTENT)
-    Web().download(url, tmp_path / "a")
-    (tmp_path / "a").rename(tmp_path / "a.part")
-    (tmp_path / "a.part.json").write_text(f'{{"url": "{url}", "mark": "x", "total": {len(CONTENT)}}}')
-    Web().download(url, tmp_path / "a")
-    assert server.count("/a") == 1
-    assert (tmp_path / "a").read_bytes() == CONTENT
+def test_without_a_validator_a_file_is_one_answer(server: Server, tmp_path: Path, etag: str) -> None:
+    url = server.put("/a", LARGE, cut=[1, 10_000], etag=etag)
+    local_web(pause=0.01).download(url, tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == LARGE
+    assert {request.headers.get("Range") for request in server.asked} == {"bytes=0-0", None}
 
 
 def test_a_download_without_a_length(server: Server, web: Web, tmp_path: Path) -> None:
@@ -310,14 +320,14 @@ def test_a_download_without_a_length(server: Server, web: Web, tmp_path: Path) -
 
 
 def test_a_download_that_only_drips_ends(server: Server, tmp_path: Path) -> None:
-    web = Web(timeout=0.3, retries=1, pause=0, patience=0.3)
+    web = local_web(timeout=0.3, retries=1, pause=0, patience=0.3)
     begun = time.monotonic()
     assert lost(web.download, server.put("/a", CONTENT, drip=0.02), tmp_path / "a").reason == "no answer"
     assert 0.5 < time.monotonic() - begun < 3
 
 
 def test_stop_ends_the_waiting(server: Server) -> None:
-    web = Web(pause=30)
+    web = local_web(pause=30)
     threading.Timer(0.2, web.stop).start()
     begun = time.monotonic()
     assert lost(web.get, server.put("/a", b"", always=500)).reason == "no answer"
@@ -329,11 +339,93 @@ def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     context.load_cert_chain(_certificate(tmp_path / "own.pem"))
     with serving(context) as server:
         url = server.put("/a", b"secret")
-        found = lost(Web(retries=3, pause=5).get, url)  # at once: nothing about it will change
+        found = lost(local_web(retries=3, pause=5).get, url)  # at once: nothing about it will change
         assert found.reason == "bad certificate"
         assert server.count("/a") == 0
-        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "own.pem"))
-        assert Web().get(url) == b"secret"
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "own.pem"))
+        assert local_web().get(url) == b"secret"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
+        "240.0.0.1", "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "ff02::1", "::ffff:127.0.0.1",
+        "64:ff9b::7f00:1", "2002:7f00:1::", "2002:a9fe:a9fe::1",
+    ],
+)  # fmt: skip
+def test_private_addresses_are_not_public(address: str) -> None:
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", ["93.184.216.34", "8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"])
+def test_public_addresses_are(address: str) -> None:
+    assert is_public(address)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "0.0.0.0", "2130706433", "0x7f.1", "127.1"])
+def test_a_private_address_is_refused_before_a_connection(server: Server, host: str) -> None:
+    port = server.url.rpartition(":")[2]
+    found = lost(Web(retries=0).get, f"http://{host}:{port}/a")
+    assert found.reason in ("private address", "no answer", "bad address")
+    assert not server.asked
+
+
+def test_a_redirect_to_a_private_address_is_refused(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = server.put("/inner", b"secret")
+    outer = server.put("/outer", b"", redirect=inner)
+    web = Web(retries=0)
+    checks = []
+
+    def first_is_public(address: str) -> bool:  # the server of the tests, as if it were elsewhere
+        checks.append(address)
+        return len(checks) == 1
+
+    monkeypatch.setattr("mascot.bench.prepare.addresses.is_public", first_is_public)
+    server.manners["/outer"].headers["Connection"] = "close"
+    assert lost(web.get, outer).reason == "private address"
+    assert server.count("/outer") == 1
+    assert server.count("/inner") == 0
+
+
+def test_the_address_that_was_checked_is_the_one_that_is_used(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name server that answers differently the second time changes nothing."""
+    import socket
+
+    answers = iter(["93.184.216.34", "127.0.0.1"])
+    connections = []
+
+    def resolve(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(answers), 0))]
+
+    def connect(address: tuple[str, int], *_: object) -> socket.socket:
+        connections.append(address[0])
+        raise OSError("refused")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    monkeypatch.setattr("mascot.bench.prepare.addresses.create_connection", connect)
+    assert lost(Web(retries=0).get, "http://rebinding.example/").reason == "no answer"
+    assert connections == ["93.184.216.34"]
+    assert lost(Web(retries=0).get, "http://rebinding.example/").reason == "private address"
+    assert connections == ["93.184.216.34"]
+
+
+def test_a_password_file_is_not_read(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password secret\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+    local_web().get(server.put("/a", b"x", headers={"Set-Cookie": "a=b"}))
+    local_web().get(server.put("/a", b"x"))
+    assert not {"Authorization", "Cookie"} & set(server.asked[0].headers) | set(server.asked[1].headers) & {"Cookie"}
+
+
+def test_a_proxy_of_the_environment_is_used(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", server.url)
+    monkeypatch.setenv("no_proxy", "")
+    server.put("http://93.184.216.34/a", b"through the proxy")
+    assert Web(retries=0).get("http://93.184.216.34/a") == b"through the proxy"
+    assert lost(Web(retries=0).get, "http://10.0.0.1/a").reason == "private address"
 
 
 def _certificate(path: Path) -> Path:

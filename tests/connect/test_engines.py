@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.request
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -711,18 +712,20 @@ def test_addresses_that_lead_nowhere_are_refused(uri: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("uri", "module", "extra"),
+    ("uri", "module", "distribution"),
     [
-        ("lance://db/photos", "lancedb", "lance"),
-        ("qdrant://host/photos", "qdrant_client", "qdrant"),
-        ("milvus://host/photos", "pymilvus", "milvus"),
-        ("postgresql://host/db", "psycopg", "postgres"),
+        ("lance://db/photos", "lancedb", "lancedb"),
+        ("qdrant://host/photos", "qdrant_client", "qdrant-client"),
+        ("milvus://host/photos", "pymilvus", "pymilvus"),
+        ("postgresql://host/db", "psycopg", "psycopg"),
     ],
 )
-def test_a_missing_package_is_named(uri: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(uri: str, module: str, distribution: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == module] + [module]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(mc.MissingExtra, match=rf"pip install 'mascot\[{extra}\]'"):
+    with pytest.raises(
+        mc.MissingExtra, match=rf"this engine needs the package {module}\b.*pip install .*\b{distribution}\b"
+    ):
         open_source(uri)
 
 
@@ -827,6 +830,21 @@ def test_wishes_in_words_are_about_what_was_found(engine: Engine, trips: Any) ->
         assert len(search_source(uri, question, focus=[words], k=5).records()) == 5
     assert len(search_source(uri, question, spread=["look", "camera", "category:moment"], k=5).records()) == 5
     assert search_source(uri, question, where="country = 'XX'").records() == []
+    limited = search_source(uri, question, limit=["city=1", "category:camera=3"], k=9).records()
+    assert max(Counter(row["city"] for row in limited if row["city"]).values()) == 1
+    assert max(Counter(row["camera"] for row in limited if row["camera"]).values()) <= 3
+    filled = search_source(uri, question, limit=["season=1"], fill=True, k=9)
+    assert len(filled.records()) == 9
+    country = next(row["country"] for row in rows if row["city"] == city)
+    shared = search_source(uri, question, share=[f"country={country.lower()}:25%"], k=8).records()
+    assert sum(row["country"] == country for row in shared) == 2
+    first = search_source(uri, question, spread=["place"], k=5, candidates=6)
+    before = [row["id"] for row in first.records()]
+    second = search_source(uri, question, spread=["place"], k=5, candidates=6, already=[*before, "nobody"]).records()
+    assert len(second) == 5  # there are candidates beside those shown before
+    assert {row["id"] for row in second}.isdisjoint(before)
+    with pytest.raises(mc.InputError, match=r"no column 'colour'; its columns: path"):
+        search_source(uri, question, limit=["colour=1"])
     with pytest.raises(mc.InputError, match=r"no column 'colour'; its columns: path"):
         search_source(uri, question, spread=["colour"])
     with pytest.raises(mc.OptionError, match="not both"):

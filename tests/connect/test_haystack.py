@@ -255,7 +255,8 @@ class Last:
 def test_what_is_wrong_is_said():
     with pytest.raises(mc.OptionError, match="columns must be a list of names, got 'source'"):
         SteeredRanker(BY_CITY, columns="source")
-    with pytest.raises(mc.OptionError, match=r"wishes must be spread\(...\) or focus\(...\), got None"):
+    listed = r"spread\(...\), focus\(...\), limit\(...\) or share\(...\)"
+    with pytest.raises(mc.OptionError, match=f"wishes must be {listed}, got None"):
         SteeredRanker(None)
     with pytest.raises(mc.OptionError, match="lambda_threshold needs a method that takes a strength"):
         SteeredRanker.from_lambda_threshold(0.5, method=mc.Relevance)

@@ -411,7 +411,8 @@ def test_what_is_wrong_is_said():
         with pytest.raises(ValueError, match="method must be a method such as"):
             SteeredCompressor(method=wrong)
     for wrong in (None, 3, "city"):
-        with pytest.raises(ValueError, match=rf"wishes must be spread\(...\) or focus\(...\), got {wrong!r}"):
+        message = f"wishes must be spread(...), focus(...), limit(...) or share(...), got {wrong!r}"
+        with pytest.raises(ValueError, match=re.escape(message)):
             SteeredCompressor(wishes=wrong)
     for wrong in (mc.Relevance, mc.Mmr(0.3)):
         with pytest.raises(mc.OptionError, match="lambda_mult needs a method that takes a strength, such as Mascot"):

@@ -18,8 +18,18 @@ import numpy as np
 import pytest
 
 from mascot.kernels import gpu
-from mascot.kernels.gpu import DeviceQueries, DeviceResults, KernelBins, Task
-from mascot.kernels.gpu.plan import INPUT, OUTPUT, address, alike, index_name, plan_task, source
+from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults
+from mascot.kernels.gpu.plan import (
+    INPUT,
+    OUTPUT,
+    KernelBins,
+    Task,
+    address,
+    alike,
+    index_name,
+    plan_task,
+    source,
+)  # fmt: skip
 from mascot.kernels.native import Options, PackedBins, Results
 from mascot.kernels.reference import Quota
 

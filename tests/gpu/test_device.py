@@ -150,7 +150,8 @@ def test_two_batches_of_one_kind_keep_apart(device: Any) -> None:
     pools, asked = [world(200, seed) for seed in range(2)], CASES["grid, mixed"]
     names = ("lat", "lon", "hour")
     batches: list[Any] = [
-        DeviceBatch(device.asarray(p.scores[None]), {n: device.asarray(p.columns[n][None]) for n in names}) for p in pools
+        DeviceBatch(device.asarray(p.scores[None]), {n: device.asarray(p.columns[n][None]) for n in names})
+        for p in pools
     ]
     references = [mc.rerank(p, asked, 20, backend="numpy").ids for p in pools]
     for _ in range(2):

@@ -61,9 +61,7 @@ def ragged(seed: int) -> mc.Candidates[int]:
     return mc.Candidates(scores, columns=columns)
 
 
-@pytest.mark.parametrize(
-    "asked", [*CASES.values(), *QUOTAS.values(), *MORE.values()], ids=[*CASES, *QUOTAS, *MORE]
-)
+@pytest.mark.parametrize("asked", [*CASES.values(), *QUOTAS.values(), *MORE.values()], ids=[*CASES, *QUOTAS, *MORE])
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_a_batch_is_selected_alike(asked: list[Any], method: mc.Mascot) -> None:
     pools = [ragged(seed) for seed in range(40)]
@@ -84,7 +82,9 @@ def test_a_batch_is_selected_alike(asked: list[Any], method: mc.Mascot) -> None:
         np.testing.assert_allclose(ours.rooms, theirs.rooms, rtol=1e-9)
 
 
-@pytest.mark.parametrize("asked", [CASES["grid, mixed"], CASES["globe"], QUOTAS["limit"]], ids=["grid", "globe", "limit"])
+@pytest.mark.parametrize(
+    "asked", [CASES["grid, mixed"], CASES["globe"], QUOTAS["limit"]], ids=["grid", "globe", "limit"]
+)
 def test_the_largest_problems_are_selected_alike(asked: list[Any]) -> None:
     pools = [world(2048, seed) for seed in range(2)]
     for pool, ranking in zip(pools, mc.rerank_many(pools, asked, 256, backend="gpu"), strict=True):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import mascot as mc
-from mascot.kernels.gpu import KernelBins, Task, cupy
-from mascot.kernels.gpu.plan import Chip, KernelPlan, plan_task, source
+from mascot.kernels.gpu import cupy
+from mascot.kernels.gpu.plan import Chip, KernelBins, KernelPlan, Task, plan_task, source
 from mascot.methods.mascot import pack_bins
 
 

@@ -39,7 +39,11 @@ CASES = {
 
 QUOTAS = {
     "limit": [mc.spread(mc.Place.grid()), mc.focus(mc.HourOfDay("hour")), mc.limit("who", 1)],
-    "limit and share": [mc.focus(mc.Place()), mc.limit("who", 2, fill=True), mc.share("side", {"left": 0.6, "right": 0.1})],
+    "limit and share": [
+        mc.focus(mc.Place()),
+        mc.limit("who", 2, fill=True),
+        mc.share("side", {"left": 0.6, "right": 0.1}),
+    ],
     "several labels": [mc.spread("side"), mc.limit("tags", 3)],
     "limits alone": [mc.limit("side", 4), mc.limit("tags", 5, fill=True)],
 }

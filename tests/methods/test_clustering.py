@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problems import problem
+from problems import features, make_problem, selected, vectors
 
 from mascot.errors import OptionError
 from mascot.kernels import kmeans as module
@@ -11,14 +11,14 @@ from mascot.kernels.similarity import joined
 from mascot.methods.clustering import Clustering
 
 
-def by_definition(given, clusters, seed):
-    rows = joined(given.features(), given.signs, given.weights, given.vectors)
+def by_definition(problem, clusters, seed):
+    rows = joined(features(problem), problem.signs, problem.weights, vectors(problem))
     labels, _ = kmeans(rows, clusters, seed)
     members = {}
-    for i in sorted(range(len(rows)), key=lambda i: (-given.scores[i], i)):
+    for i in sorted(range(len(rows)), key=lambda i: (-problem.scores[i], i)):
         members.setdefault(labels[i], []).append(i)
-    ranked = sorted(members.values(), key=lambda own: -np.mean(given.scores[own]))
-    if (given.signs < 0).any():
+    ranked = sorted(members.values(), key=lambda own: -np.mean(problem.scores[own]))
+    if (problem.signs < 0).any():
         return [i for own in ranked for i in own]
     longest = max(len(own) for own in ranked)
     return [own[turn] for turn in range(longest) for own in ranked if turn < len(own)]
@@ -28,38 +28,38 @@ def by_definition(given, clusters, seed):
 @pytest.mark.parametrize("clusters", [1, 5, 12, 40])
 @pytest.mark.parametrize("signs", [(1, 1), (-1, -1), (-1,), ()], ids=str)
 def test_is_the_definition(seed, clusters, signs):
-    given = problem(seed=seed, signs=signs)
-    chosen = Clustering(clusters=clusters, seed=seed).select(given, k=30).positions.tolist()
-    assert chosen == by_definition(given, clusters, seed)
+    problem = make_problem(seed=seed, signs=signs)
+    chosen = selected(Clustering(clusters=clusters, seed=seed), problem, 30)
+    assert chosen == by_definition(problem, clusters, seed)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_as_many_clusters_as_candidates_is_relevance(sign):
-    assert Clustering(clusters=40).select(problem(signs=(sign,)), k=30).positions.tolist() == list(range(30))
+    assert selected(Clustering(clusters=40), make_problem(signs=(sign,)), 30) == list(range(30))
 
 
 def test_clusters_of_equal_scores_are_ranked_by_position():
-    given = problem(scores=np.full(30, 0.1))  # 0.1 * 3 / 3 is not 0.1: naive means would not tie
+    problem = make_problem(scores=np.full(30, 0.1))  # 0.1 * 3 / 3 is not 0.1: naive means would not tie
     for sign in (1, -1):
-        signed = problem(scores=np.full(30, 0.1), signs=(sign, sign))
-        labels, _ = kmeans(joined(given.features(), given.signs, given.weights, given.vectors), 7, 0)
-        chosen = Clustering(clusters=7).select(signed, k=30).positions
+        signed = make_problem(scores=np.full(30, 0.1), signs=(sign, sign))
+        labels, _ = kmeans(joined(features(problem), problem.signs, problem.weights, vectors(problem)), 7, 0)
+        chosen = selected(Clustering(clusters=7), signed, 30)
         opened = [labels[i] for i in chosen]
         first_seen = list(dict.fromkeys(opened))
         assert first_seen == list(dict.fromkeys(labels))
 
 
 def test_strength_mixes_two_rankings():
-    given = problem(seed=3, signs=(-1, -1))
-    full = Clustering(clusters=6).select(given, k=30).positions.tolist()
+    problem = make_problem(seed=3, signs=(-1, -1))
+    full = selected(Clustering(clusters=6), problem, 30)
     places = {i: 0.75 * i + 0.25 * full.index(i) for i in range(30)}
     expected = sorted(range(30), key=lambda i: (places[i], i))
-    assert Clustering(strength=0.25, clusters=6).select(given, k=30).positions.tolist() == expected
+    assert selected(Clustering(strength=0.25, clusters=6), problem, 30) == expected
 
 
 def test_wishes_share_one_direction():
     with pytest.raises(OptionError, match=r"^Clustering has one direction: wishes must be all spread or all focus$"):
-        Clustering().select(problem(signs=(1, -1)), k=5)
+        Clustering().select(make_problem(signs=(1, -1)), k=5)
 
 
 @pytest.mark.parametrize(

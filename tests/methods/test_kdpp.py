@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from problems import largest_determinants, problem, released_greedy, similarity
+from problems import features, largest_determinants, make_problem, released_greedy, selected, similarity, vectors
 
 from mascot.errors import OptionError
 from mascot.kernels.dpp import ensemble, greedy_map
@@ -14,14 +14,14 @@ from mascot.methods.kdpp import KDpp
 NOTHING_SEEN = np.empty((1, 0), np.int64)
 
 
-def kernel_of(given, theta, beta):
+def kernel_of(problem, theta, beta):
     metadata = np.average(
-        [s * similarity(f) for s, f in zip(given.signs, given.features(), strict=True)],
+        [s * similarity(f) for s, f in zip(problem.signs, features(problem), strict=True)],
         axis=0,
-        weights=given.weights,
+        weights=problem.weights,
     )
-    mixed = metadata if given.vectors is None else (1 - beta) * metadata + beta * similarity(given.vectors)
-    alpha = np.exp(theta / (2 * (1 - theta)) * given.scores)
+    mixed = metadata if vectors(problem) is None else (1 - beta) * metadata + beta * similarity(vectors(problem))
+    alpha = np.exp(theta / (2 * (1 - theta)) * problem.scores)
     return np.diag(alpha) @ mixed @ np.diag(alpha)
 
 
@@ -29,29 +29,29 @@ def kernel_of(given, theta, beta):
 @pytest.mark.parametrize(("strength", "beta"), [(0.1, 0.5), (0.2, 0.4), (1.0, 0.6), (0.5, 0.0), (0.5, 1.0)])
 @pytest.mark.parametrize("weights", [(1, 1), (1, 4)])
 def test_every_step_is_the_largest_determinant(seed, strength, beta, weights):
-    given = problem(seed=seed, count=25, weights=weights)
-    expected = largest_determinants(kernel_of(given, 1 - strength, beta), 10)
-    assert KDpp(strength, beta).select(given, k=10).positions.tolist() == expected
+    problem = make_problem(seed=seed, count=25, weights=weights)
+    expected = largest_determinants(kernel_of(problem, 1 - strength, beta), 10)
+    assert selected(KDpp(strength, beta), problem, 10) == expected
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_without_vectors_beta_is_0(seed):
-    given = problem(seed=seed, count=25, vectors=False)
-    expected = largest_determinants(kernel_of(given, 0.8, 0.0), 10)
-    assert KDpp(0.2, beta=0.7).select(given, k=10).positions.tolist() == expected
+    problem = make_problem(seed=seed, count=25, with_vectors=False)
+    expected = largest_determinants(kernel_of(problem, 0.8, 0.0), 10)
+    assert selected(KDpp(0.2, beta=0.7), problem, 10) == expected
 
 
 def test_without_wishes_beta_is_1():
-    given = problem(signs=(), count=25)
-    alpha = np.exp(0.8 / 0.4 * given.scores)
-    expected = largest_determinants(alpha[:, None] * similarity(given.vectors) * alpha, 10)
-    assert KDpp(0.2, beta=0.3).select(given, k=10).positions.tolist() == expected
+    problem = make_problem(signs=(), count=25)
+    alpha = np.exp(0.8 / 0.4 * problem.scores)
+    expected = largest_determinants(alpha[:, None] * similarity(vectors(problem)) * alpha, 10)
+    assert selected(KDpp(0.2, beta=0.3), problem, 10) == expected
 
 
 def test_pairs_are_the_best_pairs_when_the_first_is_given():
-    given = problem(seed=8, count=12)
-    kernel = kernel_of(given, 0.5, 0.5)
-    first, second = KDpp(0.5).select(given, k=2).positions
+    problem = make_problem(seed=8, count=12)
+    kernel = kernel_of(problem, 0.5, 0.5)
+    first, second = selected(KDpp(0.5), problem, 2)
     best = max(
         (i for i in range(12) if i != first),
         key=lambda i: np.linalg.det(kernel[np.ix_([first, i], [first, i])]),
@@ -60,57 +60,57 @@ def test_pairs_are_the_best_pairs_when_the_first_is_given():
 
 
 def test_greedy_is_near_the_best_set():
-    given = problem(seed=9, count=10)
-    kernel = kernel_of(given, 0.5, 0.5)
+    problem = make_problem(seed=9, count=10)
+    kernel = kernel_of(problem, 0.5, 0.5)
     sets = itertools.combinations(range(10), 4)
     best = max(np.linalg.det(kernel[np.ix_(s, s)]) for s in sets)
-    chosen = KDpp(0.5).select(given, k=4).positions
+    chosen = selected(KDpp(0.5), problem, 4)
     assert np.linalg.det(kernel[np.ix_(chosen, chosen)]) > 0.95 * best
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("strength", "beta"), [(0.1, 0.5), (0.2, 0.4), (0.1, 0.6)])
 def test_released_is_the_published_update(seed, strength, beta):
-    given = problem(seed=seed, count=25)
-    kernel = kernel_of(given, 1 - strength, beta)
+    problem = make_problem(seed=seed, count=25)
+    kernel = kernel_of(problem, 1 - strength, beta)
     expected = released_greedy(kernel, 10)
-    chosen = KDpp(strength, beta, released=True).select(given, k=10).positions.tolist()
+    chosen = selected(KDpp(strength, beta, released=True), problem, 10)
     assert chosen[: len(expected)] == expected
-    filling = [i for i in np.argsort(-given.scores, kind="stable") if i not in expected]
+    filling = [i for i in np.argsort(-problem.scores, kind="stable") if i not in expected]
     assert chosen[len(expected) :] == filling[: 10 - len(expected)]
 
 
 def test_released_and_exact_differ_where_the_kernel_exceeds_1():
-    given = problem(seed=0, count=100)
-    exact, released = (KDpp(0.1, released=flag).select(given, k=20).positions.tolist() for flag in (False, True))
+    problem = make_problem(seed=0, count=100)
+    exact, released = (selected(KDpp(0.1, released=flag), problem, 20) for flag in (False, True))
     assert exact != released
 
 
 def test_focus_has_no_positive_variance_up_to_beta_one_half():
     for signs in [(-1,), (-1, -1), (-1, -1, -1)]:
-        given = problem(signs=signs, count=20)
+        problem = make_problem(signs=signs, count=20)
         for released in (False, True):
-            below = KDpp(0.1, beta=0.4, released=released).select(given, k=6).positions.tolist()
+            below = selected(KDpp(0.1, beta=0.4, released=released), problem, 6)
             assert below == [19, 0, 1, 2, 3, 4]  # the least relevant first, then by score
-            equal = KDpp(0.1, beta=0.5, released=released).select(given, k=6).positions.tolist()
+            equal = selected(KDpp(0.1, beta=0.5, released=released), problem, 6)
             assert equal == [0, 1, 2, 3, 4, 5]
 
 
 def test_copies_are_filled_up_by_score():
-    given = problem(seed=1, count=12, copies=3)
-    order = KDpp(1.0).select(given, k=12).positions.tolist()
+    problem = make_problem(seed=1, count=12, copies=3)
+    order = selected(KDpp(1.0), problem, 12)
     assert order[-3:] == [9, 10, 11]  # copies of 0, 1, 2, in the order of their scores
 
 
 def test_strengths_below_the_cap_are_all_theta_099():
-    given = problem(seed=2, count=100)
-    chosen = [KDpp(strength).select(given, k=20).positions.tolist() for strength in (0.001, 0.01)]
+    problem = make_problem(seed=2, count=100)
+    chosen = [selected(KDpp(strength), problem, 20) for strength in (0.001, 0.01)]
     assert chosen[0] == chosen[1]
 
 
 def test_a_constant_added_to_the_scores_changes_nothing():
-    scores = problem(seed=6).scores
-    chosen = [KDpp(0.2).select(problem(seed=6, scores=scores + c), k=15).positions.tolist() for c in (0, 7, 900, -900)]
+    scores = make_problem(seed=6).scores
+    chosen = [selected(KDpp(0.2), make_problem(seed=6, scores=scores + c), 15) for c in (0, 7, 900, -900)]
     assert chosen[0] == chosen[1] == chosen[2] == chosen[3]
 
 
@@ -129,9 +129,11 @@ def test_similarity_is_exact_for_copies_and_the_definition_elsewhere():
 
 
 def test_queries_in_a_batch_do_not_touch_each_other():
-    given = [problem(seed=seed, count=20, signs=signs) for seed, signs in enumerate([(1, 1), (-1, -1), (1, -1)])]
-    scores = np.stack([g.scores for g in given])
-    kernels = np.stack([kernel_of(g, 0.8, 0.5) for g in given])
+    problems = [
+        make_problem(seed=seed, count=20, signs=signs) for seed, signs in enumerate([(1, 1), (-1, -1), (1, -1)])
+    ]
+    scores = np.stack([g.scores for g in problems])
+    kernels = np.stack([kernel_of(g, 0.8, 0.5) for g in problems])
     seen = np.array([[-1, -1], [4, -1], [0, 19]])
     for released in (False, True):
         batch = greedy_map(kernels, scores, 20, seen, released)
@@ -142,10 +144,10 @@ def test_queries_in_a_batch_do_not_touch_each_other():
 
 
 def test_what_was_seen_repels():
-    given = problem(seed=3, count=25)
-    kernel = ensemble(similarity(given.vectors), given.scores, 0.5)
+    problem = make_problem(seed=3, count=25)
+    kernel = ensemble(similarity(vectors(problem)), problem.scores, 0.5)
     seen = [7, 2, 11]
-    chosen = greedy_map(kernel[None], given.scores[None], 1, np.array([seen]))[0, 0]
+    chosen = greedy_map(kernel[None], problem.scores[None], 1, np.array([seen]))[0, 0]
     ratios = {i: np.linalg.det(kernel[np.ix_([*seen, i], [*seen, i])]) for i in range(25) if i not in seen}
     assert chosen == max(ratios, key=ratios.get)
 

@@ -1,10 +1,17 @@
 """MS-DPP against scipy's matrix functions and determinants."""
 
-import dataclasses
-
 import numpy as np
 import pytest
-from problems import largest_determinants, problem, released_greedy, similarity
+from problems import (
+    features,
+    largest_determinants,
+    make_problem,
+    released_greedy,
+    replace_rows,
+    selected,
+    similarity,
+    vectors,
+)  # fmt: skip
 from scipy.linalg import expm, logm
 
 from mascot.errors import InputError, OptionError
@@ -22,17 +29,17 @@ def to_norm(matrix, length):
     return matrix * length / np.linalg.norm(matrix)
 
 
-def kernel_of(given, theta, beta, normalize=None):
+def kernel_of(problem, theta, beta, normalize=None):
     """The published formulas, with scipy."""
-    scores = given.scores
-    parts = [logarithm(rows) for rows in given.features()]
-    image = None if given.vectors is None else logarithm(given.vectors)
+    scores = problem.scores
+    parts = [logarithm(rows) for rows in features(problem)]
+    image = None if vectors(problem) is None else logarithm(vectors(problem))
     length = np.linalg.norm(np.log(scores))
     if normalize is not None:
         common = length if normalize == "tn" else 1.0
         parts = [to_norm(part, common) for part in parts]
         image = None if image is None else to_norm(image, common)
-    combined = np.average([s * t for s, t in zip(given.signs, parts, strict=True)], axis=0, weights=given.weights)
+    combined = np.average([s * t for s, t in zip(problem.signs, parts, strict=True)], axis=0, weights=problem.weights)
     if normalize == "tn":
         combined = to_norm(combined, length)
     if image is not None:
@@ -49,40 +56,40 @@ def kernel_of(given, theta, beta, normalize=None):
 @pytest.mark.parametrize(("strength", "beta"), [(0.1, 0.5), (0.2, 0.4), (1.0, 0.6)])
 def test_every_step_is_the_largest_determinant(normalize, signs, strength, beta):
     for seed in range(2):
-        given = problem(seed=seed, count=25, signs=signs, weights=range(1, len(signs) + 1))
-        expected = largest_determinants(kernel_of(given, 1 - strength, beta, normalize), 10)
-        assert MsDpp(strength, beta, normalize).select(given, k=10).positions.tolist() == expected
+        problem = make_problem(seed=seed, count=25, signs=signs, weights=range(1, len(signs) + 1))
+        expected = largest_determinants(kernel_of(problem, 1 - strength, beta, normalize), 10)
+        assert selected(MsDpp(strength, beta, normalize), problem, 10) == expected
 
 
 @pytest.mark.parametrize("normalize", VARIANTS)
 @pytest.mark.parametrize("signs", [(1, 1), (-1, -1), (1, -1)], ids=str)
 def test_released_is_the_published_update(normalize, signs):
     for seed in range(3):
-        given = problem(seed=seed, count=25, signs=signs)
-        expected = released_greedy(kernel_of(given, 0.9, 0.5, normalize), 10)
-        chosen = MsDpp(0.1, 0.5, normalize, released=True).select(given, k=10).positions.tolist()
-        filling = [i for i in np.argsort(-given.scores, kind="stable") if i not in expected]
+        problem = make_problem(seed=seed, count=25, signs=signs)
+        expected = released_greedy(kernel_of(problem, 0.9, 0.5, normalize), 10)
+        chosen = selected(MsDpp(0.1, 0.5, normalize, released=True), problem, 10)
+        filling = [i for i in np.argsort(-problem.scores, kind="stable") if i not in expected]
         assert chosen == (expected + filling)[:10]
 
 
 @pytest.mark.parametrize("normalize", VARIANTS)
 def test_without_vectors_beta_is_0(normalize):
-    given = problem(seed=1, count=25, signs=(1, -1), vectors=False)
-    expected = largest_determinants(kernel_of(given, 0.8, 0.0, normalize), 10)
-    assert MsDpp(0.2, 0.6, normalize).select(given, k=10).positions.tolist() == expected
+    problem = make_problem(seed=1, count=25, signs=(1, -1), with_vectors=False)
+    expected = largest_determinants(kernel_of(problem, 0.8, 0.0, normalize), 10)
+    assert selected(MsDpp(0.2, 0.6, normalize), problem, 10) == expected
 
 
 def test_without_wishes_beta_is_1():
-    given = problem(signs=(), count=25)
-    alpha = np.exp(0.8 / 0.4 * given.scores)
-    ridged = similarity(given.vectors) + 1e-3 * np.eye(25)
+    problem = make_problem(signs=(), count=25)
+    alpha = np.exp(0.8 / 0.4 * problem.scores)
+    ridged = similarity(vectors(problem)) + 1e-3 * np.eye(25)
     expected = largest_determinants(alpha[:, None] * ridged * alpha, 10)
-    assert MsDpp(0.2, beta=0.3).select(given, k=10).positions.tolist() == expected
+    assert selected(MsDpp(0.2, beta=0.3), problem, 10) == expected
 
 
 def test_tangents_are_matrix_logarithms():
-    given = problem(count=40, copies=5)
-    blocks = (*given.features(), given.vectors)
+    problem = make_problem(count=40, copies=5)
+    blocks = (*features(problem), vectors(problem))
     found = tangents(blocks)
     assert found.shape == (3, 40, 40)
     for tangent, rows in zip(found, blocks, strict=True):
@@ -91,16 +98,16 @@ def test_tangents_are_matrix_logarithms():
 
 
 def test_combining_a_tangent_alone_gives_its_matrix_back():
-    given = problem(count=40)
-    place, hour, image = tangents((*given.features(), given.vectors))
-    one, r = np.ones(1), given.scores
+    problem = make_problem(count=40)
+    place, hour, image = tangents((*features(problem), vectors(problem)))
+    one, r = np.ones(1), problem.scores
     ridge = 1e-3 * np.eye(40)
-    kernel = similarity(given.features()[0]) + ridge
+    kernel = similarity(features(problem)[0]) + ridge
     np.testing.assert_allclose(combine(place[None], None, r, one, one, 0.5), kernel, atol=1e-12)
     np.testing.assert_allclose(combine(place[None], image, r, one, one, 0.0), kernel, atol=1e-12)
     np.testing.assert_allclose(combine(place[None], None, r, -one, one, 0.0), np.linalg.inv(kernel), atol=1e-9)
     np.testing.assert_allclose(
-        combine(hour[None], image, r, one, one, 1.0), similarity(given.vectors) + ridge, atol=1e-12
+        combine(hour[None], image, r, one, one, 1.0), similarity(vectors(problem)) + ridge, atol=1e-12
     )
 
 
@@ -138,29 +145,33 @@ def test_exponents_beyond_the_largest_are_scaled_down():
 
 
 def test_opposite_wishes_for_one_attribute_cancel():
-    given = problem(count=20)
-    place = tangents(given.features()[:1])[0]
+    problem = make_problem(count=20)
+    place = tangents(features(problem)[:1])[0]
     both = np.stack([place, place])
     for normalize in VARIANTS:
-        found = combine(both, None, given.scores, np.array([1.0, -1.0]), np.ones(2), 0.5, normalize)
+        found = combine(both, None, problem.scores, np.array([1.0, -1.0]), np.ones(2), 0.5, normalize)
         np.testing.assert_allclose(found, np.eye(20), atol=1e-12)
     thrice = np.stack([place, place, place])  # 0.1 + 0.2 - 0.3 is not 0: rounding must not be scaled up
     for normalize in VARIANTS:
         signs, weights = np.array([1.0, 1.0, -1.0]), np.array([0.1, 0.2, 0.3])
-        found = combine(thrice, None, given.scores, signs, weights, 0.5, normalize)
+        found = combine(thrice, None, problem.scores, signs, weights, 0.5, normalize)
         np.testing.assert_allclose(found, np.eye(20), atol=1e-12)
 
 
 def test_kernels_take_many_queries_at_once():
-    given = [problem(seed=seed, count=15, signs=(1, -1)) for seed in range(3)]
-    blocks = [np.stack([g.features()[j] for g in given]) for j in range(2)] + [np.stack([g.vectors for g in given])]
-    scores = np.stack([g.scores for g in given])
+    problems = [make_problem(seed=seed, count=15, signs=(1, -1)) for seed in range(3)]
+    blocks = [np.stack([features(g)[j] for g in problems]) for j in range(2)] + [
+        np.stack([vectors(g) for g in problems])
+    ]
+    scores = np.stack([g.scores for g in problems])
     stacked = tangents(blocks)
     assert stacked.shape == (3, 3, 15, 15)
     for normalize in VARIANTS:
-        together = combine(stacked[:, :2], stacked[:, 2], scores, given[0].signs, given[0].weights, 0.4, normalize)
-        for q, g in enumerate(given):
-            alone = tangents((*g.features(), g.vectors))
+        together = combine(
+            stacked[:, :2], stacked[:, 2], scores, problems[0].signs, problems[0].weights, 0.4, normalize
+        )
+        for q, g in enumerate(problems):
+            alone = tangents((*features(g), vectors(g)))
             expected = combine(alone[:2], alone[2], g.scores, g.signs, g.weights, 0.4, normalize)
             np.testing.assert_allclose(together[q], expected, rtol=1e-9, atol=1e-12)
 
@@ -173,35 +184,29 @@ def test_unit_logarithms():
 
 def test_scores_that_are_all_1_have_no_tangent_to_scale_to():
     for normalize in ("tn", "tn+tvms"):
-        chosen = MsDpp(0.5, normalize=normalize).select(problem(count=6, scores=np.ones(6)), k=6)
-        assert chosen.positions.tolist() == [0, 1, 2, 3, 4, 5]
+        even = make_problem(count=6, scores=np.ones(6))
+        assert selected(MsDpp(0.5, normalize=normalize), even, 6) == [0, 1, 2, 3, 4, 5]
 
 
 def test_copies_tie_although_their_eigenvectors_differ():
-    given = problem(count=200)
-    vectors = np.repeat(given.vectors[:20], 10, axis=0)
-    place, hour = (np.repeat(block[:20], 10, axis=0) for block in given.features())
+    problem = make_problem(count=200)
+    images = np.repeat(vectors(problem)[:20], 10, axis=0)
+    place, hour = (np.repeat(block[:20], 10, axis=0) for block in features(problem))
     for signs in [(1, 1), (-1, -1)]:
         for normalize in VARIANTS:
-            bursts = dataclasses.replace(
-                given,
-                scores=np.full(200, 0.3),
-                signs=np.array(signs, float),
-                vectors=vectors,
-                features=lambda: (place, hour),
-            )
-            chosen = MsDpp(0.5, normalize=normalize).select(bursts, k=30).positions
+            bursts = replace_rows(make_problem(count=200, signs=signs), np.full(200, 0.3), (place, hour), images)
+            picks = np.array(selected(MsDpp(0.5, normalize=normalize), bursts, 30))
             for burst in range(20):
-                own = chosen[chosen // 10 == burst]
+                own = picks[picks // 10 == burst]
                 assert own.tolist() == sorted(own.tolist())
 
 
 @pytest.mark.parametrize("normalize", ["tn", "tn+tvms"])
 def test_normalising_needs_positive_scores(normalize):
-    given = problem(count=3, scores=[0.5, 0.2, -0.1])
+    problem = make_problem(count=3, scores=[0.5, 0.2, -0.1])
     with pytest.raises(InputError, match=r"^MsDpp.normalize takes logarithms and needs scores > 0, got -0.1$"):
-        MsDpp(normalize=normalize).select(given, k=2)
-    assert len(MsDpp().select(given, k=2).positions) == 2
+        MsDpp(normalize=normalize).select(problem, k=2)
+    assert len(selected(MsDpp(), problem, 2)) == 2
 
 
 def test_options_are_checked():

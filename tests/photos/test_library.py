@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -151,14 +152,125 @@ def test_spread_and_focus_in_plain_words(library: Library) -> None:
     bag = BagOfWords()
     plain = library.search("sunset over the water lisbon", k=8, encoder=bag)
     assert {photo.city for photo in plain.photos} == {"Lisbon"}
-    spread = library.search("sunset over the water lisbon", [library.spread("place")], k=8, encoder=bag)
-    assert len({photo.city for photo in spread.photos}) >= 3
+    strengths = (0.0, 0.25, 0.5, 0.75, 1.0)
+    spread = [
+        library.search(
+            "sunset over the water lisbon", [library.spread("place")], k=8, method=mc.Mascot(strength), encoder=bag
+        )
+        for strength in strengths
+    ]
+    counts = [Counter(photo.city for photo in found.photos) for found in spread]
+    lisbon = [count["Lisbon"] for count in counts]
+    assert lisbon == sorted(lisbon, reverse=True)  # the dial is monotone
+    assert lisbon[2] < lisbon[0] == 8
+    assert set(counts[3]) == {"Lisbon", "Tokyo", "Sydney"}
+    assert sorted(counts[4].values()) == [2, 3, 3]  # at the end an even mix
     moments = library.search("sunset over the water lisbon", [library.spread("moment")], k=8, encoder=bag)
     assert len({photo.moment for photo in moments.photos}) >= 5
-    focused = library.search("sunset", [library.focus("place=Tokyo")], k=8, method=mc.Mascot(0.9), encoder=bag)
-    assert sum(photo.city == "Tokyo" for photo in focused.photos) >= 3
-    evening = library.search("sunset", [library.focus("hour=20")], k=12, method=mc.Mascot(0.9), encoder=bag)
-    assert all(photo.taken and 19 <= photo.taken.hour <= 21 for photo in evening.photos[3:])
+    # A named value is part of relevance: no result is protected from it.
+    focused = library.search("sunset", [library.focus("place=Tokyo")], k=8, encoder=bag)
+    assert [photo.city for photo in focused.photos[:6]] == ["Tokyo"] * 6
+    evening = library.search("sunset", [library.focus("hour=20")], k=12, encoder=bag)
+    assert all(photo.taken and 19 <= photo.taken.hour <= 21 for photo in evening.photos)
+
+
+def test_limits_and_shares_in_plain_words(library: Library) -> None:
+    bag = BagOfWords()
+
+    def cities(*wishes: mc.AnyWish, k: int = 8) -> Counter[str | None]:
+        return Counter(photo.city for photo in library.search("sunset water", wishes, k=k, encoder=bag).photos)
+
+    assert cities(library.limit("city=2")) == {"Lisbon": 2, "Sydney": 2, "Tokyo": 2, None: 2}  # no city, no limit
+    assert cities(library.limit("city=1"), k=20) == {"Lisbon": 1, "Sydney": 1, "Tokyo": 1, None: 6}
+    assert cities(library.limit("city=1", fill=True), k=20).total() == 20
+    days = library.search("sunset water", [library.limit("date=1")], k=30, encoder=bag).photos
+    dates = [photo.taken.date() for photo in days if photo.taken]
+    assert len(dates) == len(set(dates)) == 13  # a burst of one day, and twelve days
+    assert cities(library.share("country=Japan:50%,portugal:25%"), library.spread("place")) == {
+        "Tokyo": 4, "Lisbon": 2, "Sydney": 2,
+    }  # fmt: skip
+    evening = library.search("sunset", [library.share("hour=8pm:75%,9:30 pm:0.125")], k=8, encoder=bag).photos
+    assert Counter(photo.taken and photo.taken.hour for photo in evening) >= Counter({20: 6, 21: 1})
+    found = library.search("sunset", [library.share("city=Atlantis:50%,Tokyo:50%")], k=8, encoder=bag)
+    assert len(found) == 8
+    assert found.explain().notes == ("share city: 0 of 4 from Atlantis (no candidate has it)",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "said"),
+    [
+        ("limit", "city", "write NAME=N"),
+        ("limit", "city=0", r"limit\(city\).n must be a whole number >= 1, got 0"),
+        ("limit", "city=²", "write NAME=N"),
+        ("limit", "smell=1", "no attribute of photographs is called 'smell'"),
+        ("limit", "place=1", "place has no values that could be counted: write city or country"),
+        ("share", "place=Lisbon:50%", "place has no values that could be counted: write city or country"),
+        ("share", "city=Lisbon", "write NAME=VALUE:SHARE"),
+        ("share", "city=o:50%", "several of city hold 'o', say which: Lisbon, Tokyo"),
+        ("share", "city=Lisbon:60%,lisboa:60%", r"share\(city\)\['Lisbon'\] must be in 0..1, got 1.2"),
+        ("share", "hour=noon:50%", "hour must be like 18"),
+        ("share", "weekday=today:50%", "must be a day of the week, got 'today'"),
+    ],
+)
+def test_limits_and_shares_nobody_can_mean(library: Library, kind: str, text: str, said: str) -> None:
+    with pytest.raises(mc.OptionError, match=said):
+        getattr(library, kind)(text)
+
+
+def test_pages_do_not_repeat(library: Library) -> None:
+    bag, wish = BagOfWords(), library.spread("place")
+    first = library.search("sunset", wish, k=8, encoder=bag)
+    second = library.search("sunset", wish, k=8, encoder=bag, already=first)
+    third = library.search("sunset", wish, k=20, encoder=bag, already=second)
+    pages = [{photo.id for photo in page.photos} for page in (first, second, third)]
+    assert [len(page) for page in pages] == [8, 8, 14]
+    assert len(set.union(*pages)) == 30
+    assert {photo.id for photo in second.plain}.isdisjoint(pages[0])
+    by_ids = library.search("sunset", wish, k=8, encoder=bag, already=[*pages[0], 10_000])  # unknown ids are ignored
+    assert by_ids.photos == second.photos
+    assert first.hits.rerank(wish, 8, already=first).photos == second.photos
+    # There are k candidates beside those shown before, also where fewer are asked for.
+    assert len(library.search("sunset", wish, k=8, encoder=bag, already=first, candidates=4)) == 8
+    went = [row for row in second.records(compare=True) if row.get("went")]
+    ranks = {photo.id: rank for rank, photo in enumerate(library.search("sunset", k=30, encoder=bag).photos, 1)}
+    assert went
+    assert all(row["was"] == ranks[row["id"]] for row in went)
+    assert library.search("sunset", already=library.search(where="0"), encoder=bag).photos == (
+        library.search("sunset", encoder=bag).photos
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "within"),
+    [
+        ("place=Lisbon~50", 50.0),
+        ("place=38.7,-9.1~2.5", 2.5),
+        ("hour=6pm~1*2", 1.0),
+        ("date=2019-07~30", 30.0),
+        ("season=july~20", 20.0),
+        ("altitude=1200~100", 100.0),
+        ("place=Lisbon", None),
+    ],
+)
+def test_a_distance_behind_the_value(library: Library, text: str, within: float | None) -> None:
+    wish, without = library.focus(text), library.focus(text.partition("~")[0])
+    assert (wish.near, wish.within) == (without.near, within)
+    assert wish.weight == (2 if "*" in text else 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("place=Lisbon~0", r"focus\(place\).within must be > 0, got 0.0"),
+        ("place=Lisbon~near", "write VALUE~WITHIN, WITHIN a number such as 50, got 'near'"),
+        ("hour=18~", "must be a number, got ''"),
+        ("hour=18~-1", r"focus\(hour\).within must be > 0, got -1.0"),
+        ("city=Lisbon~50", "no photograph has city 'Lisbon~50'; there are: Lisbon"),
+    ],
+)
+def test_distances_nobody_can_mean(library: Library, text: str, said: str) -> None:
+    with pytest.raises(mc.OptionError, match=said):
+        library.focus(text)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +291,8 @@ def test_spread_and_focus_in_plain_words(library: Library) -> None:
         ("month=2020-11", "2020-11"),
         ("folder=Tokyo", "Tokyo"),
         ("weekday=sat", "saturday"),
+        ("date=2019-07-14", "2019-07-14T12:00"),  # a day is near in its evening as in its morning
+        ("date=2019-07", "2019-07-15"),
         ("altitude=1200", 1200.0),
         ("season=jul", "2024-07-15"),
     ],
@@ -240,7 +354,7 @@ def test_namesakes_are_not_averaged(tmp_path: Path) -> None:
 
 def test_a_place_is_named_where_the_name_alone_does_not_say_it(library: Library) -> None:
     assert library.place_meant("place=Lissabon") == "Lisbon, PT"
-    assert library.place_meant("place=Atlantis*2") == "Atlantis, ZA"
+    assert library.place_meant("place=Atlantis*2") == library.place_meant("place=Atlantis~50") == "Atlantis, ZA"
     assert library.place_meant("place=Portugal") == "the middle of the photographs of Portugal"
     for plain in ("place=lisbon", "place=38.7,-9.1", "place", "city=Lisbon"):
         assert library.place_meant(plain) is None

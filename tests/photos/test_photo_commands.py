@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +86,8 @@ def test_formats(state: Path) -> None:
     whole = json.loads(good(state, "search", "boats", "-k", "5", "--format", "json"))
     assert [row["path"] for row in whole] == paths
     table = good(state, "search", "boats", "-k", "5", "--format", "table", "--spread", "place", "--explain")
-    assert "opened place" in table
-    assert "left out" in table
+    assert re.search(r"was \d+; [\d.,]+ k?m from the nearest other result", table)
+    assert re.search(r"left out\n(  \S.* \(was \d+\): .+\n){3}", table)
     asked = ("search", "sunset over water", "-k", "8", "--spread", "place", "--compare")
     compared = good(state, *asked, "--format", "table")
     assert "by relevance" in compared
@@ -105,15 +106,42 @@ def test_a_pipe_gets_records_of_one_kind(state: Path) -> None:
     assert [row["rank"] for row in results] == list(range(1, 9))
     assert {row["came"] for row in results} == {True, False}
     assert all(row["opened"] is not None for row in results)
+    assert all(re.search(r"from the nearest other result|place unknown", row["because"]) for row in results)
     went = [row for row in others if row.get("went")]
     assert len(went) == sum(row["came"] for row in results)
     assert sorted(row["was"] for row in [*went, *results] if not row.get("came")) == list(range(1, 9))
     left_out = [row for row in others if row.get("left_out")]
     assert len(left_out) == 3
-    assert all("below the last one chosen" in row["because"] and set(row["gains"]) > {"place"} for row in left_out)
+    assert {row["because"] for row in left_out} == {"place: adds too little new"}
+    assert all(set(row["gains"]) == {"relevance", "place"} for row in left_out)
     same = {"rank", "was", "path", "score", "relevance", "gains", "id", "taken"}
     assert all(same <= set(row) and Path(row["path"]).is_file() for row in found)
     assert len({row["id"] for row in found}) == len(found)
+
+
+def test_limits_shares_and_pages(state: Path) -> None:
+    asked = ("search", "sunset over water", "-k", "12")
+    limited = rows(good(state, *asked, "--limit", "city=1", "--limit", "date=2"))
+    cities = Counter(row["city"] for row in limited if row["city"])
+    days = Counter(row["taken"][:10] for row in limited if row["taken"])
+    assert len(limited) == 12
+    assert set(cities.values()) == {1}
+    assert max(days.values()) <= 2
+    few = ("search", "boats", "-k", "20", "--limit", "country=1", "--where", "country in ('PT', 'US', 'JP')")
+    assert len(rows(good(state, *few))) == 3
+    assert len(rows(good(state, *few, "--fill"))) == 20
+    shared = rows(good(state, *asked, "--share", "country=Portugal:50%"))
+    assert sum(row["country"] == "PT" for row in shared) == 6
+    shared = run(state, *asked, "--share", "country=Portugal:50%,Atlantis:25%")
+    assert len(rows(shared.stdout)) == 12
+    assert shared.stderr == "mascot: share country: 0 of 3 from Atlantis (no candidate has it)\n"
+    first = rows(good(state, *asked, "--spread", "place"))
+    before = [word for row in first for word in ("--already", str(row["id"]))]
+    second = rows(good(state, *asked, "--spread", "place", *before, "--already", "999999"))
+    assert len(second) == 12
+    assert {row["id"] for row in first}.isdisjoint(row["id"] for row in second)
+    near = rows(good(state, "search", "food", "-k", "5", "--focus", "place=Paris~20", "--explain"))
+    assert all("from Paris" in row["because"] for row in near if row["rank"])
 
 
 def test_pictures_in_the_table(state: Path) -> None:
@@ -254,6 +282,12 @@ def test_real_photographs_are_steered(real: Path) -> None:
         (["search", "--like", "none.jpg"], "none.jpg cannot be read: No such file"),
         (["search", "x", "--since", "yesterday"], "--since must be a date like 2019-07-14"),
         (["search", "x", "--library", "/nonexistent"], "there is no folder /nonexistent"),
+        (["search", "x", "--already", "first.jpg"], "--already must be the id of a photograph, a whole number"),
+        (["search", "x", "--limit", "place=2"], "place has no values that could be counted: write city or country"),
+        (["search", "x", "--limit", "city=0"], "limit(city).n must be a whole number >= 1, got 0"),
+        (["search", "x", "--share", "city=Lisbon"], "write NAME=VALUE:SHARE"),
+        (["search", "x", "--focus", "hour=18~0"], "focus(hour).within must be > 0, got 0"),
+        (["search", "x", "--limit", "city=1", "--method", "kdpp"], "limit"),
         (["search", "x", "--method", "mmr", "--protect", "3"], "protect, keep and order are options of the guarded"),
         (["search", "x", "--encoder", "nonsense"], "nonsense"),
         (["index", "--encoder", "clip:/nonexistent"], "/nonexistent"),

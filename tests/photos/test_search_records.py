@@ -46,7 +46,11 @@ def test_without_words_nobody_is_protected_for_being_newest(library: Library) ->
     assert {photo.city for photo in cities.photos} == {"Lisbon", "Tokyo", "Sydney"}
     years = library.search(None, library.spread("year"), k=3)
     assert [photo.taken.year for photo in years.photos if photo.taken] == [2021, 2020, 2019]
-    assert library.hits().rerank(library.focus("place=Lisbon"), 6, mc.Mascot(protect=2)).photos[0].city == "Sydney"
+    # Protection acts on what relevance and the named value say together; beside a spread that is the newest.
+    protected = library.hits().rerank(library.focus("place=Lisbon"), 6, mc.Mascot(protect=2))
+    assert {photo.city for photo in protected.photos} == {"Lisbon"}
+    protected = library.hits().rerank(library.spread("city"), 3, mc.Mascot(protect=2))
+    assert protected.photos[:2] == library.search(None, k=2).photos
     # A focus that names nothing stays near the newest, as it stays near the best where there are words.
     newest = library.search(None, k=1).photos[0]
     assert newest.taken is not None
@@ -61,6 +65,18 @@ def test_files_that_are_gone_are_told(library: Library) -> None:
     found.paths[1].unlink()
     assert found.gone == {found.photos[1].id}
     assert [record.get("gone", False) for record in found.records()] == [False, True, False]
+
+
+def test_the_table_says_why(library: Library) -> None:
+    wishes = [library.focus("place=Tokyo"), library.limit("date=2")]
+    results = library.search("sunset", wishes, k=6, encoder=BagOfWords())
+    assert all("from Tokyo; " in record["because"] for record in results.records(explain=True)[:6])
+    console = Console(width=300, record=True, file=StringIO())
+    console.print(results_table(library, results, True, False))
+    text = console.export_text()
+    assert "0 m from Tokyo; first of at most two from 2020-11-04" in text
+    assert "left out" in text
+    assert "2019-07-14 already has two" not in text.partition("left out")[0]
 
 
 def test_a_long_caption_does_not_widen_the_table(library: Library) -> None:

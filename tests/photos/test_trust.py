@@ -11,7 +11,7 @@ from jpegs import small_library, write_jpeg
 
 import mascot as mc
 from mascot.photos import Library, whereabouts
-from mascot.photos.encoders import folders
+from mascot.photos.encoders import hub
 
 
 @pytest.fixture
@@ -24,15 +24,15 @@ def library(tmp_path: Path):
 def test_a_library_cannot_start_a_download(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     downloads: list[str] = []
 
-    def download(hub: Any, model: str, onnx: bool) -> Path:
+    def plan_download(model: str, *_: Any, **__: Any) -> hub.Download:
         downloads.append(model)
-        raise OSError("no network")
+        raise hub.HubError("no network")
 
-    monkeypatch.setattr(folders, "_download", download)
+    monkeypatch.setattr(hub, "plan_download", plan_download)
     library.store.set_facts({"encoder": "clip:someone/model"})
     with Library.open(library.root) as other:
         for action in (lambda: other.search("boats"), other.index, lambda: other.notice):
-            with pytest.raises(mc.InputError, match="cannot start a download: --encoder clip:someone/model does"):
+            with pytest.raises(mc.InputError, match="does not start a download: --encoder clip:someone/model does"):
                 action()
         assert downloads == []
         with pytest.raises(mc.InputError):

@@ -198,12 +198,12 @@ def test_letters_of_all_kinds_are_searched_for(client: httpx.Client) -> None:
         "load_extension('x')", "1 UNION SELECT 1", "writefile('/tmp/x', 'y')", "readfile('/etc/passwd')",
         "EXISTS (SELECT 1 FROM sqlite_master)", "ATTACH DATABASE '/tmp/x' AS y", "1 -- comment", "1 /*", "'unclosed",
         "id = ?", "id = :name", "randomblob(1000000000)", "zeroblob(1000000000)", "printf('%.*c', 100000000, 'x')",
-        "pragma_database_list", "(" * 1500, "1" + " OR 1" * 390, "",
+        "pragma_database_list", "(" * 1500, "1" + " OR 1" * 90, "1" + " OR 1" * 390, "",
     ],
 )  # fmt: skip
 def test_a_filter_reads_photographs_and_nothing_else(client: httpx.Client, where: str) -> None:
     answer = _search(client, where=where, k=1)
-    if where in ("1 -- comment", "1) OR (1", "1" + " OR 1" * 390):
+    if where in ("1 -- comment", "1) OR (1", "1" + " OR 1" * 90):
         assert answer.status_code == 200
     else:
         assert _message(answer, 400).startswith("where: ")
@@ -425,7 +425,7 @@ def test_own_ids_and_labels_stay_what_they_are(client: httpx.Client) -> None:
         ({"vectors": [[1], [1, 2], [3]]}, 400, "vectors must all have the same length"),
         ({"vectors": [[1], [2]]}, 400, "Candidates.vectors must be 3 x D like scores, got 2 x 1"),
         ({"method": {"kind": "Mascot", "strength": 2}}, 422, "method.strength: Expected `float` <= 1.0"),
-        ({"method": {"kind": "Mascot", "strength": 0.1, "keep": 0.5}}, 400, "Mascot.keep finds the strength itself"),
+        ({"method": {"kind": "Mascot", "strength": 0.1, "keep": 0.5}}, 400, "Mascot.keep searches for the strength"),
         ({"method": {"kind": "MsDpp", "normalize": "tn"}, "scores": [-1, 0, 1]}, 400, "MsDpp.normalize takes"),
         ({"method": {"kind": "Wish"}}, 422, "method.kind: Invalid value 'Wish'"),
         ({"method": {"kind": "Mascot", "scale": [1]}}, 422, "method.scale: Expected `bool`"),
@@ -433,8 +433,7 @@ def test_own_ids_and_labels_stay_what_they_are(client: httpx.Client) -> None:
         ({"wishes": [{"spread": "camera", "focus": "camera"}]}, 422, "wishes[0] must have exactly one of spread,"),
         ({"wishes": [{}]}, 422, "wishes[0] must have exactly one of spread,"),
         ({"wishes": [{"spread": "camera", "near": 1}]}, 422, "wishes[0]: Object contains unknown field `near`"),
-        ({"strength": 0.5, "method": {"kind": "Relevance"}}, 422, "strength is not an option of Relevance"),
-        ({"already": ["z"]}, 400, "already must name candidates of this query, got 'z'"),
+        ({"strength": 0.5, "method": {"kind": "Relevance"}}, 400, "strength is not a parameter of Relevance"),
         ({"explain": "perhaps"}, 422, "explain: Expected `bool`"),
     ],
 )  # fmt: skip
@@ -738,6 +737,7 @@ def test_no_request_writes(own: Path) -> None:
 
     with served(own) as server, server.client() as client:
         _search(client)
+        client.post("/api/search", json={"like": 1})  # the first search of a kind builds its index from the database
         before = state()
         for where in ("1; DELETE FROM photos", "1) ; DROP TABLE photos; --", "id = (DELETE FROM photos)"):
             _search(client, where=where)

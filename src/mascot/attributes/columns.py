@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Columns
 from mascot.bins import Floats
-from mascot.errors import InputError, OptionError
+from mascot.errors import InputError, OptionError, is_number
 
 LARGEST_NUMBER = 1e150  # squares of differences stay finite
 _UNIX_SECONDS = (1e8, 1e11)  # 1973 to 5138; milliseconds are a thousand times as many
@@ -150,9 +150,7 @@ def _numeric(column: NDArray[Any]) -> NDArray[Any]:
     if column.dtype.kind != "O":
         return column
     values = column.tolist()
-    if not all(
-        is_missing(value) or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in values
-    ):
+    if not all(is_missing(value) or is_number(value) for value in values):
         return column
     return np.array([np.nan if is_missing(value) else float(value) for value in values])
 

@@ -23,6 +23,7 @@ _TEST = "test"
 _SPLITS = ("validation", _TEST)
 _NO_CHOICE = ("default", None)
 _FIXED = ("mixed",)  # studies whose settings were not searched for
+_ON_VALIDATION = ("clusters",)  # studies that the released study ran on the validation split
 _PREFERENCE = ("published", "inferred", "validated", *_NO_CHOICE)
 _IDENTITY = ("study", "point", "task", "direction", "label", "value", "k", "n")
 _ORDERS = {"label": naming.METHODS | naming.OUTSIDE, "task": naming.TASKS, "direction": naming.DIRECTIONS}
@@ -253,12 +254,13 @@ def collect(records: Iterable[Record], run: results.Told | None = None) -> list[
     datasets: dict[str, dict[tuple[Any, ...], Record]] = {}
     twice: dict[str, int] = {}
     for record in records:
-        if record.get("split") != _TEST:
+        if record.get("split") != _TEST and record.get("study") not in _ON_VALIDATION:
             continue
         if record.get("task") in naming.EARLIER_TASKS:
             record = {**record, "task": naming.EARLIER_TASKS[record["task"]]}
-        if record.get("point") == "released":
-            point = "default" if record["study"] in _FIXED else "validated"
+        if record.get("point") == "released" or (record.get("point") == "published" and _is_released(record)):
+            fixed = record["point"] if record["point"] == "published" else "default"
+            point = fixed if record["study"] in _FIXED or record["point"] == "published" else "validated"
             record = {**record, "point": point, "label": naming.released(record["label"])}
         points = datasets.setdefault(record["dataset"], {})
         identity = (*_identity(record), record["seed"])
@@ -266,6 +268,10 @@ def collect(records: Iterable[Record], run: results.Told | None = None) -> list[
         points.pop(identity, None)
         points[identity] = record
     return [_results(name, tuple(points.values()), twice[name], run) for name, points in sorted(datasets.items())]
+
+
+def _is_released(record: Record) -> bool:
+    return bool(record["method"].get("released"))
 
 
 def _results(name: str, records: tuple[Record, ...], twice: int, run: results.Told | None) -> Results:

@@ -51,6 +51,15 @@ class CompareFormat(str, Enum):
     csv = "csv"
 
 
+class Behaviour(str, Enum):
+    published = "published"
+    correct = "correct"
+
+
+_As = Annotated[
+    Behaviour,
+    typer.Option("--as", help="As the released study did, or without its mistakes: see docs/reproduce.md."),
+]
 _Results = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run's results.")]
 
 
@@ -88,11 +97,12 @@ def run(
     quick: Annotated[
         bool, typer.Option("--quick", help="Few queries, and seed 0 unless given: minutes, and rough numbers.")
     ] = False,
+    behaviour: _As = Behaviour.published,
     ray: Ray = None,
 ) -> None:
     """Search on the validation queries, measure on the test queries, and keep every number."""
     with _one_line_errors(), _stopping("mascot bench run"):
-        suite = _suite(dataset, data, model, methods, tasks, seeds, quick)
+        suite = _suite(dataset, data, model, methods, tasks, seeds, quick, behaviour.value)
         with progress("search", "test") as report:
             records = run_suite(suite, out, jobs, report, None if ray is None else _crew(ray, jobs))
     known = told(out)
@@ -115,7 +125,12 @@ def prepare(
     ],
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Keep at most so many images.")] = None,
     workers: Annotated[int, typer.Option(metavar="N", min=1, help="Requests at a time.")] = 8,
-    seed: Annotated[int, typer.Option(min=0, help="Of the split into validation and test.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the split into validation and test.")] = 42,
+    behaviour: _As = Behaviour.published,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="One option of the recipe, whatever --as; a wrong one lists them."),
+    ] = None,
     source: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=WHERE", help="Another address or file for a source; a wrong one lists them."),
@@ -125,8 +140,11 @@ def prepare(
     from mascot.bench.prepare.recipes import prepare as run_prepare
 
     with _one_line_errors(), _stopping("mascot bench prepare"), progress() as report:
-        others: dict[str, Any] = dict(_pair(name, one) for one in source or ())
-        run_prepare(name, out, limit=limit, workers=workers, seed=seed, report=report, **others)
+        settings: dict[str, Any] = dict(_pair(name, "--source", text, options=False) for text in source or ())
+        settings |= dict(_pair(name, "--option", text, options=True) for text in option or ())
+        run_prepare(
+            name, out, behaviour=behaviour.value, limit=limit, workers=workers, seed=seed, report=report, **settings
+        )
     print("\n".join(_kept(out)))
     print(f"more in {out / 'report.md'}; next: mascot bench encode {out} --model blip2")
 
@@ -135,6 +153,7 @@ def _kept(out: Path) -> Iterator[str]:
     """What a preparation kept and lost, a line a step."""
     stored = read_folder(out)
     yield f"{stored.images} images, {stored.validation} of them for validation; {len(stored.queries)} queries in {out}"
+    yield from (f"note: {note}" for note in stored.about.get("notes", ()))
     for step in stored.about["steps"]:
         lost = sorted(step["lost"].items(), key=lambda pair: -pair[1])
         why = "; lost: " + ", ".join(f"{reason} {count}" for reason, count in lost) if lost else ""
@@ -151,25 +170,28 @@ def encode(
     batch: Annotated[int | None, typer.Option(metavar="N", min=1, help="Images or texts at a time.")] = None,
     candidates: Annotated[int, typer.Option(metavar="N", min=1, help="Images in each query's list.")] = 200,
     offline: Annotated[bool, typer.Option("--offline", help="Never ask the model hub.")] = False,
+    behaviour: _As = Behaviour.published,
 ) -> None:
     """Images and queries of a prepared folder to vectors, and the best images of each query."""
     from mascot.bench.encode import encode as run_encode
 
     with _one_line_errors(), _stopping("mascot bench encode"), progress("images", "texts", "lists") as report:
         where = run_encode(
-            folder, model, device=device, batch=batch, candidates=candidates, offline=offline, report=report
-        )
+            folder, model, behaviour=behaviour.value, device=device, batch=batch, candidates=candidates,
+            offline=offline, report=report,
+        )  # fmt: skip
     print(f"vectors in {where}; next: mascot bench run {folder} --out results")
 
 
-def _pair(recipe: str, given: str) -> tuple[str, str]:
-    from mascot.bench.prepare.recipes import sources_of
+def _pair(recipe: str, flag: str, text: str, options: bool) -> tuple[str, str]:
+    from mascot.bench.prepare.recipes import options_of, settings_of
 
-    name, equals, where = given.partition("=")
-    if not (name.strip() and equals and where.strip()):
-        known = ", ".join(f"{key}={value}" for key, value in sources_of(recipe).items())
-        raise OptionError(f"--source must be NAME=WHERE, got {given!r}; {recipe} has {known}")
-    return name.strip(), where.strip()
+    name, equals, value = text.partition("=")
+    names = {key: default for key, default in settings_of(recipe).items() if (key in options_of(recipe)) == options}
+    if not equals or name.strip() not in names:
+        choices = ", ".join(f"{key}={default}" for key, default in names.items())
+        raise OptionError(f"{flag} must be NAME=VALUE, got {text!r}; {recipe} has {choices}")
+    return name.strip(), value.strip()
 
 
 @contextmanager
@@ -219,10 +241,10 @@ def steering(
     """Print the tables of balance and aim: does steering do what was asked?"""
     from mascot.bench import steering as measured
 
-    names = ["pixelprose-sim", *(["tokyo", "dresden", "div400"] if data else [])] if only is None else only.split(",")
+    names = measured.NAMES[: None if data else 1] if only is None else [name.strip() for name in only.split(",")]
     with _one_line_errors():
         for name in names:
-            cases = measured.load_cases(name.strip(), data, queries)
+            cases = measured.load_cases(name, data, queries)
             print(measured.balance_table(measured.balance(name, cases)))
             print(measured.aim_table(measured.aim(name, cases)), flush=True)
 
@@ -238,22 +260,27 @@ def figures(
     query: Annotated[
         int | None, typer.Option(min=0, help="Which query that figure shows; a telling one unless given.")
     ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Compare these methods in that figure, with commas between."),
+    ] = None,
 ) -> None:
     """Every figure of the paper, drawn from the results."""
     from mascot.bench import figures as made
     from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 
     with _one_line_errors():
+        labels = None if methods is None else _some("method", methods, LABELS)
         if data is not None and data.is_dir():
-            drawn = made.draw(results, out, Folder(data).load(), query, picture=made.pictures(data))
+            drawn = made.draw(results, out, Folder(data).load(), query, picture=made.pictures(data), methods=labels)
         elif data is not None:
             if data.suffix not in _FILES:
                 raise InputError(f"--data must be an encoded folder or a file {' or '.join(_FILES)}, got {str(data)!r}")
-            drawn = made.draw(results, out, Arrays(data).load(), query)
+            drawn = made.draw(results, out, Arrays(data).load(), query, methods=labels)
         else:
             simulated = next((r for r in read(results) if r["dataset"] == "pixelprose-sim"), None)
             dataset = PixelProseSim(seed=simulated["seed"]).load() if simulated else None
-            drawn = made.draw(results, out, dataset, query, caption="city" if dataset else None)
+            drawn = made.draw(results, out, dataset, query, caption="city" if dataset else None, methods=labels)
     for name, note in drawn.notes:
         print(f"{name}: {note}")
     print(f"{len(drawn.files)} files in {out}")
@@ -272,7 +299,7 @@ def compare(
 
 def _suite(
     dataset: str, data: Path | None, model: str | None, methods: str | None, tasks: str | None, seeds: str | None,
-    quick: bool,
+    quick: bool, behaviour: str = "published",
 ) -> Suite:  # fmt: skip
     path = Path(dataset)
     given = {"--data": data, "--model": model, "--tasks": tasks, "--seeds": seeds, "--quick": quick or None}
@@ -281,7 +308,7 @@ def _suite(
         known = {task.name: task for task in suites.PIXELPROSE_TASKS}
         asked = [known[name] for name in _some("task", tasks, list(known))]
         numbers = _numbers(seeds) if seeds is not None else suites.SEEDS[:1] if quick else suites.SEEDS
-        return suites.pixelprose(numbers, _some("method", methods, LABELS), asked, quick)
+        return suites.pixelprose(numbers, _some("method", methods, LABELS), asked, quick, behaviour)
     if dataset == "div400":
         _refuse(dataset, given, "--model", "--seeds")
         if quick:
@@ -291,7 +318,7 @@ def _suite(
         return suites.div400(_div400(data), _some("method", methods, suites.DIV400_LABELS), asked)
     if path.is_dir():
         _refuse("a folder", given, "--data", "--seeds")
-        suite = suites.folder(path, model, _some("method", methods, LABELS), quick)
+        suite = suites.folder(path, model, _some("method", methods, LABELS), quick, behaviour)
     elif path.suffix in _FILES:
         _refuse("a file", given, "--data", "--model", "--seeds")
         suite = suites.arrays(path, _some("method", methods, LABELS), quick)

@@ -47,9 +47,20 @@ def differences(records: Iterable[Record]) -> list[Difference]:
     found: list[Difference] = []
     for results in collect(records):
         published = Published(results.dataset)
-        for table in (_main, _appearance, _first_result, _prs, _sweeps, _fixed_recall, _mixed, _clusters, _runtime):
+        for table in _TABLES:
             found += table(results, published)
     return found
+
+
+def _dataset(results: Results, published: Published) -> Iterator[Difference]:
+    """Sizes of the splits, shares north and south of 60 degrees, and candidates on both sides of the antimeridian."""
+    main = results.where(study="main")
+    for split, images in published.sizes().items():
+        ours = average(record.get("sizes", {}).get(split, {}).get("images") for record in main.records)
+        yield from _pair("sizes", "", "", "", None, f"{split} images", ours, images)
+    for name, share in published.places().items():
+        ours = average(record.get("places", {}).get(name) for record in main.records)
+        yield from _pair("places", "", "", "", None, name, ours, share)
 
 
 def _main(results: Results, published: Published) -> Iterator[Difference]:
@@ -91,10 +102,11 @@ def _first_result(results: Results, published: Published) -> Iterator[Difference
 
 
 def _prs(results: Results, published: Published) -> Iterator[Difference]:
-    for task, direction, label, point, cell in _cells(results.where(study="strength")):
-        said = published.prs(task, direction, naming.origin(label))
-        ours = average(reflection(run)[0] for run in cell.by_seed()) if said is not None else None
-        yield from _pair("prs", task, direction, label, point, "prs", ours, said)
+    for study in ("strength", "prs"):
+        for task, direction, label, point, cell in _cells(results.where(study=study)):
+            paper = published.prs(task, direction, naming.origin(label))
+            ours = average(reflection(run)[0] for run in cell.by_seed()) if paper is not None else None
+            yield from _pair("prs", task, direction, label, point, "prs", ours, paper)
 
 
 def _sweeps(results: Results, published: Published) -> Iterator[Difference]:
@@ -207,3 +219,8 @@ def _words(one: Difference) -> Sequence[str]:
 
 def _aligned(cell: str, column: int, width: int) -> str:
     return cell.ljust(width) if column < _WORDS else cell.rjust(width)
+
+
+_TABLES = (
+    _dataset, _main, _appearance, _first_result, _prs, _sweeps, _fixed_recall, _mixed, _clusters, _runtime,
+)  # fmt: skip

@@ -181,7 +181,10 @@ def run(
             before = job(seed, source, looked)
             records = [store.get(before.key(point)) for point in before.points]
             chosen = best(before.points, [record for record in records if record is not None], suite.metric)
-            whole.append(job(seed, source, [*studies(suite.plan, chosen), *suite.extra]))
+            points = [*studies(suite.plan, chosen), *suite.extra]
+            for split in dict.fromkeys(point.split for point in points):  # a few studies are of the validation split
+                part = job(seed, source, [point for point in points if point.split == split])
+                whole.append(part if split == "test" else replace(part, limit=None))
         _do(whole, workers, tell, "test")
     store.finish()
     found = [store.get(one.key(point)) for one in whole for point in one.points]
@@ -192,7 +195,7 @@ def _searched(suite: Suite) -> Iterator[Point]:
     if not any("validation" in _loaded(source).splits for _, source in suite.sources):
         return
     plan = suite.plan
-    yield from search(plan.labels, plan.tasks, plan.directions, plan.n, plan.search_k)
+    yield from search(plan.labels, plan.tasks, plan.directions, plan.n, plan.search_k, plan.published)
     if plan.clusters:
         central = [label for label in plan.labels if label == "mascot"]
         yield from search(central, [CLUSTERS], plan.directions, plan.n, plan.search_k)
@@ -225,9 +228,9 @@ def _portions(job: Job) -> Iterator[Job]:
         if point.study == "runtime":
             key: tuple[Any, ...] = ("runtime",)
         elif isinstance(point.method, (KDpp, MsDpp)):
-            key = ("dpp", point.split, point.k, point.task.name)  # share their logarithms
+            key = ("dpp", point.split, point.n, point.k, point.task.name)  # share their logarithms
         else:
-            key = ("other", point.split, type(point.method).__name__, point.task.name)
+            key = ("other", point.split, point.n, type(point.method).__name__, point.task.name)
         groups[key].append(point)
     for key, points in groups.items():
         size = len(points) if key[0] != "other" else _AT_ONCE
@@ -279,6 +282,7 @@ def records(job: Job, chosen: Iterable[Choice] | None = None) -> Iterator[tuple[
             name: {"images": len(split.images), "queries": len(split.queries)}
             for name, split in material.dataset.splits.items()
         },
+        "places": material.dataset_places,
         "versions": versions(),
     }
     single = [point for point in job.points if point.study == "runtime" and point.point == "single"]

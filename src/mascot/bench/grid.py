@@ -26,6 +26,11 @@ from mascot.methods.base import Method
 BETAS, THETAS = (0.4, 0.5, 0.6), (0.8, 0.9)
 MMR_STRENGTHS = (0.1, 0.2, 0.5)
 CLUSTER_COUNTS = (40, 60)
+# The wider grid of the released study for its three other datasets.
+WIDE = ("visual-genome", "incidents1m", "skyscript")
+_WIDE_STRENGTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+_WIDE_SIGMA_GEO, _WIDE_SIGMA_TIME = (1, 5, 10, 15), (0.5, 1.5, 3)
+_WIDE_CLUSTER_COUNTS = (40, 60, 80)
 DPPS = ("k-dpp", "ms-dpp", "ms-dpp+tn", "ms-dpp+tn+tvms")
 
 
@@ -65,8 +70,18 @@ def _coverage_point(label: str, strength: float, geo: float, hour: float) -> Set
     return Setting(COVERAGE[label].method(strength), Widths(geo, hour))
 
 
+# Of the released study on PixelProse, by label and direction: beta and theta, the same for every task.
+_RELEASED_DPPS = {
+    ("ms-dpp", "spread"): (0.5, 0.9),
+    ("ms-dpp+tn+tvms", "focus"): (0.5, 0.8),
+    ("ms-dpp+tn+tvms", "spread"): (0.4, 0.8),
+}
+
+
 def published(label: str, task: str, direction: str, dataset: str = "pixelprose") -> Setting | None:
-    """The paper's operating point on a dataset, where it prints one."""
+    """Return the operating point of the paper or of the released study on a dataset, where there is one."""
+    if dataset == "pixelprose" and (label, direction) in _RELEASED_DPPS:
+        return Setting(dpp(label, *_RELEASED_DPPS[label, direction], released=True), Widths())
     point = Published(dataset).operating_point(task, direction, label)
     if point is None or label not in COVERAGE:
         return None
@@ -75,7 +90,7 @@ def published(label: str, task: str, direction: str, dataset: str = "pixelprose"
 
 
 _INFERRED = {
-    ("prob-coverage", "geo", "focus"): (0.1, 10.0, 0.5),
+    ("prob-coverage", "geo", "focus"): (0.2, 10.0, 0.5),  # the strength is that of the released study
     ("prob-coverage", "geo", "spread"): (0.1, 10.0, 0.5),
     ("prob-coverage", "hour", "focus"): (0.4, 1.0, 0.5),
     ("prob-coverage", "hour", "spread"): (0.4, 1.0, 0.5),
@@ -114,10 +129,13 @@ def chosen_as(label: str, method: Method) -> str:
     return naming.released(label) if isinstance(method, (KDpp, MsDpp)) and method.released else label
 
 
-def settings(label: str, task: Task) -> list[Setting]:
-    """What a method is searched over on a task; one setting where there is nothing to search."""
+def settings(label: str, task: Task, dataset: str | None = "pixelprose") -> list[Setting]:
+    """Return what a method is searched over on a task of a dataset; one setting if there is nothing to search."""
+    wide = dataset in WIDE
     if label in COVERAGE:
         family = COVERAGE[label]
+        if wide:
+            family = replace(family, strengths=_WIDE_STRENGTHS, sigma_geo=_WIDE_SIGMA_GEO, sigma_time=_WIDE_SIGMA_TIME)
         geo = family.sigma_geo if task.has(Geo) else family.sigma_geo[:1]
         hour = family.sigma_time if task.has(Hour) else family.sigma_time[:1]
         bins = [Widths(float(g), float(h)) for g, h in product(geo, hour)]
@@ -128,22 +146,27 @@ def settings(label: str, task: Task) -> list[Setting]:
         return [Setting(GUARDED[label])]
     several: dict[str, list[Method]] = {
         "base": [Relevance()],
-        "mmr": [Mmr(strength, published=True) for strength in MMR_STRENGTHS],
-        "clustering": [Clustering(clusters=count) for count in CLUSTER_COUNTS],
+        "mmr": [Mmr(strength, published=True) for strength in (_WIDE_STRENGTHS if wide else MMR_STRENGTHS)],
+        "clustering": [Clustering(clusters=count) for count in (_WIDE_CLUSTER_COUNTS if wide else CLUSTER_COUNTS)],
     }
     return [Setting(method, Widths()) for method in several[label]]
 
 
 def search(
-    labels: Iterable[str], tasks: Sequence[Task], directions: Sequence[Direction], n: int, k: int = 10
+    labels: Iterable[str],
+    tasks: Sequence[Task],
+    directions: Sequence[Direction],
+    n: int,
+    k: int = 10,
+    dataset: str | None = "pixelprose",
 ) -> Iterator[Point]:
-    """The points of the validation search, for methods with more than one setting; DPPs with either update."""
+    """Yield the points of the validation search, for methods with several settings; DPPs with either update."""
     for label, task, direction in product(labels, tasks, directions):
-        some = settings(label, task)
-        if len(some) == 1:
+        grid = settings(label, task, dataset)
+        if len(grid) == 1:
             continue
-        for one in (*some, *(other for one in some if (other := released(one)) is not None)):
-            yield Point("search", task, direction, label, one.method, one.widths, split="validation", k=k, n=n)
+        for entry in (*grid, *(other for entry in grid if (other := released(entry)) is not None)):
+            yield Point("search", task, direction, label, entry.method, entry.widths, split="validation", k=k, n=n)
 
 
 def best(points: Sequence[Point], records: Sequence[Record], metric: str) -> dict[tuple[str, str, str], Setting]:

@@ -138,6 +138,23 @@ class Material:
         return self._bins[key]
 
     @cached_property
+    def dataset_places(self) -> dict[str, float]:
+        """Return what the paper says of the places of a split; empty without places.
+
+        The shares of images north and south of 60 degrees, and the share of queries with candidates within 15 degrees
+        of the antimeridian on both sides of it.
+        """
+        columns = self.dataset.columns
+        if not {"lat", "lon"} <= columns.keys():
+            return {}
+        images = self.dataset.splits[self.split].images
+        lat = columns["lat"].astype(float)[images]
+        lon = columns["lon"].astype(float)
+        both = [(lon[rows] > 165).any() and (lon[rows] < -165).any() for rows in self.rows]
+        north, south = float((lat > 60).mean()), float((lat < -60).mean())
+        return {"north_of_60": north, "south_of_60": south, "both_sides": float(np.mean(both))}
+
+    @cached_property
     def clusters(self) -> tuple[Ints, Ints] | None:
         """[M] the judged cluster of each image, and [Q] how many clusters each query's positives have."""
         if self.judged is None:
@@ -153,7 +170,8 @@ def _unit(dataset: Dataset) -> Floats | None:
     if dataset.vectors is None:
         return None
     vectors = np.nan_to_num(dataset.vectors)
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return unit
 
 
 @lru_cache(maxsize=4)

@@ -18,16 +18,17 @@ from mascot import metrics
 from mascot.bench.datasets.dataset import Bools, Floats, Ints
 from mascot.bench.material import Material
 from mascot.bench.points import Point
-from mascot.bench.tasks import Widths
+from mascot.bench.tasks import Geo, Widths
 
 CUTOFFS = (1, 3, 5, 10, 20)
 PRECISIONS = (5, 10, 20)
 FOUND_AT = "found_at"
+DEGREES = "geo_degrees"
 _JUDGED_AT = 20
 _DIGITS = 6
 _AT_K = re.compile(r"(r|p|cr|f1)@\d+")
 _MEANS = ("map", "mrr", "dm", "hm")
-_NAMED = (*_MEANS, "appearance", "metadata", "top1", "displaced", "other_bin", "kept", "first_gain", FOUND_AT)
+_NAMED = (*_MEANS, "appearance", "metadata", "top1", "displaced", "other_bin", "kept", "first_gain", FOUND_AT, DEGREES)
 
 
 def is_measure(name: str) -> bool:
@@ -135,6 +136,10 @@ def _diversity(point: Point, shown: Ints, material: Material) -> dict[str, Float
     blocks = {facet.name: material.features(facet)[shown] for facet in point.task.facets}
     together = metrics.similarity_kernel(np.concatenate(list(blocks.values()), axis=-1))
     values["metadata"] = metrics.normalised_vendi(together)
+    if point.study == "mixed" and point.task.has(Geo):
+        # As published: the attribute alone is compared as the pair of latitude and longitude in degrees.
+        places = np.stack([material.dataset.columns[name] for name in ("lat", "lon")], axis=-1)[shown]
+        values[DEGREES] = metrics.normalised_vendi(metrics.similarity_kernel(np.nan_to_num(places.astype(float))))
     return values | (
         metrics.vendi_by_attribute(blocks) if len(blocks) > 1 else {next(iter(blocks)): values["metadata"]}
     )

@@ -1,4 +1,4 @@
-"""A point: one method with one setting, asked one thing. Its key says all that its result depends on."""
+"""A point of a benchmark: a method with a setting, and a task. Its key holds all that its result depends on."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mascot.bench.tasks import Direction, Task, Widths
+from mascot.methods import Clustering, KDpp, Mmr, MsDpp
 from mascot.methods.base import Method
 from mascot.wishes import Wish
 
@@ -19,13 +20,13 @@ class Point:
     study, label, point, value
         As in the record; see `mascot.bench.results`.
     task, direction
-        What is asked.
+        The attributes, and whether they are spread or focused.
     method
-        Who answers.
+        The re-ranking method.
     widths
         The published bins, or None for the guarded method's own.
     split, k, n
-        Where, how many results, of how many candidates.
+        The split, the number of results, and the number of candidates.
     """
 
     study: str
@@ -42,10 +43,11 @@ class Point:
 
     @property
     def wishes(self) -> tuple[Wish, ...]:
-        return self.task.wishes(self.direction, self.widths)
+        compares = isinstance(self.method, (Clustering, KDpp, Mmr, MsDpp))
+        return self.task.wishes(self.direction, self.widths, compares)
 
     def to_dict(self) -> dict[str, Any]:
-        """The part of the record that was known beforehand."""
+        """Return the part of the record that does not depend on the result."""
         return {
             "split": self.split,
             "study": self.study,

@@ -74,8 +74,18 @@ class Published:
 
     def recall(self, task: str, direction: str, label: str) -> dict[str, float]:
         """R@1, 3, 5, 10, 20 as ``{"r@1": ...}``."""
-        curve = self._pixelprose("recall_at_k").get(_key(task, direction), {}).get(label, {})
+        name, _ = _DATASETS.get(self.dataset, ("", ""))
+        tables = load()["recall_at_k"] if name == "pixelprose" else load()["recall_at_k_others"].get(name, {})
+        curve = tables.get(_key(task, direction), {}).get(label, {})
         return {f"r@{k}": value for k, value in curve.items()}
+
+    def sizes(self) -> dict[str, int]:
+        """Images of the ``validation`` and the ``test`` split."""
+        return dict(load()["dataset_sizes"].get(_DATASETS.get(self.dataset, ("", ""))[0], {}))
+
+    def places(self) -> dict[str, float]:
+        """Shares of test images north and south of 60 degrees, and of queries with candidates on both sides of 180."""
+        return dict(load()["places"].get(_DATASETS.get(self.dataset, ("", ""))[0], {}))
 
     def prs(self, task: str, direction: str, label: str) -> float | None:
         """The preference reflection score."""
@@ -113,7 +123,10 @@ class Published:
         return dict(zip(table["floors"], table[label], strict=True))
 
     def mixed(self, direction: str, label: str) -> dict[str, float] | None:
-        """`strength`, `r@10`, `geo`, `hour` (Vendi of each attribute) and `hm` at K=10."""
+        """`strength`, `r@10`, `geo`, `hour` (Vendi of each attribute), `hm`, and the `dm` that HM and R@10 imply.
+
+        The paper prints K = 10; the released study took K = 20.
+        """
         for row in self._pixelprose("mixed_direction_K10", []):
             if (row["geo"], row["time"]) == _MIXED.get(direction) and row["method"] == label:
                 return {
@@ -121,6 +134,7 @@ class Published:
                     "r@10": row["r@10"],
                     "geo": row["geo_v"],
                     "hour": row["time_v"],
+                    "dm": round(1 / (2 / row["hm"] - 1 / row["r@10"]), 3),
                     "hm": row["hm"],
                 }
         return None

@@ -33,6 +33,11 @@ RADII_KM = (100.0, 500.0, 2000.0)
 RADII_HOURS = (1.0, 2.0, 4.0)
 SELLERS = {"a": 0.70, "b": 0.20, "c": 0.07, "d": 0.03}
 EQUAL_RELEVANCE = 0.8  # relevance retained at which aims are compared
+_TABLES = {
+    "tokyo": ("flickr_tokyo_yfcc.csv.gz", "latitude", "longitude", "user_id"),
+    "dresden": ("flickr_dresden_cc-by.csv.gz", "lat", "lng", "user_guid"),
+}  # file, latitude, longitude, user
+NAMES = ("pixelprose-sim", *_TABLES, "div400")
 _POOL = 200  # candidates of a query drawn from a table of photographs
 
 
@@ -70,6 +75,8 @@ class AimRow:
 
 def load_cases(name: str, data: Path | None, queries: int, seed: int = 0) -> list[SteeringCase]:
     """Return the queries of `pixelprose-sim`, `tokyo`, `dresden` or `div400`."""
+    if name not in NAMES:
+        raise mc.OptionError(f"no dataset is called {name!r}; there are {', '.join(NAMES)}")
     rng = np.random.default_rng(seed)
     if name == "pixelprose-sim":
         return list(_of_dataset(PixelProseSim(seed=seed).load(), queries, rng))
@@ -77,13 +84,12 @@ def load_cases(name: str, data: Path | None, queries: int, seed: int = 0) -> lis
         raise mc.OptionError(f"{name} needs --data, the folder that holds its files")
     if name == "div400":
         return list(_of_dataset(Div400(data / "div400").load(), queries, rng, label="user"))
-    tables = {
-        "tokyo": ("flickr_tokyo_yfcc.csv.gz", "latitude", "longitude", "user_id"),
-        "dresden": ("flickr_dresden_cc-by.csv.gz", "lat", "lng", "user_guid"),
-    }
-    file, lat, lon, user = tables[name]
-    with gzip.open(data / file, "rt", encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
+    file, lat, lon, user = _TABLES[name]
+    try:
+        with gzip.open(data / file, "rt", encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+    except OSError as error:
+        raise mc.InputError(f"{data / file}: {error.strerror or error}") from None
     columns = {
         "lat": np.array([float(row[lat]) for row in rows]), "lon": np.array([float(row[lon]) for row in rows]),
         "label": np.array([row[user] for row in rows]),

@@ -20,18 +20,21 @@ CELLS = (5, 10, 15, 20, 25, 30, 40, 50)
 PROTECT = (0, 1, 2, 3, 5, 8, 10, 15, 20)
 _SWEPT = ("mmr", *DPPS, *COVERAGE, *GUARDED)  # clustering has no strength in the paper
 _SENSITIVE = ("mascot", "guarded")
-# The published strengths of MASCOT. Its bins are not printed; these of the search grid land near the published rows.
+# Mixed directions: the published strengths of MASCOT. The paper prints K = 10 and no bins: ours are of the search grid.
 _MIXED = {"geo+hour-": (0.3, Widths(15.0, 0.5)), "geo-hour+": (0.8, Widths(1.0, 1.5))}
 _MIXED_K = 10
-_CLUSTERS_K = 10
+# What the released study did.
+_RELEASED_MIXED_WIDTHS, _RELEASED_MIXED_K = Widths(1.0, 0.5), 20
+_CLUSTERS_K, _RELEASED_CLUSTERS_N, _RELEASED_CLUSTERS_STRENGTH = 10, 50, 0.5
+_RELEASED_PRS_WIDTHS = {"mascot": Widths(15.0, 1.5), "prob-coverage": Widths(1.0, 0.5)}
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a run is asked for.
 
-    `published` names the paper's dataset whose operating points mean something on this one, `clusters` says whether
-    there are image vectors.
+    `published` names the paper's dataset whose operating points and search grid apply to this one, `clusters` says
+    whether there are image vectors, and `released` whether the side studies also run at the released settings.
     """
 
     labels: tuple[str, ...]
@@ -42,6 +45,7 @@ class Plan:
     clusters: bool = True
     steps: tuple[float, ...] = STRENGTHS  # of the slow methods; coverage takes every one
     search_k: int = 10
+    released: bool = True
 
     def asks(self) -> Iterator[tuple[str, Task, Direction]]:
         return product(self.labels, self.tasks, self.directions)
@@ -52,17 +56,19 @@ def studies(plan: Plan, chosen: Chosen) -> list[Point]:
     points = [
         *_main(plan, chosen),
         *_strength(plan, chosen),
+        *_preference(plan),
         *_bins(plan),
         *_mixed(plan),
         *_clusters(plan, chosen),
         *_protect(plan),
         *_runtime(plan, chosen),
     ]
-    return list(dict.fromkeys(replace(point, n=plan.n) for point in points))
+    usual = Point.__dataclass_fields__["n"].default
+    return list(dict.fromkeys(replace(point, n=plan.n) if point.n == usual else point for point in points))
 
 
 def _setting(label: str, task: Task, direction: Direction, chosen: Chosen) -> Setting:
-    """The setting that was searched for, or the only one there is."""
+    """Return the setting that was searched for, or the only one there is."""
     return chosen.get((label, task.name, direction.name)) or settings(label, task)[0]
 
 
@@ -75,8 +81,11 @@ def _released(label: str, task: Task, direction: Direction, chosen: Chosen) -> S
 
 
 def _operating(label: str, task: Task, direction: Direction, plan: Plan, chosen: Chosen) -> Setting:
-    """The published setting where there is one, else the one that was searched for."""
-    known = _printed(label, task, direction, plan)
+    """Return the published setting where there is one, else the one that was searched for.
+
+    Published settings of DPPs are of the released update, which is swept on its own.
+    """
+    known = {} if label in DPPS else _printed(label, task, direction, plan)
     return next(iter(known.values())) if known else _setting(label, task, direction, chosen)
 
 
@@ -117,6 +126,17 @@ def _strength(plan: Plan, chosen: Chosen) -> Iterator[Point]:
                 yield Point("strength", task, direction, label, method, found.widths, value=strength, point=name)
 
 
+def _preference(plan: Plan) -> Iterator[Point]:
+    """Yield the sweeps of the released preference study: strength from 0 to 1, with the same bins for all tasks."""
+    if plan.published != "pixelprose" or not plan.released:
+        return
+    for label, task, direction in plan.asks():
+        if label in _RELEASED_PRS_WIDTHS and (task.has(Geo) or task.has(Hour)):
+            for strength in STRENGTHS:
+                method, widths = COVERAGE[label].method(strength), _RELEASED_PRS_WIDTHS[label]
+                yield Point("prs", task, direction, label, method, widths, value=strength, point="published")
+
+
 def _bins(plan: Plan) -> Iterator[Point]:
     """The three sweeps of the published bins: MASCOT as published, and the guarded method on the same bins."""
     for label, task, direction in plan.asks():
@@ -139,7 +159,10 @@ def _bins(plan: Plan) -> Iterator[Point]:
 
 
 def _mixed(plan: Plan) -> Iterator[Point]:
-    """One attribute spread, the other focused, at K = 10; MS-DPP with theta 0.9 and beta 0.5, with either update."""
+    """Yield one attribute spread, the other focused; MS-DPP with theta 0.9 and beta 0.5, with either update.
+
+    Ours are of K = 10, which the paper prints; the released study took K = 20, with narrow bins for both rows.
+    """
     both = [task for task in plan.tasks if task.has(Geo) and task.has(Hour) and len(task.facets) == 2]
     for label, task, direction in product(plan.labels, both, (GEO_NOT_HOUR, HOUR_NOT_GEO)):
         strength, widths = _MIXED[direction.name]
@@ -157,16 +180,17 @@ def _mixed(plan: Plan) -> Iterator[Point]:
             other = released(found)
             if other is not None:
                 yield replace(point, method=other.method, point="released")
+            if plan.released and plan.published == "pixelprose" and label != "guarded":
+                method = found.method if other is None else other.method
+                bins = _RELEASED_MIXED_WIDTHS if label == "mascot" else found.widths
+                yield replace(point, method=method, widths=bins, point="published", k=_RELEASED_MIXED_K)
 
 
 def _clusters(plan: Plan, chosen: Chosen) -> Iterator[Point]:
-    """Ten k-means clusters of the image vectors as the attribute, at K = 10: the objective does not care what a bin is.
+    """Yield ten k-means clusters of the image vectors as the attribute, at K = 10: bins need not be places or times.
 
-    The paper does not say at which K: "we induced ten discrete IUs from k-means clusters of BLIP-2 image embeddings on
-    PixelProse [...]. MASCOT improved DM from 0.815 to 0.869 at R@10 = 0.98 on increase, and from 0.420 to 0.689 at
-    R@10 = 0.96 on decrease." Its tables are of K = 20, those of mixed directions, in the same appendix, of K = 10. The
-    rows of the base, which no setting changes, tell which: on the simulated PixelProse its DM is 0.800 and 0.430 at
-    K = 10, near the published 0.815 and 0.420, and 0.743 and 0.538 at K = 20.
+    Ours are of the test split with a searched strength. The released study took the validation split, 50 candidates
+    and strength 0.5, without a search.
     """
     if not plan.clusters:
         return
@@ -174,7 +198,11 @@ def _clusters(plan: Plan, chosen: Chosen) -> Iterator[Point]:
         if label in ("base", "mascot", *GUARDED):
             found = _setting(label, CLUSTERS, direction, chosen)
             name = "validated" if label == "mascot" else "default"
-            yield Point("clusters", CLUSTERS, direction, label, found.method, found.widths, point=name, k=_CLUSTERS_K)
+            point = Point("clusters", CLUSTERS, direction, label, found.method, found.widths, point=name, k=_CLUSTERS_K)
+            yield point
+            if plan.released and plan.published == "pixelprose" and label in ("base", "mascot"):
+                method = Mascot.paper(_RELEASED_CLUSTERS_STRENGTH) if label == "mascot" else found.method
+                yield replace(point, method=method, point="published", split="validation", n=_RELEASED_CLUSTERS_N)
 
 
 def _protect(plan: Plan) -> Iterator[Point]:

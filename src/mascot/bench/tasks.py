@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -73,8 +73,18 @@ class Geo:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedHour(mc.HourOfDay):
+    """The hour as the published study gave it to MMR, DPPs and clustering: minutes of the day out of 1439."""
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        return Hour(self.column).features(columns, vectors)
+
+
+@dataclass(frozen=True, slots=True)
 class Hour:
     """Time of day.
+
+    `published` gives methods that compare features the hour as published, see `PublishedHour`.
 
     The guarded method's bins: to spread, hours of width 0.75 h; to focus, quarters of an hour of width 0.2 h.
     """
@@ -82,11 +92,16 @@ class Hour:
     column: str = "taken"
     name: str = "hour"
     weight: float = 1.0
+    published: bool = True
 
     def attribute(self, widths: Widths | None, sign: int) -> Attribute:
         if widths is None:
             return mc.HourOfDay(self.column, *(_FOCUS_HOURS if sign < 0 else _SPREAD_HOURS))
         return mc.HourOfDay(self.column, sigma=widths.hour)
+
+    def compared(self, widths: Widths) -> Attribute:
+        """Return the attribute for methods that compare features."""
+        return PublishedHour(self.column, sigma=widths.hour) if self.published else self.attribute(widths, 1)
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         clock = hours(columns, self.column, "Hour")
@@ -162,13 +177,23 @@ class Task:
     name: str
     facets: tuple[Facet, ...]
 
-    def wishes(self, direction: Direction, widths: Widths | None = None) -> tuple[Wish, ...]:
-        """A wish for each attribute."""
+    def wishes(self, direction: Direction, widths: Widths | None = None, compares: bool = False) -> tuple[Wish, ...]:
+        """Return a wish for each attribute; `compares` is for a method that compares features, not bins."""
         signs = direction.signs * len(self.facets) if len(direction.signs) == 1 else direction.signs
         return tuple(
-            Wish(facet.attribute(widths, sign), sign, facet.weight)
+            Wish(
+                facet.compared(widths) if compares and widths and isinstance(facet, Hour)
+                else facet.attribute(widths, sign),
+                sign,
+                facet.weight,
+            )
             for facet, sign in zip(self.facets, signs, strict=True)
-        )
+        )  # fmt: skip
+
+    def corrected(self) -> Task:
+        """Return the task with the hour of every method on 1440 minutes."""
+        facets = [replace(facet, published=False) if isinstance(facet, Hour) else facet for facet in self.facets]
+        return Task(self.name, tuple(facets))
 
     def has(self, *kinds: type) -> bool:
         """Whether some attribute is of one of these kinds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,15 +42,23 @@ def search_source(
     candidates: int = CANDIDATES,
     where: str | None = None,
     missing: str = "last",
+    limit: Sequence[str] = (),
+    share: Sequence[str] = (),
+    fill: bool = False,
+    already: Sequence[str] = (),
 ) -> Steered:
-    """Search the table at an address; wishes are in words, about its columns."""
+    """Search the table at an address; wishes are in words, about its columns, and ids of earlier pages as text."""
     warn_of_few(candidates, k)
     with open_source(uri) as source:
-        found = source.search(vector_of(source, question), candidates=candidates, where=where)
+        found = source.search(vector_of(source, question), candidates=candidates + len(already), where=where)
     if not len(found):
         return Steered(found, None)
-    wishes = [_wish(text, 1, found, missing) for text in spread] + [_wish(text, -1, found, missing) for text in focus]
-    return Steered(found, mc.rerank(found.candidates(), wishes, k, method))
+    wishes: list[mc.AnyWish] = [_wish(text, 1, found, missing) for text in spread]
+    wishes += [_wish(text, -1, found, missing) for text in focus]
+    wishes += [_limit(text, fill, found) for text in limit]
+    wishes += [_share(text, found) for text in share]
+    before = [id_ for id_ in found.ids if str(id_) in set(already)]
+    return Steered(found, mc.rerank(found.candidates(), wishes, k, method, already=before))
 
 
 def vector_of(source: Source, question: Question) -> NDArray[np.float32]:
@@ -104,15 +112,44 @@ class _Rows:
 
 def _wish(text: str, sign: int, found: Found, missing: str) -> mc.Wish:
     """A wish about photographs where the table has their columns; else one about any columns, as of `mascot rerank`."""
-    name = words.split(text)[0]
-    if name != "look" and name in steering.NAMES:
-        needed = words.columns_of(mc.Wish(steering.attribute(name, missing), sign))
-        if set(needed) <= set(found.columns):
-            return steering.wish(text, sign, _Rows(found), missing)
-    made: Any = words.spread(text, missing) if sign > 0 else words.focus(text, missing)  # type: ignore[arg-type]
-    known = unfolded(found.columns)
-    for column in words.columns_of(made):
-        if column not in known:
-            raise InputError(f"{text!r}: the source has no column {column!r}; its columns: {', '.join(known)}")
-        made = words.anchored(made, known[column])
-    return made
+    if _is_of_photos(words.split(text)[0], found):
+        return steering.wish(text, sign, _Rows(found), missing)
+    wish = words.spread(text, missing) if sign > 0 else words.focus(text, missing)  # type: ignore[arg-type]
+    columns = _check_columns(text, wish, found)
+    for column in words.columns_of(wish):
+        anchored = words.anchored(wish, columns[column])
+        assert isinstance(anchored, mc.Wish)
+        wish = anchored
+    return wish
+
+
+def _limit(text: str, fill: bool, found: Found) -> mc.Limit:
+    if _is_of_photos(words.split_limit(text)[0], found):
+        return steering.limit(text, fill)
+    limit = words.limit(text, fill)
+    _check_columns(text, limit, found)
+    return limit
+
+
+def _share(text: str, found: Found) -> mc.Share:
+    if _is_of_photos(words.split_share(text)[0], found):
+        return steering.share(text, _Rows(found))
+    share = words.share(text)
+    _check_columns(text, share, found)
+    return share
+
+
+def _is_of_photos(name: str, found: Found) -> bool:
+    """Return whether the table has the columns of an attribute of photographs."""
+    if name == "look" or name not in steering.NAMES:
+        return False
+    return set(words.columns_of(mc.Wish(steering.attribute(name), 1))) <= set(found.columns)
+
+
+def _check_columns(text: str, wish: mc.AnyWish, found: Found) -> Mapping[str, Any]:
+    """Return the columns of the rows, which are to hold those of the wish."""
+    columns = unfolded(found.columns)
+    for column in words.columns_of(wish):
+        if column not in columns:
+            raise InputError(f"{text!r}: the source has no column {column!r}; its columns: {', '.join(columns)}")
+    return columns

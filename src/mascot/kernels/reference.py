@@ -32,7 +32,7 @@ def inner_range(scores: Floats) -> tuple[float, float]:
     if count < FEW:
         return low, high
     halves = np.sort(scores) / 2
-    first, third = halves[(count - 1) // 4], halves[3 * (count - 1) // 4]
+    first, third = float(halves[(count - 1) // 4]), float(halves[3 * (count - 1) // 4])
     fence = FENCE * (third - first)
     if not fence > 0:
         return low, high

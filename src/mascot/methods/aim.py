@@ -58,7 +58,7 @@ def _nth_smallest(values: Floats, rank: int) -> float:
 
 def dial_share(strength: float) -> float:
     """Return the share of closeness in relevance."""
-    return 1 - (1 - strength) ** _CURVE
+    return float(1 - (1 - strength) ** _CURVE)
 
 
 def aim_scores(
@@ -80,5 +80,5 @@ def aim_scores(
         top, bottom = float(blend.max()), float(blend.min())
         blend = (blend - bottom) / (top - bottom) if top > bottom else np.zeros(len(own))
         # Back to the range of the scores, so that methods that use raw scores see scores of the same size.
-        aimed[start:end] = blend if span == 0 else low + 2 * span * blend
+        aimed[start:end] = blend if span == 0 else (1 - blend) * low + blend * high
     return aimed

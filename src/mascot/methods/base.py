@@ -153,16 +153,16 @@ class Method(Protocol):
 def select_each(problem: Problem, k: int, strength: float, choose: Callable[[int, int], Ints]) -> Selection:
     """Select query by query: `choose(q, k)` returns the positions of one."""
     picks = [choose(q, k) if len(problem.scores_of(q)) else NO_POSITIONS for q in range(len(problem))]
-    return stack_positions(picks, k, strength)
+    return stack_positions(picks, k, np.where(np.diff(problem.ptr) > 0, strength, 0.0))
 
 
-def stack_positions(picks: Sequence[Ints], k: int, strength: float) -> Selection:
+def stack_positions(picks: Sequence[Ints], k: int, strengths: Floats) -> Selection:
     """Return positions of several lengths as one selection."""
     width = min(k, max((len(pick) for pick in picks), default=0))
     positions = np.full((len(picks), width), -1, np.int64)
     for q, pick in enumerate(picks):
         positions[q, : len(pick)] = pick
-    return Selection(positions, positions, np.full(len(picks), strength))
+    return Selection(positions, positions, strengths)
 
 
 def refuse_quotas(problem: Problem, method: object) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -122,8 +122,8 @@ class Mascot(Value):
             raise InputError(
                 f"scores must be within -1e150..1e150 without rescaling, got {np.abs(problem.scores).max()}"
             )
-        k = min(k, problem.longest)
         options = self.kernel_options(k, problem.weights, problem.named_weight)
+        options = options._replace(k=min(k, problem.longest))  # a query protects as many in a batch as alone
         if problem.backend == "gpu":
             from mascot.kernels import gpu
 
@@ -161,7 +161,6 @@ class Mascot(Value):
     ) -> Selection:
         """Select by a kernel that takes all queries at once: `native.select` or `gpu.select`."""
         rules = [native.NEUTRAL if rule == "neutral" else native.LAST for rule in problem.rules]
-        # The GPU keeps the bins of a corpus, which it recognises by their identity.
         pack = pack_once if problem.backend == "gpu" and problem.rows is not None else pack_bins
         result = select(
             problem.ptr, problem.rows, problem.scores, problem.seen_ptr, problem.seen,
@@ -214,7 +213,13 @@ def pack_bins(bins: Bins) -> native.PackedBins:
     return native.PackedBins(native.LABELS, indptr=pairs.indptr, indices=pairs.indices, values=pairs.values)
 
 
-pack_once = lru_cache(maxsize=16)(pack_bins)  # by identity of the bins, for kernels that keep them
+_packed = lru_cache(maxsize=16)(pack_bins)
+
+
+def pack_once(bins: Bins) -> native.PackedBins:
+    """Return the same object each time: the GPU keeps the bins of a corpus, and recognises them by identity."""
+    key: Any = bins
+    return _packed(key)
 
 
 def _contiguous(values: Floats) -> Floats:
@@ -263,6 +268,8 @@ class _Setting:
                 weight = reference.peak_relevance(membership, relevance)
             top = float((membership * weight).sum(axis=1).max(initial=0.0))
             tops[a] = top if top >= NOTHING else 0.0
+            if tops[a] == 0:
+                weight = np.zeros_like(weight)
             if method.balance and problem.signs[a] > 0:
                 rooms[a] = reference.room(membership, k)
             size = tops[a] if method.scale and tops[a] > 0 else 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 import time
@@ -15,8 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 import mascot as mc
 from mascot import options, printing
@@ -159,6 +158,9 @@ def _stopping() -> Iterator[None]:
 @contextmanager
 def _bar() -> Iterator[Report]:
     """A progress bar on standard error where somebody sees it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True)
     columns = (
         SpinnerColumn(),
@@ -229,6 +231,10 @@ def search(
     k: Annotated[int, typer.Option("-k", help="How many results.")] = 20,
     spread: options.Spread = None,
     focus: options.Focus = None,
+    limit: options.Limit = None,
+    share: options.Share = None,
+    fill: options.Fill = False,
+    already: options.Already = None,
     strength: options.Strength = None,
     protect: options.Protect = None,
     keep: options.Keep = None,
@@ -240,7 +246,7 @@ def search(
     ] = None,
     candidates: Annotated[
         int | None,
-        typer.Option(help="Best matches that are steered, at least -k: 200; without TEXT the 5000 newest."),
+        typer.Option(help="Best matches that are steered: 5000, with --source 200; without TEXT the 5000 newest."),
     ] = None,
     where: Annotated[
         str | None, typer.Option(metavar="SQL", help="Only photographs for which this holds: \"country = 'PT'\".")
@@ -273,12 +279,13 @@ def search(
     mascot search "old harbour" --focus place=Lisbon --spread moment
     mascot search boats --where "country = 'PT' and taken >= '2019-01-01'" --format paths
     mascot search --since 2021 --spread month
+    mascot search boats --limit date=2 --share country=Portugal:50%
 
     \b
-    A WISH is NAME[=VALUE][*WEIGHT], VALUE for --focus only. Names:
-      place         place=Lisbon, place="Cambridge, US", place=38.7,-9.1
+    A WISH is NAME[=VALUE[~WITHIN]][*WEIGHT], VALUE for --focus only. Names:
+      place         place=Lisbon, place="Cambridge, US", place=38.7,-9.1~50 (km)
       city country  country=Portugal
-      hour          hour=18, hour=18:30, hour=6pm
+      hour          hour=18, hour=18:30, hour=6pm~1 (hours)
       date          date=2019-07, date=2019-07-14
       year month    year=2019, month=2019-07
       season        season=summer, season=july
@@ -312,24 +319,29 @@ def search(
             steered = search_source(
                 source, question, spread or (), focus or (), k, chosen,
                 candidates=CANDIDATES if candidates is None else candidates, where=where, missing=missing.value,
+                limit=limit or (), share=share or (), fill=fill, already=already or (),
             )  # fmt: skip
         _print_source(steered, format, explain, end)
         return
     with Library.open(library, device.value) as found:
-        wishes = [found.spread(word, missing.value) for word in spread or []]
+        wishes: list[mc.AnyWish] = [found.spread(word, missing.value) for word in spread or []]
         wishes += [found.focus(word, missing.value) for word in focus or []]
+        wishes += [found.limit(word, fill) for word in limit or []]
+        wishes += [found.share(word) for word in share or []]
         chosen = options.method(strength, protect, keep, order, method)
         inner = None if folder is None else found.folder_named(folder)
         conditions, values = _conditions(where, since, until, inner)
         results = found.search(
             text, wishes, k, chosen,
             like=like, candidates=candidates, where=conditions, values=values,
-            encoder=None if encoder == "auto" else encoder,
+            encoder=None if encoder == "auto" else encoder, already=_photo_ids(already),
         )  # fmt: skip
         for word in focus or []:
             place = found.place_meant(word)
             _note(place and f"place: {place}")
         _note(None if len(results) else "no photograph matches these conditions")
+        for shortfall in results.explain().notes if share else ():
+            _note(shortfall)
         _note(found.unfinished)
         _note(found.words_only if results.hits.ranked and like is None else None)
         _note(_newest_told(results.hits))
@@ -344,6 +356,13 @@ def search(
                 printing.show_json(part)
         if open_:
             _open(found, results)
+
+
+def _photo_ids(texts: list[str] | None) -> list[int] | None:
+    for text in texts or ():
+        if not re.fullmatch(r"[0-9]{1,18}", text):
+            raise mc.OptionError(f"--already must be the id of a photograph, a whole number, got {text!r}")
+    return None if texts is None else [int(text) for text in texts]
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from mascot.photos.filters import Cancelled, SearchCancelled, matching, within
 from mascot.photos.limits import Limits
 from mascot.photos.looks import LOOK_SPACE, Looks
 from mascot.photos.nearest import EXACT, Nearest, open_nearest
-from mascot.photos.results import Hits, Results
+from mascot.photos.results import Hits, Results, ids_before
 from mascot.photos.store import FOLDER, Store, space_of
 from mascot.photos.texts import as_text, is_text, require_text
 from mascot.photos.whereabouts import DATABASE, enclosing, remember, remembered
@@ -516,15 +516,17 @@ class Library:
         values: Sequence[Any] = (),
         encoder: str | Encoder | None = None,
         cancelled: Cancelled | None = None,
+        already: Results | Iterable[int] | None = None,
     ) -> Results:
-        """Search and re-rank: `hits`, then their `rerank`. There are at least `k` candidates."""
+        """Search and re-rank: `hits`, then their `rerank`. There are at least `k` candidates that are not `already`."""
         require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
         listed = [wishes] if isinstance(wishes, (mc.Wish, mc.Limit, mc.Share)) else list(wishes)
-        most = max(candidates or CANDIDATES, k)
+        before = ids_before(already)
+        most = max(candidates or CANDIDATES, k + len(set(before or ())))
         hits = self.hits(
             text, like=like, candidates=most, where=where, values=values, encoder=encoder, cancelled=cancelled
         )
-        return hits.rerank(listed, k, method)
+        return hits.rerank(listed, k, method, before)
 
     def spread(self, text: str, missing: str = "last") -> mc.Wish:
         """Parse a wish for more diversity of an attribute: `place`, `hour`, `camera*2`."""
@@ -535,5 +537,13 @@ class Library:
         return steering.place_meant(text, self.store)
 
     def focus(self, text: str, missing: str = "last") -> mc.Wish:
-        """Parse a wish for less diversity, or for values near another one: `moment`, `hour=18`, `place=Lisbon`."""
+        """Parse a wish for less diversity, or for values near another one: `moment`, `hour=18`, `place=Lisbon~50`."""
         return steering.wish(text, -1, self.store, missing)
+
+    def limit(self, text: str, fill: bool = False) -> mc.Limit:
+        """Parse a limit on results per value: `city=1`, `date=2`; see `mascot.limit`."""
+        return steering.limit(text, fill)
+
+    def share(self, text: str) -> mc.Share:
+        """Parse target shares of values: `country=Portugal:60%,ES:40%`; see `mascot.share`."""
+        return steering.share(text, self.store)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,14 @@ class Hits:
     def _column(self, name: str) -> NDArray[Any]:
         return _cells(getattr(photo, name) for photo in self.photos)
 
-    def rerank(self, wishes: mc.AnyWish | Sequence[mc.AnyWish] = (), k: int = 20, method: Any = None) -> Results:
-        """Spend `k` places on the wishes.
+    def rerank(
+        self,
+        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
+        k: int = 20,
+        method: Any = None,
+        already: Results | Iterable[int] | None = None,
+    ) -> Results:
+        """Spend `k` places on the wishes; `already` are ids, or the results, of earlier pages, not shown again.
 
         Where nothing was asked for, none is protected for being the best; but where a focus names no value, the
         newest photograph is, for it to stay near.
@@ -88,7 +95,7 @@ class Hits:
         if not self.ranked and isinstance(chosen, mc.Mascot) and chosen.protect is None:
             named = [wish.near is not None for wish in check_wishes(wishes) if isinstance(wish, Wish) and wish.sign < 0]
             chosen = replace(chosen, protect=1 if named and not any(named) else 0)
-        return Results(self, mc.rerank(self.candidates, wishes, k, chosen))
+        return Results(self, mc.rerank(self.candidates, wishes, k, chosen, already=ids_before(already)))
 
 
 class Results:
@@ -130,10 +137,11 @@ class Results:
         return [self.hits.root / photo.path for photo in self.photos]
 
     @cached_property
-    def _by_relevance(self) -> list[int]:
-        """Places of the candidates that relevance alone would have shown."""
-        places: list[int] = np.argsort(-self.hits.scores, kind="stable")[: len(self)].tolist()
-        return places
+    def _by_relevance(self) -> dict[int, int]:
+        """Places of the candidates that relevance alone would have shown on this page, and their ranks."""
+        before = set() if self.ranking is None else set(self.ranking.shown_before)
+        order = enumerate(np.argsort(-self.hits.scores, kind="stable").tolist(), 1)
+        return dict(islice(((at, rank) for rank, at in order if self.hits.photos[at].id not in before), len(self)))
 
     @cached_property
     def plain(self) -> list[Photo]:
@@ -171,13 +179,14 @@ class Results:
                 record["came"] = record["id"] not in before
             others = {
                 place: self._other(place, was) | {"went": True}
-                for was, (place, photo) in enumerate(zip(self._by_relevance, self.plain, strict=True), 1)
-                if photo.id not in shown
+                for place, was in self._by_relevance.items()
+                if self.hits.photos[place].id not in shown
             }
         if explain:
             reasons = self.explain()
             for record, reason in zip(found, reasons.results, strict=True):
                 record["opened"] = {name: bins for name, bins in reason.opened.items() if bins}
+                record["because"] = reason.because
             for left in reasons.left_out:
                 record = others.setdefault(left.position, self._other(left.position, left.was))
                 record |= {"gains": left.gains, "left_out": True, "because": left.because}
@@ -196,6 +205,15 @@ class Results:
         scores = self.hits.scores
         relevance = float(normalized(scores)[place])
         return self._record(self.hits.photos[place], None, was, float(scores[place]), relevance, {})
+
+
+def ids_before(already: Results | Iterable[int] | None) -> list[int] | None:
+    """Return the ids of all photographs that earlier pages showed."""
+    if already is None:
+        return None
+    if not isinstance(already, Results):
+        return list(already)
+    return [] if already.ranking is None else [*already.ranking.shown_before, *already.ranking.ids]
 
 
 def _cells(values: Iterable[Any]) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.text import Text
 
+import mascot as mc
 from mascot.photos.library import Library
 from mascot.photos.overview import Overview
 from mascot.photos.photo import Photo
@@ -26,9 +27,9 @@ _GONE = " (gone)"
 
 
 def results_table(library: Library, results: Results, explain: bool, pictures: bool) -> Group:
-    """Rank, picture, file, relevance where something was asked for, place, time, and why."""
+    """Rank, picture, file, relevance where something was asked for, place, time, and why; what was left out."""
     ranked = results.hits.ranked
-    reasons = results.explain() if explain else None
+    reasons = results.explain()
     grid = new_grid()
     add_columns(grid, ["#"], justify="right")
     if pictures:
@@ -42,15 +43,12 @@ def results_table(library: Library, results: Results, explain: bool, pictures: b
     for place, result in enumerate(results):
         photo = result.photo
         picture = [half_blocks(library.store.thumbnail(photo.id))] if pictures else []
-        why = _why(result)
-        if reasons is not None:
-            opened = "; ".join(f"{name} {', '.join(b)}" for name, b in reasons.results[place].opened.items() if b)
-            why = f"{why}\nopened {opened}" if opened else why
+        why = _why(result, reasons.results[place])
         relevance = [f"{result.relevance:.2f}"] if ranked else []
         file = _file(photo, photo.id in results.gone)
         grid.add_row(str(result.rank), *picture, file, *relevance, _place(photo), _time(photo), why)
     parts: list[Any] = [grid]
-    if reasons is not None and reasons.left_out:
+    if explain and reasons.left_out:
         parts.append(Text("left out"))
         for left in reasons.left_out:
             told = f"  {visible(results.hits.photos[left.position].path)} (was {left.was})"
@@ -84,10 +82,9 @@ def _time(photo: Photo) -> str:
     return "" if photo.taken is None else f"{photo.taken:%Y-%m-%d %H:%M}"
 
 
-def _why(result: Result) -> str:
-    earned = [f"{name} {gain:+.2f}" for name, gain in result.gains.items() if name != "relevance" and abs(gain) > 5e-3]
+def _why(result: Result, reason: mc.Reason) -> str:
     moved = "" if result.was == result.rank else f"was {result.was}"
-    return ", ".join(filter(None, [moved, *earned]))
+    return "; ".join(filter(None, [moved, visible(reason.because)]))
 
 
 def comparison_table(results: Results) -> Group:
@@ -161,12 +158,14 @@ def _rgb(pixel: Any) -> str:
 def contact_sheet(library: Library, results: Results) -> str:
     """A page with the results, whole in itself."""
     cells = []
-    for result in results:
+    for result, reason in zip(results, results.explain().results, strict=True):
         photo = result.photo
         picture = base64.b64encode(library.store.thumbnail(photo.id)).decode("ascii")
         link = html.escape((library.root / photo.path).as_uri(), quote=True)
         name = visible(photo.path.rpartition("/")[2]) + (_GONE if photo.id in results.gone else "")
-        said = " · ".join(filter(None, [photo.caption or photo.title, _place(photo), _time(photo), _why(result)]))
+        said = " · ".join(
+            filter(None, [photo.caption or photo.title, _place(photo), _time(photo), _why(result, reason)])
+        )
         cells.append(
             f'<figure><a href="{link}"><img src="data:image/jpeg;base64,{picture}" alt=""></a>'
             f"<figcaption><b>{result.rank} {html.escape(name)}</b><br>{html.escape(said)}</figcaption></figure>"

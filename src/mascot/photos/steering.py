@@ -98,7 +98,7 @@ def attribute(name: str, missing: str = "last") -> Any:
 
 
 def wish(text: str, sign: int, store: Store | Rows, missing: str = "last") -> mc.Wish:
-    """A wish as typed: NAME[=VALUE][*WEIGHT], sign 1 to spread and -1 to focus."""
+    """A wish as typed: NAME[=VALUE[~WITHIN]][*WEIGHT], sign 1 to spread and -1 to focus."""
     name, value, weight = words.split(text)
     return made_wish(name, value, weight, sign, store, missing)
 
@@ -106,15 +106,17 @@ def wish(text: str, sign: int, store: Store | Rows, missing: str = "last") -> mc
 def made_wish(
     name: str, value: str | None, weight: float, sign: int, store: Store | Rows, missing: str = "last"
 ) -> mc.Wish:
-    """The same from its parts; the value as people write it."""
-    rows = _Stored(store) if isinstance(store, Store) else store
+    """The same from its parts; the value as people write it, with `~WITHIN` behind one that has distances."""
+    rows = _rows(store)
     if value is None:
         return mc.Wish(attribute(name, missing), sign, weight)
     require_text(value, name)
     if sign > 0:
         raise mc.OptionError(f"{name}={value}: spread has no place to be near, only focus does")
-    if name == "place" and not _is_point(value):
-        return mc.Wish(attribute(name, missing), sign, weight, _point(value, rows))
+    near, tilde, distance = (part.strip() for part in value.partition("~"))
+    if name == "place" and not _is_point(near):
+        within = _number(distance, f"{name}={value}") if tilde else None
+        return mc.Wish(attribute(name, missing), sign, weight, _point(near, rows), within)
     if name == "season" and value.casefold() not in SEASONS:
         try:
             return replace(words.focus(f"season={value}", missing), weight=weight)  # type: ignore[arg-type]
@@ -122,14 +124,65 @@ def made_wish(
             raise mc.OptionError(
                 f"season must be one of {', '.join(SEASONS)}, a month like july, or a day like 07-14, got {value!r}"
             ) from None
-    found = attribute(name, missing)
-    if isinstance(found, mc.Category):
-        return mc.Wish(found, sign, weight, _label(name, value, rows))
-    if isinstance(found, mc.Number):
+    parsed = attribute(name, missing)
+    if isinstance(parsed, mc.Category):
+        return mc.Wish(parsed, sign, weight, _label(name, value, rows))  # a label may hold ~ itself
+    if isinstance(parsed, mc.Number):
         return replace(words.focus(f"number:{name}={value}", missing), weight=weight)  # type: ignore[arg-type]
     if name == "hour":
-        value = _on_24_hours(value)
-    return replace(words.focus(f"{name}={value}", missing), weight=weight)  # type: ignore[arg-type]
+        near = _on_24_hours(near)
+    if name == "date" and re.fullmatch(r"\d{4}-\d{2}-\d{2}", near):
+        near += "T12:00"  # its middle: midnight is as near to the evening before
+    return replace(words.focus(f"{name}={near}{tilde}{distance}", missing), weight=weight)  # type: ignore[arg-type]
+
+
+def limit(text: str, fill: bool = False) -> mc.Limit:
+    """Parse a limit: `city=1`, `date=2` (per calendar day), `moment=1`."""
+    name, n = words.split_limit(text)
+    return mc.Limit(_countable(name), n, fill)
+
+
+def share(text: str, store: Store | Rows) -> mc.Share:
+    """Parse target shares, the values as people write them: `country=Portugal:60%,ES:40%`, `hour=6pm:0.5`.
+
+    A value that no photograph has stays as it is: the explanation of the results says that it was not there.
+    """
+    name, typed = words.split_share(text)
+    counted, rows = _countable(name), _rows(store)
+    shares: dict[str, float] = defaultdict(float)
+    for value, part in typed.items():
+        require_text(value, name)
+        shares[_counted_value(name, counted, value, rows)] += part
+    return mc.Share(counted, dict(shares))
+
+
+def _countable(name: str) -> Any:
+    if name == "place":
+        raise mc.OptionError("place has no values that could be counted: write city or country")
+    return attribute(name)
+
+
+def _counted_value(name: str, counted: Any, value: str, rows: Rows) -> str:
+    """Return the value by the name under which a limit or share counts it."""
+    if isinstance(counted, mc.Category):
+        label = _spelt_label(name, value, rows)
+        return value if label is None else str(label)
+    if name == "hour":
+        return f"{int(words.focus(f'hour={_on_24_hours(value)}').near) % 24}:00"
+    if name == "weekday":
+        return str(words.focus(f"weekday={value}").near).capitalize()
+    return value
+
+
+def _rows(store: Store | Rows) -> Rows:
+    return _Stored(store) if isinstance(store, Store) else store
+
+
+def _number(text: str, owner: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise mc.OptionError(f"{owner}: write VALUE~WITHIN, WITHIN a number such as 50, got {text!r}") from None
 
 
 def _on_24_hours(value: str) -> str:
@@ -148,6 +201,7 @@ def place_meant(text: str, store: Store) -> str | None:
     It is plain where the library has photographs of a city of that name, and of only one.
     """
     name, value, _ = words.split(text)
+    value = None if value is None else value.partition("~")[0].strip()
     if name != "place" or value is None or _is_point(value):
         return None
     named, names = _Stored(store).named("city", value)
@@ -183,6 +237,18 @@ def _point(name: str, rows: Rows) -> NamedPoint:
 
 def _label(name: str, value: str, rows: Rows) -> Any:
     """The label in the library that a value spells."""
+    label = _spelt_label(name, value, rows)
+    if label is not None:
+        return label
+    labels = sorted(rows.labels(name), key=_numbers_first)
+    close = _close(value, labels) if len(labels) > _TOLD else []
+    if close:
+        raise mc.OptionError(f"no photograph has {name} {value!r}; nearest are: {_some(close)}")
+    raise mc.OptionError(f"no photograph has {name} {value!r}; there are: {_some(labels) or 'none'}")
+
+
+def _spelt_label(name: str, value: str, rows: Rows) -> Any:
+    """The same, None where there is none."""
     if name == "country":
         value = gazetteer().country(value) or value
     if name == "part_of_day" and value.casefold() not in PARTS_OF_DAY:
@@ -197,14 +263,9 @@ def _label(name: str, value: str, rows: Rows) -> Any:
         if city is not None and city.name in labels:
             return city.name
     near = [label for label in labels if fold(value) in fold(str(label))]
-    if len(near) == 1:
-        return near[0]
-    if near:
+    if len(near) > 1:
         raise mc.OptionError(f"several of {name} hold {value!r}, say which: {_some(near)}")
-    close = _close(value, labels) if len(labels) > _TOLD else []
-    if close:
-        raise mc.OptionError(f"no photograph has {name} {value!r}; nearest are: {_some(close)}")
-    raise mc.OptionError(f"no photograph has {name} {value!r}; there are: {_some(labels) or 'none'}")
+    return near[0] if near else None
 
 
 def _close(value: str, labels: list[Any]) -> list[Any]:

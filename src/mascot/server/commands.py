@@ -34,7 +34,9 @@ def serve(
             show_default=False,
         ),
     ] = None,
-    no_library: Annotated[bool, typer.Option("--no-library", help="Serve re-ranking only.")] = False,
+    no_library: Annotated[
+        bool, typer.Option("--no-library", help="Serve re-ranking only, even where there is a library.")
+    ] = False,
     host: Annotated[str, typer.Option(help="Address to listen on; other than this machine's own needs --token.")] = (
         "127.0.0.1"
     ),

@@ -60,6 +60,11 @@ def check(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], method: Any, 
     return Cost(small)
 
 
+def most_candidates(method: Any, wishes: Sequence[mc.AnyWish], most: int) -> int:
+    """Return how many candidates the method and the attributes of the wishes take, at most `most`."""
+    return min(MOST_PAIRED.get(type(owner), most) for owner in (method, *(wish.attribute for wish in wishes)))
+
+
 def _compared(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], bins: Sequence[int], method: Any, k: int) -> int:
     """Check a method that compares candidates; return its work on clusters."""
     count, width = len(candidates), 0 if candidates.vectors is None else candidates.vectors.shape[1]

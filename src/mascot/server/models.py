@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import types
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 import mascot as mc
+from mascot import registry
 
 MOST_RESULTS = 200
-MOST_CANDIDATES = 2000
+MOST_CANDIDATES = 5000
 MOST_OWN_CANDIDATES = 5000
 MOST_WISHES = 12
 MOST_COLUMNS = 50
@@ -68,12 +69,6 @@ _BOUNDS: dict[str, dict[str, float]] = {  # the library itself has no upper limi
 _DEPTHS = 20  # numbers in Branches.counts
 
 
-def _public(member: str) -> dict[str, Any]:
-    """The library's public value classes that have this member, by name."""
-    classes: dict[str, Any] = {name: getattr(mc, name) for name in mc.__all__}
-    return {name: cls for name, cls in classes.items() if is_dataclass(cls) and hasattr(cls, member)}
-
-
 def _bounded(hint: Any, bounds: dict[str, float]) -> Any:
     """The type with bounds on the numbers in it."""
     if hint in (int, float):
@@ -103,8 +98,9 @@ def _struct(cls: type) -> type[Struct]:
     )
 
 
-ATTRIBUTES = {name: _struct(cls) for name, cls in _public("features").items()}
-METHODS = {name: _struct(cls) for name, cls in _public("select").items()}
+ATTRIBUTES = {cls.__name__: _struct(cls) for cls in registry.ATTRIBUTES}
+METHODS = {cls.__name__: _struct(cls) for cls in registry.METHODS}
+MethodName: Any = Literal.__getitem__(registry.METHOD_NAMES)
 MethodIn: Any = Union[tuple(METHODS.values())]  # noqa: UP007 - of a tuple
 AttributeIn: Any = Union[Name, Union[tuple(ATTRIBUTES.values())]]  # noqa: UP007 - a text is a Category of that column
 
@@ -269,7 +265,7 @@ class Search(_Body):
     candidates: (
         Annotated[
             int,
-            Meta(ge=1, le=MOST_CANDIDATES, description=f"Default: 200; without words the {MOST_CANDIDATES} newest."),
+            Meta(ge=1, le=MOST_CANDIDATES, description="Default: 5000; without words the newest."),
         ]
         | None
     ) = None
@@ -290,7 +286,7 @@ class Search(_Body):
     protect: Annotated[int, Meta(ge=0, le=MOST_RESULTS)] | None = None
     keep: Annotated[float, Meta(gt=0, le=1)] | None = None
     order: Literal["relevance", "selection"] | None = None
-    method: Literal["mascot", "paper", "mmr", "kdpp", "msdpp", "clustering", "relevance"] = "mascot"
+    method: MethodName = "mascot"
 
 
 class PhotoOut(_Answer):

@@ -66,10 +66,10 @@ class Service:
         """Search the library and steer the result."""
         started = time.perf_counter()
         _check_client()
-        hits = self._candidates(query)
-        retrieved = time.perf_counter()
         method = words.method(query.method, query.strength, query.protect, query.keep, query.order)
         wishes = self._wishes(query)
+        hits = self._candidates(query, limits.most_candidates(method, wishes, CANDIDATES))
+        retrieved = time.perf_counter()
         if len(hits):
             limits.check(hits.candidates, wishes, method, query.k, query.keep is not None)
         results = hits.rerank(wishes, query.k, method)
@@ -82,10 +82,10 @@ class Service:
         }
         return answer
 
-    def _candidates(self, query: models.Search) -> Hits:
+    def _candidates(self, query: models.Search, default: int) -> Hits:
         """The candidates of a query, from the cache where the same was asked before."""
         library = self.library
-        count = max(query.candidates or min(CANDIDATES, models.MOST_CANDIDATES), query.k)
+        count = max(query.candidates or default, query.k)
         key = (query.text, query.like, count, query.where, self._opened, library.state)
         hits = self._cached(key)
         if hits is not None:

@@ -37,6 +37,7 @@ MODEL = "model.json"
 VECTORS, TEXTS, TOKENS = "vectors.npy", "texts.npy", "tokens.npy"
 _ABOUT, _IMAGES, _QUERIES = "dataset.json", "images.parquet", "queries.parquet"
 _FORMAT = 1
+_CHECKPOINT = "blip2-itm-vit-g-coco"
 _OWN = ("id", "file")
 # The attributes unless dataset.json lists others under "attributes": the rest, a web address for example, tells
 # images apart, and nothing is to be spread by it.
@@ -230,8 +231,19 @@ class Folder:
 
 
 def dataset_name(stored: Stored, model: str) -> str:
-    """The published encoder's results go by the dataset's own name; another's have the model behind it."""
-    return stored.name if model == "blip2" else f"{stored.name}-{slug(model)}"
+    """Return the dataset's own name for the published encoder, and with the model's name after it for any other."""
+    return stored.name if is_published(model) else f"{stored.name}-{slug(model)}"
+
+
+def is_published(model: str) -> bool:
+    """Return whether a model is the published checkpoint: by default, on the hub, or a local copy under its name.
+
+    >>> is_published("blip2"), is_published("blip2:/models/blip2-itm-vit-g-coco"), is_published("clip")
+    (True, True, False)
+    """
+    kind, _, where = model.partition(":")
+    names = {part.rpartition("--")[2] for part in re.split(r"[/\\]", where)}  # the hub's cache: models--OWNER--NAME
+    return kind == "blip2" and (not where or _CHECKPOINT in names)
 
 
 def _again(source: Folder, told: Mapping[str, Any]) -> str:

@@ -1,106 +1,130 @@
-"""A prepared folder through a model, batch by batch; a run that was ended goes on where it stopped."""
+"""A prepared folder through a model, batch by batch; an interrupted run continues."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from mascot.bench.alone import alone
 from mascot.bench.datasets.folder import ENCODED, Stored, content, read_folder, slug
-from mascot.bench.encode.lists import Report, write_lists
-from mascot.bench.encode.pictures import picture_batches
-from mascot.bench.encode.progress import Made, add_images, add_texts, begin, read_made, save_made
+from mascot.bench.encode.vectors import (
+    Encoding,
+    Report,
+    add_images,
+    add_texts,
+    begin,
+    read_encoding,
+    save_encoding,
+    write_lists,
+)  # fmt: skip
 from mascot.errors import InputError, OptionError, require
 
 if TYPE_CHECKING:
+    from mascot.photos.encoders import Picture
     from mascot.photos.encoders.blip2 import Blip2
     from mascot.photos.encoders.clip import Clip
     from mascot.photos.encoders.onnx import OnnxClip
 
     Model: TypeAlias = Blip2 | Clip | OnnxClip
 
-# The two backbones that the published results were made with.
+# The two models of the published results.
 _PUBLISHED = {"blip2": "blip2:Salesforce/blip2-itm-vit-g-coco", "clip": "clip:openai/clip-vit-large-patch14"}
+_TEXT_BATCH = 100  # texts that the published study padded to one length
+_THREADS = 8  # that decode pictures, at most
 
 
 def encode(
     folder: Path,
     model: str = "blip2",
     *,
+    behaviour: str = "published",
     device: str = "auto",
     batch: int | None = None,
     candidates: int = 200,
     offline: bool = False,
     report: Report | None = None,
 ) -> Path:
-    """Encode a prepared folder's images and queries, and list the best images of each query.
+    """Encode a prepared folder's images and queries, list the best images of each query, and return their folder.
 
-    A run that was killed loses at most a batch; the next one goes on behind it, and with the same batch the files
-    come out the same to the last byte. Vectors of other images or queries, or made on another kind of device, are never
-    mixed: the model's folder is then begun again. One that holds another model's is refused.
-
-    Where all vectors of the model, by its name, are there for these images and queries, no model is opened; other
-    `candidates` then make new lists alone. (Weights that changed under the same name are not noticed: remove the
-    model's folder to encode again.)
+    A killed run loses at most a batch; the next run continues, and with the same batch size the files are the same to
+    the last byte. Vectors of other data or of another kind of device are never mixed: the folder is begun again. Where
+    all vectors of a model of that name are there, no model is loaded, and other `candidates` only make new lists.
 
     Parameters
     ----------
-    folder
-        As `mascot bench prepare` made it.
     model
         ``"blip2"`` (Salesforce/blip2-itm-vit-g-coco), ``"clip"`` (openai/clip-vit-large-patch14), ``"blip2:MODEL"`` or
         ``"clip:MODEL"``, where MODEL is a folder or a name on the model hub.
+    behaviour
+        ``"published"``: BLIP-2 reads texts in batches of 100, padded and without an attention mask, as the published
+        study did; ``"correct"``: the padding is masked.
     device
-        ``"auto"``, ``"cpu"`` or ``"cuda"``. On a GPU the towers run in float16.
+        ``"auto"``, ``"cpu"`` or ``"cuda"``. On a GPU the models run in float16.
     batch
-        Images, and texts, that go through the model at once, >= 1; without it what suits the model.
+        Images, and masked texts, that go through the model at once, >= 1 (default: what suits the model).
     candidates
         Images in each query's list, >= 1.
-    offline
-        Never ask the model hub.
     report
-        Called with ``"images"``, ``"texts"`` or ``"lists"``, how many are done, and how many there are.
-
-    Returns
-    -------
-    Path
-        The folder of the model's vectors.
+        Called with ``"images"``, ``"texts"`` or ``"lists"``, a count, and the total.
     """
+    require(behaviour in ("published", "correct"), "encode.behaviour", "must be published or correct", behaviour)
     require(batch is None or batch >= 1, "encode.batch", "must be >= 1", batch)
     require(candidates >= 1, "encode.candidates", "must be >= 1", candidates)
     stored = read_folder(folder)
     name = _full_name(model)
+    masked = behaviour == "correct" or not name.startswith("blip2")
     where = folder / ENCODED / slug(name)
     with alone(where.with_name(f".{where.name}.lock"), f"{where} is being made by another process"):
-        made = read_made(where)
-        if made is None or not made.whole or (made.model, made.data) != (name, content(stored)):
+        encoding = read_encoding(where)
+        complete = encoding is not None and encoding.whole and encoding.masked == masked
+        if encoding is None or not complete or (encoding.model, encoding.data) != (name, content(stored)):
             with _enough_memory(f"encode.model must fit into the GPU's memory, got {name}: try device cpu"):
                 encoder = _open(name, device, offline)
             encoder.batch = batch or encoder.batch
-            made = _begun(where, stored, name, encoder, device)
+            encoding = _begun(where, stored, name, encoder, device, masked)
             with _enough_memory(f"encode.batch must fit into the GPU's memory, got {encoder.batch}: try a smaller one"):
-                made = _encode_images(folder, where, stored, made, encoder, report)
-                made = _encode_texts(where, stored, made, encoder, report)
-        write_lists(where, stored, made, candidates, device, report)
+                paths = [folder / file for file in stored.columns["file"][encoding.images_done :]]
+                for pictures in picture_batches(paths, encoder.batch):
+                    encoding = add_images(where, encoding, encoder.pictures(pictures))
+                    if report is not None:
+                        report("images", encoding.images_done, encoding.images)
+                encoding = _encode_texts(where, stored, encoding, encoder, report)
+        write_lists(where, stored, encoding, candidates, device, report)
     return where
 
 
+def _encode_texts(where: Path, stored: Stored, encoding: Encoding, encoder: Model, report: Report | None) -> Encoding:
+    step = encoder.batch if encoding.masked else _TEXT_BATCH
+    while encoding.texts_done < encoding.queries:
+        queries = stored.queries[encoding.texts_done : encoding.texts_done + step]
+        texts = [query.text for query in queries]
+        vectors = encoder.texts(texts) if encoding.masked else encoder.texts(texts, masked=False)  # type: ignore[call-arg]
+        encoding = add_texts(where, encoding, vectors)
+        if report is not None:
+            report("texts", encoding.texts_done, encoding.queries)
+    return encoding
+
+
 @contextmanager
-def _enough_memory(otherwise: str) -> Iterator[None]:
-    """Says what does not fit into a GPU's memory. What was encoded before it is kept."""
+def _enough_memory(remedy: str) -> Iterator[None]:
+    """Say what does not fit into a GPU's memory. What was encoded before stays."""
     try:
         yield
     except RuntimeError as error:
         if type(error).__name__ != "OutOfMemoryError":  # torch's, which an ONNX export does without
             raise
-        raise OptionError(otherwise) from None
+        raise OptionError(remedy) from None
 
 
 def _full_name(model: str) -> str:
-    """A folder by its full path: a relative one is another one elsewhere."""
+    """Return a model's name, with the full path of a folder."""
     kind, _, where = (part.strip() for part in model.partition(":"))
     folder = Path(where).expanduser()
     return f"{kind}:{folder.resolve()}" if where and folder.is_dir() else model.strip()
@@ -108,13 +132,9 @@ def _full_name(model: str) -> str:
 
 def _open(name: str, device: str, offline: bool) -> Model:
     kind = name.partition(":")[0]
-    if kind == "lite":
-        raise OptionError(
-            "encode.model must look at pictures: lite describes files by their words, and there is nothing to compare; "
-            "take blip2, clip, blip2:MODEL or clip:MODEL"
-        )
     if kind not in _PUBLISHED:
-        raise OptionError(f"encode.model must be blip2, clip, blip2:MODEL or clip:MODEL, got {name!r}")
+        why = ": lite describes files by their words, and there is nothing to compare" if kind == "lite" else ""
+        raise OptionError(f"encode.model must be blip2, clip, blip2:MODEL or clip:MODEL, got {name!r}{why}")
     from mascot.photos.encoders import open_encoder
     from mascot.photos.encoders.blip2 import Blip2
     from mascot.photos.encoders.clip import Clip
@@ -125,56 +145,52 @@ def _open(name: str, device: str, offline: bool) -> Model:
     return encoder
 
 
-def _begun(where: Path, stored: Stored, name: str, encoder: Model, device: str) -> Made:
-    """Where the work stands: as it was left, or at the beginning."""
-    fresh = Made(
-        model=name,
-        fingerprint=encoder.fingerprint,
-        device=_kind_of_device(encoder, device),
-        data=content(stored),
-        images=stored.images,
-        queries=len(stored.queries),
-        tokens=encoder.tokens,
-        dim=encoder.dim,
-    )
-    made = read_made(where)
-    if made is not None and made.images_done and made.model != name and made.fingerprint != fresh.fingerprint:
-        raise InputError(
-            f"{where} holds what {made.model} made, and {name} would go by the same name there: "
-            "remove it, or give this model's folder another name"
-        )
-    if made is None or not made.continues(fresh):
-        return begin(where, fresh)
-    return made if made.model == name else save_made(where, replace(made, model=name))
-
-
-def _kind_of_device(encoder: Model, device: str) -> str:
+def _begun(where: Path, stored: Stored, name: str, encoder: Model, device: str, masked: bool) -> Encoding:
+    """Return where the work stands: as it was left, or at the beginning."""
     from mascot.photos.encoders.devices import pick_device
     from mascot.photos.encoders.onnx import OnnxClip
 
-    return "onnx" if isinstance(encoder, OnnxClip) else pick_device(device).partition(":")[0]
+    kind = "onnx" if isinstance(encoder, OnnxClip) else pick_device(device).partition(":")[0]
+    counts = (stored.images, len(stored.queries), encoder.tokens, encoder.dim)
+    fresh = Encoding(name, encoder.fingerprint, kind, content(stored), *counts, masked=masked)
+    encoding = read_encoding(where)
+    if encoding and encoding.images_done and encoding.model != name and encoding.fingerprint != fresh.fingerprint:
+        raise InputError(
+            f"{where} holds the vectors of {encoding.model}, and {name} would have the same name there: "
+            "remove it, or give this model's folder another name"
+        )
+    if encoding is None or not encoding.continues(fresh):
+        return begin(where, fresh)
+    if encoding.masked != masked:
+        encoding = replace(encoding, masked=masked, texts_done=0, complete=False)
+    return save_encoding(where, replace(encoding, model=name))
 
 
-def _encode_images(
-    folder: Path,
-    where: Path,
-    stored: Stored,
-    made: Made,
-    encoder: Model,
-    report: Report | None,
-) -> Made:
-    paths = [folder / file for file in stored.columns["file"][made.images_done :]]
-    for pictures in picture_batches(paths, encoder.batch):
-        made = add_images(where, made, encoder.pictures(pictures))
-        if report is not None:
-            report("images", made.images_done, made.images)
-    return made
+def picture_batches(paths: Sequence[Path], batch: int) -> Iterator[list[Picture]]:
+    """Yield batches in the order of the paths. While one is used, the next is decoded, and no more than that."""
+    left = iter(paths)
+    waiting: deque[Future[Picture]] = deque()
+    with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1), "pictures") as pool:
+        try:
+            while True:
+                waiting.extend(pool.submit(_picture, path) for path in islice(left, 2 * batch - len(waiting)))
+                if not waiting:
+                    return
+                yield [waiting.popleft().result() for _ in range(min(batch, len(waiting)))]
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
-def _encode_texts(where: Path, stored: Stored, made: Made, encoder: Model, report: Report | None) -> Made:
-    while made.texts_done < made.queries:
-        some = stored.queries[made.texts_done : made.texts_done + encoder.batch]
-        made = add_texts(where, made, encoder.texts([query.text for query in some]))
-        if report is not None:
-            report("texts", made.texts_done, made.queries)
-    return made
+def _picture(path: Path) -> Picture:
+    """Return an upright RGB picture in full size without its colour profile: the model scales it in its own way."""
+    from mascot.photos.encoders import Picture
+    from mascot.photos.images import Unreadable, open_image, upright
+
+    try:
+        with open_image(path) as image:
+            return Picture(upright(image, max(image.size), srgb=False))
+    except Unreadable as error:
+        raise InputError(
+            f"{path} gives no picture ({error}); make the folder again with: mascot bench prepare"
+        ) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -23,11 +23,11 @@ _DOTS = {"cpu": 16 << 20, "cuda": 128 << 20}  # bytes of dot products; on a CPU 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BestLists:
-    """The images that q queries find, best first; equal scores keep the lower row first."""
+    """The images that q queries find, best first; of equal scores the lower row is first."""
 
     queries: Ints  # [q]
-    rows: NDArray[np.int32]  # [q, n], -1 behind the end
-    scores: Vectors  # [q, n], -inf behind the end
+    rows: NDArray[np.int32]  # [q, n], -1 after the end
+    scores: Vectors  # [q, n], -inf after the end
 
 
 def best_lists(
@@ -40,11 +40,10 @@ def best_lists(
     device: str = "cpu",
     report: Callable[[int, int], None] | None = None,
 ) -> BestLists:
-    """The n best images of each query by the largest dot product over the image's vectors.
+    """Return the n best images of each query by the largest dot product over the image's vectors.
 
-    Every image is scored fast; those that may belong to the best n are then scored by sums that do not depend on
-    where an image stands, and these scores count. So equal images have equal scores, and the lists are the same on
-    every device and for every size of the blocks.
+    Every image gets a fast score; those that may be among the best n are then scored by sums that do not depend on
+    the place of an image in a block. So the lists are the same on every device and for every size of the blocks.
 
     Parameters
     ----------
@@ -52,22 +51,20 @@ def best_lists(
         [M, T, D] or [M, D] image vectors: an array, or a file opened with ``np.load(path, mmap_mode="r")``.
     texts
         [Q, D] query vectors, likewise.
-    rows
-        The images that can be found.
-    queries
-        The queries that are asked.
+    rows, queries
+        The images that can be found, and the queries that are asked.
     n
         Images in a list, >= 1.
     device
-        ``"cpu"``; ``"cuda"`` scores on the GPU, through torch; ``"auto"`` does where there are both.
+        ``"cpu"``; ``"cuda"`` scores on the GPU, through torch; ``"auto"`` takes the GPU if there is one.
     report
-        Called with the queries done and the queries in all.
+        Called with the count of finished queries and the total.
 
     Examples
     --------
     >>> tokens = np.array([[[0, 1], [1, 0]], [[0, 1], [0, 1]], [[1, 0], [0, 1]]], np.float32)
-    >>> found = best_lists(tokens, np.array([[0.5, 0.25]]), rows=[0, 1, 2], queries=[0], n=2)
-    >>> found.rows.tolist(), found.scores.tolist()
+    >>> lists = best_lists(tokens, np.array([[0.5, 0.25]]), rows=[0, 1, 2], queries=[0], n=2)
+    >>> lists.rows.tolist(), lists.scores.tolist()
     ([[0, 2]], [[0.5, 0.5]])
     """
     require(n >= 1, "best_lists.n", "must be >= 1", n)
@@ -77,103 +74,66 @@ def best_lists(
         raise InputError(
             f"best_lists needs tokens [M, T, D] and texts [Q, D], got shapes {tokens.shape} and {texts.shape}"
         )
-    pool = np.unique(_inside("rows", rows, len(tokens)))
-    asked = _inside("queries", queries, len(texts))
-    fast = _fast(device)
+    pool, asked = np.unique(_inside("rows", rows, len(tokens))), _inside("queries", queries, len(texts))
+    kind = _device(device)
     size = max(1, min(_QUERIES, _SCORES // (4 * max(1, len(pool)))))
-    longest = _longest(tokens, pool)
-    found = np.full((len(asked), n), -1, np.int32)
-    scores = np.full((len(asked), n), -np.inf, np.float32)
+    squares = [np.einsum("itd,itd->it", block, block).max() for block in _blocks(tokens, pool)]
+    # Four times the error of a sum of D products of float32: both scores are off by one, and so is the nth.
+    error = 4 * 2.0**-24 * tokens.shape[2] * float(max(squares, default=0.0)) ** 0.5
+    lists = BestLists(asked, np.full((len(asked), n), -1, np.int32), np.full((len(asked), n), -np.inf, np.float32))
     for start in range(0, len(asked), size):
         block = np.asarray(texts[asked[start : start + size]], np.float32)
-        rough = _rough(fast, block, tokens, pool)
-        # Four times the error of a sum of D products of float32: both scores are off by one, and so is the nth.
-        margins = 4 * 2.0**-24 * tokens.shape[2] * longest * np.linalg.norm(block, axis=1)
-        for at, (text, values, margin) in enumerate(zip(block, rough, margins, strict=True), start):
-            near = pool[_near(values, n, margin)]
-            sums = _sums(text, tokens, near)
-            best = np.argsort(-sums, kind="stable")[:n]
-            found[at, : len(best)], scores[at, : len(best)] = near[best], sums[best]
+        margins = error * np.linalg.norm(block, axis=1)
+        fast = _fast_scores(kind, block, tokens, pool)
+        for at, (text, values, margin) in enumerate(zip(block, fast, margins, strict=True), start):
+            cut = np.partition(values, len(values) - n)[len(values) - n] if n < len(values) else -np.inf
+            near = pool[values >= cut - margin]
+            # Not a matrix product: BLAS sums an image at the edge of a block in another order.
+            sums = [np.einsum("itd,d->it", part, text).max(axis=1) for part in _blocks(tokens, near)]
+            scores = np.concatenate([np.empty(0, np.float32), *sums])
+            best = np.argsort(-scores, kind="stable")[:n]
+            lists.rows[at, : len(best)], lists.scores[at, : len(best)] = near[best], scores[best]
         if report is not None:
             report(min(start + size, len(asked)), len(asked))
-    return BestLists(asked, found, scores)
+    return lists
 
 
-def _rough(fast: _Fast, texts: Vectors, tokens: Any, pool: Ints) -> Vectors:
-    """[q, images of the pool]."""
-    scores = np.empty((len(texts), len(pool)), np.float32)
-    image = 4 * tokens.shape[1]
-    step = max(1, min(fast.dots // (image * len(texts)), _TOKENS // (image * tokens.shape[2])))
-    for start in range(0, len(pool), step):
-        scores[:, start : start + step] = fast.score(texts, _block(tokens, pool[start : start + step]))
-    if not np.isfinite(scores).all():
+def _fast_scores(device: str, texts: Vectors, tokens: Any, pool: Ints) -> Vectors:
+    """Return scores [q, images of the pool], in an order of sums that depends on the blocks."""
+    scores = [np.empty((len(texts), 0), np.float32)]
+    for block in _blocks(tokens, pool, _DOTS[device.partition(":")[0]] // (4 * len(texts) * tokens.shape[1])):
+        flat = block.reshape(-1, block.shape[2])
+        if device == "cpu":
+            # Images before queries: the largest of T rows is found several times as fast as that of T neighbours.
+            dots = flat @ np.ascontiguousarray(texts.T)
+            scores.append(dots.reshape(len(block), block.shape[1], len(texts)).max(axis=1).T)
+        else:
+            import torch
+
+            with torch.inference_mode():
+                products = torch.from_numpy(flat.copy()).to(device) @ torch.from_numpy(texts).to(device).T
+                scores.append(products.view(len(block), block.shape[1], len(texts)).amax(1).T.cpu().numpy())
+    joined = np.concatenate(scores, axis=1)
+    if not np.isfinite(joined).all():
         raise InputError("best_lists needs finite tokens and texts, got NaN or infinity")
-    return scores
+    return joined
 
 
-def _near(scores: Vectors, n: int, margin: float) -> Ints:
-    """Positions of all that may be among the best n, rising."""
-    if n >= len(scores):
-        return np.arange(len(scores))
-    cut = np.partition(scores, len(scores) - n)[len(scores) - n]
-    return np.flatnonzero(scores >= cut - margin)
+def _blocks(tokens: Any, rows: Ints, most: int = 1 << 40) -> Iterator[Vectors]:
+    """Yield blocks of at most `most` images, [i, T, D]; without a copy where the rows follow one another."""
+    step = max(1, min(most, _TOKENS // (4 * tokens.shape[1] * tokens.shape[2])))
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        consecutive = part[-1] - part[0] == len(part) - 1
+        yield np.ascontiguousarray(
+            tokens[int(part[0]) : int(part[-1]) + 1] if consecutive else tokens[part], np.float32
+        )
 
 
-def _sums(text: Vectors, tokens: Any, rows: Ints) -> Vectors:
-    """The scores that count, [rows]."""
-    step = max(1, _TOKENS // (4 * tokens.shape[1] * tokens.shape[2]))
-    blocks = (_block(tokens, rows[start : start + step]) for start in range(0, len(rows), step))
-    # Not a matrix product: BLAS sums an image at the edge of a block in another order.
-    sums = [np.einsum("itd,d->it", block, text).max(axis=1) for block in blocks]
-    return np.concatenate([np.empty(0, np.float32), *sums])
-
-
-def _longest(tokens: Any, pool: Ints) -> float:
-    step = max(1, _TOKENS // (4 * tokens.shape[1] * tokens.shape[2]))
-    blocks = (_block(tokens, pool[start : start + step]) for start in range(0, len(pool), step))
-    return max((float(np.einsum("itd,itd->it", block, block).max()) for block in blocks), default=0.0) ** 0.5
-
-
-def _block(tokens: Any, rows: Ints) -> Vectors:
-    """Some images' vectors, [i, T, D]; without a copy where the rows follow one another."""
-    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
-        return np.ascontiguousarray(tokens[int(rows[0]) : int(rows[-1]) + 1], np.float32)
-    return np.ascontiguousarray(tokens[rows], np.float32)
-
-
-@dataclass(frozen=True, slots=True)
-class _Fast:
-    score: Callable[[Vectors, Vectors], Vectors]  # [q, D] and [i, T, D] to [q, i]
-    dots: int  # bytes of dot products that are best made at once
-
-
-def _fast(device: str) -> _Fast:
-    where = _place(device)
-    if where == "cpu":
-        return _Fast(_on_cpu, _DOTS["cpu"])
-    import torch
-
-    def score(texts: Vectors, tokens: Vectors) -> Vectors:
-        with torch.inference_mode():
-            given = torch.from_numpy(tokens.reshape(-1, tokens.shape[2]).copy()).to(where)
-            dots = given @ torch.from_numpy(texts).to(where).T
-            found: Vectors = dots.view(len(tokens), tokens.shape[1], len(texts)).amax(1).T.cpu().numpy()
-            return found
-
-    return _Fast(score, _DOTS["cuda"])
-
-
-def _on_cpu(texts: Vectors, tokens: Vectors) -> Vectors:
-    # Images before queries: the largest of T rows is found several times as fast as that of T neighbours.
-    dots = tokens.reshape(-1, tokens.shape[2]) @ np.ascontiguousarray(texts.T)
-    best: Vectors = dots.reshape(len(tokens), tokens.shape[1], len(texts)).max(axis=1).T
-    return best
-
-
-def _place(device: str) -> str:
-    """`cpu`, which needs numpy alone, or the GPU as torch calls it."""
-    known = device in ("auto", "cpu") or device.partition(":")[0] == "cuda"
-    require(known, "device", "must be auto, cpu or cuda", device)
+def _device(device: str) -> str:
+    """Return `cpu`, which needs numpy alone, or the GPU's name in torch."""
+    valid = device in ("auto", "cpu") or device.partition(":")[0] == "cuda"
+    require(valid, "device", "must be auto, cpu or cuda", device)
     if device == "cpu" or (device == "auto" and find_spec("torch") is None):
         return "cpu"
     try:

@@ -6,17 +6,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mascot.bench import averages
+from mascot import from_dict
+from mascot.bench import averages, naming
 from mascot.bench.averages import Results
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.figures import control, relevance, runtime, style
-from mascot.bench.figures.one_query import NEEDED, Picture, of_query, pictures, qualitative
+from mascot.bench.figures.one_query import NEEDED, Compared, Picture, of_query, pictures, qualitative
 from mascot.bench.figures.relevance import Drawing
+from mascot.bench.grid import Setting, published, settings
+from mascot.bench.points import Point
 from mascot.bench.published import Published
+from mascot.bench.tasks import FOCUS, GEO_HOUR, SPREAD
 from mascot.methods.base import Method
 
 __all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
@@ -50,6 +54,7 @@ def draw(
     caption: str | None = None,
     method: Method | None = None,
     picture: Picture | None = None,
+    methods: Sequence[str] | None = None,
 ) -> Drawn:
     """Every figure that the results in a directory allow, each as PDF and as PNG.
 
@@ -67,6 +72,9 @@ def draw(
         For the qualitative figure, which the records alone cannot make and which needs columns of place and time; see
         `of_query`. Of a prepared folder, ``Folder(path).load()`` is the dataset and ``pictures(path)`` its pictures;
         of a file, ``Arrays(path).load()``.
+    methods
+        Labels of methods that the qualitative figure compares, each as the results ran it on place and hour together;
+        without them it shows one method spread and focused.
     """
     found = averages.read(directory)
     files: list[Path] = []
@@ -87,6 +95,23 @@ def draw(
         elif lacking := [name for name in NEEDED if name not in dataset.columns]:
             notes.append((dataset.name, f"no qualitative figure: it needs a column {' and '.join(lacking)}"))
         else:
-            figure = of_query(dataset, query, caption=caption, method=method, picture=picture)
+            compared = None if methods is None else _compared(found, methods)
+            figure = of_query(dataset, query, caption=caption, method=method, picture=picture, compared=compared)
             files += style.save(figure, Path(out), "qualitative")
     return Drawn(tuple(files), tuple(notes))
+
+
+def _compared(found: Sequence[Results], labels: Sequence[str]) -> list[Compared]:
+    """Return the methods in both directions, at the setting of the results, else of the paper, else the first."""
+    rows = []
+    for direction in (SPREAD, FOCUS):
+        for label in labels:
+            setting: Setting = published(label, GEO_HOUR.name, direction.name) or settings(label, GEO_HOUR)[0]
+            wanted = {"study": "main", "task": GEO_HOUR.name, "direction": direction.name, "label": label}
+            records = [record for results in found for record in results.where(**wanted).preferred().records]
+            method = from_dict(records[0]["method"]) if records else setting.method
+            point = Point("", GEO_HOUR, direction, label, method, setting.widths)
+            rows.append(Compared(f"{naming.method(label)}, {direction.name}", method, point.wishes))
+            if label == naming.BASE:
+                rows[-1] = Compared(naming.method(label), method, point.wishes)
+    return list({row.name: row for row in rows}.values())

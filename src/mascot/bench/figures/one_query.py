@@ -7,6 +7,7 @@ chosen from them (`qualitative`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,15 @@ _OVER = 12  # points between a panel and its title
 _CELLS = (160, 80)  # of the heat map, east and north
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A row of the figure: a method and what it is asked for."""
+
+    name: str
+    method: Method
+    wishes: tuple[mc.Wish, ...]
+
+
 def of_query(
     dataset: Dataset,
     query: int | None = None,
@@ -48,8 +58,9 @@ def of_query(
     time: str = NEEDED[2],
     caption: str | None = None,
     picture: Picture | None = None,
+    compared: Sequence[Compared] | None = None,
 ) -> Figure:
-    """The figure for one query of a dataset, steered by `method` on place and hour together.
+    """Draw one query of a dataset, steered by `method` on place and hour together.
 
     Candidates without a place or a time cannot be drawn, and are left out before anything is chosen.
 
@@ -69,6 +80,8 @@ def of_query(
         A column that names an image, such as a city; its coordinates unless given.
     picture
         From a row of the dataset to its image as an array; drawn in place of the captions.
+    compared
+        Methods to compare, a row each, in place of `method` spread and focused.
     """
     chosen = _first_right(dataset, split) if query is None else query
     hits = dataset.candidates(chosen, n, split)
@@ -85,10 +98,15 @@ def of_query(
     vectors = None if dataset.vectors is None else dataset.vectors[images]
     found = mc.Candidates(scores=hits.scores[whole], columns=columns, vectors=vectors)
     attributes = (mc.Place(*place), mc.HourOfDay(time))
-    lists: dict[str, Sequence[int]] = {"Plain": list(range(min(k, len(found))))}
-    for name, wish in (("Spread", mc.spread), ("Focus", mc.focus)):
-        ranking = mc.rerank(found, [wish(attribute) for attribute in attributes], k=k, method=method)
-        lists[name] = ranking.positions.tolist()
+    lists: dict[str, Sequence[int]] = {} if compared else {"Plain": list(range(min(k, len(found))))}
+    if compared is None:
+        directions = {"Spread": mc.spread, "Focus": mc.focus}
+        compared = [
+            Compared(name, method or mc.Mascot(), tuple(wish(attribute) for attribute in attributes))
+            for name, wish in directions.items()
+        ]
+    for row in compared:
+        lists[row.name] = mc.rerank(found, list(row.wishes), k=k, method=row.method).positions.tolist()
     return qualitative(
         found,
         lists,

@@ -1,291 +1,197 @@
-"""Plain data out of a pickle without running it: nothing is imported, nothing in the file is called.
+"""Plain data from a pickle, without importing or calling anything that the pickle names.
 
-A pickle is a program for a small stack machine. This one knows the instructions that build plain data, and the few
-names that pickles spell plain data with (sets, bytes, complex numbers, numpy's numbers and arrays), which it decodes
-from their bytes. Any other name stays a name: what it would have built comes back as `Unknown`.
+This is Python's own unpickler with three restrictions. A name is never looked up: the few names that numpy's numbers
+and arrays are written with are decoded here, and any other becomes an `Opaque`. The memory of every instruction and of
+every decoded value is counted beforehand. Keys are of types whose hashes cannot be made to collide.
 """
 
 from __future__ import annotations
 
 import io
+import pickle
 import pickletools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
-from mascot.bench.prepare.pickle_values import DECODERS, Array, Dtype, Settling, Unknown, checked_key
+import numpy as np
+
 from mascot.errors import InputError
 
-_NEWEST = 5  # protocol
+_REFUSED = ("EXT1", "EXT2", "EXT4", "PERSID", "BINPERSID", "NEXT_BUFFER", "READONLY_BUFFER")
+_INSTRUCTION = 256  # bytes: the largest object (a set), its place on the stack and in a container or the memo
+_CHARACTER = 4  # bytes of a character in memory, at most
+_LARGEST_ARRAY = 1 << 16  # bytes
+_NUMERIC = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
+_NUMPY = tuple(f"{package}.{name}" for package in ("numpy.core", "numpy._core") for name in (
+    "multiarray.scalar", "multiarray._reconstruct", "numeric._frombuffer",
+))  # fmt: skip
 
 
-def read_pickle(data: bytes, most: int = 1 << 20) -> Any:
-    """The plain data in a pickle of any protocol.
+def read_pickle(data: bytes, most: int = 1 << 20, memory: int = 1 << 26) -> Any:
+    """Return the plain data in a pickle of any protocol; raise `InputError` if it is damaged or too large.
 
-    Numpy's scalars come back as Python's numbers, its arrays of numbers as arrays; what is of any other class as
-    `Unknown`.
+    Parts may be shared or nested in any depth, so look at what you need and do not print the whole.
 
     Parameters
     ----------
     data
-        One pickle. What stands behind its end is ignored.
+        One pickle. Bytes after its end are ignored.
     most
-        Longest pickle in bytes that is read at all.
+        Largest pickle in bytes.
+    memory
+        Bytes that reading it may allocate.
 
     Examples
     --------
-    >>> import pickle
     >>> read_pickle(pickle.dumps({"box": (8.5, 47.3, 8.6, 47.4)}))
     {'box': (8.5, 47.3, 8.6, 47.4)}
     """
     if len(data) > most:
         raise InputError(f"a pickle must have at most {most} bytes, got {len(data)}")
-    machine = _Machine(allowance=8 * most)
     try:
-        for opcode, argument, _ in pickletools.genops(io.BytesIO(data)):
-            machine.step(opcode.name, argument)
-        return Settling().settled(machine.pop())
+        # Before anything is built: the whole must be there, since the unpickler allocates what a length promises.
+        for opcode, argument, _ in pickletools.genops(data):
+            if opcode.name in _REFUSED:
+                raise InputError(f"a pickle must hold plain data, got the instruction {opcode.name}")
+            size = len(argument) * _CHARACTER if isinstance(argument, (str, bytes, bytearray)) else 0
+            memory -= _INSTRUCTION + size + (argument.bit_length() // 7 if isinstance(argument, int) else 0)
+            if memory < 0:
+                raise InputError("a pickle must not need more memory than it may")
+        return _Unpickler(io.BytesIO(data), memory).load()
     except InputError:
         raise
-    except (ValueError, OverflowError) as error:
-        raise InputError(f"a pickle must be whole, got {str(error)[:100]!r}") from None
+    except Exception as error:  # whatever damaged data makes of the unpickler
+        raise InputError(f"a pickle must be whole and plain, got {str(error)[:100]!r}") from None
 
 
-class _Machine:
-    """The stack machine of a pickle. `allowance` bounds the bytes that decoding may copy."""
+class Opaque:
+    """A name in a pickle, or a value that it would have built, of which nothing but the name is left."""
 
-    def __init__(self, allowance: int) -> None:
-        self._stack: list[Any] = []
-        self._marks: list[int] = []  # where on the stack
-        self._memo: dict[int, Any] = {}  # by index, so that a huge index costs nothing
-        self._left = allowance
+    __slots__ = ("_owner", "name")
 
-    def step(self, name: str, argument: Any) -> None:
-        if name in _CONSTANTS:
-            self._stack.append(argument)
-        elif name in _FRESH:
-            self._stack.append(_FRESH[name]())
-        elif name in _ACTIONS:
-            _ACTIONS[name](self, argument)
-        else:
-            raise InputError(f"a pickle must hold plain data, got the instruction {name}")
+    def __init__(self, name: str, owner: _Unpickler) -> None:
+        self.name, self._owner = name, owner
 
-    def pop(self) -> Any:
-        if len(self._stack) <= (self._marks[-1] if self._marks else 0):
-            raise InputError("a pickle must not take more from its stack than it put there")
-        return self._stack.pop()
+    def __call__(self, *arguments: Any, **_: Any) -> Any:
+        """Return what the few decoded names stand for, and an `Opaque` for any other name."""
+        name, sizes = self.name, [len(each) for each in arguments if isinstance(each, (str, bytes, bytearray))]
+        self._owner.allocate(_INSTRUCTION + 8 * len(arguments) + sum(sizes))
+        if name == "_codecs.encode" and arguments[1] in ("latin1", "latin-1"):
+            return arguments[0].encode("latin-1")  # how protocols 0 to 2 write bytes ...
+        if name == "__builtin__.bytes" and not arguments:
+            return b""  # ... and none
+        if name == "numpy.dtype":
+            return PickledDtype(*arguments)
+        if name not in _NUMPY:
+            return Opaque(name, self._owner)
+        if name.endswith("scalar"):
+            return PickledArray(arguments[1], arguments[0], ()).tolist()
+        if name.endswith("_frombuffer"):
+            raw, dtype, shape, order = arguments
+            return PickledArray(raw, dtype, shape, order == "F")
+        return PickledArray()
 
-    def _top(self) -> Any:
-        value = self.pop()
-        self._stack.append(value)
-        return value
-
-    def _above_mark(self) -> list[Any]:
-        if not self._marks:
-            raise InputError("a pickle must set a mark before it returns to one")
-        start = self._marks.pop()
-        values = self._stack[start:]
-        del self._stack[start:]
-        return values
-
-    def _start(self, argument: Any) -> None:
-        if argument > _NEWEST:
-            raise InputError(f"a pickle's protocol must be 0 to {_NEWEST}, got {argument}")
-
-    def _nothing(self, argument: Any) -> None:
+    def __setstate__(self, state: Any) -> None:
         pass
 
-    def _mark(self, argument: Any) -> None:
-        self._marks.append(len(self._stack))
+    append = extend = add = __setstate__
 
-    def _drop(self, argument: Any) -> None:
-        # As the original has it: with nothing above the last mark, the mark itself goes.
-        if self._marks and len(self._stack) == self._marks[-1]:
-            self._marks.pop()
-        else:
-            self.pop()
-
-    def _drop_to_mark(self, argument: Any) -> None:
-        self._above_mark()
-
-    def _again(self, argument: Any) -> None:
-        self._stack.append(self._top())
-
-    def _put(self, argument: Any) -> None:
-        if argument < 0:
-            raise InputError(f"a pickle's memo must be numbered from 0, got {argument}")
-        self._memo[argument] = self._top()
-
-    def _memoize(self, argument: Any) -> None:
-        self._memo[len(self._memo)] = self._top()
-
-    def _get(self, argument: Any) -> None:
-        if argument not in self._memo:
-            raise InputError(f"a pickle must not recall what it never put away, got {argument}")
-        self._stack.append(self._memo[argument])
-
-    def _tuple(self, argument: Any) -> None:
-        self._stack.append(tuple(self._above_mark()))
-
-    def _tuple_of(self, count: int) -> None:
-        values = [self.pop() for _ in range(count)]
-        self._stack.append(tuple(reversed(values)))
-
-    def _list(self, argument: Any) -> None:
-        self._stack.append(self._above_mark())
-
-    def _dict(self, argument: Any) -> None:
-        values = self._above_mark()
-        self._stack.append({})
-        self._set(values)
-
-    def _frozenset(self, argument: Any) -> None:
-        self._stack.append(frozenset(map(checked_key, self._above_mark())))
-
-    def _append(self, argument: Any) -> None:
-        self._extend([self.pop()])
-
-    def _appends(self, argument: Any) -> None:
-        self._extend(self._above_mark())
-
-    def _extend(self, values: list[Any]) -> None:
-        owner = self._top()
-        if type(owner) is list:
-            owner.extend(values)
-        elif not isinstance(owner, Unknown):
-            raise InputError(f"a pickle must append to a list, got {type(owner).__name__}")
-
-    def _set_item(self, argument: Any) -> None:
-        value, key = self.pop(), self.pop()
-        self._set([key, value])
-
-    def _set_items(self, argument: Any) -> None:
-        self._set(self._above_mark())
-
-    def _set(self, values: list[Any]) -> None:
-        owner = self._top()
-        if len(values) % 2:
-            raise InputError(f"a pickle must set keys and values in pairs, got {len(values)}")
-        if type(owner) is dict:
-            for key, value in zip(values[::2], values[1::2], strict=True):
-                owner[checked_key(key)] = value
-        elif not isinstance(owner, Unknown):
-            raise InputError(f"a pickle must set the items of a dict, got {type(owner).__name__}")
-
-    def _add_items(self, argument: Any) -> None:
-        values, owner = self._above_mark(), self._top()
-        if type(owner) is set:
-            owner.update(map(checked_key, values))
-        elif not isinstance(owner, Unknown):
-            raise InputError(f"a pickle must add to a set, got {type(owner).__name__}")
-
-    def _global(self, argument: Any) -> None:
-        self._stack.append(Unknown(argument.replace(" ", ".")))
-
-    def _stack_global(self, argument: Any) -> None:
-        name, module = self.pop(), self.pop()
-        if not (isinstance(name, str) and isinstance(module, str)):
-            raise InputError("a pickle must name what it wants with text")
-        self._stack.append(Unknown(f"{module}.{name}"))
-
-    def _reduce(self, argument: Any) -> None:
-        arguments, function = self.pop(), self.pop()
-        if not isinstance(arguments, tuple):
-            raise InputError(f"a pickle must call with a tuple, got {type(arguments).__name__}")
-        self._stack.append(self._made(function, arguments))
-
-    def _new_with_names(self, argument: Any) -> None:
-        self.pop(), self.pop()
-        self._stack.append(_named(self.pop()))
-
-    def _instance(self, argument: Any) -> None:
-        self._above_mark()
-        self._global(argument)
-
-    def _object(self, argument: Any) -> None:
-        self._stack.append(_named(next(iter(self._above_mark()), None)))
-
-    def _made(self, function: Any, arguments: tuple[Any, ...]) -> Any:
-        known = _named(function)
-        decoder = DECODERS.get(known.name)
-        if decoder is None:
-            return known
-        self._spend(arguments)
-        return decoder(arguments)
-
-    def _spend(self, copied: tuple[Any, ...]) -> None:
-        self._left -= 1 + sum(len(part) for part in copied if isinstance(part, (str, bytes, bytearray, list, tuple)))
-        if self._left < 0:
-            raise InputError("a pickle must not copy what it holds over and over")
-
-    def _build(self, argument: Any) -> None:
-        state, owner = self.pop(), self._top()
-        if isinstance(owner, Unknown):
-            return
-        if isinstance(owner, Dtype) and isinstance(state, tuple) and len(state) > 1 and isinstance(state[1], str):
-            owner.order = state[1]
-        elif isinstance(owner, Array) and isinstance(state, tuple) and len(state) == 5:
-            self._spend(state)
-            _, owner.shape, owner.dtype, fortran, owner.raw = state
-            owner.fortran = bool(fortran)
-        else:
-            raise InputError(f"a pickle must not change the state of plain data, got a {type(owner).__name__}")
+    def __setitem__(self, key: Any, value: Any) -> None:
+        pass
 
 
-def _named(value: Any) -> Unknown:
-    if not isinstance(value, Unknown):
-        raise InputError(f"a pickle must call something by its name, got {type(value).__name__}")
-    return value
+class PickledArray:
+    """A numpy number or array: its parts, until `tolist` decodes them."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, raw: Any = b"", dtype: Any = None, shape: Any = (0,), fortran: Any = False) -> None:
+        self._parts = (raw, dtype, shape, fortran)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        _, shape, dtype, fortran, raw = state
+        self._parts = (raw, dtype, shape, fortran)
+
+    def tolist(self) -> Any:
+        """Return the values as a number or as nested lists; raise `InputError` for anything but a few numbers."""
+        raw, dtype, shape, fortran = self._parts
+        raw = raw.encode("latin-1") if isinstance(raw, str) else raw  # as Python 2 wrote bytes
+        if not isinstance(raw, (bytes, bytearray)) or len(raw) > _LARGEST_ARRAY:
+            raise InputError(f"an array in a pickle must have at most {_LARGEST_ARRAY} bytes")
+        try:
+            values = np.frombuffer(raw, dtype.numpy()).reshape(shape, order="F" if fortran else "C")
+        except (AttributeError, TypeError, ValueError, OverflowError):
+            raise InputError("an array in a pickle must hold numbers and fill its shape") from None
+        return values.tolist() if raw else []  # a shape of zeros may have any other length
 
 
-_CONSTANTS = {
-    "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT",
-    "STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8",
-    "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8",
-}  # fmt: skip
+class PickledDtype:
+    """A numpy type; its byte order follows in a later instruction."""
 
-_FRESH: dict[str, Callable[[], Any]] = {
-    "NONE": lambda: None,
-    "NEWTRUE": lambda: True,
-    "NEWFALSE": lambda: False,
-    "EMPTY_LIST": list,
-    "EMPTY_DICT": dict,
-    "EMPTY_SET": set,
-    "EMPTY_TUPLE": tuple,
-}
+    __slots__ = ("_code", "_order")
 
-_ACTIONS: dict[str, Callable[[_Machine, Any], None]] = {
-    "PROTO": _Machine._start,
-    "FRAME": _Machine._nothing,
-    "STOP": _Machine._nothing,
-    "MARK": _Machine._mark,
-    "POP": _Machine._drop,
-    "POP_MARK": _Machine._drop_to_mark,
-    "DUP": _Machine._again,
-    "PUT": _Machine._put,
-    "BINPUT": _Machine._put,
-    "LONG_BINPUT": _Machine._put,
-    "MEMOIZE": _Machine._memoize,
-    "GET": _Machine._get,
-    "BINGET": _Machine._get,
-    "LONG_BINGET": _Machine._get,
-    "TUPLE": _Machine._tuple,
-    "TUPLE1": lambda machine, _: machine._tuple_of(1),
-    "TUPLE2": lambda machine, _: machine._tuple_of(2),
-    "TUPLE3": lambda machine, _: machine._tuple_of(3),
-    "LIST": _Machine._list,
-    "DICT": _Machine._dict,
-    "FROZENSET": _Machine._frozenset,
-    "APPEND": _Machine._append,
-    "APPENDS": _Machine._appends,
-    "SETITEM": _Machine._set_item,
-    "SETITEMS": _Machine._set_items,
-    "ADDITEMS": _Machine._add_items,
-    "GLOBAL": _Machine._global,
-    "STACK_GLOBAL": _Machine._stack_global,
-    "REDUCE": _Machine._reduce,
-    "NEWOBJ": _Machine._reduce,
-    "NEWOBJ_EX": _Machine._new_with_names,
-    "INST": _Machine._instance,
-    "OBJ": _Machine._object,
-    "BUILD": _Machine._build,
-}
+    def __init__(self, code: Any, *_: Any) -> None:
+        self._code, self._order = code, "="
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._order = state[1]
+
+    def numpy(self) -> np.dtype[Any]:
+        if self._code not in _NUMERIC or self._order not in ("<", ">", "|", "="):
+            raise ValueError("not a number")
+        kind: np.dtype[Any] = np.dtype(self._order + self._code)
+        return kind
+
+
+class _Unpickler(pickle._Unpickler):  # in Python: the one in C offers no place to check a key
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = dict(pickle._Unpickler.dispatch)
+
+    def __init__(self, stream: io.BytesIO, memory: int) -> None:
+        super().__init__(stream)
+        self._memory = memory
+
+    def find_class(self, module: str, name: str) -> Opaque:
+        return Opaque(f"{module}.{name}", self)
+
+    def allocate(self, size: int) -> None:
+        """Count bytes that are about to be allocated."""
+        self._memory -= size
+        if self._memory < 0:
+            raise InputError("a pickle must not need more memory than it may")
+
+
+def _checking_keys(load: Callable[[Any], None], marked: bool, step: int) -> Callable[[Any], None]:
+    """Return the instruction with a check of its keys: above the mark, or the one below the top of the stack."""
+
+    def checked(machine: Any) -> None:
+        for value in machine.stack[::step] if marked else machine.stack[-2:-1]:
+            _checked(value)
+        load(machine)
+
+    return checked
+
+
+def _new(machine: Any) -> None:
+    """Call a name, where pickle would call its `__new__`."""
+    arguments = machine.stack.pop()
+    machine.stack[-1] = machine.stack[-1](*arguments)
+
+
+def _new_named(machine: Any) -> None:
+    machine.stack.pop()
+    _new(machine)
+
+
+for _code, _marked, _step in (
+    (pickle.DICT, True, 2), (pickle.SETITEMS, True, 2), (pickle.SETITEM, False, 1),
+    (pickle.ADDITEMS, True, 1), (pickle.FROZENSET, True, 1),
+):  # fmt: skip
+    _Unpickler.dispatch[_code[0]] = _checking_keys(_Unpickler.dispatch[_code[0]], _marked, _step)
+_Unpickler.dispatch[pickle.NEWOBJ[0]], _Unpickler.dispatch[pickle.NEWOBJ_EX[0]] = _new, _new_named
+
+
+def _checked(key: Any) -> Any:
+    """Return the key if at most a few others can have its hash: text is hashed with a secret, numbers by value."""
+    if not isinstance(key, (str, bytes, int, float, type(None))) or (isinstance(key, int) and key.bit_length() > 64):
+        raise InputError(f"a key in a pickle must be text or a short number, got a {type(key).__name__}")
+    return key

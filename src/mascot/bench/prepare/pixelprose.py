@@ -1,7 +1,7 @@
-"""PixelProse: photographs of the web whose stored EXIF says where and when, each with its own dense caption.
+"""PixelProse: photographs of the web whose stored EXIF has a place and a time, each with its own dense caption.
 
-Its tables lie on a hub in shards of three parts. They are fetched one at a time, the few rows with a place and a time
-are noted, and the shard is deleted; then the pictures are fetched from their own addresses.
+Its tables are on a hub, in shards of three parts. They are downloaded one at a time, the few rows with a place and a
+time are journaled, and the shard is deleted; then the pictures are downloaded from their own addresses.
 """
 
 from __future__ import annotations
@@ -9,42 +9,167 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from typing import Any, ClassVar
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
 from mascot.bench.datasets.folder import Query
-from mascot.bench.prepare import exif_json, pictures
-from mascot.bench.prepare.common import Common, work_folder
-from mascot.bench.prepare.crowd import each
-from mascot.bench.prepare.finish import Gathered, finish
+from mascot.bench.prepare import exif_text, pictures
+from mascot.bench.prepare.hub import Hub
 from mascot.bench.prepare.journal import Journal
-from mascot.bench.prepare.lost import Lost
-from mascot.bench.prepare.tally import Tally
+from mascot.bench.prepare.losses import Loss, Tally
+from mascot.bench.prepare.preparation import Preparation
 from mascot.errors import InputError, MissingExtra
 
-_HUB = "https://huggingface.co"
-_DATASET = "tomg-group-umd/pixelprose"
 _PARTS = {"cc12m": "cc12m", "commonpool": "common[-_ ]?pool", "redcaps": "redcaps"}
-_EXIF = "exif"
 _COLUMNS = ("uid", "url", "vlm_caption")
-# What must stand in the text of a row worth parsing, and what is missing otherwise.
-_SIGNS = (("no place", "GPSLatitude"), ("no place", "GPSLongitude"), ("no time", "DateTimeOriginal"))
-_EMPTY = 4  # letters: {}, null, or nothing
-_TASK = "place and time in the tables"
+# What the text of a row must contain to be worth parsing, and what is missing otherwise.
+_NEEDED = (("no place", "GPSLatitude"), ("no place", "GPSLongitude"), ("no time", "DateTimeOriginal"))
+_PUBLISHED_ROWS = 1799  # with a place and a time, before any picture is downloaded
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
-    """One table of the hub."""
+class PixelProse:
+    """Where the tables are, and how the study read them.
 
-    part: str
-    name: str
-    sha256: str | None  # as the hub says
+    Parameters
+    ----------
+    hub, revision
+        The endpoint of the hub (default: huggingface.co or HF_ENDPOINT), and a branch or commit of the dataset.
+    gps
+        ``"whole"``: only coordinates in whole degrees, minutes and seconds are read, as published; ``"fractions"``.
+    zero
+        ``"either"``: rows whose latitude or longitude is 0 are dropped, as published; ``"both"``: rows at 0, 0.
+    newest
+        Latest year of a photograph.
+    newlines
+        ``"delete"`` them from captions, as published, or ``"keep"`` them.
+    test_queries
+        Test captions at most, a seeded sample; 0 asks all.
+    """
+
+    hub: str = ""
+    revision: str = "main"
+    gps: str = "whole"
+    zero: str = "either"
+    newest: int = 2024
+    newlines: str = "delete"
+    test_queries: int = 1000
+    CORRECT: ClassVar = {"gps": "fractions", "zero": "both", "newest": 9999, "newlines": "keep", "test_queries": 0}
+    CHOICES: ClassVar = {
+        "gps": ("whole", "fractions"), "zero": ("either", "both"), "newlines": ("delete", "keep"),
+    }  # fmt: skip
+
+    def run(self, prep: Preparation) -> None:
+        """Make the dataset, or continue making it."""
+        hub = Hub("tomg-group-umd/pixelprose", self.hub or None)
+        commit, files = hub.files(self.revision)
+        shards = sorted((part, _natural(name), name) for name in files if (part := _part(name)) is not None)
+        if not shards:
+            raise InputError(f"the dataset must have Parquet files of {', '.join(_PARTS)}, got {len(files)} others")
+        prep.sources["hub"] = {"url": hub.dataset, "revision": commit}
+        read, unique = prep.tally("place and time in the tables"), prep.tally("duplicates")
+        rows: dict[str, Row] = {}  # by address
+        names: set[tuple[str, str]] = set()
+        accepted: list[tuple[Row, dict[str, Any]]] = []
+        with Journal(prep.work / "shards.jsonl") as journal:
+            for number, (part, _, name) in enumerate(shards, 1):
+                step, entry = f"table {number} of {len(shards)}", journal.entries.get(name)
+                if entry is None or files[name] not in (None, entry["source"]["sha256"]):
+                    prep.progress(f"{step}, download")(0, None)
+                    path, digest = hub.download(name, commit, prep.work / "shards", files[name])
+                    tally = Tally("")
+                    try:
+                        found = list(self._rows(path, name, list(_PARTS)[part], tally, prep.progress(f"{step}, rows")))
+                    finally:
+                        path.unlink()
+                    source = {"url": f"{hub.dataset}/{name}", "sha256": digest, "rows": tally.to_dict()["looked_at"]}
+                    entry = {"source": source, "tally": asdict(tally), "rows": found}
+                    journal.put(name, entry)
+                prep.sources[name] = entry["source"]
+                read.add(entry["tally"])
+                for row in (Row(**values) for values in entry["rows"]):
+                    if row.url in rows or (row.uid and row.name in names):
+                        unique.lose(Loss("duplicate"), row.url)
+                        continue
+                    rows[row.url] = row
+                    names.add(row.name)
+                    unique.accepted += 1
+                if number == len(shards):
+                    prep.note(f"{len(rows)} rows have a place and a time; the paper has {_PUBLISHED_ROWS}")
+                # Without a limit all pictures are downloaded together: a few slow servers then delay nothing.
+                if prep.limit is not None or number == len(shards):
+                    accepted = prep.gather(
+                        list(rows.values()), lambda row: row.url,
+                        lambda row: pictures.store(prep.web.get(row.url), prep.out, row.id), "picture",
+                    )  # fmt: skip
+                if len(accepted) == prep.limit:
+                    break
+        chosen = [row for row, _ in accepted]
+        columns = {
+            "id": [row.id for row in chosen],
+            "file": [pictures.file_of(row.id) for row in chosen],
+            **{name: [getattr(row, name) for row in chosen] for name in ("lat", "lon", "taken", "url", "uid", "part")},
+        }
+        queries = [Query(row.caption, (i,)) for i, row in enumerate(chosen)]
+        about = {"validation_queries": 50}
+        prep.finish("pixelprose", columns, queries, by_row=True, most=self.test_queries, about=about)
+
+    def _rows(self, path: Path, name: str, part: str, tally: Tally, report: Any) -> Iterator[dict[str, Any]]:
+        """Yield rows with a place, a time and a caption; other columns are read only where the EXIF promises both."""
+        try:
+            import pyarrow as arrow
+            import pyarrow.compute as compute
+            import pyarrow.parquet as parquet
+        except ModuleNotFoundError:
+            raise MissingExtra("preparing PixelProse needs: pip install 'mascot[prepare]'") from None
+        try:
+            with parquet.ParquetFile(path) as table:
+                missing = [column for column in ("exif", *_COLUMNS) if column not in table.schema_arrow.names]
+                if missing:
+                    columns = ", ".join(table.schema_arrow.names)
+                    raise InputError(f"{name} must have the columns {', '.join(missing)}, got {columns}")
+                start = 0
+                for group in range(table.num_row_groups):
+                    texts = table.read_row_group(group, ["exif"]).column("exif").combine_chunks()
+                    texts = texts.cast(arrow.large_string())
+                    left = np.arange(len(texts))
+                    filled = compute.fill_null(compute.greater(compute.utf8_length(texts), len("null")), False)
+                    masks = [("no metadata", "exif", filled)]
+                    masks += [(reason, tag, compute.match_substring(texts, tag)) for reason, tag in _NEEDED]
+                    for reason, tag, mask in masks:
+                        present = compute.fill_null(mask, False).to_numpy(zero_copy_only=False)[left]
+                        absent, left = left[~present], left[present]
+                        tally.lose(Loss(reason, f"no {tag}"), f"{name} row {start + absent[:1].sum()}", len(absent))
+                    rest = table.read_row_group(group, list(_COLUMNS)).take(arrow.array(left)).to_pylist()
+                    for row, record in zip(left.tolist(), rest, strict=True):
+                        try:
+                            yield self._row(part, record, texts[row].as_py())
+                            tally.accepted += 1
+                        except Loss as loss:
+                            tally.lose(loss, f"{name} row {start + row}")
+                    start += len(texts)
+                    report(start, table.metadata.num_rows)
+        except (OSError, arrow.ArrowException) as error:
+            raise InputError(f"{name} must be a Parquet file: {error}; run the same command again") from None
+
+    def _row(self, part: str, record: Mapping[str, Any], text: str) -> dict[str, Any]:
+        tags = exif_text.parse(text, self.gps == "fractions")
+        lat, lon = exif_text.place(tags, self.zero)
+        clock = exif_text.taken(tags).clock
+        url, caption = record["url"], record["vlm_caption"]
+        if clock.year > self.newest:
+            raise Loss("no time", f"the year {clock.year}")
+        if not isinstance(url, str) or not url.strip():
+            raise Loss("bad address", "none")
+        if not isinstance(caption, str) or not caption.strip():
+            raise Loss("no caption")
+        caption = caption.replace("\n", "") if self.newlines == "delete" else caption
+        row = Row(part, str(record["uid"] or ""), url, caption, lat, lon, clock.isoformat(timespec="seconds"))
+        return asdict(row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,220 +188,26 @@ class Row:
     def id(self) -> str:
         return f"{self.part}-{hashlib.sha256(self.url.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
-
-@dataclass(frozen=True, slots=True)
-class PixelProse:
-    """Where the list of the tables is, and where the tables are."""
-
-    listing: str = f"{_HUB}/api/datasets/{_DATASET}?blobs=true"
-    files: str = f"{_HUB}/datasets/{_DATASET}/resolve/main"
-
-    def run(self, out: Path, common: Common) -> None:
-        """Make the dataset, or go on making it."""
-        revision, shards = self._shards(common)
-        read, alone, fetched = Tally(_TASK), Tally("duplicates"), Tally("picture")
-        sources: dict[str, Mapping[str, Any]] = {"listing": {"url": self.listing, "revision": revision}}
-        rows: list[Row] = []
-        found: list[tuple[Row, dict[str, Any]]] = []
-        unseen = _Unseen(alone)
-        work = work_folder(out)
-        with Journal(work / "shards.jsonl") as journal, Journal(work / "pictures.jsonl") as journal_of_pictures:
-            for number, shard in enumerate(shards, 1):
-                told = self._read(shard, number, len(shards), journal, out, common)
-                sources[shard.name] = told["source"]
-                read.add(told["tally"])
-                rows += unseen.of(Row(**row) for row in told["rows"])
-                # Without a limit all are fetched together: a few slow servers then hold up nothing.
-                if common.limit is None and number < len(shards):
-                    continue
-                fetched = Tally("picture")
-                found = fetched.take(_fetched(rows, journal_of_pictures, out, common), lambda row: row.url)
-                if len(found) == common.limit:
-                    break
-        kept = [row for row, _ in found]
-        columns = {
-            "id": [row.id for row in kept],
-            "file": [pictures.file_of(row.id) for row in kept],
-            **{name: [getattr(row, name) for row in kept] for name in ("lat", "lon", "taken", "url", "uid", "part")},
-        }
-        queries = [Query(row.caption, (i,)) for i, row in enumerate(kept)]
-        finish(out, "pixelprose", Gathered(columns, queries, [read, alone, fetched], sources, by_row=True), common)
-
-    def _shards(self, common: Common) -> tuple[str | None, list[Shard]]:
-        """The hub's revision, and its tables, part by part."""
-        listed = common.web.json(self.listing)
-        files = listed.get("siblings") if isinstance(listed, dict) else None
-        if not isinstance(files, list):
-            raise InputError(f"{self.listing} must list the dataset's files under siblings, got {str(listed)[:80]!r}")
-        shards = []
-        for file in files:
-            name = str(file.get("rfilename", "")) if isinstance(file, dict) else ""
-            part = _part(name)
-            if part is not None:
-                shards.append(Shard(part, name, (file.get("lfs") or {}).get("sha256")))
-        if not shards:
-            raise InputError(f"{self.listing} must list Parquet files of {', '.join(_PARTS)}, got none")
-        order = list(_PARTS)
-        shards.sort(key=lambda shard: (order.index(shard.part), _natural(shard.name)))
-        return listed.get("sha"), shards
-
-    def _read(
-        self, shard: Shard, number: int, count: int, journal: Journal, out: Path, common: Common
-    ) -> dict[str, Any]:
-        """What is worth keeping of one table: fetched, read and deleted, or remembered."""
-        known: dict[str, Any] | None = journal.known.get(shard.name)
-        if known is not None and shard.sha256 in (None, known["source"]["sha256"]):
-            return known
-        url = f"{self.files.rstrip('/')}/{quote(shard.name)}"
-        path = work_folder(out) / "shards" / shard.name.replace("/", "_")
-        sha256 = common.web.download(url, path, common.progress(f"table {number} of {count}, bytes"))
-        if shard.sha256 not in (None, sha256):
-            path.unlink()
-            raise InputError(
-                f"{url} must have the SHA-256 {shard.sha256} that the hub tells, got {sha256}; "
-                "run the same command again to fetch it anew"
-            )
-        tally = Tally(_TASK)
-        rows = list(_worth_keeping(path, shard, tally, common, f"table {number} of {count}, rows"))
-        told = {
-            "source": {"url": url, "sha256": sha256, "rows": tally.looked},
-            "tally": tally.to_dict(),
-            "rows": rows,
-        }
-        journal.put(shard.name, told)
-        path.unlink()
-        return told
+    @property
+    def name(self) -> tuple[str, str]:
+        """The uid and the file name, which two rows of one photograph share."""
+        try:
+            return self.uid, PurePosixPath(unquote(urlsplit(self.url).path)).name
+        except ValueError:
+            return self.uid, self.url
 
 
-def _part(name: str) -> str | None:
-    """Which part a file belongs to.
+def _part(name: str) -> int | None:
+    """Return the number of the part that a file belongs to.
 
     >>> _part("data/vlm_captions_common-pool_0003.parquet")
-    'commonpool'
+    1
     """
     file = PurePosixPath(name).name
-    if not file.endswith(".parquet"):
-        return None
-    return next((part for part, pattern in _PARTS.items() if re.search(pattern, file, re.IGNORECASE)), None)
+    matches = [i for i, pattern in enumerate(_PARTS.values()) if re.search(pattern, file, re.IGNORECASE)]
+    return matches[0] if matches and file.endswith(".parquet") else None
 
 
 def _natural(name: str) -> list[tuple[str, int]]:
-    """A key that sorts 2 before 10."""
+    """Return a key that sorts 2 before 10."""
     return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", name)]
-
-
-def _worth_keeping(path: Path, shard: Shard, tally: Tally, common: Common, step: str) -> Iterator[dict[str, Any]]:
-    """Rows with a place, a time and a caption. The other columns are read only where the EXIF promises both."""
-    try:
-        import pyarrow as arrow
-        import pyarrow.parquet as parquet
-    except ModuleNotFoundError:
-        raise MissingExtra("preparing PixelProse needs: pip install 'mascot[prepare]'") from None
-    try:
-        with parquet.ParquetFile(path) as table:
-            missing = [name for name in (_EXIF, *_COLUMNS) if name not in table.schema_arrow.names]
-            if missing:
-                have = ", ".join(table.schema_arrow.names)
-                raise InputError(f"{shard.name} must have the columns {', '.join(missing)}, got {have}")
-            start = 0
-            for group in range(table.num_row_groups):
-                yield from _of_group(table, group, start, shard, tally)
-                start += table.metadata.row_group(group).num_rows
-                common.progress(step)(start, table.metadata.num_rows)
-    except (OSError, arrow.ArrowException) as error:
-        path.unlink()
-        raise InputError(
-            f"{shard.name} must be a Parquet file: {error}; run the same command again to fetch it anew"
-        ) from None
-
-
-def _of_group(table: Any, group: int, start: int, shard: Shard, tally: Tally) -> Iterator[dict[str, Any]]:
-    """The same of one group of rows, of which `start` are before it."""
-    import pyarrow as arrow
-    import pyarrow.compute as compute
-
-    def at(row: Any) -> str:
-        return f"{shard.name} row {start + int(row)}"
-
-    texts = table.read_row_group(group, [_EXIF]).column(_EXIF).combine_chunks().cast(arrow.large_string())
-    filled = compute.fill_null(compute.greater(compute.utf8_length(texts), _EMPTY), False)
-    left = np.flatnonzero(filled.to_numpy(zero_copy_only=False))
-    without = np.setdiff1d(np.arange(len(texts)), left, assume_unique=True)
-    tally.lose_all(Lost("no metadata"), len(without), map(at, without))
-    for reason, sign in _SIGNS:
-        there = compute.match_substring(texts.take(arrow.array(left)), sign).to_numpy(zero_copy_only=False)
-        without, left = left[~there], left[there]
-        tally.lose_all(Lost(reason, f"no {sign}"), len(without), map(at, without))
-    if not len(left):
-        return
-    rest = table.read_row_group(group, list(_COLUMNS)).take(arrow.array(left)).to_pylist()
-    for row, record in zip(left, rest, strict=True):
-        try:
-            kept = _row(shard.part, record, texts[int(row)].as_py())
-        except Lost as lost:
-            tally.lose(lost, at(row))
-        else:
-            tally.kept += 1
-            yield kept
-
-
-def _row(part: str, record: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """One row, or `Lost`."""
-    tags = exif_json.parse(text)
-    lat, lon = exif_json.place(tags)
-    moment = exif_json.taken(tags)
-    url, caption = record["url"], record["vlm_caption"]
-    if not isinstance(url, str) or not url.strip():
-        raise Lost("bad address", "none")
-    if not isinstance(caption, str) or not caption.strip():
-        raise Lost("no caption")
-    return {
-        "part": part,
-        "uid": str(record["uid"] or ""),
-        "url": url,
-        "caption": caption,
-        "lat": lat,
-        "lon": lon,
-        "taken": moment.clock.isoformat(timespec="seconds"),
-    }
-
-
-class _Unseen:
-    """Each photograph once: by its uid and the name of its file, and by its address."""
-
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
-        self._addresses: set[str] = set()
-        self._names: set[tuple[str, str]] = set()
-
-    def of(self, rows: Iterator[Row]) -> list[Row]:
-        kept = []
-        for row in rows:
-            name = (row.uid, _file_name(row.url))
-            if row.url in self._addresses or (row.uid and name in self._names):
-                self._tally.lose(Lost("duplicate"), row.url)
-                continue
-            self._addresses.add(row.url)
-            self._names.add(name)
-            self._tally.kept += 1
-            kept.append(row)
-        return kept
-
-
-def _file_name(url: str) -> str:
-    try:
-        return PurePosixPath(unquote(urlsplit(url).path)).name
-    except ValueError:
-        return url
-
-
-def _fetched(rows: list[Row], journal: Journal, out: Path, common: Common) -> Any:
-    """The pictures, up to the limit."""
-
-    def get(row: Row) -> dict[str, Any]:
-        return pictures.keep(common.web.get(row.url), out, row.id)
-
-    return each(
-        rows, lambda row: row.url, get, journal, common.workers, common.progress("pictures"),
-        enough=common.limit, valid=partial(pictures.still_there, out),
-    )  # fmt: skip

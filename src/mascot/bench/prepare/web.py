@@ -1,317 +1,286 @@
-"""Polite reading over HTTP: retries that back off, few connections to one host, limits on bytes and on time."""
+"""Polite reading over HTTP: retries that back off, few connections per host, limits on bytes and on time."""
 
 from __future__ import annotations
 
-import email.utils
+import glob
+import hashlib
 import json
+import os
 import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.cookiejar import DefaultCookiePolicy
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from mascot import __version__
-from mascot.bench.prepare.common import Progress
-from mascot.bench.prepare.lost import NO_ANSWER, Lost
+from mascot.bench.files import sha256
+from mascot.bench.prepare.losses import NO_ANSWER, Loss
 from mascot.errors import MissingExtra, require
 
 try:
-    import requests
     import urllib3
+    from urllib3.exceptions import HTTPError, InvalidHeader, LocationValueError
 
-    from mascot.bench.prepare.heads import HurriedAdapter
+    from mascot.bench.prepare.addresses import pool_classes, resolve
 except ModuleNotFoundError:
     raise MissingExtra("preparing a dataset needs: pip install 'mascot[prepare]'") from None
 
-__all__ = ["Lost", "Web"]
-
 T = TypeVar("T")
-Headers = Callable[[], dict[str, str]]
+Response = urllib3.BaseHTTPResponse
 
 _MIB = 1 << 20
-_BLOCK = 1 << 16
+_PIECE = 2 * _MIB  # of a download: each has its own retries, and must arrive within the patience
+_LARGEST = 1 << 30  # bytes of a download from a server without ranges
 _REDIRECTS = 8
-_LONGEST_WAIT = 120.0  # seconds, whatever Retry-After asks for
-_PASSING = (408, 425, 429)  # and all of 5xx
+_LONGEST_WAIT = 120.0  # seconds, whatever a server asks for
+_TEMPORARY = (408, 425, 429)  # and all of 5xx
 _BUSY = (429, 503)
-_NO_HEAD = (400, 403, 404, 405, 501)  # some servers answer HEAD so where GET would do
-_BAD_ADDRESS = (
-    requests.exceptions.InvalidURL,
-    requests.exceptions.InvalidSchema,
-    requests.exceptions.MissingSchema,
-    urllib3.exceptions.LocationValueError,
-    UnicodeError,
-)
-_BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError)
-_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
+_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 
-class _Again(Exception):
-    """A server in trouble; worth another try, after `wait` seconds where it says so. `busy` ones need rest."""
+@dataclass
+class _TemporaryFailure(Exception):
+    """An answer that is worth another try after `wait` seconds. A busy server is alive, and needs a pause."""
 
-    def __init__(self, detail: str, wait: float | None = None, busy: bool = False) -> None:
-        super().__init__(detail)
-        self.wait, self.busy = wait, busy
+    detail: str
+    wait: float | None = None
+    busy: bool = False
 
 
 @dataclass(slots=True)
 class _Host:
-    """What is known of a server in this run."""
-
-    places: threading.BoundedSemaphore
-    after: float = 0.0  # no request before this moment, because it asked for rest
-    silent: bool = False  # gave nothing in a whole row of tries; gets single ones from then on
+    resume: float = 0.0  # no request before this time, because the server asked for a pause
+    silent: bool = False  # no answer to any try of a request; gets single tries until it answers
 
 
-@dataclass(frozen=True, slots=True)
 class Web:
-    """Reads over HTTP from any number of threads. Certificates are always checked.
+    """An HTTP client for any number of threads.
 
-    Parameters
-    ----------
-    timeout
-        Seconds to wait for a connection, and for each piece of an answer.
-    retries
-        Further tries after a first that failed for a reason that may pass.
-    pause
-        Seconds before the first of them; doubled each time, with some chance in it.
-    patience
-        Seconds one whole answer may take, however busily its pieces drip in. A `download` has no such limit,
-        but must make some progress in that time.
-    per_host
-        Connections to one server at a time.
+    Certificates are always checked, environment proxies are used, and neither .netrc nor cookies are read. A host
+    that resolves to a loopback, private or link-local address is refused, also after a redirect.
+
+    A request is tried `retries` more times after a temporary failure, first after `pause` seconds, then after twice as
+    many, and so on. A connection and each part of an answer may take `timeout` seconds, a whole answer `patience`
+    seconds. One server gets `per_host` connections at a time. `allow_private` is for tests with a local server only.
     """
 
-    timeout: float = 20.0
-    retries: int = 4
-    pause: float = 1.0
-    agent: str = f"mascot-bench/{__version__} (dataset preparation for research)"
-    patience: float = 120.0
-    per_host: int = 4
-    _session: requests.Session = field(init=False, repr=False, compare=False)
-    _hosts: dict[str, _Host] = field(init=False, repr=False, compare=False, default_factory=dict)
-    _lock: threading.Lock = field(init=False, repr=False, compare=False, default_factory=threading.Lock)
-    _stopped: threading.Event = field(init=False, repr=False, compare=False, default_factory=threading.Event)
-
-    def __post_init__(self) -> None:
-        require(self.timeout > 0, "Web.timeout", "must be > 0", self.timeout)
-        require(self.retries >= 0, "Web.retries", "must be >= 0", self.retries)
-        require(self.pause >= 0, "Web.pause", "must be >= 0", self.pause)
-        require(self.patience > 0, "Web.patience", "must be > 0", self.patience)
-        require(self.per_host >= 1, "Web.per_host", "must be >= 1", self.per_host)
-        session = requests.Session()
-        session.max_redirects = _REDIRECTS
-        session.headers.update({"User-Agent": self.agent, "Accept": "*/*", "Accept-Encoding": "identity"})
-        session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        for scheme in ("http://", "https://"):
-            session.mount(scheme, HurriedAdapter(self.patience, pool_connections=64, pool_maxsize=16))
-        object.__setattr__(self, "_session", session)
+    def __init__(
+        self, timeout: float = 20.0, retries: int = 4, pause: float = 1.0, patience: float = 120.0, per_host: int = 4,
+        allow_private: bool = False,
+    ) -> None:  # fmt: skip
+        for name, value in {"timeout": timeout, "patience": patience, "per_host": per_host}.items():
+            require(value > 0, f"Web.{name}", "must be > 0", value)
+        for name, value in {"retries": retries, "pause": pause}.items():
+            require(value >= 0, f"Web.{name}", "must be >= 0", value)
+        self._patience, self._retries, self._pause, self._allow_private = patience, retries, pause, allow_private
+        agent = f"mascot-bench/{__version__} (dataset preparation for research)"
+        self._headers = {"User-Agent": agent, "Accept": "*/*", "Accept-Encoding": "identity"}
+        self._pools: dict[str, Any] = {"num_pools": 64, "maxsize": per_host, "block": True, "timeout": timeout}
+        self._managers: dict[str | None, urllib3.PoolManager] = {}
+        self._hosts: dict[str, _Host] = {}
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """End all waiting between tries; whatever is asked from now on is lost."""
+        """End all waits between tries; whatever is requested from now on is lost."""
         self._stopped.set()
-        self._session.close()
 
     def get(self, url: str, most: int = 32 * _MIB) -> bytes:
-        """The whole of it, if that is at most `most` bytes."""
-        return self._ask(url, dict, lambda answer: self._whole(answer, url, most))
+        """Return the whole content, which must have at most `most` bytes."""
 
-    def json(self, url: str, most: int = 256 * _MIB) -> Any:
-        """The JSON that is there."""
+        def read(response: Response) -> bytes:
+            length = response.headers.get("Content-Length", "")
+            large = length.isdigit() and int(length) > most
+            content = b"" if large else self._read(response, most + 1)
+            if large or len(content) > most:
+                raise Loss("too large", f"more than {most} bytes", url)
+            return content
+
+        return self._request(url, {}, read)
+
+    def json(self, url: str) -> Any:
+        """Return the JSON content."""
         try:
-            return json.loads(self.get(url, most))
+            return json.loads(self.get(url))
         except ValueError as error:
-            raise Lost("wrong content", f"not JSON: {error}", url) from None
+            raise Loss("wrong content", f"not JSON: {error}", url) from None
 
     def first(self, url: str, count: int) -> bytes:
-        """The first `count` bytes, or fewer where there are no more. A server without ranges is cut off early."""
+        """Return the first `count` bytes or all if there are fewer. A server without ranges is cut off early."""
 
-        def take(answer: requests.Response) -> bytes:
-            span = _span(answer)
-            if answer.status_code == 206 and (span is None or span[0] != 0):
-                raise Lost("wrong content", "not the range that was asked for", url)
-            return self._some(answer, count)
+        def read(response: Response) -> bytes:
+            if response.status == 206 and _span(response)[0] != 0:
+                raise Loss("wrong content", "not the range that was requested", url)
+            return self._read(response, count)
 
-        return self._ask(url, lambda: {"Range": f"bytes=0-{count - 1}"}, take)
+        return self._request(url, {"Range": f"bytes=0-{count - 1}"}, read)
 
-    def part(self, url: str, start: int, count: int) -> bytes:
-        """`count` bytes from `start` on, or fewer where the file ends before."""
+    def part(self, url: str, start: int, count: int, validator: str = "") -> bytes:
+        """Return `count` bytes from `start` on, or fewer where the file ends before; of one version of the file."""
 
-        def take(answer: requests.Response) -> bytes:
-            if answer.status_code != 206:
-                raise Lost("no ranges", f"status {answer.status_code}", url)
-            span = _span(answer)
-            if span is None or span[0] != start or span[1] >= start + count:
-                raise Lost("wrong content", "not the range that was asked for", url)
-            found = self._some(answer, count)
-            if len(found) != span[1] - start + 1:
-                raise _Again("an answer that ended early")
-            return found
+        def read(response: Response) -> bytes:
+            if response.status != 206:
+                changed = response.status == 200 and validator
+                raise Loss(NO_ANSWER if changed else "no ranges", "the file changed" if changed else "status 200", url)
+            begin, end, _ = _span(response)
+            if begin != start or end >= start + count:
+                raise Loss("wrong content", "not the range that was requested", url)
+            content = self._read(response, count)
+            if len(content) != end - start + 1:
+                raise _TemporaryFailure("the answer ended early")
+            return content
 
-        return self._ask(url, lambda: {"Range": f"bytes={start}-{start + count - 1}"}, take)
+        headers = {"Range": f"bytes={start}-{start + count - 1}"} | ({"If-Range": validator} if validator else {})
+        return self._request(url, headers, read)
 
-    def size(self, url: str) -> int:
-        """How many bytes there are."""
-        try:
-            found = self._ask(url, dict, _length, "HEAD", _NO_HEAD)
-        except Lost as lost:
-            if lost.reason == NO_ANSWER:
-                raise
-            found = None
-        if found is not None:
-            return found
+    def size(self, url: str) -> tuple[int | None, str]:
+        """Return the size of a file, None if the server has no ranges, and its validator: an ETag or a date."""
 
-        def take(answer: requests.Response) -> int:
-            span = _span(answer)
-            found = span[2] if span else _length(answer)
-            if found is None:
-                raise Lost("no ranges", "the server does not tell the size", url)
-            return found
+        def read(response: Response) -> tuple[int | None, str]:
+            etag, date = response.headers.get("ETag", ""), response.headers.get("Last-Modified", "")
+            return _span(response)[2] if response.status == 206 else None, etag if etag.startswith('"') else date
 
-        return self._ask(url, lambda: {"Range": "bytes=0-0"}, take)
+        return self._request(url, {"Range": "bytes=0-0"}, read)
 
-    def download(self, url: str, path: Path, report: Progress | None = None) -> str:
-        """Fetch a file of any size to `path`, going on where an earlier try was cut off; its SHA-256.
+    def download(self, url: str, path: Path, report: Callable[[int, int | None], None] | None = None) -> str:
+        """Download a file and return its SHA-256; continue an interrupted download, skip a complete one.
 
-        A file that is there is not fetched again. `report(done, total)` counts bytes.
+        The partial file carries a hash of the size and the validator in its name: a file that changed on the server
+        starts again.
         """
-        from mascot.bench.prepare.download import LEAST, Download
+        if not path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            size, validator = self.size(url)
+            version = hashlib.sha256(f"{url} {size} {validator}".encode()).hexdigest()[:12]
+            partial = path.with_name(f"{path.name}.{version}.part")
+            whole = size is None or not validator  # there is nothing that tells versions apart
+            for other in path.parent.glob(f"{glob.escape(path.name)}.*.part"):
+                if other != partial or whole:
+                    other.unlink()
+            with open(partial, "ab") as stream:
+                if whole:
+                    stream.write(self.get(url, _LARGEST))
+                while size is not None and stream.tell() < size:
+                    stream.write(self.part(url, stream.tell(), min(_PIECE, size - stream.tell()), validator))
+                    if report is not None:
+                        report(stream.tell(), size)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(partial, path)
+        return sha256(path)
 
-        fetching = Download(url, path, self.patience, report)
-        while not fetching.whole:
-            before = fetching.have
-            try:
-                self._ask(url, fetching.headers, fetching.take, fine=(416,))
-            except Lost as lost:
-                if lost.reason != NO_ANSWER or fetching.have < before + LEAST or self._stopped.is_set():
-                    raise
-        return fetching.finish()
-
-    def _ask(
-        self,
-        url: str,
-        headers: Headers,
-        take: Callable[[requests.Response], T],
-        method: str = "GET",
-        fine: tuple[int, ...] = (),
-    ) -> T:
-        """One request, with its retries; `take` reads the answer, which is a success or one of `fine`."""
-        host = self._host(url)
-        said, alive = "stopped", True
-        for attempt in range(1 if host.silent else self.retries + 1):
-            wait = self.pause * 2 ** (attempt - 1) * random.uniform(0.75, 1.25) if attempt else 0.0
-            if self._stopped.wait(max(wait, host.after - time.monotonic(), 0.0)):
-                break
-            try:
-                with host.places:
-                    found = self._once(url, method, headers(), take, fine)
-            except _Again as again:
-                said = str(again)
-                alive = again.busy
-                rest = self.pause * 2**attempt if again.wait is None and alive else again.wait
-                if rest is not None:
-                    host.after = time.monotonic() + min(rest, _LONGEST_WAIT)
-            except _BAD_ADDRESS as error:
-                raise Lost("bad address", str(error), url) from None
-            except requests.exceptions.TooManyRedirects:
-                raise Lost("dead link", f"more than {_REDIRECTS} redirects", url) from None
-            except _BROKEN as error:
-                said, alive = _short(error), False
-                if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                    raise Lost("bad certificate", said, url) from None
-            else:
-                host.silent = False
-                return found
-        host.silent = not alive
-        raise Lost(NO_ANSWER, said, url)
-
-    def _once(
-        self,
-        url: str,
-        method: str,
-        headers: dict[str, str],
-        take: Callable[[requests.Response], T],
-        fine: tuple[int, ...],
-    ) -> T:
-        with self._session.request(
-            method, url, headers=headers, stream=True, timeout=self.timeout, allow_redirects=True
-        ) as answer:
-            status = answer.status_code
-            if status in _PASSING or status >= 500:
-                wait = _retry_after(answer.headers.get("Retry-After"))
-                raise _Again(f"status {status}", wait, busy=status in _BUSY)
-            if status not in (200, 206, *fine):
-                raise Lost("dead link", f"status {status}", url)
-            return take(answer)
-
-    def _host(self, url: str) -> _Host:
+    def _request(self, url: str, headers: dict[str, str], read: Callable[[Response], T]) -> T:
+        """Make a request with its retries; `read` gets a successful answer."""
         try:
             name = urlsplit(url).netloc
         except ValueError as error:
-            raise Lost("bad address", str(error), url) from None
+            raise Loss("bad address", str(error), url) from None
         with self._lock:
-            return self._hosts.setdefault(name, _Host(threading.BoundedSemaphore(self.per_host)))
-
-    def _whole(self, answer: requests.Response, url: str, most: int) -> bytes:
-        length = _length(answer)
-        if length is not None and length > most:
-            raise Lost("too large", f"{length} bytes, more than {most}", url)
-        found = self._some(answer, most + 1)
-        if len(found) > most:
-            raise Lost("too large", f"more than {most} bytes", url)
-        return found
-
-    def _some(self, answer: requests.Response, most: int) -> bytes:
-        """What the answer says, cut off behind `most` bytes."""
-        found = bytearray()
-        end = time.monotonic() + self.patience
-        for block in blocks(answer):
-            found += block
-            if len(found) >= most:
+            host = self._hosts.setdefault(name, _Host())
+        reason, alive = "stopped", True
+        for attempt in range(1 if host.silent else self._retries + 1):
+            wait = self._pause * 2 ** (attempt - 1) * random.uniform(0.75, 1.25) if attempt else 0.0
+            if self._stopped.wait(max(wait, host.resume - time.monotonic(), 0.0)):
                 break
+            try:
+                response = self._open(url, headers)
+                try:
+                    _check_status(response, host, url)
+                    result = read(response)
+                finally:
+                    _release(response)
+            except _TemporaryFailure as failure:
+                reason, alive = failure.detail, failure.busy
+                rest = self._pause * 2**attempt if failure.wait is None and alive else failure.wait
+                if rest is not None:
+                    host.resume = time.monotonic() + min(rest, _LONGEST_WAIT)
+            except (LocationValueError, UnicodeError) as error:
+                raise Loss("bad address", str(error), url) from None
+            except (HTTPError, OSError) as error:
+                reason, alive = _reason(error), False
+                if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                    raise Loss("bad certificate", reason, url) from None
+            else:
+                host.silent = False
+                return result
+        host.silent = not alive
+        raise Loss(NO_ANSWER, reason, url)
+
+    def _open(self, url: str, headers: dict[str, str]) -> Response:
+        """Send the request and follow redirects; every hop is checked."""
+        address = url
+        for _ in range(_REDIRECTS + 1):
+            response = self._manager(address).request(
+                "GET", address, headers=self._headers | headers, redirect=False, retries=False, preload_content=False
+            )
+            location = response.get_redirect_location()
+            if not location:
+                return response
+            _release(response)
+            address = urljoin(address, location)
+        raise Loss("dead link", f"more than {_REDIRECTS} redirects", url)
+
+    def _manager(self, url: str) -> urllib3.PoolManager:
+        """Return the pool manager for a URL: direct, or through the proxy of the environment."""
+        scheme, host = urlsplit(url).scheme, urlsplit(url).hostname or ""
+        if scheme not in ("http", "https") or not host:
+            raise Loss("bad address", "not an address of http or https", url)
+        proxy = None if proxy_bypass(host) else getproxies().get(scheme)
+        if proxy:
+            with suppress(OSError):  # a name that only the proxy can resolve
+                resolve(host, self._allow_private)
+        with self._lock:
+            if proxy not in self._managers:
+                manager = urllib3.ProxyManager(proxy, **self._pools) if proxy else urllib3.PoolManager(**self._pools)
+                manager.pool_classes_by_scheme = pool_classes(self._patience, self._allow_private, bool(proxy))
+                self._managers[proxy] = manager
+            return self._managers[proxy]
+
+    def _read(self, response: Response, most: int) -> bytes:
+        """Return the content, cut off after `most` bytes. A slow server sends small blocks."""
+        content = bytearray()
+        end = time.monotonic() + self._patience
+        while len(content) < most and (block := response.read1(1 << 16, decode_content=True)):
+            content += block
             if time.monotonic() > end:
-                raise _Again(f"slower than {self.patience:g} s")
-        return bytes(found[:most])
+                raise _TemporaryFailure(f"slower than {self._patience:g} s")
+        return bytes(content[:most])
 
 
-def blocks(answer: requests.Response) -> Iterator[bytes]:
-    """The answer piece by piece, as it comes: a server that drips gives small ones, and none is waited for twice."""
-    while block := answer.raw.read1(_BLOCK, decode_content=True):
-        yield block
+def _release(response: Response) -> None:
+    """Give the connection back to its pool; what was not read is not waited for."""
+    response.close()
+    response.release_conn()
 
 
-def _span(answer: requests.Response) -> tuple[int, int, int | None] | None:
-    """First byte, last byte and size of the file, as a partial answer says."""
-    found = _RANGE.fullmatch(answer.headers.get("Content-Range", "").strip())
-    return (int(found[1]), int(found[2]), None if found[3] == "*" else int(found[3])) if found else None
-
-
-def _length(answer: requests.Response) -> int | None:
-    text = answer.headers.get("Content-Length", "")
-    plain = answer.headers.get("Content-Encoding", "identity") == "identity"
-    return int(text) if text.isdigit() and plain and answer.status_code == 200 else None
-
-
-def _retry_after(text: str | None) -> float | None:
-    """Seconds, of a number or a date."""
-    if text is None:
-        return None
-    if text.strip().isdigit():
-        return float(text)
+def _check_status(response: Response, host: _Host, url: str) -> None:
+    status, headers = response.status, response.headers
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-    except (TypeError, ValueError, OverflowError):
-        return None
+        wait = urllib3.Retry().parse_retry_after(headers.get("Retry-After") or headers.get("X-Ttl", ""))
+    except (InvalidHeader, OverflowError, ValueError):
+        wait = None
+    if status in _TEMPORARY or status >= 500:
+        raise _TemporaryFailure(f"status {status}", wait, busy=status in _BUSY)
+    if headers.get("X-Rl") == "0" and wait is not None:  # ip-api.com: no request is left for X-Ttl seconds
+        host.resume = time.monotonic() + min(wait, _LONGEST_WAIT)
+    if status not in (200, 206):
+        raise Loss("dead link", f"status {status}", url)
 
 
-def _short(error: BaseException) -> str:
-    """The innermost reason, on one line."""
+def _span(response: Response) -> tuple[int, int, int]:
+    """Return first byte, last byte and file size of a partial answer."""
+    match = _RANGE.fullmatch(response.headers.get("Content-Range", "").strip())
+    return (int(match[1]), int(match[2]), int(match[3])) if match else (-1, -1, -1)
+
+
+def _reason(error: BaseException) -> str:
+    """Return the innermost reason on one line, the same words for the same failure."""
     text = str(error)
-    found = re.search(r"\[[A-Z]+: CERTIFICATE_VERIFY_FAILED\][^(]*|\[Errno[^\]]*\][^'\")]*", text)
-    # Without addresses of objects: the same failure is always told in the same words.
-    return re.sub(r" at 0x[0-9a-f]+", "", found[0] if found else f"{type(error).__name__}: {text}").strip()[:160]
+    match = re.search(r"\[[A-Z]+: CERTIFICATE_VERIFY_FAILED\][^(]*|\[Errno[^\]]*\][^'\")]*", text)
+    return re.sub(r" at 0x[0-9a-f]+", "", match[0] if match else f"{type(error).__name__}: {text}").strip()[:160]

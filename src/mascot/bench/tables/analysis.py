@@ -8,26 +8,36 @@ from dataclasses import replace
 from mascot.bench import naming
 from mascot.bench.averages import Record, Results, average, per_query, query_mean, summary, uninverted_hm
 from mascot.bench.datasets.dataset import Floats
+from mascot.bench.measure import DEGREES
 from mascot.bench.published import Published
 from mascot.bench.tables.comparison import OURS, PAPER
 from mascot.bench.tables.grid import Column, Row, Section, Table, Value
 
 # What is measured of mixed directions, and of the first pick's gains.
-MIXED = {"r@10": summary("r@10"), "geo": query_mean("geo"), "hour": query_mean("hour"), "hm": uninverted_hm}
+MIXED = {
+    "r@10": summary("r@10"),
+    "geo": lambda record: query_mean(DEGREES if DEGREES in record["per_query"] else "geo")(record),
+    "hour": query_mean("hour"),
+    "dm": summary("dm"),
+    "hm": uninverted_hm,
+}
 GAINS: dict[str, Callable[[Floats], float]] = {
     "min": lambda values: float(values.min()),
     "mean": lambda values: float(values.mean()),
     "max": lambda values: float(values.max()),
 }
 DISPLACED = ("displaced, %", "other bin, %")
-_MIXED_NOTE = "V: normalised Vendi score of one attribute. HM is of R@10 and of both channels, neither inverted."
+_MIXED_NOTE = (
+    "V: normalised Vendi score of one attribute, of geo in degrees. "
+    "DM is of both channels, neither inverted; HM is of R@10 and DM."
+)
 _THETA_NOTE = "Published strengths are as printed; MS-DPP's reads as its theta, which is 1 - strength."
 
 
 def mixed(results: Results, published: Published) -> Iterator[Table]:
     """One attribute spread while the other is focused."""
     study = results.where(study="mixed").preferred()
-    names = ("R@10", "geo V", "hour V", "HM")
+    names = ("R@10", "geo V", "hour V", "DM", "HM")
     sections = []
     for direction in study.names("direction"):
         rows = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mascot import metrics
 from mascot.bench import naming
@@ -25,6 +26,9 @@ _POINTS = ("main", "strength", "sigma_geo", "sigma_time", "grid", "protect")
 def preference(results: Results, published: Published) -> Iterator[Table]:
     """PRS as published, and Kendall's tau of strength against diversity, from the strength sweeps."""
     sweep = results.where(study="strength").preferred()
+    fixed = results.where(study="prs")  # as the released study: with the same bins for all tasks
+    swept = tuple(r for r in sweep.records if not fixed.where(label=r["label"], task=r["task"]))
+    sweep = replace(sweep, records=(*swept, *fixed.records))
     sections = []
     alike = len({len(sweep.where(label=label).values) for label in sweep.names("label")}) == 1
     for direction in sweep.names("direction"):

@@ -1,7 +1,7 @@
 """The GPU kernel: the reference implementation in CUDA, for whole batches, one block of threads per query.
 
-`select` takes and returns numpy arrays, as `mascot.kernels.native.select` does. `mascot.gpu` takes tensors that are on the
-device already.
+`select` takes and returns numpy arrays, as `mascot.kernels.native.select` does. `mascot.gpu` takes tensors that are on
+the device already.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults, cupy, launcher
+from mascot.kernels.gpu.launch import DeviceQueries, cupy, launcher
 from mascot.kernels.gpu.plan import KernelBins, Task, alike
 from mascot.kernels.native import LABELS, Options, PackedBins, Results
 from mascot.kernels.recent import Recent
 from mascot.kernels.reference import Floats, Ints, Quota
 
-__all__ = ["DeviceQueries", "DeviceResults", "KernelBins", "Task", "bins_on_device", "cupy", "launcher", "quotas_on_device", "select"]
+__all__ = ["bins_on_device", "cupy", "launcher", "quotas_on_device", "select"]
 
 _corpora: Recent[tuple[tuple[PackedBins, ...], tuple[KernelBins, ...]]] = Recent(4)  # bins that stay on the device
 
@@ -36,17 +36,17 @@ def select(
         none, zeros = np.zeros((count, 0), np.int64), np.zeros((count, len(bins)))
         return Results(none, none, np.zeros(count), zeros, zeros, zeros + 1, np.ones(count, np.int64))
     even = bool((widths == width).all())
-    asked = (tuple(signs.tolist()), tuple(weights.tolist()), tuple(rules))
+    task = Task((), tuple(signs.tolist()), tuple(weights.tolist()), tuple(rules), (), options)
     if even and rows is None and seen is None and not quotas and all(part.shape != LABELS for part in bins):
         from mascot.kernels.gpu.stream import select_stream
 
-        return select_stream(count, width, scores, bins, asked, options)
+        return select_stream(count, width, scores, bins, task)
     kernel_bins = alike([KernelBins.of(part, cp) for part in bins]) if rows is None else bins_on_device(tuple(bins))
     queries = DeviceQueries(
         count, width, *(None if part is None else cp.asarray(part)
                         for part in (scores, None if even else ptr, rows, seen_ptr, seen)),
     )  # fmt: skip
-    task = Task(kernel_bins, *asked, quotas_on_device(quotas), options)
+    task = replace(task, bins=kernel_bins, quotas=quotas_on_device(quotas))
     task.check(width)
     return launcher(task, queries)().host()
 
@@ -61,7 +61,8 @@ def bins_on_device(bins: tuple[PackedBins, ...]) -> tuple[KernelBins, ...]:
 def quotas_on_device(quotas: Sequence[Quota]) -> tuple[Quota, ...]:
     """Return quotas with their arrays on the device."""
     xp: Any = cupy()
-    return tuple(
-        replace(quota, **{name: xp.asarray(getattr(quota, name), dtype=np.int64) for name in ("indptr", "labels", "capacity")})
-        for quota in quotas
-    )
+
+    def copy(values: Any) -> Any:
+        return xp.asarray(values, dtype=np.int64)
+
+    return tuple(Quota(copy(q.indptr), copy(q.labels), copy(q.capacity), q.stages) for q in quotas)

@@ -1687,7 +1687,7 @@ DEVICE void select_one(const Plan& plan, const Input& in, const Output& out, i64
                 describe(plan, kind, arena, axis, shape, i, rows ? rows[i] : row0 + i);
             if (shape == LABELS && kind.bits >= 0)
                 for (int j = t; j < room; j += THREADS) ((u64*)(arena + kind.keys))[j] = ~0ull;
-            for (int j = t; j < room; j += THREADS) state[kind.origin + j] = 0.0;
+            if (shape != GLOBE) for (int j = t; j < room; j += THREADS) state[kind.origin + j] = 0.0;
         }
         SYNC;
         if (shape == GLOBE) number_cells(team, kind, arena, rows, row0, n);
@@ -1713,6 +1713,10 @@ DEVICE void select_one(const Plan& plan, const Input& in, const Output& out, i64
                 return;
             }
             SYNC;
+            if (shape == GLOBE) {  // the table of cells was in the place of the state
+                EACH_THREAD for (int j = t; j < room; j += THREADS) state[kind.origin + j] = 0.0;
+                SYNC;
+            }
         }
 
         double mean_total = 0.0;  // memberships of a candidate without a value, under the rule "neutral"

@@ -98,7 +98,9 @@ class DeviceResults:
         count, kinds = self._count, self._kinds
         picks = block[count * (2 + 3 * kinds) :].view(np.int32).reshape(2, count, self._k).astype(np.int64)
         per_wish = block[2 * count : count * (2 + 3 * kinds)].reshape(3, count, kinds)
-        return Results(picks[0], picks[1], block[:count], *per_wish, block[count : 2 * count].astype(np.int64))
+        multipliers, tops, rooms = per_wish
+        stages = block[count : 2 * count].astype(np.int64)
+        return Results(picks[0], picks[1], block[:count], multipliers, tops, rooms, stages)
 
 
 class Launch:

@@ -99,15 +99,14 @@ class KernelBins:
     def of(cls, packed: PackedBins, xp: Any = np) -> KernelBins:
         """Return the bins on the host or the device; values that are there already are not copied."""
         axes = np.array(packed.axes).reshape(2, _AXIS)
-        arrays = [None if part is None else xp.asarray(part) for part in (packed.x, packed.y, packed.indptr, packed.values)]
-        xs, ys, indptr, values = arrays
-        bins, each, indices = 0, _CELLS, None
+        parts = (packed.x, packed.y, packed.indptr, packed.indices, packed.values)
+        xs, ys, indptr, indices, values = (None if part is None else xp.asarray(part) for part in parts)
+        bins, each = 0, _CELLS
         if packed.shape == LINE:
             bins = _axis_bins(axes[0], xs)
         elif packed.shape == PLANE:
             bins = int(axes[0, 2] * axes[1, 2])
-        elif packed.shape == LABELS:
-            indices = xp.asarray(packed.indices)
+        elif indices is not None and indptr is not None:
             highest = int(indices.max()) if indices.size else 0
             # Few bytes per bin: rows are read again and again.
             indices = indices.astype(np.uint16 if highest < 2**16 else np.uint32 if highest < 2**32 else np.int64)
@@ -122,7 +121,7 @@ def _axis_bins(axis: NDArray[np.float64], values: Any) -> int:
         return int(axis[2])
     if axis[3] == 0:
         return -1
-    valued = values[values == values]  # noqa: PLR0124 - without NaN, on the host or the device
+    valued = values[values == values]  # without NaN, on the host or the device
     return int(float(valued.max() - valued.min()) / (SPACING * float(axis[3]))) + 10 if valued.size else 10
 
 
@@ -216,7 +215,7 @@ def plan_task(
             kind["bits"] = min(needed, _TIGHT_BITS + (2 if shape == LABELS else 0)) if tight else needed
             exact &= int(kind["bits"]) == needed
             room = 1 << int(kind["bits"])
-            kind["keys"] = take(room)
+            kind["keys"] = take(room) if shape == LABELS else 0
         if room > MOST_BINS:
             raise OptionError(f"backend 'gpu' takes at most {MOST_BINS:,} bins a query, got {room:,}")
         spans = []
@@ -253,6 +252,9 @@ def plan_task(
             limit[name] = address(getattr(quota, name))
     record["slots"] = slots
     record["at_state"] = take(slots)
+    for kind in record["kind"][:kinds]:
+        if kind["shape"] == GLOBE:  # cells are numbered before their state is needed
+            kind["keys"] = record["at_state"] + kind["origin"]
     record["at_start"] = take(slots) if options.keep else 0
     record["at_order"] = take(math.ceil(min(options.protect, most) / 2) + 1)
     record["at_picked"] = take(math.ceil(options.k / 2) + 1)

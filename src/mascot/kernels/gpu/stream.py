@@ -13,7 +13,7 @@ import numpy as np
 
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults, cupy, launcher
 from mascot.kernels.gpu.plan import KernelBins, Task
-from mascot.kernels.native import Options, PackedBins, Results
+from mascot.kernels.native import PackedBins, Results
 from mascot.kernels.parallel import cores
 from mascot.kernels.reference import Floats
 
@@ -34,17 +34,15 @@ _idle: dict[tuple[int, int], list[_Conveyor]] = {}  # those of the last problem,
 _in_use = Lock()
 
 
-def select_stream(
-    count: int, width: int, scores: Floats, bins: Sequence[PackedBins], asked: tuple[Any, ...], options: Options
-) -> Results:
-    """Select for queries of `width` candidates each, candidate t being row t of the bins."""
+def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedBins], task: Task) -> Results:
+    """Select for queries of `width` candidates each, candidate t being row t of the bins; `task` is without bins."""
     cp = cupy()
     chunk = max(1, min(_CHUNK // max(width, 1), count))
     chunk = -(-count // -(-count // chunk))  # chunks of equal size
     columns = [scores, *(column for part in bins for column in (part.x, part.y) if column is not None)]
     # Bounds on the number of bins come from all rows; the chunks' own rows replace them.
     whole = [KernelBins.of(part) for part in bins]
-    Task(tuple(whole), *asked, (), options).check(width)
+    replace(task, bins=tuple(whole)).check(width)
     results: list[Any] = [None] * -(-count // chunk)
     queue: SimpleQueue[_Conveyor] = SimpleQueue()
     launchers: dict[tuple[int, int], Callable[[], DeviceResults]] = {}
@@ -55,7 +53,7 @@ def select_stream(
             plane = part.ys is not None
             parts.append(replace(part, xs=device[at], ys=device[at + 1] if plane else None))
             at += 2 if plane else 1
-        return launcher(Task(tuple(parts), *asked, (), options), DeviceQueries(queries, width, device[0]))
+        return launcher(replace(task, bins=tuple(parts)), DeviceQueries(queries, width, device[0]))
 
     def run(first: int) -> None:
         last = min(first + chunk, count)
@@ -78,9 +76,7 @@ def select_stream(
     with _in_use, ThreadPoolExecutor(_CONVEYORS) as pool:
         for conveyor in _conveyors(cp, len(columns), chunk * width):
             queue.put(conveyor)
-        starts = range(0, count, chunk)
-        run(0)  # the kernel is compiled before several threads ask for it
-        for job in [pool.submit(run, first) for first in starts[1:]]:
+        for job in [pool.submit(run, first) for first in range(0, count, chunk)]:
             job.result()
     return Results(*(np.concatenate(parts) for parts in zip(*results, strict=True)))
 

@@ -24,6 +24,9 @@ static void *arena_take(Arena *arena, size_t bytes) {
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + ALIGNMENT; /* vectors may be read beyond the end */
     if (!arena->chunk || arena->chunk->size - arena->chunk->used < bytes) {
         size_t size = arena->total > FIRST_CHUNK ? arena->total : FIRST_CHUNK;
+#ifdef __SANITIZE_ADDRESS__
+        size = bytes; /* every piece on its own, so that the sanitizer sees where it ends */
+#endif
         if (size < bytes) size = bytes;
         Chunk *chunk = malloc(sizeof(Chunk) + ALIGNMENT + size);
         if (!chunk) longjmp(arena->exhausted, 1);

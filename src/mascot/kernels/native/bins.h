@@ -268,8 +268,63 @@ INLINE void write_bump(double *lanes, double offset, double step, int64_t count)
 
 static int64_t whole_blocks(int64_t bins) { return (bins + LANES - 1) / LANES * LANES; }
 
+/* Bumps on an even axis as products: exp(-(d - j)^2 s^2 / 2) = exp(-d^2 s^2 / 2) * exp(d s^2)^j * exp(-j^2 s^2 / 2).
+ * The last factor is a table of the axis, so a bump costs three exponentials, whatever its width. */
+typedef struct {
+    double step;           /* s, the distance between centres in widths */
+    int64_t reach, window; /* bins on either side of the nearest centre; bins in all */
+    double *table;         /* [window] exp(-j^2 s^2 / 2) for j = -reach .. reach, 0 up to whole blocks; NULL: not used */
+    double edge;           /* exp(s^2 / 2) */
+} Bump;
+
+enum { LONGEST_PRODUCT = 64 };
+
+static Bump make_bump(Arena *arena, const double *axis) {
+    Bump bump = {.step = axis[AXIS_STEP] / axis[AXIS_SIGMA], .reach = reach_of(axis)};
+    bump.window = 2 * bump.reach + 1;
+    if (bump.step > 2.0 || bump.reach > LONGEST_PRODUCT) return bump; /* out of the range of the exponential */
+    bump.edge = exp(0.5 * bump.step * bump.step);
+    bump.table = take_doubles(arena, whole_blocks(bump.window));
+    for (int64_t j = 0; j < whole_blocks(bump.window); j++) {
+        double d = (double)(j - bump.reach) * bump.step;
+        bump.table[j] = j < bump.window ? exp(-0.5 * d * d) : 0.0;
+    }
+    return bump;
+}
+
+/* Memberships of the window's bins; the value lies `apart` bins (-0.5 .. 0.5) from the window's middle. */
+INLINE void write_window(const Bump *bump, double *lanes, double apart) {
+    if (!bump->table) {
+        write_bump(lanes, apart + (double)bump->reach, bump->step, bump->window);
+        return;
+    }
+    double s2 = bump->step * bump->step;
+    vector e = exp_minus((vector){0.5 * apart * apart * s2, s2 * (0.5 + apart)
+#if LANES > 2
+                         , s2 * (0.5 - apart)
+#endif
+    });
+#if LANES > 2
+    double ratio = bump->edge * e[2]; /* exp(apart * s^2) */
+#else
+    double ratio = 1.0 / (bump->edge * e[1]);
+#endif
+    double back = bump->edge * e[1], first = e[0], power = back; /* exp(-apart * s^2) */
+    for (int64_t j = bump->reach; j; j >>= 1, power *= power)
+        if (j & 1) first *= power;
+    vector factors = all(first), ratios = all(1.0);
+    double block = 1.0;
+    for (int j = 0; j < LANES; j++, block *= ratio) ratios[j] = block;
+    factors *= ratios;
+    for (int64_t j = 0; j < bump->window; j += LANES, factors *= all(block)) {
+        vector p = factors * load(bump->table + j);
+        store(lanes + j, where(p >= all(MASCOT_CUTOFF), p));
+    }
+}
+
 static void pack_line(Arena *arena, Bins *b, const double *x, double *axis, int64_t n) {
-    int64_t count = (int64_t)axis[AXIS_COUNT], reach = reach_of(axis), window = 2 * reach + 1;
+    Bump bump = make_bump(arena, axis);
+    int64_t count = (int64_t)axis[AXIS_COUNT], reach = bump.reach, window = bump.window;
     double start = axis[AXIS_START], inverse = 1.0 / axis[AXIS_STEP], step = axis[AXIS_STEP] / axis[AXIS_SIGMA];
     int whole = axis[AXIS_PERIOD] > 0.0 && window >= count; /* the bump meets itself */
     if (whole) window = count;
@@ -306,7 +361,7 @@ static void pack_line(Arena *arena, Bins *b, const double *x, double *axis, int6
         }
         if (b->circle && !(u > -0.5 && u < (double)count)) u -= floor(u / (double)count) * (double)count;
         int64_t centre = (int64_t)floor(u + 0.5), first = centre - reach;
-        write_bump(lanes, u - (double)first, step, window);
+        write_window(&bump, lanes, u - (double)centre);
         if (b->circle) first = first < 0 ? first + count : first >= count ? first - count : first;
         else if (centre < -reach || centre > count - 1 + reach) { /* rounded just beyond the padding */
             memset(lanes, 0, (size_t)b->each * sizeof(double));
@@ -318,7 +373,8 @@ static void pack_line(Arena *arena, Bins *b, const double *x, double *axis, int6
 
 static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, double axis[2][AXIS_FIELDS], int64_t n) {
     /* Rows run along the axis on which vectors waste fewer lanes. */
-    int64_t reaches[2] = {reach_of(axis[0]), reach_of(axis[1])};
+    Bump bumps[2] = {make_bump(arena, axis[0]), make_bump(arena, axis[1])};
+    int64_t reaches[2] = {bumps[0].reach, bumps[1].reach};
     int64_t upright = (2 * reaches[0] + 1) * whole_blocks(2 * reaches[1] + 1);
     int64_t turned = (2 * reaches[1] + 1) * whole_blocks(2 * reaches[0] + 1);
     const double *values[2] = {x, y};
@@ -336,8 +392,6 @@ static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, 
     b->lanes = take_doubles(arena, n * b->each);
     b->slot = take_integers(arena, n);
     double *columns = take_doubles(arena, b->blocks * LANES), *factors = take_doubles(arena, whole_blocks(b->rows));
-    double row_step = axis[outer][AXIS_STEP] / axis[outer][AXIS_SIGMA];
-    double step = axis[inner][AXIS_STEP] / axis[inner][AXIS_SIGMA];
     double row_inverse = 1.0 / axis[outer][AXIS_STEP], inverse = 1.0 / axis[inner][AXIS_STEP];
     for (int64_t i = 0; i < n; i++) {
         double *lanes = b->lanes + i * b->each;
@@ -350,12 +404,13 @@ static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, 
             memset(lanes, 0, (size_t)b->each * sizeof(double));
             continue;
         }
-        int64_t top = (int64_t)floor(u + 0.5) - reach_rows, left = (int64_t)floor(w + 0.5) - reach;
-        write_bump(columns, w - (double)left, step, 2 * reach + 1);
-        write_bump(factors, u - (double)top, row_step, b->rows);
-        for (int64_t row = 0; row < b->rows; row++)
+        double row = floor(u + 0.5), column = floor(w + 0.5);
+        int64_t top = (int64_t)row - reach_rows, left = (int64_t)column - reach;
+        write_window(&bumps[inner], columns, w - column);
+        write_window(&bumps[outer], factors, u - row);
+        for (int64_t i_row = 0; i_row < b->rows; i_row++)
             for (int64_t j = 0; j < b->blocks * LANES; j += LANES, lanes += LANES) {
-                vector p = load(columns + j) * all(factors[row]);
+                vector p = load(columns + j) * all(factors[i_row]);
                 store(lanes, where(p >= all(MASCOT_CUTOFF), p));
             }
         b->slot[i] += (top + b->pad_rows) * b->stride + left + b->pad;
@@ -397,7 +452,7 @@ enum { RINGS_CACHED = 256, DENSE_CELLS = 4096, DENSE_CELLS_EACH = 32 };
 
 typedef struct {
     int64_t rings, ring[RINGS_CACHED], cells[RINGS_CACHED];
-    double height, cosine[RINGS_CACHED];
+    double height, cosine[RINGS_CACHED], inverse[RINGS_CACHED]; /* and 1 / cosine */
 } Mesh;
 
 /* Cosine and number of cells of a ring, at the returned index of the cache. */
@@ -408,6 +463,7 @@ INLINE int64_t look_up_ring(Mesh *mesh, int64_t ring) {
         double cells = floor(2.0 * (double)mesh->rings * cosine + 0.5);
         mesh->ring[at] = ring;
         mesh->cosine[at] = cosine;
+        mesh->inverse[at] = 1.0 / (cosine > 1e-12 ? cosine : 1e-12);
         mesh->cells[at] = cells < 1.0 ? 1 : (int64_t)cells;
     }
     return at;
@@ -432,7 +488,7 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, const double *l
     double half_chord = MASCOT_REACH * width / 2.0, height = mesh->height;
     double limit = half_chord < 1.0 ? half_chord * half_chord : 1.0; /* haversine of the reach */
     double reach = half_chord < 1.0 ? 2.0 * asin(half_chord) : PI;
-    double fold = 2.0 / (width * width);
+    double sine = sin(reach), fold = 2.0 / (width * width), root = sqrt(limit), inverse_limit = 1.0 / limit;
 
     double south = INFINITY, north = -INFINITY, west = INFINITY, east = -INFINITY;
     for (int64_t i = 0; i < n; i++) {
@@ -451,14 +507,18 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, const double *l
     /* Number the cells of each ring within the range of longitudes. */
     int64_t allowed = DENSE_CELLS + DENSE_CELLS_EACH * n, used = 0, rings_in_range = highest - lowest + 1;
     int dense = rings_in_range <= RINGS_CACHED;
-    int64_t *base = take_integers(arena, RINGS_CACHED); /* of a ring: slot of its cell 0 */
+    int64_t *base = take_integers(arena, RINGS_CACHED); /* of a ring: slot of its cell 0, and the cells that have slots */
+    int64_t *lowest_cell = take_integers(arena, RINGS_CACHED), *highest_cell = take_integers(arena, RINGS_CACHED);
     for (int64_t ring = lowest; dense && ring <= highest; ring++) {
         int64_t at = look_up_ring(mesh, ring), cells = mesh->cells[at];
-        double inverse = (double)cells / (2 * PI), z = sqrt(limit) / (mesh->cosine[at] > 1e-12 ? mesh->cosine[at] : 1e-12);
-        double half = z < 1.0 ? 2.0 * z + 1.1416 * z * z * z : PI; /* at least 2 asin(z) */
+        /* A circle of this reach around a point of the ring spans asin(z) of longitude, or all of it where it holds the pole. */
+        double inverse = (double)cells / (2 * PI), z = sine / (mesh->cosine[at] > 1e-12 ? mesh->cosine[at] : 1e-12);
+        double half = reach < PI / 2 && z < 1.0 ? z + 0.5708 * z * z * z + 1e-9 : PI; /* at least asin(z) */
         double first = floor((west - half + PI) * inverse - 0.5), last = ceil((east + half + PI) * inverse - 0.5);
         if (first < 0.0 || last > (double)(cells - 1)) first = 0.0, last = (double)(cells - 1); /* the whole circle */
         base[at] = b->origin + used - (int64_t)first;
+        lowest_cell[at] = (int64_t)first;
+        highest_cell[at] = (int64_t)last;
         used += (int64_t)(last - first) + 1 + LANES;
         if (used > allowed) dense = 0;
     }
@@ -483,7 +543,7 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, const double *l
         int64_t last_ring = (int64_t)floor((lat[i] + reach + PI / 2) / height - 0.5 + 1e-9);
         if (ring < 0) ring = 0;
         if (last_ring > mesh->rings - 1) last_ring = mesh->rings - 1;
-        double cos_lat = 1.0 - 2.0 * haversine(all(lat[i]))[0];
+        double cos_lat = 1.0 - 2.0 * haversine(all(lat[i]))[0], inverse_lat = 1.0 / (cos_lat > 1e-12 ? cos_lat : 1e-12);
         vector across_lanes = all(0.0);
         for (int64_t lane = 0; ring <= last_ring; ring++, lane = (lane + 1) % LANES) {
             if (lane == 0) {
@@ -494,11 +554,17 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, const double *l
             double across = across_lanes[lane];
             int64_t at = look_up_ring(mesh, ring), cells = mesh->cells[at];
             double along = cos_lat * mesh->cosine[at], cell = 2 * PI / (double)cells, inverse = (double)cells / (2 * PI);
-            double z = (limit - across) / (along > 1e-300 ? along : 1e-300);
-            z = z > 1.0 ? 1.0 : z > 0.0 ? sqrt(z) : 0.0;
+            /* At least sqrt((limit - across) / along), without a root or a division: sqrt(1 - t) <= 1 - t / 2, and the
+             * geometric mean is below the arithmetic one. Cells that are out of reach all the same get membership 0. */
+            double z = root * 0.5 * (inverse_lat + mesh->inverse[at]) * (1.0 - 0.5 * across * inverse_limit);
+            z = z > 1.0 ? 1.0 : z > 0.0 ? z : 0.0;
             double half = 2.0 * (z + 0.5708 * z * z * z) + 1e-9; /* at least 2 asin(z) */
             int64_t left = (int64_t)ceil((lon[i] - half + PI) * inverse - 0.5);
             int64_t right = (int64_t)floor((lon[i] + half + PI) * inverse - 0.5);
+            if (dense && highest_cell[at] - lowest_cell[at] < cells - 1) { /* only cells that a candidate can reach */
+                if (left < lowest_cell[at]) left = lowest_cell[at];
+                if (right > highest_cell[at]) right = highest_cell[at];
+            }
             if (right > left + cells - 1) right = left + cells - 1;
             int64_t needed = windows + (right - left + 1 + LANES) / LANES + 3;
             if (needed > room) {

@@ -4,7 +4,7 @@
 
 #define MASCOT_TIE 1e-10              /* gains closer than this share of the query's scale are equal */
 #define MASCOT_CUTOFF 0.01            /* memberships below this are zero */
-#define MASCOT_REACH 3.0348542587702925 /* widths at which a bump falls to the cutoff: sqrt(2 ln 100) */
+#define MASCOT_REACH 3.034854258770293 /* widths at which a bump falls to the cutoff: sqrt(2 ln 100) */
 #define MASCOT_SCALE 8.0              /* self-scaled width: root-mean-square distance of two rows, divided by this */
 #define MASCOT_SPACING 1.5            /* distance between self-scaled bin centres, in widths */
 #define MASCOT_MARGIN 3               /* bins beyond the outermost rows of a self-scaled axis */

@@ -131,7 +131,11 @@ static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t 
             memberships += sums[i];
             top = sums[i] > top ? sums[i] : top;
         }
-        if (top < MASCOT_NOTHING) top = 0.0;
+        if (top < MASCOT_NOTHING) { /* so little that rounding would decide: nothing */
+            top = 0.0;
+            fill_bins(b, state, 0.0);
+            for (int64_t i = 0; i < n; i++) sums[i] = 0.0;
+        }
         if ((batch->flags & FLAG_BALANCE) && b->sign > 0) {
             if (batch->flags & FLAG_QUERY_WEIGHT) {
                 fill_bins(b, live, 1.0);

@@ -63,20 +63,25 @@ class Blip2:
     def fingerprint(self) -> str:
         return fingerprint_of(weight_files(self._folder), ("blip2", model_settings(self._folder), self._pixels))
 
-    def texts(self, texts: Sequence[str]) -> Vectors:
-        """Unit rows [n, dim]: the projection of the first token of each text, cut at 128 tokens."""
+    def texts(self, texts: Sequence[str], *, masked: bool = True) -> Vectors:
+        """Return unit rows [n, dim]: the projection of the first token of each text, cut at 128 tokens.
+
+        Without `masked`, the published way, all texts are one batch, and the model also reads the padding.
+        """
         import torch
 
         model = self._model
         rows = [np.empty((0, self.dim), np.float32)]
         limit = min(_TEXT_LIMIT, model.config.qformer_config.max_position_embeddings)
-        for start in range(0, len(texts), self.batch):
-            batch = list(texts[start : start + self.batch])
+        step = self.batch if masked else max(1, len(texts))
+        for start in range(0, len(texts), step):
+            batch = list(texts[start : start + step])
             ids = self._tokenizer(batch, padding=True, truncation=True, max_length=limit, return_tensors="pt")
             ids = ids.to(self._device)
             with torch.inference_mode():
                 words = model.embeddings(input_ids=ids["input_ids"])
-                read = model.qformer(query_embeds=words, query_length=0, attention_mask=ids["attention_mask"])
+                mask = ids["attention_mask"] if masked else None
+                read = model.qformer(query_embeds=words, query_length=0, attention_mask=mask)
                 rows.append(model.text_projection(read.last_hidden_state[:, 0]).cpu().numpy())
         return unit(np.concatenate(rows))
 

@@ -1,0 +1,238 @@
+"""A model's vectors on disk, written batch by batch; model.json says how many are there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.bench.datasets.folder import (
+    ENCODED,
+    MODEL,
+    TEXTS,
+    TOKENS,
+    VECTORS,
+    Stored,
+    content,
+    read_folder,
+    slug,
+    splits,
+)
+from mascot.bench.encode.scoring import best_lists
+from mascot.bench.files import replace_text, replacing
+from mascot.errors import InputError, require
+
+Vectors = NDArray[np.float32]
+Report = Callable[[str, int, int], None]
+
+_BLOCK = 16 << 20  # bytes of stored vectors that are read at once
+_SAME = ("fingerprint", "device", "data", "images", "queries", "tokens", "dim")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """model.json: whose vectors these are, and how many are there."""
+
+    model: str
+    fingerprint: str  # of the model's weights and settings, or of ready-made vectors
+    device: str  # cpu or cuda (where the model runs in float16), onnx, or given
+    data: str  # `mascot.bench.datasets.folder.content`
+    images: int
+    queries: int
+    tokens: int  # vectors of an image
+    dim: int
+    masked: bool = True  # whether padding is masked in the text encoder
+    images_done: int = 0
+    texts_done: int = 0
+    candidates: int = 0  # of each query's list; 0 before there are lists
+    complete: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether every vector is there."""
+        return (self.images_done, self.texts_done) == (self.images, self.queries)
+
+    def continues(self, other: Encoding) -> bool:
+        """Whether the vectors of both may be in one file. The name of a model's folder may change."""
+        return all(getattr(self, name) == getattr(other, name) for name in _SAME)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        images = {TOKENS: (self.images, self.tokens, self.dim), VECTORS: (self.images, self.dim)}
+        return {**images, TEXTS: (self.queries, self.dim)}
+
+
+def read_encoding(where: Path) -> Encoding | None:
+    """Return model.json if the vectors it describes are there."""
+    try:
+        encoding = Encoding(**json.loads((where / MODEL).read_text("utf-8")))
+        arrays = {name: np.load(where / name, mmap_mode="r", allow_pickle=False) for name in encoding.shapes}
+    except (OSError, ValueError, TypeError):
+        return None
+    right = all(arrays[name].shape == shape for name, shape in encoding.shapes.items())
+    return encoding if right and all(array.dtype == np.float32 for array in arrays.values()) else None
+
+
+def save_encoding(where: Path, encoding: Encoding) -> Encoding:
+    """Write model.json."""
+    replace_text(where / MODEL, json.dumps(asdict(encoding), indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+    return encoding
+
+
+def begin(where: Path, encoding: Encoding) -> Encoding:
+    """Make files with room for all vectors."""
+    where.mkdir(parents=True, exist_ok=True)
+    save_encoding(where, encoding)  # first, so that a count of old rows never stands beside new files
+    for name, shape in encoding.shapes.items():
+        (where / name).unlink(missing_ok=True)
+        try:
+            np.lib.format.open_memmap(where / name, mode="w+", dtype=np.float32, shape=shape)
+        except OSError as error:
+            raise _no_room(where / name, shape, error) from None
+    return encoding
+
+
+def add_images(where: Path, encoding: Encoding, tokens: Vectors) -> Encoding:
+    """Write the vectors of the next images, [n, T, D]; they count when they are safely on disk."""
+    mean = tokens.mean(axis=1, dtype=np.float64)
+    length = np.linalg.norm(mean, axis=-1, keepdims=True)
+    if not length.all():
+        raise InputError("tokens must not average to zero: such an image looks like nothing")
+    _write(where, encoding, {TOKENS: tokens, VECTORS: (mean / length).astype(np.float32)}, encoding.images_done)
+    return save_encoding(where, replace(encoding, images_done=encoding.images_done + len(tokens)))
+
+
+def add_texts(where: Path, encoding: Encoding, texts: Vectors) -> Encoding:
+    """Write the vectors of the next queries, [n, D]."""
+    _write(where, encoding, {TEXTS: texts}, encoding.texts_done)
+    return save_encoding(where, replace(encoding, texts_done=encoding.texts_done + len(texts)))
+
+
+def write_lists(
+    where: Path, stored: Stored, encoding: Encoding, candidates: int, device: str, report: Report | None = None
+) -> None:
+    """Write the lists of both splits, unless they are there with as many candidates."""
+    parts = splits(stored)
+    paths = {split: where / f"lists-{split}.npz" for split in parts}
+    there = all(_has_lists(paths[split], len(queries), candidates) for split, (_, queries) in parts.items())
+    if encoding.complete and encoding.candidates == candidates and there:
+        return
+    save_encoding(where, replace(encoding, candidates=0, complete=False))
+    tokens, texts = (np.load(where / name, mmap_mode="r", allow_pickle=False) for name in (TOKENS, TEXTS))
+    total, before = sum(len(queries) for _, queries in parts.values()), 0
+    for split, (rows, queries) in parts.items():
+
+        def progress(count: int, _: int, before: int = before) -> None:
+            if report is not None:
+                report("lists", before + count, total)
+
+        lists = best_lists(tokens, texts, rows, queries, candidates, device=device, report=progress)
+        try:
+            with replacing(paths[split]) as stream:
+                np.savez(stream, queries=lists.queries, rows=lists.rows, scores=lists.scores)
+        except OSError as error:
+            raise InputError(f"{paths[split]} cannot be written ({error.strerror})") from None
+        before += len(queries)
+    save_encoding(where, replace(encoding, candidates=candidates, complete=True))
+
+
+def store_vectors(
+    folder: Path,
+    model: str,
+    tokens: Any,
+    texts: Any,
+    *,
+    candidates: int = 200,
+    device: str = "cpu",
+    report: Report | None = None,
+) -> Path:
+    """Put vectors of your own beside a prepared folder, as `encode` would have made them; return their folder.
+
+    They are stored as they are, in float32; make both unit length where scores are to be cosines. For `candidates`,
+    `device` and `report` see `encode`.
+
+    Parameters
+    ----------
+    model
+        Their name: ``mascot bench run`` takes it as ``--model``.
+    tokens
+        [M, T, D], or [M, D] for one vector an image, in the order of images.parquet: an array, or a file opened with
+        ``np.load(path, mmap_mode="r")``.
+    texts
+        [Q, D], in the order of queries.parquet.
+    """
+    require(candidates >= 1, "store_vectors.candidates", "must be >= 1", candidates)
+    require(bool(slug(model)), "store_vectors.model", "must have a letter or a digit", model)
+    stored = read_folder(folder)
+    if len(tokens.shape) == 2:
+        tokens = tokens[:, None, :]
+    images, queries = stored.images, len(stored.queries)
+    right = len(tokens.shape) == 3 and min(tokens.shape) >= 1 and tokens.shape[0] == images
+    if not right or tuple(texts.shape) != (queries, tokens.shape[2]):
+        raise InputError(
+            f"store_vectors needs tokens [{images}, T, D] and texts [{queries}, D], "
+            f"got shapes {tuple(tokens.shape)} and {tuple(texts.shape)}"
+        )
+    where = folder / ENCODED / slug(model)
+    digest = hashlib.sha256(repr((tuple(tokens.shape), tuple(texts.shape))).encode())
+    for rows in chain(_blocks(tokens), _blocks(texts)):
+        digest.update(rows.data)
+    counts = (images, queries, int(tokens.shape[1]), int(tokens.shape[2]))
+    fresh = Encoding(model, digest.hexdigest()[:16], "given", content(stored), *counts)
+    encoding = read_encoding(where)
+    if encoding is None or not encoding.whole or encoding.model != model or not encoding.continues(fresh):
+        encoding = begin(where, fresh)
+        for kind, vectors, add in (("images", tokens, add_images), ("texts", texts, add_texts)):
+            for rows in _blocks(vectors):
+                encoding = add(where, encoding, rows)
+                if report is not None:
+                    report(kind, encoding.images_done if kind == "images" else encoding.texts_done, len(vectors))
+    write_lists(where, stored, encoding, candidates, device, report)
+    return where
+
+
+def _has_lists(path: Path, queries: int, candidates: int) -> bool:
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            shapes = [stored[name].shape for name in ("queries", "rows", "scores")]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return False
+    return shapes == [(queries,), (queries, candidates), (queries, candidates)]
+
+
+def _write(where: Path, encoding: Encoding, arrays: Mapping[str, Vectors], row: int) -> None:
+    for name, rows in arrays.items():
+        path, shape = where / name, encoding.shapes[name]
+        if rows.shape[1:] != shape[1:] or row + len(rows) > shape[0]:
+            raise InputError(f"{name} must get rows of shape {shape[1:]} up to {shape[0]}, got {rows.shape} at {row}")
+        if not np.isfinite(rows).all():
+            raise InputError(f"{name} must be finite, got NaN or infinity in rows {row} to {row + len(rows) - 1}")
+        start = np.load(path, mmap_mode="r", allow_pickle=False).offset + row * rows[0].nbytes
+        try:
+            with open(path, "r+b") as stream:  # not a memory map: on a full disk it would end the process silently
+                stream.seek(start)
+                stream.write(np.ascontiguousarray(rows, np.float32).data)
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            raise _no_room(path, shape, error) from None
+
+
+def _blocks(rows: Any) -> Iterator[Vectors]:
+    step = max(1, _BLOCK // (4 * int(np.prod(rows.shape[1:]))))
+    for start in range(0, rows.shape[0], step):
+        yield np.ascontiguousarray(rows[start : start + step], np.float32)
+
+
+def _no_room(path: Path, shape: tuple[int, ...], error: OSError) -> InputError:
+    size = 4 * int(np.prod(shape, dtype=np.int64)) / 1e6
+    return InputError(f"{path} cannot be written ({error.strerror}); it needs {size:,.1f} MB")

@@ -1,0 +1,115 @@
+"""EXIF as image crawlers store it: a JSON object of tag names and printed values."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from PIL import ExifTags
+
+from mascot.bench.prepare.losses import Loss
+from mascot.photos import exif, plausible
+from mascot.photos.exif import Exif
+from mascot.photos.plausible import Moment, Wrong
+
+_BASE, _GPS = ExifTags.Base, ExifTags.GPS
+_TEXTS = {
+    "DateTimeOriginal": _BASE.DateTimeOriginal,
+    "SubSecTimeOriginal": _BASE.SubsecTimeOriginal,
+    "OffsetTimeOriginal": _BASE.OffsetTimeOriginal,
+}
+_REFERENCES = {"GPSLatitudeRef": _GPS.GPSLatitudeRef, "GPSLongitudeRef": _GPS.GPSLongitudeRef}
+_ANGLES = {"GPSLatitude": (_GPS.GPSLatitude, 90), "GPSLongitude": (_GPS.GPSLongitude, 180)}
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:\s*/\s*\d+)?")
+
+
+def parse(text: str, fractions: bool = True) -> Exif:
+    """Return the tags of place and time. Names may have their block in front (`GPS GPSLatitude`) or not.
+
+    Without `fractions` a coordinate is read as the published study did, as a Python literal: ``[51, 45, 4467/100]``
+    is not one, and the place is lost.
+    """
+    try:
+        content = json.loads(text)
+        content = json.loads(content) if isinstance(content, str) else content
+    except (ValueError, RecursionError) as error:
+        raise Loss("no metadata", f"not JSON: {error}") from None
+    if not isinstance(content, dict) or not content:
+        raise Loss("no metadata")
+    tags: dict[str, Any] = {}
+    for name in sorted(content, key=lambda name: not name.startswith(("EXIF ", "GPS "))):
+        tags.setdefault(name.rpartition(" ")[2], content[name])
+    exposure: dict[int, Any] = {tag: _text(tags[name]) for name, tag in _TEXTS.items() if name in tags}
+    gps: dict[int, Any] = {tag: _text(tags[name]) for name, tag in _REFERENCES.items() if name in tags}
+    for name, (tag, _) in _ANGLES.items():
+        if name in tags:
+            gps[tag] = tuple(_numbers(tags[name]) if fractions else _literal(name, tags[name]))
+    return Exif(exposure=exposure, gps=gps)
+
+
+def taken(tags: Exif, fallback: bool = False) -> Moment:
+    """Return the time of the photograph; `fallback` takes DateTime (tag 306) where DateTimeOriginal is missing."""
+    try:
+        moment = exif.original(tags)
+        text = _text(tags.picture.get(_BASE.DateTime)) if moment is None and fallback else None
+        moment = exif.original(Exif(exposure={_BASE.DateTimeOriginal: text})) if text else moment
+    except Wrong as wrong:
+        raise Loss("no time", str(wrong)) from None
+    if moment is None:
+        raise Loss("no time")
+    return moment
+
+
+def place(tags: Exif, zero: str = "both") -> tuple[float, float]:
+    """Return latitude and longitude in degrees; `zero` refuses a place where ``"both"`` or ``"either"`` is 0."""
+    try:
+        for name, (tag, largest) in _ANGLES.items():
+            if not tags.gps.get(tag) or not tags.gps.get(_REFERENCES[f"{name}Ref"]):
+                raise Loss("no place", f"no {name} or {name}Ref")
+            degrees = plausible.angle(tags.gps[tag])
+            if abs(degrees) > largest:
+                raise Loss("out of range", f"{name} {degrees:g}")
+            if zero == "either" and degrees == 0:
+                raise Loss("no place", f"{name} is [0, 0, 0]")
+        position = exif.place(tags)
+    except Wrong as wrong:
+        raise Loss("no place", str(wrong)) from None
+    if position is None:
+        raise Loss("no place")
+    return position
+
+
+def _text(value: Any) -> str | None:
+    while isinstance(value, Sequence) and not isinstance(value, str):
+        value = value[0] if len(value) else None
+    return value.strip() if isinstance(value, str) else None
+
+
+def _literal(name: str, value: Any) -> list[float]:
+    try:
+        return [float(number) for number in (ast.literal_eval(value) if isinstance(value, str) else value)]
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise Loss("no whole numbers", f"{name} {value!r:.60}") from None
+
+
+def _numbers(value: Any) -> list[float]:
+    """Return the numbers of `[48, 51, 2953/100]`: text, or a list of numbers, texts or pairs."""
+    if isinstance(value, str):
+        return [_ratio(*part.split("/")) for part in _NUMBER.findall(value)]
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return [float(value)]
+    if isinstance(value, Sequence):
+        pair = len(value) == 2 and all(isinstance(part, int) for part in value)
+        return [_ratio(*value)] if pair else [number for part in value for number in _numbers(part)]
+    return []
+
+
+def _ratio(above: Any, below: Any = 1) -> float:
+    try:
+        return float(above) / float(below)
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        return math.nan

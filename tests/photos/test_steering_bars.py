@@ -1,0 +1,56 @@
+"""On the whole sample library, with k=24 and the default strength, steering does what was asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mascot.photos import Library
+from mascot.photos.photo import Photo
+from mascot.photos.sample import write_sample
+
+K = 24
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    folder = tmp_path_factory.mktemp("sample")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        write_sample(folder / "trips")
+        with Library.open(Path(folder, "trips")) as opened:
+            opened.index("lite")
+            yield opened
+
+
+def _km(photo: Photo, point: tuple[float, float]) -> float:
+    if photo.lat is None or photo.lon is None:
+        return np.inf
+    lat, lon, near_lat, near_lon = np.radians([photo.lat, photo.lon, *point])
+    cosine = np.sin(lat) * np.sin(near_lat) + np.cos(lat) * np.cos(near_lat) * np.cos(lon - near_lon)
+    return float(6371 * np.arccos(np.clip(cosine, -1, 1)))
+
+
+def test_a_search_aims_and_balances(library: Library) -> None:
+    assert sum(photo.city == "Cape Town" for photo in library.store.all_photos()) == 14
+    for text in ("mountain", "sunset over water"):
+        photos = library.search(text, library.focus("place=Cape Town"), K).photos
+        assert sum(photo.city == "Cape Town" for photo in photos) >= 12, text
+    lists = []
+    for city in ("Paris", "Hamburg", "Bergen"):
+        wish = library.focus(f"place={city}")
+        photos = library.search("food", wish, K).photos
+        assert sum(_km(photo, tuple(wish.near)) <= 100 for photo in photos) >= 12, city
+        lists.append({photo.id for photo in photos})
+    assert max(len(lists[a] & lists[b]) for a, b in ((0, 1), (0, 2), (1, 2))) <= K // 2
+    photos = library.search("boats", library.focus("hour=7"), K).photos
+    hours = [photo.taken.hour + photo.taken.minute / 60 for photo in photos if photo.taken]
+    assert sum(abs(hour - 7) <= 1.5 for hour in hours) >= 18
+    for text in (None, "sunset over water", "mountain", "food"):
+        years = Counter(p.taken.year for p in library.search(text, library.spread("year"), K).photos if p.taken)
+        assert len(years) == 9, text
+        assert max(years.values()) <= 4, text

@@ -1,0 +1,79 @@
+"""Attributes and methods are listed once: Python, the command line, HTTP and the documentation know the same."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mascot as mc
+from mascot import options, registry, words
+
+ROOT = Path(__file__).resolve().parents[1]
+NEEDED: dict[str, dict[str, Any]] = {
+    "Category": {"column": "a"},
+    "Number": {"column": "a"},
+    "Cycle": {"column": "a", "period": 7},
+}  # parameters without a default
+
+
+def public_classes(member: str) -> set[Any]:
+    """The public value classes of the package that have this member."""
+    classes = {getattr(mc, name) for name in mc.__all__}
+    return {cls for cls in classes if inspect.isclass(cls) and is_dataclass(cls) and hasattr(cls, member)}
+
+
+def test_every_public_attribute_and_method_is_registered() -> None:
+    assert set(registry.ATTRIBUTES) == public_classes("membership")
+    assert set(registry.METHODS) == public_classes("select")
+    assert len(set(registry.ATTRIBUTES)) == len(registry.ATTRIBUTES)
+    assert len(set(registry.METHODS)) == len(registry.METHODS)
+
+
+@pytest.mark.parametrize("cls", [*registry.ATTRIBUTES, *registry.METHODS], ids=lambda cls: cls.__name__)
+def test_from_dict_knows_all(cls: Any) -> None:
+    value = cls(**NEEDED.get(cls.__name__, {}))
+    assert mc.from_dict(value.to_dict()) == value
+
+
+def test_every_attribute_can_be_typed() -> None:
+    assert {kind.attribute for kind in words._KINDS.values()} == set(registry.ATTRIBUTES)
+    for name, kind in words._KINDS.items():
+        typed = name if kind.default else f"{name}:{','.join(['7', '7'][: len(kind.readers)])}"
+        assert type(words.spread(typed).attribute) is kind.attribute
+
+
+def test_every_method_can_be_typed() -> None:
+    assert [name.value for name in options.MethodName] == list(registry.METHOD_NAMES)
+    methods = {type(words.method(name)) for name in registry.METHOD_NAMES}
+    assert methods == set(registry.METHODS)
+    assert words.method("paper") == mc.Mascot.paper(0.5)
+    with pytest.raises(mc.OptionError, match="no method is called 'magic'; there are mascot, paper, mmr"):
+        words.method("magic")
+
+
+def test_http_knows_all() -> None:
+    pytest.importorskip("msgspec", reason="the service needs pip install msgspec")
+    from mascot.server import models
+
+    assert list(models.ATTRIBUTES) == [cls.__name__ for cls in registry.ATTRIBUTES]
+    assert list(models.METHODS) == [cls.__name__ for cls in registry.METHODS]
+    assert models.MethodName.__args__ == registry.METHOD_NAMES
+
+
+def test_the_documentation_lists_all() -> None:
+    attributes = (ROOT / "docs" / "attributes.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `([\w.]+)\(", attributes, flags=re.M)) - {
+        "point",
+        "to_dict",
+    }  # of attributes of your own
+    assert listed == {"Place.grid" if cls is mc.Grid else cls.__name__ for cls in registry.ATTRIBUTES}
+    command = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert {word for word in words._KINDS if f"| `{word}:" in command} == set(words._KINDS)
+    for name in registry.METHOD_NAMES:
+        assert f"`{name}`" in command
+        assert f"`{name}`" in (ROOT / "docs" / "http.md").read_text(encoding="utf-8")

@@ -1,0 +1,166 @@
+"""A corpus that grows, shrinks, is saved and is pickled ranks as its rows would rank anew."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mascot as mc
+
+RNG = np.random.default_rng(0)
+ROWS = 120
+COLUMNS: dict[str, Any] = {
+    "lat": RNG.uniform(-60, 70, ROWS),
+    "lon": RNG.uniform(-180, 180, ROWS),
+    "hour": np.where(RNG.random(ROWS) < 0.1, np.nan, RNG.uniform(0, 24, ROWS)),
+    "price": RNG.lognormal(size=ROWS),
+    "who": [["ana", "bo", "cy", None, ("ana", "cy")][i] for i in RNG.integers(0, 5, ROWS)],
+    "day": (np.datetime64("2024-01-01") + RNG.integers(0, 900, ROWS)).astype(str),
+}
+VECTORS = RNG.normal(size=(ROWS, 8)).astype(np.float32)
+IDS = [f"photo {i}" for i in range(ROWS)]
+WISHES: list[Any] = [
+    mc.spread(mc.Place()),
+    mc.spread(mc.Place.grid(), 0.5),
+    mc.focus(mc.HourOfDay("hour", missing="neutral"), near=18, within=2),
+    mc.focus("who", 0.5, near="bo"),
+    mc.spread(mc.Date("day")),
+    mc.spread(mc.Clusters(6)),
+    mc.limit("who", 4),
+    mc.limit(mc.Weekday("day"), 5, fill=True),
+    mc.share(mc.DayOfYear("day"), {"January": 0.2}),
+]
+
+
+def part(start: int, end: int) -> dict[str, Any]:
+    return {name: column[start:end] for name, column in COLUMNS.items()}
+
+
+def fitted(method: Any = None) -> mc.Reranker:
+    return mc.Reranker(WISHES, method).fit(COLUMNS, VECTORS, IDS)
+
+
+def queries(seed: int = 1, rows: int = ROWS) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.choice(rows, 40, replace=False) for _ in range(6)]), rng.random((6, 40))
+
+
+def answers(ranker: mc.Reranker, rows: Any, scores: Any) -> list[Any]:
+    """Return ids and explanations of all queries, one by one and together."""
+    many = ranker.rerank_many(rows, scores, 10)
+    alone = [ranker.rerank(own, values, 10) for own, values in zip(rows, scores, strict=True)]
+    assert [page.ids for page in alone] == many.ids
+    return [(page.to_dict(), str(page.explain())) for page in alone]
+
+
+@pytest.mark.parametrize("splits", [(119,), (1, 60), (30, 60, 90)], ids=str)
+def test_rows_appended_rank_as_rows_fitted_at_once(splits: tuple[int, ...]) -> None:
+    edges = [0, *splits, ROWS]
+    ranker = mc.Reranker(WISHES).fit(part(0, edges[1]), VECTORS[: edges[1]], IDS[: edges[1]])
+    for start, end in itertools.pairwise(edges[1:]):
+        assert ranker.append(part(start, end), VECTORS[start:end], IDS[start:end]) is ranker
+    assert len(ranker) == ROWS
+    assert answers(ranker, *queries()) == answers(fitted(), *queries())
+
+
+def test_appended_columns_may_be_of_another_type() -> None:
+    ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b"]}).append({"x": [None, 5]})
+    assert ranker.rerank([0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0], 3).ids == [0, 1, 3]
+    longer = mc.Reranker(mc.spread("x")).fit({"x": np.array(["a", "b"])}).append({"x": np.array(["a longer name"])})
+    assert len(longer.rerank([0, 1, 2], [3.0, 2.0, 1.0], 3)) == 3
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_removed_rows_are_not_candidates(backend: Any) -> None:
+    rows, scores = queries()
+    gone = [IDS[row] for row in rows[0][:15]]
+    ranker = fitted().remove(gone[:5]).remove(gone[5:])
+    stay = np.array([IDS[row] not in gone for row in rows[0]])
+    page = ranker.rerank(rows[0], scores[0], 10, backend=backend)
+    assert page.ids == fitted().rerank(rows[0][stay], scores[0][stay], 10, backend=backend).ids
+    assert page.positions.tolist() == [list(rows[0]).index(IDS.index(id_)) for id_ in page.ids]
+    assert not set(gone) & set(page.ids)
+    assert not {id_ for ids in ranker.rerank_many(rows, scores, 10, backend=backend).ids for id_ in ids} & set(gone)
+    assert ranker.rerank(rows[0][:15], scores[0][:15], 10).ids == []
+
+
+def test_rows_without_ids_are_removed_by_number_and_stay_removed() -> None:
+    ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b", "c"]}).remove([1]).append({"x": ["d"]})
+    assert ranker.rerank([0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0], 4).ids == [0, 2, 3]
+
+
+def test_removing_an_unknown_id_changes_nothing() -> None:
+    ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b"]}, ids=["p", "q"])
+    with pytest.raises(mc.InputError, match=r"^Reranker.remove needs ids of the corpus, got 'z'$"):
+        ranker.remove(["p", "z"])
+    assert ranker.rerank([0, 1], [2.0, 1.0], 2).ids == ["p", "q"]
+
+
+@pytest.mark.parametrize("method", [mc.Mascot(), mc.Mascot(keep=0.9), mc.Mascot.paper(0.4), mc.Relevance()], ids=str)
+def test_a_saved_reranker_answers_as_before(method: Any, tmp_path: Path) -> None:
+    ranker = fitted(method).remove(IDS[:7])
+    ranker.save(tmp_path / "ranker.npz")
+    loaded = mc.Reranker.load(tmp_path / "ranker.npz")
+    assert (loaded.wishes, loaded.method, len(loaded)) == (ranker.wishes, ranker.method, ROWS)
+    assert answers(loaded, *queries()) == answers(ranker, *queries())
+    loaded.save(tmp_path / "again.npz")
+    assert answers(mc.Reranker.load(tmp_path / "again.npz"), *queries()) == answers(ranker, *queries())
+
+
+def test_a_file_that_is_not_a_saved_reranker_is_refused(tmp_path: Path) -> None:
+    for name, content in {"text": b"not a file of arrays", "empty": b""}.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(mc.InputError, match=r"^Reranker.load needs a file that Reranker.save wrote, got "):
+            mc.Reranker.load(tmp_path / name)
+    np.savez(tmp_path / "other.npz", x=np.arange(3))
+    with pytest.raises(mc.InputError, match=r"^Reranker.load needs a file that Reranker.save wrote, got "):
+        mc.Reranker.load(tmp_path / "other.npz")
+    with pytest.raises(FileNotFoundError):
+        mc.Reranker.load(tmp_path / "none")
+    with pytest.raises(mc.InputError, match=r"^Reranker must be fitted to a corpus first"):
+        mc.Reranker(mc.spread("x")).save(tmp_path / "unfitted")
+    with pytest.raises(mc.OptionError, match=r"^Reranker.save needs ids that are text or whole numbers"):
+        mc.Reranker(mc.spread("x")).fit({"x": ["a"]}, ids=[("a", 1)]).save(tmp_path / "ids")
+
+
+def test_pickled_rankings_and_rerankers_are_the_same() -> None:
+    rows, scores = queries()
+    ranker = fitted().remove(IDS[:3])
+    restored = pickle.loads(pickle.dumps(ranker))
+    assert answers(restored, rows, scores) == answers(ranker, rows, scores)
+    page, pages = ranker.rerank(rows[0], scores[0], 10), ranker.rerank_many(rows, scores, 10)
+    again, all_again = pickle.loads(pickle.dumps(page)), pickle.loads(pickle.dumps(pages))
+    assert (again.ids, again.to_dict(), str(again.explain())) == (page.ids, page.to_dict(), str(page.explain()))
+    assert all_again.ids == pages.ids
+    assert [str(part.explain()) for part in all_again] == [str(part.explain()) for part in pages]
+    assert ranker.rerank(rows[0], scores[0], 10, already=again).ids == ranker.rerank(rows[0], scores[0], 10, page).ids
+    for kind in (mc.Ranking, mc.Rankings, mc.Reranker):
+        assert "__getstate__" not in vars(kind)
+        assert "__reduce__" not in vars(kind)
+
+
+def test_a_query_does_not_read_the_whole_corpus() -> None:
+    class Counted:
+        """An attribute that counts how often its memberships are computed."""
+
+        name = "counted"
+        calls = 0
+
+        def membership(self, columns: Any, vectors: Any) -> Any:
+            Counted.calls += 1
+            return np.eye(4)[np.asarray(columns["x"], np.int64)]
+
+        def features(self, columns: Any, vectors: Any) -> Any:
+            return self.membership(columns, vectors)
+
+    ranker = mc.Reranker(mc.spread(Counted())).fit({"x": np.arange(1000) % 4})
+    before = Counted.calls
+    for _ in range(3):
+        ranker.rerank([5, 6, 7], [3.0, 2.0, 1.0], 2)
+        ranker.rerank_many([[5, 6, 7], [1, 2, 3]], [[3.0, 2.0, 1.0]] * 2, 2)
+    assert Counted.calls == before

@@ -1,0 +1,273 @@
+"""Limits, shares, balance and outliers: what was asked for holds, whatever the data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import mascot as mc
+
+COMMON = settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+SELLERS = st.sampled_from(["a", "b", "c", "d", None, ("a", "b"), ("c", "d", "e")])
+REGIONS = st.sampled_from(["north", "south", "west", None])
+BACKENDS: tuple[Any, ...] = ("numpy", "native")
+
+
+@st.composite
+def candidates(draw: st.DrawFn, sellers: Any = SELLERS) -> mc.Candidates[int]:
+    count = draw(st.integers(1, 40))
+    scores = draw(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5, 0.9, 40.0]), min_size=count, max_size=count))
+    columns = {
+        "seller": draw(st.lists(sellers, min_size=count, max_size=count)),
+        "region": draw(st.lists(REGIONS, min_size=count, max_size=count)),
+        "hour": draw(st.lists(st.sampled_from([0.0, 6.0, 12.0, 18.0, 23.5]), min_size=count, max_size=count)),
+    }
+    vectors = np.random.default_rng(count).normal(size=(count, 3))
+    return mc.Candidates(scores=scores, columns=columns, vectors=vectors)
+
+
+METHODS = st.sampled_from(
+    [
+        mc.Mascot(),
+        mc.Mascot(1.0, protect=50),
+        mc.Mascot(0.0),
+        mc.Mascot(keep=0.9),
+        mc.Mascot.paper(0.5),
+        mc.Mmr(0.4),
+        mc.Mmr(1.0),
+        mc.Relevance(),
+    ]
+)
+OTHERS = st.sampled_from(
+    [
+        [],
+        [mc.spread("seller")],
+        [mc.spread(mc.HourOfDay("hour")), mc.focus("region", near="south")],
+        [mc.spread("region"), mc.spread("seller", 0.3)],
+    ]
+)
+
+
+def labels_of(value: Any) -> tuple[str, ...]:
+    return () if value is None else value if isinstance(value, tuple) else (value,)
+
+
+def counts(page: mc.Ranking[int], column: list[Any]) -> Counter[str]:
+    return Counter(label for i in page.positions for label in labels_of(column[i]))
+
+
+def both(query: mc.Candidates[int], wishes: Any, k: int, method: Any, already: Any = None) -> mc.Ranking[int]:
+    """Rank with both backends, which must agree."""
+    slow, fast = (mc.rerank(query, wishes, k, method, already, backend) for backend in BACKENDS)
+    assert fast.ids == slow.ids
+    assert fast.strength == slow.strength
+    assert len(set(slow.ids)) == len(slow.ids)
+    return fast
+
+
+@COMMON
+@given(candidates(), OTHERS, st.integers(1, 3), st.integers(1, 15), METHODS, st.data())
+def test_a_limit_is_never_exceeded(
+    query: mc.Candidates[int], others: list[mc.Wish], n: int, k: int, method: Any, data: st.DataObject
+) -> None:
+    sellers = list(query.columns["seller"])
+    already = data.draw(st.lists(st.sampled_from(query.ids), max_size=5, unique=True))
+    page = both(query, [*others, mc.limit("seller", n)], k, method, already)
+    taken = counts(page, sellers)
+    assert max(taken.values(), default=0) <= n
+    assert not set(page.ids) & set(already)
+    if len(page) < k:  # every candidate that is left has a value that is full
+        left = set(range(len(query))) - set(page.positions.tolist()) - set(already)
+        assert all(any(taken[label] == n for label in labels_of(sellers[i])) for i in left)
+
+
+@COMMON
+@given(candidates(), OTHERS, st.integers(1, 3), st.integers(1, 15), METHODS)
+def test_fill_completes_the_list_after_all_that_the_limit_allows(
+    query: mc.Candidates[int], others: list[mc.Wish], n: int, k: int, method: Any
+) -> None:
+    page = both(query, [*others, mc.limit("seller", n, fill=True)], k, method)
+    strict = both(query, [*others, mc.limit("seller", n)], k, method)
+    assert len(page) == min(k, len(query))
+    if not (isinstance(method, mc.Mascot) and method.keep is not None):  # there the strength may differ
+        assert set(strict.ids) <= set(page.ids)
+    if len(strict) == len(page):
+        assert max(counts(page, list(query.columns["seller"])).values(), default=0) <= n
+
+
+@COMMON
+@given(candidates(), st.integers(1, 3), st.integers(1, 6), METHODS)
+def test_a_limit_holds_on_every_page(query: mc.Candidates[int], n: int, k: int, method: Any) -> None:
+    sellers = list(query.columns["seller"])
+    page, shown = None, 0
+    for _ in range(4):
+        page = mc.rerank(query, mc.limit("seller", n), k, method, already=page)
+        assert max(counts(page, sellers).values(), default=0) <= n
+        shown += len(page)
+    assert len({*page.shown_before, *page.ids}) == shown
+
+
+@COMMON
+@given(candidates(), st.integers(1, 3), st.integers(1, 2), st.integers(1, 12), METHODS)
+def test_two_limits_hold_together(query: mc.Candidates[int], n: int, m: int, k: int, method: Any) -> None:
+    page = both(query, [mc.limit("seller", n), mc.limit("region", m)], k, method)
+    assert max(counts(page, list(query.columns["seller"])).values(), default=0) <= n
+    assert max(counts(page, list(query.columns["region"])).values(), default=0) <= m
+
+
+SHARES = st.sampled_from(
+    [{"a": 0.5}, {"a": 0.6, "b": 0.4}, {"a": 0.3, "b": 0.3, "c": 0.3}, {"a": 1.0}, {"a": 0.0, "b": 0.5}, {"zoe": 0.5}]
+)
+
+
+@COMMON
+@given(candidates(st.sampled_from(["a", "b", "c", "d", None])), OTHERS, SHARES, st.integers(1, 15), METHODS)
+def test_shares_are_met_exactly_where_the_candidates_allow(
+    query: mc.Candidates[int], others: list[mc.Wish], shares: dict[str, float], k: int, method: Any
+) -> None:
+    sellers = list(query.columns["seller"])
+    wish = mc.share("seller", shares)
+    page = both(query, [*others, wish], k, method)
+    assert len(page) == min(k, len(query))
+    targets = wish.targets(k)
+    assert sum(targets.values()) == k
+    available = Counter(seller if seller in shares else "" for seller in sellers)
+    taken = Counter(sellers[i] if sellers[i] in shares else "" for i in page.positions)
+    for value, target in targets.items():
+        assert taken[value] >= min(target, available[value])
+    if all(available[value] >= target for value, target in targets.items()):
+        assert {value: taken[value] for value in targets} == targets
+    notes = page.explain().notes
+    wanted = wish.targets(len(page))
+    unmet = [value for value in shares if taken[value] < wanted[value]]
+    assert [note.split(" from ")[1].split(" (")[0] for note in notes] == unmet
+    for note, value in zip(notes, unmet, strict=True):
+        assert ("no candidate has it" in note) == (available[value] == 0)
+
+
+@COMMON
+@given(candidates(), st.integers(1, 3), SHARES, st.integers(1, 12), METHODS)
+def test_a_limit_of_one_attribute_comes_before_the_shares_of_another(
+    query: mc.Candidates[int], n: int, shares: dict[str, float], k: int, method: Any
+) -> None:
+    page = both(query, [mc.limit("region", n), mc.share("seller", shares)], k, method)
+    assert max(counts(page, list(query.columns["region"])).values(), default=0) <= n
+
+
+def test_targets_are_counts_by_largest_remainder() -> None:
+    assert mc.share("x", {"a": 0.6, "b": 0.4}).targets(20) == {"a": 12, "b": 8, "": 0}
+    assert mc.share("x", {"a": 1 / 3, "b": 1 / 3, "c": 1 / 3}).targets(20) == {"a": 7, "b": 7, "c": 6, "": 0}
+    assert mc.share("x", {"a": 0.5}).targets(5) == {"a": 3, "": 2}
+    assert mc.share("x", {"a": 0.0}).targets(5) == {"a": 0, "": 5}
+    assert mc.share("x", {"a": 0.7, "b": 0.1, "c": 0.2}).targets(10) == {"a": 7, "b": 1, "c": 2, "": 0}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_limit_and_a_share_of_one_attribute_agree_where_they_can(backend: Any) -> None:
+    query = mc.Candidates(np.arange(20, 0, -1.0), columns={"s": ["a"] * 10 + ["b"] * 5 + ["c"] * 5})
+    wishes = [mc.share("s", {"a": 0.5}), mc.limit("s", 2)]
+    assert sorted(mc.rerank(query, wishes, 4, backend=backend).ids) == [0, 1, 10, 11]
+    ranker = mc.Reranker(wishes).fit(query.columns)
+    assert sorted(ranker.rerank(range(20), query.scores, 4, backend=backend).ids) == [0, 1, 10, 11]
+    with pytest.raises(mc.OptionError, match="contradicts"):
+        ranker.rerank(range(20), query.scores, 20, backend=backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("attribute", "labels"),
+    [
+        (mc.HourOfDay("t"), lambda t: t.astype("M8[h]").astype(int) % 24),
+        (mc.Date("t"), lambda t: t.astype("M8[D]").astype(int)),
+        (mc.Weekday("t"), lambda t: t.astype("M8[D]").astype(int) % 7),
+        (mc.DayOfYear("t"), lambda t: t.astype("M8[M]").astype(int) % 12),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_limits_count_hours_days_weekdays_and_months(attribute: Any, labels: Any, backend: Any) -> None:
+    times = np.datetime64("2024-01-01T00:30", "s") + np.random.default_rng(0).integers(0, 40, 60) * np.timedelta64(
+        5, "h"
+    )
+    query = mc.Candidates(np.linspace(1, 0, 60), columns={"t": times})
+    page = mc.rerank(query, mc.limit(attribute, 2), 40, backend=backend)
+    _, repeats = np.unique(labels(times)[page.positions], return_counts=True)
+    assert repeats.max() == 2
+    assert len(page) == sum(min(2, n) for n in np.unique(labels(times), return_counts=True)[1])
+
+
+def seller_counts(strength: float, seed: int, backend: Any) -> list[int]:
+    """Return how many of 20 results each of four sellers with 70, 20, 7 and 3% of 1,000 candidates has."""
+    rng = np.random.default_rng(seed)
+    sellers = np.repeat([0, 1, 2, 3], [700, 200, 70, 30])
+    query = mc.Candidates(rng.beta(2, 5, 1000), columns={"seller": rng.permutation(sellers)})
+    page = mc.rerank(query, mc.spread("seller"), 20, strength=strength, backend=backend)
+    return [int(n) for n in np.bincount(np.asarray(query.columns["seller"])[page.positions], minlength=4)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_dial_goes_evenly_from_relevance_to_balance(seed: int, backend: Any) -> None:
+    steps = [seller_counts(strength, seed, backend) for strength in (0, 0.25, 0.5, 0.75, 1)]
+    largest = [step[0] for step in steps]
+    assert largest == sorted(largest, reverse=True)
+    assert max(steps[-1]) - min(steps[-1]) <= 1
+
+
+PINNED = (1e3, 1e6, -1e9)
+SCORES = {
+    "uniform": lambda rng: rng.uniform(2, 12, 200),
+    "normal": lambda rng: rng.normal(0, 1, 200),
+    "skewed": lambda rng: rng.beta(2, 5, 200),
+}
+
+
+def share_changed(scores: Any, place: Any, cases: int, options: dict[str, float], backend: Any) -> float:
+    """Return how often a pin changes the results besides it; `place` returns its row and its score without the pin."""
+    changed = 0
+    for seed in range(cases):
+        rng = np.random.default_rng(seed)
+        columns = {"seller": rng.integers(0, 8, 200), "hour": rng.uniform(0, 24, 200)}
+        wishes = [mc.spread("seller"), mc.spread(mc.HourOfDay("hour"))]
+        plain = scores(rng)
+        for pinned in PINNED:
+            row, score = place(rng, plain, pinned)
+            pages = []
+            for value in (score, pinned):
+                values = plain.copy()
+                values[row] = value
+                query = mc.Candidates(values, columns=columns)
+                pages.append(set(mc.rerank(query, wishes, 20, backend=backend, **options).ids) - {row})
+            changed += pages[0] != pages[1]
+    return changed / (cases * len(PINNED))
+
+
+def outermost(rng: Any, scores: Any, pinned: float) -> tuple[int, float]:
+    """Return any row, which without the pin is as good as the best, or as bad as the worst, of the others."""
+    row = int(rng.integers(len(scores)))
+    others = np.delete(scores, row)
+    return row, float(others.max() if pinned > 0 else others.min())
+
+
+def extreme(rng: Any, scores: Any, pinned: float) -> tuple[int, float]:
+    """Return the best or the worst row, which the pin leaves where it is."""
+    row = int(scores.argmax() if pinned > 0 else scores.argmin())
+    return row, float(scores[row])
+
+
+@pytest.mark.parametrize("options", [{}, {"keep": 0.9}, {"keep": 0.95}], ids=str)
+@pytest.mark.parametrize("scores", SCORES.values(), ids=SCORES)
+def test_a_pinned_score_counts_as_the_outermost_of_the_others(scores: Any, options: dict[str, float]) -> None:
+    assert share_changed(scores, outermost, 40, options, "native") <= 0.05
+    assert share_changed(scores, outermost, 5, options, "numpy") <= 0.05
+
+
+@pytest.mark.parametrize("options", [{}, {"keep": 0.9}], ids=str)
+def test_a_pin_on_the_best_or_worst_leaves_the_others_alone(options: dict[str, float]) -> None:
+    assert share_changed(SCORES["uniform"], extreme, 100, options, "native") <= 0.05
