@@ -103,6 +103,21 @@ class TableRows(Sequence[dict[str, Any]]):
         return table.iloc[at].to_dict() if hasattr(table, "iloc") else table.row(at, named=True)
 
 
+class ColumnHits(Sequence[dict[str, Any]]):
+    """Hits as dictionaries, made when they are asked for, of a response that has a list for each name."""
+
+    def __init__(self, parts: Mapping[str, Sequence[Any]]) -> None:
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return len(self._parts["id"])
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[position] for position in range(*at.indices(len(self)))]
+        return {name: part[at] for name, part in self._parts.items()}
+
+
 class MergedColumns(RecordColumns):
     """Columns of several sources, one after the other; a source without a column has missing values."""
 
@@ -194,8 +209,11 @@ def from_milvus(
     """
     listed = _hits(response, "hits of each query", "from_milvus", ("data",))
     hits = _query_of(listed, query, "from_milvus") if listed and _is_listed(listed[0]) else listed
-    fields = [hit.get("entity") or hit for hit in hits]
-    scores, ids = [hit.get("distance") for hit in hits], [_milvus_id(hit) for hit in hits]
+    if hits and not isinstance(hits[0], dict):
+        raise _unreadable("from_milvus", "hits that are dictionaries", hits[0])
+    read = dict.get  # a hit of Milvus has a slower `get` of its own
+    fields = [read(hit, "entity") or hit for hit in hits]
+    scores, ids = [read(hit, "distance") for hit in hits], [_milvus_id(hit) for hit in hits]
     return _candidates(hits, HitColumns(fields, hits), scores, ids, _named(fields, vector), distances)
 
 
@@ -248,11 +266,11 @@ def from_chroma(response: Any, *, vectors: bool = False, query: int = 0) -> Cand
         for plural, name in _CHROMA.items()
         if response.get(plural) is not None
     }
-    hits = [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]
-    fields = [hit.get("metadata") or {} for hit in hits]
-    compared = as_vectors([hit.get("embedding") for hit in hits]) if vectors else None
-    scores = _negated(hit.get("distance") for hit in hits)
-    return _candidates(hits, HitColumns(fields, hits), scores, [hit["id"] for hit in hits], compared)
+    hits, ids = ColumnHits(parts), parts["id"]
+    fields = [metadata or {} for metadata in parts.get("metadata", [None] * len(ids))]
+    compared = as_vectors(parts.get("embedding", [])) if vectors else None
+    scores = parts.get("distance", [None] * len(ids))
+    return _candidates(hits, HitColumns(fields, hits), scores, ids, compared, distances=True)
 
 
 def from_faiss(
@@ -398,9 +416,11 @@ def from_typesense(response: Any, *, vector: str | None = None) -> Candidates[An
         response = [hit for group in groups for hit in group["hits"]]
     hits = _hits(response, "hits", "from_typesense", ())
     fields = [hit.get("document") or {} for hit in hits]
-    scores = _first_scores(_at(hit, ("hybrid_search_info", "rank_fusion_score")) for hit in hits)
-    scores = scores or _negated(hit.get("vector_distance") for hit in hits)
-    scores = scores or [hit.get("text_match") for hit in hits]
+    fused = _each([hit.get("hybrid_search_info") or {} for hit in hits], "rank_fusion_score")
+    scores, distances = _first_scores(fused), _each(hits, "vector_distance")
+    if scores is None and _first_scores(distances) is not None:
+        scores = _negated(distances)
+    scores = scores or _each(hits, "text_match")
     ids = [field.get("id") for field in fields]
     return _candidates(hits, HitColumns(fields, hits), scores, ids, _named(fields, vector))
 
@@ -459,8 +479,10 @@ def from_algolia(response: Any) -> Candidates[Any]:
     if isinstance(results, list) and len(results) == 1:
         response = results[0]
     hits = _hits(response, "hits", "from_algolia", ())
-    fields = [hit if isinstance(hit, Mapping) else getattr(hit, "model_extra", None) or vars(hit) for hit in hits]
-    ids = [hit.get("objectID") if isinstance(hit, Mapping) else getattr(hit, "object_id", None) for hit in hits]
+    fields, ids = hits, _each(hits, "objectID")
+    if hits and not isinstance(hits[0], Mapping):  # models of the client, which keep attributes beside their own fields
+        fields = [getattr(hit, "model_extra", None) or vars(hit) for hit in hits]
+        ids = _each(hits, "object_id")
     return _candidates(hits, HitColumns(fields, hits), [None] * len(hits), ids)
 
 
@@ -538,8 +560,8 @@ def _candidates(
     vectors: NDArray[Any] | None = None, distances: bool | None = False,
 ) -> Candidates[Any]:  # fmt: skip
     """Return candidates that keep the hits; None for `distances` decides by the order of the scores."""
-    numbers = as_scores(scores)
-    if distances or (distances is None and _ascend(numbers)):
+    numbers = as_scores(scores, bool(distances))
+    if distances is None and _ascend(numbers):
         numbers = as_scores(scores, distances=True)
     result: Candidates[Any] = Candidates(numbers)
     if not all(id_ is None for id_ in ids):
