@@ -526,7 +526,8 @@ def _content(root: Path) -> dict[str, tuple[object, ...]]:
 
 
 _SCRIPT = """
-import json, sys
+import json, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what runs in the background ignore it
 from benchmarks.torture import WordEncoder, _GRAPH_FROM
 from mascot.errors import MascotError
 from mascot.photos import Library

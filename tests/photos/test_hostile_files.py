@@ -128,7 +128,8 @@ def test_a_search_like_a_file_has_the_same_limits(tmp_path: Path) -> None:
 
 
 _INDEX = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what runs in the background ignore it
 sys.path.insert(0, {here!r})
 from bag_of_words import BagOfWords
 from jpegs import small_library, write_jpeg

@@ -15,7 +15,8 @@ from jpegs import small_library
 from mascot.photos.interrupts import interruptible
 
 _INDEX = """
-import hashlib, sys
+import hashlib, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what runs in the background ignore it
 from mascot.cli import main
 from mascot.photos.encoders.lite import Lite
 
