@@ -268,6 +268,9 @@ def as_columns(columns: Any, shape: tuple[int, ...], owner: str, like: str = "sc
     """Arrays of N values, or of the Q x N of a batch one query after the other; each value may be a row of its own."""
     found: dict[str, NDArray[Any]] = {}
     for name, given in named_columns(columns, owner):
+        if type(given) is np.ndarray and given.shape == shape and len(shape) == 1:  # the usual case
+            found[name] = given
+            continue
         misfit = partial(_misfit, owner, name, shape, like)
         column = _listed(on_host(given), f"{owner}.columns[{name!r}]")
         array = as_array(column) if len(shape) == 1 else as_array(_flat(column, shape, misfit))

@@ -45,7 +45,7 @@ def test_the_published_method_ignores_the_sign():
 
 @pytest.mark.parametrize("signs", [(-1,), (1, -1), (-1, -1)])
 def test_focus_without_a_named_value_is_refused(signs):
-    with pytest.raises(OptionError, match=r"^Mmr cannot focus: it would select what spread selects; name a value"):
+    with pytest.raises(OptionError, match=r"^Mmr cannot focus: it would select what spread selects\. Name a value"):
         Mmr(0.5).select(make_problem(signs=signs), 5)
 
 

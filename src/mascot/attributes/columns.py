@@ -127,11 +127,20 @@ def numbers(columns: Columns, name: str, owner: str) -> Floats:
             raise InputError(f"{owner} column {name!r} must lie within -1e150..1e150, got a larger integer") from None
         except (TypeError, ValueError) as error:
             raise InputError(f"{owner} column {name!r} must hold numbers: {error}") from None
-    largest = np.abs(values).max(initial=0.0, where=~np.isnan(values))
+    low, high = extent(values)
+    largest = max(-low, high)
     if not largest <= LARGEST_NUMBER:
         rule = "must be finite" if math.isinf(largest) else "must lie within -1e150..1e150"
         raise InputError(f"{owner} column {name!r} {rule}, got {values[np.abs(values) == largest][0]}")
     return values
+
+
+def extent(values: Floats) -> tuple[float, float]:
+    """Return the lowest and highest value that is not NaN; 0, 0 where there is none."""
+    if not len(values):
+        return 0.0, 0.0
+    low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
+    return (0.0, 0.0) if low != low else (low, high)
 
 
 def times(columns: Columns, name: str, owner: str) -> NDArray[np.datetime64]:
@@ -215,13 +224,13 @@ def hours(columns: Columns, name: str, owner: str) -> Floats:
     column = _numeric(_single(columns, name, owner))
     if column.dtype.kind in "biuf":
         values = numbers(columns, name, owner)
-        wrong = (values < 0) | (values > 24)
-        if wrong.any():
+        low, high = extent(values)
+        if low < 0 or high > 24:
             unix = unix_times(column)
             if unix is not None:
                 return hours({name: unix}, name, owner)
-            raise _beyond_a_day(values[wrong][0], owner, name)
-        return values % 24
+            raise _beyond_a_day(values[(values < 0) | (values > 24)][0], owner, name)
+        return values if high < 24 else values % 24
     if column.dtype.kind == "M":
         moments = times(columns, name, owner)
         minutes = (moments - moments.astype("datetime64[D]")).astype("timedelta64[m]")

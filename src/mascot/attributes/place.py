@@ -10,7 +10,7 @@ import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
 from mascot.attributes.category import text_labels
-from mascot.attributes.columns import numbers, shown
+from mascot.attributes.columns import extent, numbers, shown
 from mascot.bins import Axis, AxisBins, Floats, GlobeBins, SparseBins
 from mascot.errors import InputError, OptionError, check_positive, check_whole, require
 from mascot.serialize import Value
@@ -83,7 +83,10 @@ class Place(Value):
     def membership(self, columns: Columns, vectors: Floats | None) -> GlobeBins:
         lat, lon = coordinates(columns, self.lat, self.lon, "Place")
         # Longitude wraps: 179 degrees and -179 degrees are neighbours.
-        return GlobeBins(np.radians(lat), np.radians((lon + 180) % 360 - 180), self.sigma_km or 0.0)
+        west, east = extent(lon)
+        if west < -180 or east >= 180:
+            lon = (lon + 180) % 360 - 180
+        return GlobeBins(np.radians(lat), np.radians(lon), self.sigma_km or 0.0)
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return unit_vectors(*coordinates(columns, self.lat, self.lon, "Place"))
@@ -154,10 +157,13 @@ class Grid(Value):
 def coordinates(columns: Columns, lat: str, lon: str, owner: str) -> tuple[Floats, Floats]:
     """Latitude and longitude in degrees; a place is missing unless both are there."""
     north, east = numbers(columns, lat, owner), numbers(columns, lon, owner)
-    wrong = np.abs(north) > 90
-    if wrong.any():
+    south, farthest = extent(north)
+    if south < -90 or farthest > 90:
+        wrong = np.abs(north) > 90
         raise InputError(f"{owner} column {lat!r} must be a latitude in -90..90, got {north[wrong][0]}")
-    missing = np.isnan(north) | np.isnan(east)
+    missing = np.isnan(north + east)
+    if not missing.any():
+        return north, east
     return np.where(missing, np.nan, north), np.where(missing, np.nan, east)
 
 
