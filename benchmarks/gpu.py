@@ -94,7 +94,8 @@ class Case:
         self.asked, self.method, self.columns, self.scores, self.k = list(asked), method, columns, scores, k
         self.n = scores.shape[1]
         coverage = [wish for wish in asked if isinstance(wish, mc.Wish)]
-        quotas = [wish.quota(one_hot(columns["who"], 40)) for wish in asked if not isinstance(wish, mc.Wish)]
+        labels = one_hot(columns["who"], 40)
+        quotas = [wish.for_k(wish.quota(labels), k) for wish in asked if not isinstance(wish, mc.Wish)]
         packed = [pack_bins(wish.bins(columns, None, scores.size)) for wish in coverage]
         self.queries = queries or len(scores)
         rows = None

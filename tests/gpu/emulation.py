@@ -36,7 +36,7 @@ from mascot.kernels.reference import Quota
 
 @functools.lru_cache(maxsize=16)
 def library(*names: str) -> Any:
-    """Return the source built with these names; skip the test where there is no compiler."""
+    """Return the source built with these names and compiler options; skip the test where there is no compiler."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("the emulation of the GPU kernel needs g++")
@@ -44,7 +44,8 @@ def library(*names: str) -> Any:
         target, text = Path(folder) / "kernel.so", Path(folder) / "kernel.cpp"
         command = [compiler, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-DEMULATED"]
         text.write_text(source(), encoding="utf-8")
-        subprocess.run([*command, *(f"-D{name}" for name in names), "-o", str(target), str(text)], check=True)
+        options = (name if name.startswith("-") else f"-D{name}" for name in names)
+        subprocess.run([*command, *options, "-o", str(target), str(text)], check=True)
         return ctypes.CDLL(str(target))
 
 

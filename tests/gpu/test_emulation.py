@@ -11,7 +11,7 @@ import pytest
 from emulation import emulate
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from worlds import CASES, QUOTAS, world
+from worlds import CASES, QUOTAS, ragged, world
 
 import mascot as mc
 from mascot.kernels.gpu.plan import KernelBins, Task, plan_task
@@ -32,6 +32,7 @@ BUILDS = st.sampled_from(
         ("THREADS=96", "LANES=2", "EAGER=1", "TALL=16", "LONG=10"),
     ]
 )
+FUSED = ("-O2", "-march=native", "-ffp-contract=fast")  # NVRTC too fuses multiplications and additions
 PINNED = st.sampled_from([1e3, 1e6, -1e9, 1e300, -1.7e308, 1.7e308, 5e-324])
 
 
@@ -116,6 +117,12 @@ def test_full_size_queries_are_selected_alike(asked: list[Any], method: mc.Masco
     agree(pools, asked, method, 20, [[], [3, 7], []])
     few = ("THREADS=416", "LANES=2", "EAGER=1", "TALL=10", "LONG=10", "COLUMNS=5")
     agree(pools[:1], asked, method, 20, [[5]], few)
+
+
+@pytest.mark.parametrize("asked", [CASES["globe"], CASES["towns"]], ids=["globe", "towns"])
+def test_no_cell_around_a_pole_is_lost_to_fused_multiply_add(asked: list[Any]) -> None:
+    pools = [ragged(seed) for seed in range(15)]
+    agree(pools, asked, mc.Mascot(), 20, [[] for _ in pools], FUSED)
 
 
 def test_largest_problems_fit() -> None:

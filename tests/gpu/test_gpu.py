@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from worlds import CASES, QUOTAS, world
+from worlds import CASES, QUOTAS, ragged, world
 
 import mascot as mc
 from mascot.errors import MissingExtra
@@ -37,28 +37,6 @@ METHODS = {
     "guarded": mc.Mascot(), "paper": mc.Mascot.paper(0.4), "keep": mc.Mascot(keep=0.9),
     "wishes only": mc.Mascot(1.0, protect=50, order="selection"),
 }  # fmt: skip
-
-
-def ragged(seed: int) -> mc.Candidates[int]:
-    """Return candidates with few distinct values, ties, missing values and pinned scores."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 120))
-    columns: dict[str, Any] = {
-        "lat": rng.choice([-90.0, -47.3, 0.0, 10.0, 35.7, 35.70001, 90.0, np.nan], n),
-        "lon": rng.choice([-180.0, -20.0, 0.0, 20.0, 139.7, 179.9, 360.0], n),
-        "hour": rng.choice([0.0, 1.5, 12.0, 12.25, 23.75, np.nan], n),
-        "number": rng.choice([-1e6, -1.0, 0.0, 1.0, 1e6, np.nan], n),
-        "date": rng.choice(np.array(["2019-12-31", "2020-02-29", "2021-06-01"], "datetime64[D]"), n),
-        "who": rng.integers(0, 9, n),
-        "home_lat": rng.choice([0.0, 38.7, 38.71, 38.72, 38.75, np.nan], n, p=[0.02, 0.3, 0.3, 0.2, 0.1, 0.08]),
-        "home_lon": rng.choice([-9.1, -9.11, -9.15], n),
-        "price": rng.choice([-1e9, 5.0, 10.0, 11.5, 30.0, 1e6, np.nan], n, p=[0.02, 0.3, 0.3, 0.2, 0.1, 0.02, 0.06]),
-        "side": rng.choice(np.array(["left", "right", ""]), n),
-        "tags": [tuple(sorted(set(rng.integers(0, 5, count).tolist()))) for count in rng.integers(0, 4, n)],
-    }
-    scores = rng.choice([0.1, 0.2, 0.3, 0.30000001, 0.9], n)
-    scores[: seed % 4] = [1e6, -1e9, 1.7e308][: min(seed % 4, n)]
-    return mc.Candidates(scores, columns=columns)
 
 
 @pytest.mark.parametrize("asked", [*CASES.values(), *QUOTAS.values(), *MORE.values()], ids=[*CASES, *QUOTAS, *MORE])

@@ -478,10 +478,11 @@ struct Ring {
         cell = 2 * PI / cells;
     }
 
-    // How far along the ring cells lie within reach, rounded up: 2 arcsin(sqrt(rest / along)).
+    // How far along the ring cells lie within reach, rounded up: 2 arcsin(sqrt(rest / along)). Half a ring is rounded up
+    // too: a fused multiply-add would otherwise lose the cell where the two halves meet.
     DEVICE_MEMBER static double half(double rest, double along) {
         const float z = sqrtf(fmaxf((float)rest, 0.0f) / fmaxf((float)along, 1e-30f)) * 1.000002f;
-        return z < 1.0f ? 2.00001 * asinf(z) + 1e-9 : PI;
+        return z < 1.0f ? 2.00001 * asinf(z) + 1e-9 : PI + 1e-9;
     }
 };
 
@@ -617,7 +618,8 @@ DEVICE void visit_shape(const Plan& plan, const Kind& kind, double* arena, int i
     }
 }
 
-// Store values and slots of the cells around a point in the pool. False: there is no room left.
+// Store values and slots of the cells around a point in the pool: each slot once, since threads cover them at the same time.
+// False: there is no room left.
 DEVICE bool pool_cells(const Kind& kind, double* arena, int i, i64 row) {
     const double lat = kind.xs[row], lon = kind.ys[row];
     double* fit = arena + kind.fit;
@@ -639,7 +641,7 @@ DEVICE bool pool_cells(const Kind& kind, double* arena, int i, i64 row) {
     }
     const u64 at = reserve((u64*)(fit + FIT_POOL), (u64)total);
     if (at + total > (u64)kind.pool_size) return false;
-    *word = at << 32 | (u32)total;
+    int count = 0;
     double* values = arena + kind.pool + at;
     Slot* slots = (Slot*)(arena + kind.pool_slots) + at;
     const bool dense = fit[FIT_STRIDE] != 0.0;
@@ -654,13 +656,14 @@ DEVICE bool pool_cells(const Kind& kind, double* arena, int i, i64 row) {
             if (x > PI) x -= 2 * PI;
             if (x < -PI) x += 2 * PI;
             const double p = decay(across + along * haversine(x));
-            int slot = 0;  // of a membership of 0, which changes nothing
-            if (p > 0.0) slot = dense ? ring.slot + home : slot_of(kind, arena, (i64)r << 32 | home, true);
-            if (slot < 0) fits = false, slot = 0;
-            *values++ = p;
-            *slots++ = (Slot)slot;
+            if (!(p > 0.0)) continue;
+            const int slot = dense ? ring.slot + home : slot_of(kind, arena, (i64)r << 32 | home, true);
+            fits &= slot >= 0;
+            values[count] = p;
+            slots[count++] = (Slot)slot;
         }
     }
+    *word = at << 32 | (u32)count;
     return fits;
 }
 
