@@ -92,8 +92,10 @@ def test_rerank_prints_what_the_library_ranks(hits: str) -> None:
     ],
 )
 def test_options_are_the_methods(hits: str, words: list[str], method: Any) -> None:
-    printed = records_of(good("rerank", hits, "-k", "8", "--focus", "camera", *words))
-    ranking = mc.rerank(example.candidates(), mc.focus(mc.Category("camera")), k=8, method=method)
+    spreads = isinstance(method, mc.Mmr)  # which cannot focus
+    printed = records_of(good("rerank", hits, "-k", "8", "--spread" if spreads else "--focus", "camera", *words))
+    wish = mc.spread("camera") if spreads else mc.focus("camera")
+    ranking = mc.rerank(example.candidates(), wish, k=8, method=method)
     assert [record["id"] for record in printed] == ranking.ids
 
 
@@ -252,7 +254,8 @@ def test_a_terminal_never_obeys_what_a_file_holds(explain: bool) -> None:
     text = table([record], [mc.spread(mc.Category(column)) for column in record], explain)
     assert not {letter for letter in text if not letter.isprintable()} - {"\n"}
     assert "a\N{REPLACEMENT CHARACTER}[31m" in text
-    assert all(name in text for name in ("q\N{REPLACEMENT CHARACTER}", "c\N{REPLACEMENT CHARACTER}"))
+    names = ("q\N{REPLACEMENT CHARACTER}", f"{'v' if explain else 'c'}\N{REPLACEMENT CHARACTER}")
+    assert all(name in text for name in names)
 
 
 def test_errors_and_json_hold_no_escapes_either() -> None:

@@ -223,7 +223,9 @@ STEERING = {
     "focus(hour).within must be > 0, got 0": lambda: mc.focus(mc.HourOfDay(), near=18, within=0),
     "focus(hour).within must be > 0, got -1": lambda: mc.focus(mc.HourOfDay(), near=18, within=-1),
     "focus(hour).within must be > 0, got nan": lambda: mc.focus(mc.HourOfDay(), near=18, within=float("nan")),
-    "focus(hour).within must be at most 1.8e308, got inf": lambda: mc.focus(mc.HourOfDay(), near=18, within=float("inf")),
+    "focus(hour).within must be at most 1.8e308, got inf": lambda: mc.focus(
+        mc.HourOfDay(), near=18, within=float("inf")
+    ),
     "focus(hour).within must be > 0, got '1 h'": lambda: mc.focus(mc.HourOfDay(), near=18, within="1 h"),  # type: ignore[arg-type]
     "focus(hour).within needs near, the value it is measured from, got 2": lambda: mc.focus(mc.HourOfDay(), within=2),
     "focus(who).within needs an attribute with distances, got labels: 2": lambda: mc.focus("who", near="a", within=2),

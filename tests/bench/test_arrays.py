@@ -121,7 +121,7 @@ def test_parquet_round_trip(tmp_path: Path) -> None:
         ({"column:lon": None}, "column:lat needs 'lon' beside it"),
         ({"column:lat": np.ones(30, bool)}, "column:lat must be degrees, got bool"),
         ({"column:lat": np.full(30, np.nan)}, "column:lat must hold at least one value"),
-        ({"column:taken": np.full(30, 1_563_127_533)}, "column:taken cannot be read: .* got 1563127533"),
+        ({"column:taken": np.full(30, 25)}, "column:taken cannot be read: .* got 25"),
         ({"column:weight": np.full(30, np.nan)}, "column:weight must hold at least one value, got none"),
         ({"column:camera": np.array(["", " "] * 15)}, "column:camera must hold at least one value, got none"),
         ({"vectors": np.zeros((30, 4))}, "vectors must not be 0 or missing everywhere"),

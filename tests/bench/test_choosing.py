@@ -49,7 +49,9 @@ def test_dpps_choose_as_they_do_alone(label: str, material: Material) -> None:
 
 
 def test_mmr_does_not_see_the_direction(material: Material) -> None:
-    points = [Point("main", HOUR, direction, "mmr", Mmr(0.5), k=10, n=30) for direction in (SPREAD, FOCUS)]
+    points = [
+        Point("main", HOUR, direction, "mmr", Mmr(0.5, published=True), k=10, n=30) for direction in (SPREAD, FOCUS)
+    ]
     first, second = choose(points, material)
     np.testing.assert_array_equal(first.positions, second.positions)
     np.testing.assert_array_equal(second.positions, _alone(points[1], material))

@@ -81,7 +81,7 @@ from mascot.errors import InputError
 Record = dict[str, Any]
 
 _FORMAT = 2  # of the records; part of every key
-_PACKAGES = "numpy"
+_PACKAGES = ("numpy",)
 _RUN = "run.json"
 
 
