@@ -123,12 +123,7 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
 
     Attributes that search for their bins (`local`) do so in each query.
     """
-    coverage = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is None)
-    named = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is not None)
-    constraints = tuple(wish for wish in wishes if isinstance(wish, (Limit, Share)))
-    require(
-        len(constraints) <= MOST_QUOTAS, "wishes", f"must have at most {MOST_QUOTAS} limits and shares", constraints
-    )
+    coverage, named, constraints = _sort_wishes(wishes)
     vectors = _as_float64(table)
 
     def by_group(make: Any, attribute: Any) -> Any:
@@ -147,14 +142,24 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
     return assemble(wishes, rows, (table,), bins, focuses, labels)
 
 
+def _sort_wishes(
+    wishes: tuple[AnyWish, ...],
+) -> tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Limit | Share, ...]]:
+    """Return the coverage wishes, the focuses with a named value, and the limits and shares."""
+    coverage = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is None)
+    named = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is not None)
+    constraints = tuple(wish for wish in wishes if isinstance(wish, (Limit, Share)))
+    rule = f"must have at most {MOST_QUOTAS} limits and shares"
+    require(len(constraints) <= MOST_QUOTAS, "wishes", rule, constraints)
+    return coverage, named, constraints
+
+
 def assemble(
     wishes: tuple[AnyWish, ...], rows: int, tables: tuple[Table, ...], bins: tuple[Bins, ...],
     focuses: tuple[NamedFocus, ...], labels: tuple[SparseBins, ...], removed: Bools | None = None,
 ) -> FittedWishes:  # fmt: skip
     """Sort the wishes by kind beside their bins and labels."""
-    coverage = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is None)
-    named = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is not None)
-    constraints = tuple(wish for wish in wishes if isinstance(wish, (Limit, Share)))
+    coverage, named, constraints = _sort_wishes(wishes)
     quotas = tuple(wish.quota(own) for wish, own in zip(constraints, labels, strict=True))
     return FittedWishes(wishes, rows, tables, coverage, bins, named, focuses, constraints, labels, quotas, removed)
 

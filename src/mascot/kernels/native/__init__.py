@@ -8,18 +8,16 @@ eight bytes wide.
 from __future__ import annotations
 
 import ctypes
-import math
 import struct
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.kernels.parallel import cores
+from mascot.kernels.parallel import in_chunks
 from mascot.kernels.reference import Floats, Ints, Quota
 
 LINE, PLANE, GLOBE, LABELS = 0, 1, 2, 3  # shapes of bins
@@ -170,16 +168,10 @@ def _pointer(data: bytes) -> int:
 
 
 def _run(described: bytes, count: int, threads: int | None) -> None:
-    """Select in ranges of queries, one range per thread at a time; ctypes releases the interpreter lock."""
-    workers = 1 if count == 1 else min(threads or cores(), count)
-    if workers <= 1:
-        failed = _Library.select(described, 0, count)
-    else:
-        # Sixteen ranges per thread, so that a slow core or a long query does not hold up the others.
-        size = max(count // (16 * workers), min(64, math.ceil(count / workers)))
-        with ThreadPoolExecutor(workers) as pool:
-            ends = [pool.submit(_Library.select, described, start, min(start + size, count))
-                    for start in range(0, count, size)]  # fmt: skip
-            failed = min(end.result() for end in ends)
-    if failed:
-        raise MemoryError("the native kernel ran out of memory")
+    """Select in ranges of queries, on several threads; ctypes releases the interpreter lock."""
+
+    def work(first: int, last: int) -> None:
+        if _Library.select(described, first, last):
+            raise MemoryError("the native kernel ran out of memory")
+
+    in_chunks(work, count, 1 if count == 1 else threads)
