@@ -178,7 +178,21 @@ WISHES: dict[str, type[_Body]] = {
 }
 
 
-class Rerank(_Body):
+class RerankOptions(_Body):
+    """What is wanted of the candidates. An Arrow body carries it as metadata."""
+
+    wishes: Annotated[list[dict[str, Any]], Meta(max_length=MOST_WISHES)] = []
+    method: MethodIn | None = None
+    k: K = 20
+    strength: Share | None = None
+    keep: Annotated[float, Meta(gt=0, le=1)] | None = None
+    protect: Annotated[int, Meta(ge=0, le=MOST_OWN_CANDIDATES)] | None = None
+    already: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] = []
+    gains: bool = False
+    explain: bool = False
+
+
+class Rerank(RerankOptions, kw_only=True):
     """Candidates to re-rank: scores, columns, vectors, and what is wanted of them."""
 
     scores: Annotated[list[Number], Meta(min_length=1, max_length=MOST_OWN_CANDIDATES)]
@@ -193,29 +207,6 @@ class Rerank(_Body):
         ]
         | None
     ) = None
-    wishes: Annotated[list[dict[str, Any]], Meta(max_length=MOST_WISHES)] = []
-    method: MethodIn | None = None
-    k: K = 20
-    strength: Share | None = None
-    keep: Annotated[float, Meta(gt=0, le=1)] | None = None
-    protect: Annotated[int, Meta(ge=0, le=MOST_OWN_CANDIDATES)] | None = None
-    already: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] = []
-    gains: bool = False
-    explain: bool = False
-
-
-class RerankOptions(_Body):
-    """The same without candidates: what an Arrow body carries as metadata."""
-
-    wishes: Annotated[list[dict[str, Any]], Meta(max_length=MOST_WISHES)] = []
-    method: MethodIn | None = None
-    k: K = 20
-    strength: Share | None = None
-    keep: Annotated[float, Meta(gt=0, le=1)] | None = None
-    protect: Annotated[int, Meta(ge=0, le=MOST_OWN_CANDIDATES)] | None = None
-    already: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] = []
-    gains: bool = False
-    explain: bool = False
 
 
 class RankedOut(_Answer, omit_defaults=True):
