@@ -78,27 +78,35 @@ class Counted:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status = 0
+        status, recorded = 0, False
+        started = time.perf_counter()
 
-        async def noted(message: Message) -> None:
+        def record() -> None:
+            nonlocal recorded
+            if not recorded:
+                recorded = True
+                # The pattern of the route, not the path: ids of photographs would make a series each.
+                route = scope.get("route_path") or "other"
+                self._metrics.requests.labels(route, status).inc()
+                self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
+
+        async def recording_send(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+            elif message["type"] == "http.response.body" and not message.get("more_body"):
+                record()  # before the last byte: a client that has its answer finds it counted
             await send(message)
 
-        started = time.perf_counter()
         self._metrics.running.inc()
         try:
-            await self._app(scope, receive, noted)
+            await self._app(scope, receive, recording_send)
         except Exception:
             identity = scope.get("request_id", b"").decode("latin-1")
             log.exception("%s %s failed (request %s)", scope["method"], scope["path"], identity)
             if status:
                 raise  # part of the answer was sent: only closing the connection tells the client
-            await send_answer(noted, 500, b"application/json", msgspec.json.encode(FAILED))
+            await send_answer(recording_send, 500, b"application/json", msgspec.json.encode(FAILED))
         finally:
             self._metrics.running.dec()
-        # The pattern of the route, not the path: ids of photographs would make a series each.
-        route = scope.get("route_path") or "other"
-        self._metrics.requests.labels(route, status).inc()
-        self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
+            record()
