@@ -23,7 +23,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 import mascot as mc
-from mascot import example
+from mascot.cli import example
 from retelling import environment, retold
 
 DOCS = Path(__file__).parents[1] / "docs" / "cli.md"
@@ -239,7 +239,7 @@ NASTY = "\x1b[31m\x9b2J\r\n\x07\u202e"
 
 def table(records: list[dict[str, Any]], wishes: list[mc.Wish], explain: bool, method: Any = None) -> str:
     """The table of these candidates, best three."""
-    from mascot import printing, tables
+    from mascot.cli import printing, tables
 
     (query,) = tables.queries(tables.Table("t", records, list(range(len(records)))))
     console = printing._console(1000)
@@ -271,7 +271,7 @@ def test_errors_and_json_hold_no_escapes_either() -> None:
 
 @pytest.mark.parametrize("text", ["\udce9", "a\udceab", "\U0001f600\ude00", "é"])
 def test_halves_of_letters_come_out_as_they_went_in(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    from mascot import printing
+    from mascot.cli import printing
 
     printing.show_json({"id": text, text: [text]})
     line = capsys.readouterr().out
@@ -342,7 +342,7 @@ def test_wishes_look_into_dictionaries(
 
 
 def test_methods_without_reasons_show_what_they_left_out() -> None:
-    from mascot import printing, tables
+    from mascot.cli import printing, tables
 
     text = table(example.records(), [mc.spread(mc.Place())], True, mc.Mmr())
     head, _, *rows = (line for line in text.splitlines() if line.strip())
@@ -355,8 +355,10 @@ def test_methods_without_reasons_show_what_they_left_out() -> None:
 
 
 def test_every_method_is_one_of_rerank_probe_and_search() -> None:
-    from mascot import cli, options, registry, words
-    from mascot.photos.commands import search
+    from mascot import registry, words
+    from mascot.cli import app as cli
+    from mascot.cli import options
+    from mascot.cli.photos import search
 
     assert {name.value for name in options.MethodName} == set(registry.METHOD_NAMES)
     for command in (cli.rerank, cli.probe, search):
@@ -552,7 +554,9 @@ def test_a_command_loads_nothing_that_others_need(words: list[str], absent: set[
 
 
 def test_many_queries_go_through_the_batch_and_rank_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mascot import cli, tables, words
+    from mascot import words
+    from mascot.cli import app as cli
+    from mascot.cli import tables
 
     rows = example.records()
     table = tables.Table("t", [row | {"query": i % 5} for i, row in enumerate(rows)], list(range(len(rows))))

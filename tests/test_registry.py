@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import mascot as mc
-from mascot import options, registry, words
+from mascot import registry, words
+from mascot.cli import options
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED: dict[str, dict[str, Any]] = {

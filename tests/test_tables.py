@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mascot as mc
-from mascot import tables
+from mascot.cli import tables
 
 RECORDS: list[dict[str, Any]] = [
     {"id": "a", "score": 0.9, "city": "Rome", "lat": 41.9},

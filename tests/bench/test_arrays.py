@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from mascot.bench import averages
-from mascot.bench.commands import bench
 from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.experiment import run
 from mascot.bench.grid import LABELS
 from mascot.bench.suites import arrays, only
+from mascot.cli.bench import bench
 from mascot.errors import InputError
 
 

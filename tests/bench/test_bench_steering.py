@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import mascot as mc
 from mascot.bench import steering
-from mascot.bench.commands import bench
+from mascot.cli.bench import bench
 
 
 def cases(count: int, seed: int = 0) -> list[steering.SteeringCase]:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mascot.bench.commands import _suite, bench
 from mascot.bench.progress import Lines
 from mascot.bench.suites import DIV400_TASKS
+from mascot.cli.bench import _suite, bench
 
 _RUN = ["run", "pixelprose-sim", "--quick", "--methods", "base,mascot", "--tasks", "hour", "--jobs", "1", "--out"]
 

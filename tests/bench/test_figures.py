@@ -18,12 +18,12 @@ from typer.testing import CliRunner
 import mascot as mc
 from mascot.bench import figures
 from mascot.bench.averages import collect
-from mascot.bench.commands import bench
 from mascot.bench.datasets.dataset import Dataset, Lists, Ragged, Split
 from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.figures import control, relevance, runtime, style
 from mascot.bench.naming import METHODS
 from mascot.bench.published import Published
+from mascot.cli.bench import bench
 from mascot.errors import InputError, MissingExtra
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from mascot import metrics
 from mascot.bench import suites, tables
-from mascot.bench.commands import bench
 from mascot.bench.compare import differences
 from mascot.bench.datasets.folder import Folder, Query, read_folder, slug, splits, write_folder
 from mascot.bench.encode import store_vectors
 from mascot.bench.experiment import run
 from mascot.bench.results import read
+from mascot.cli.bench import bench
 from mascot.errors import InputError
 
 pytest.importorskip("pyarrow", reason="needs mascot[parquet]")

@@ -12,7 +12,6 @@ import mascot as mc
 from mascot import metrics
 from mascot.bench import suites
 from mascot.bench.choosing import choose
-from mascot.bench.commands import _suite
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.figures import draw, of_query
@@ -24,6 +23,7 @@ from mascot.bench.points import Point
 from mascot.bench.published import Published
 from mascot.bench.studies import STRENGTHS, Plan, studies
 from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, PublishedHour, Widths
+from mascot.cli.bench import _suite
 from mascot.methods import Clustering, KDpp, Mmr, MsDpp
 
 PLAN = Plan(("base", "mascot", "prob-coverage", "ms-dpp"), (GEO_HOUR, HOUR, GEO))

@@ -9,9 +9,9 @@ from range_server import serving
 from test_prepare_pixelprose import fill
 from typer.testing import CliRunner
 
-from mascot.bench.commands import bench
 from mascot.bench.datasets.folder import read_folder
 from mascot.bench.results import read
+from mascot.cli.bench import bench
 
 pytest.importorskip("torch", reason="needs torch: pip install 'mascot[clip]'")
 pytest.importorskip("transformers", reason="needs transformers: pip install 'mascot[clip]'")

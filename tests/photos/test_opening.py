@@ -13,10 +13,10 @@ from bag_of_words import BagOfWords
 from jpegs import write_jpeg
 
 import mascot as mc
+from mascot.cli.photos import _warned
 from mascot.connect.address import Address
 from mascot.connect.source import key_of, warn_of_few
 from mascot.photos import Library
-from mascot.photos.commands import _warned
 from mascot.server import models
 from mascot.server.service import LibraryGone, Service
 from retelling import environment
@@ -86,8 +86,8 @@ def test_what_a_command_lacks_is_told_with_its_extra(tmp_path: Path) -> None:
     script = """
 import sys
 from mascot.errors import MissingExtra
-from mascot.photos.commands import sample
-from mascot.server.commands import serve
+from mascot.cli.photos import sample
+from mascot.cli.serve import serve
 from pathlib import Path
 for missing in ("PIL", "uvicorn", "starlette", "anyio", "msgspec", "prometheus_client", "cachetools", "httptools"):
     loaded = {name for name in sys.modules if name.partition(".")[0] in (missing, "mascot")}

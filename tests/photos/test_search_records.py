@@ -12,8 +12,8 @@ from jpegs import small_library
 from rich.console import Console
 
 import mascot as mc
+from mascot.cli.photo_printing import results_table
 from mascot.photos import Library
-from mascot.photos.shown import results_table
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ import pytest
 from engines_of_tests import busy_worker, gone
 from typer.testing import CliRunner
 
-from mascot.bench.commands import bench
 from mascot.bench.experiment import Suite, run
 from mascot.bench.suites import arrays, only
+from mascot.cli.bench import bench
 from mascot.scale.benchmarking import RayCrew
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")

@@ -21,15 +21,15 @@ from engines_of_tests import DEADLY, Mortal, Signing, SqliteSink, gone
 from PIL import Image
 from typer.testing import CliRunner
 
+from mascot.cli import photos
+from mascot.cli.ray import TakesRay, with_address
 from mascot.errors import InputError, MascotError, MissingExtra, OptionError
 from mascot.photos import Library
-from mascot.photos import commands as photos
 from mascot.photos.sample import write_sample
 from mascot.scale import pipeline, run
 from mascot.scale.cluster import cluster
 from mascot.scale.indexing import index_into
 from mascot.scale.stages import Bad
-from mascot.scale.words import TakesRay, with_address
 from mascot.scale.workers import Ledger, Lost, Worker, answers
 
 pytestmark = [

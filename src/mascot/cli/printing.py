@@ -9,12 +9,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mascot.cli.tables import Query, Record
 from mascot.connect.nested import value_of
 from mascot.explain import Reason
 from mascot.probe import Probe
 from mascot.ranking import Ranking
 from mascot.serialize import plain
-from mascot.tables import Query, Record
 from mascot.words import columns_of
 
 if TYPE_CHECKING:

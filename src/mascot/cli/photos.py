@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import mascot as mc
-from mascot import options, printing
+from mascot.cli import options, printing
+from mascot.cli.ray import Ray
+from mascot.cli.tables import Query
 from mascot.errors import require
 from mascot.extras import package
 from mascot.photos.limits import Limits
-from mascot.scale.words import Ray
-from mascot.tables import Query
 
 if TYPE_CHECKING:
     from mascot.photos.indexer import Report, Summary
@@ -128,7 +128,7 @@ def index(
         printing.show(*_told(summary))
         return
     with Library.open(folder, device.value) as library:
-        from mascot.photos.encoder_choice import choose_encoder
+        from mascot.cli.encoder_choice import choose_encoder
 
         chosen, again = choose_encoder(library, encoder, again, device.value)
         with _bar() as report, _stopping():
@@ -190,7 +190,7 @@ def _bar() -> Iterator[Report]:
 
 
 def _told(done: Summary) -> list[str]:
-    from mascot.photos.shown import number_of
+    from mascot.cli.photo_printing import number_of
     from mascot.photos.texts import as_text
 
     parts = [
@@ -452,7 +452,7 @@ def _day(flag: str, value: str) -> str:
 
 
 def _print_tables(library: Any, results: Any, explain: bool, compare: bool, pictures: bool | None) -> None:
-    from mascot.photos import shown
+    from mascot.cli import photo_printing as shown
 
     parts: list[Any] = [shown.comparison_table(results)] if compare else []
     if explain or not compare:
@@ -462,7 +462,7 @@ def _print_tables(library: Any, results: Any, explain: bool, compare: bool, pict
 
 
 def _open(library: Any, results: Any) -> None:
-    from mascot.photos.shown import contact_sheet
+    from mascot.cli.photo_printing import contact_sheet
 
     with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="mascot-", delete=False, encoding="utf-8") as file:
         file.write(contact_sheet(library, results))
@@ -494,15 +494,15 @@ def library(
         if format is options.OverviewFormat.json:
             printing.show_json(told.to_dict())
             return
-        from mascot.photos.shown import overview_text
+        from mascot.cli.photo_printing import overview_text
 
         printing.show(overview_text(told, points(found.store)))
 
 
 def _check(library: Any, repair: bool) -> None:
+    from mascot.cli.photo_printing import number_of
     from mascot.photos.repair import check as find_damage
     from mascot.photos.repair import repair as repair_library
-    from mascot.photos.shown import number_of
 
     if not repair:
         findings = find_damage(library)

@@ -21,8 +21,8 @@ from mascot.bench.experiment import run as run_suite
 from mascot.bench.grid import LABELS
 from mascot.bench.progress import progress
 from mascot.bench.results import read, told
+from mascot.cli.ray import Ray, TakesRay
 from mascot.errors import InputError, MascotError, OptionError
-from mascot.scale.words import Ray, TakesRay
 
 _REFUSED, _STOPPED = 2, 130
 _DIV400 = "MASCOT_DIV400"  # the environment variable

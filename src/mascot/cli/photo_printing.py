@@ -12,13 +12,13 @@ from rich.console import Console, Group
 from rich.text import Text
 
 import mascot as mc
+from mascot.cli.printing import add_columns, new_grid, visible
 from mascot.photos.library import Library
 from mascot.photos.overview import Overview
 from mascot.photos.photo import Photo
 from mascot.photos.results import Result, Results
 from mascot.photos.textmap import clock, world
 from mascot.photos.whereabouts import as_said
-from mascot.printing import add_columns, new_grid, visible
 
 _THUMB = (12, 8)  # letters wide, pixels high: two pixels a letter
 _COLOURS = ("256", "truecolor")

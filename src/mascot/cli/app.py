@@ -12,7 +12,8 @@ from enum import Enum
 from typing import Annotated, Any, NoReturn
 
 import mascot as mc
-from mascot import example, tables, words
+from mascot import words
+from mascot.cli import example, tables
 from mascot.connect.nested import value_of
 from mascot.extras import install_command, installed
 from mascot.methods.base import Method
@@ -31,10 +32,9 @@ try:
 
     if not installed("rich"):  # loaded where a table or a progress bar is shown
         raise ModuleNotFoundError(name="rich")
-    from mascot import options, printing
-    from mascot.photos import commands as photos
-    from mascot.scale.words import TakesRay
-    from mascot.server import commands as server
+    from mascot.cli import options, photos, printing
+    from mascot.cli import serve as server
+    from mascot.cli.ray import TakesRay
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("typer", "rich"):
         raise
@@ -349,7 +349,7 @@ for _command in (photos.search, photos.library, photos.sample, server.serve):
 def bench(context: typer.Context) -> None:
     """Compare the methods on a dataset: run, then tables, figures, compare."""
     # A program of its own, loaded only when asked for: nobody else waits for it to start.
-    from mascot.bench.commands import bench as program
+    from mascot.cli.bench import bench as program
 
     program(args=context.args, prog_name="mascot bench")
 
@@ -386,7 +386,3 @@ def _give_up(error: OSError) -> NoReturn:
         raise SystemExit(1)
     owner = "cannot read or write" if error.filename is None else error.filename
     _refuse(printing.visible(" ".join(f"{owner}: {error.strerror or error}".split())))
-
-
-if __name__ == "__main__":
-    main()

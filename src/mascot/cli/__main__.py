@@ -1,0 +1,5 @@
+"""`python -m mascot.cli`."""
+
+from mascot.cli import main
+
+main()
