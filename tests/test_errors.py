@@ -235,7 +235,7 @@ STEERING = {
     "Number near must be a number, got 'cheap'": lambda: mc.focus(mc.Number("price"), near="cheap"),
     "Date near must be a time (ISO, EXIF or datetime), got (1, 2)": lambda: mc.focus(mc.Date(), near=(1, 2)),
     "Weekday near must be a day of the week or a time, got 9.5": lambda: mc.focus(mc.Weekday(), near=9.5),
-    "Category near must be a label, or several, got {'a': 1}": lambda: mc.focus("who", near={"a": 1}),
+    "Category near must be a label or a list of labels, got {'a': 1}": lambda: mc.focus("who", near={"a": 1}),
     "spread(who).weight must be at most 1e100, got 1e+101": lambda: mc.spread("who", 1e101),
     "strength is not a parameter of Relevance, got 0.3": lambda: mc.rerank(
         hits(), mc.spread("who"), method=mc.Relevance(), strength=0.3

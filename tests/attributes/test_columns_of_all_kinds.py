@@ -384,9 +384,9 @@ def test_a_batch_says_how_a_column_is_shaped(column: Any, got: str) -> None:
 @pytest.mark.parametrize(
     ("attribute", "near", "said"),
     [
-        (mc.Category("c"), NAN, "Category near must be a label, or several, got nan"),
-        (mc.Category("c"), [], "Category near must be a label, or several, got []"),
-        (mc.Category("c"), {"a": 1}, "Category near must be a label, or several, got {'a': 1}"),
+        (mc.Category("c"), NAN, "Category near must be a label or a list of labels, got nan"),
+        (mc.Category("c"), [], "Category near must be a label or a list of labels, got []"),
+        (mc.Category("c"), {"a": 1}, "Category near must be a label or a list of labels, got {'a': 1}"),
         (mc.Number("c"), "abc", "Number near must be a number, got 'abc'"),
         (mc.Number("c"), [1, 2], "Number near must be a number, got [1, 2]"),
         (mc.Cycle("c", 360.0), np.float64(NAN), "Cycle near must be a number, got nan"),
