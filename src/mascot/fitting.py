@@ -35,11 +35,11 @@ class FittedWishes:
     constraints: tuple[Limit | Share, ...]
     labels: tuple[SparseBins, ...]
     quotas: tuple[Quota, ...]  # of the constraints; capacities of shares depend on k
-    removed: Bools | None = None  # [rows] rows that are no candidates any more
+    removed: Bools | None = None  # [rows] rows that were removed
 
     @property
     def may_drop(self) -> bool:
-        """Whether candidates may have to be left out."""
+        """Whether candidates may be dropped."""
         wishes = (*self.coverage, *self.named)
         return self.removed is not None or any(missing_rule(wish.attribute) == "drop" for wish in wishes)
 
@@ -55,8 +55,8 @@ class FittedWishes:
                 missing = bins.missing(rows)
                 out = missing if out is None else out | missing
         if self.removed is not None:
-            gone = self.removed if rows is None else self.removed[rows]
-            out = gone if out is None else out | gone
+            removed = self.removed if rows is None else self.removed[rows]
+            out = removed if out is None else out | removed
         return out if out is not None and out.any() else None
 
     def problem(
@@ -160,7 +160,7 @@ def assemble(
 ) -> FittedWishes:  # fmt: skip
     """Sort the wishes by kind beside their bins and labels."""
     coverage, named, constraints = _sort_wishes(wishes)
-    quotas = tuple(wish.quota(own) for wish, own in zip(constraints, labels, strict=True))
+    quotas = tuple(wish.quota(row_labels) for wish, row_labels in zip(constraints, labels, strict=True))
     return FittedWishes(wishes, rows, tables, coverage, bins, named, focuses, constraints, labels, quotas, removed)
 
 

@@ -230,7 +230,7 @@ def test_masked_times_and_vectors_are_missing_and_unmasked_ones_stay() -> None:
 @pytest.mark.parametrize(
     ("scores", "said"),
     [
-        (np.ma.array([0.9, 0.5], mask=[0, 1]), "scores must all be there, got a masked one at position 1"),
+        (np.ma.array([0.9, 0.5], mask=[0, 1]), "scores must not be masked, got a masked value at position 1"),
         (np.array([1 + 2j, 3]), "scores must be numbers, got complex128"),
         ([1 + 2j, 3], "scores must be numbers, got [(1+2j), 3]"),
         (np.array(["2020-01-01"], "datetime64[D]"), "scores must be numbers, got datetime64[D]"),
