@@ -125,7 +125,7 @@ def records() -> list[dict[str, Any]]:
 
 
 def candidates() -> Candidates:
-    """The same as `Candidates`, to try a wish on.
+    """Return the example as `Candidates`.
 
     Examples
     --------
