@@ -186,7 +186,7 @@ async def _unreadable(_: Request, error: Any) -> Response:
     return JsonAnswer(models.failure("LibraryError", message), 503)
 
 
-async def _left(_: Request, error: Any) -> Response:
+async def _client_left(_: Request, error: Any) -> Response:
     return Response(status_code=_CLIENT_LEFT)
 
 
@@ -197,5 +197,5 @@ _EXCEPTION_HANDLERS: dict[Any, Any] = {
     HTTPException: _failed,
     LibraryGone: _unreadable,
     sqlite3.Error: _unreadable,
-    ClientLeft: _left,
+    ClientLeft: _client_left,
 }

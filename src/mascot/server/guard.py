@@ -119,14 +119,14 @@ class Guard:
             await _refuse(send, 403, "Forbidden", f"origin {headers['origin']!r} may not use this server: see --cors")
             return
         if self._token is not None and scope["path"] not in OPEN_PATHS:
-            token, rest = _token_of(scope.get("query_string", b""))
+            token, query = _token_of(scope.get("query_string", b""))
             if not self._accepts(headers, token):
                 await self._delay(scope, presented=token is not None or "authorization" in headers)
                 await _ask(send, scope, headers, token is not None)
                 return
             if token is not None and scope["path"] == _PAGE:
                 # Out of the address: it would remain in the history and in every link that is passed on.
-                await _redirect(send, _PAGE + rest, _cookie(self._token))
+                await _redirect(send, _PAGE + query, _cookie(self._token))
                 return
         await self._app(scope, receive, send)
 
@@ -176,10 +176,10 @@ def _token_of(query: bytes) -> tuple[bytes | None, str]:
         return None, ""
     pairs = _pairs(query)
     tokens = [value for name, value in pairs if name == "token"]
-    rest = urlencode(
+    query_text = urlencode(
         [pair for pair in pairs if pair[0] != "token"], quote_via=quote, encoding="utf-8", errors="surrogateescape"
     )
-    return tokens[-1].encode("utf-8", "surrogateescape") if tokens else None, f"?{rest}" if rest else ""
+    return tokens[-1].encode("utf-8", "surrogateescape") if tokens else None, f"?{query_text}" if query_text else ""
 
 
 def _pairs(query: bytes) -> list[tuple[str, str]]:
