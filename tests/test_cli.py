@@ -237,7 +237,7 @@ def table(records: list[dict[str, Any]], wishes: list[mc.Wish], explain: bool, m
     """The table of these candidates, best three."""
     from mascot.cli import printing, tables
 
-    (query,) = tables.queries(tables.Table("t", records, list(range(len(records)))))
+    (query,) = tables.queries(tables.RecordTable("t", records, list(range(len(records)))))
     console = printing._console(1000)
     with console.capture() as caught:
         console.print(printing.ranking_table(query, mc.rerank(query.candidates, wishes, 3, method), explain))
@@ -555,7 +555,7 @@ def test_many_queries_go_through_the_batch_and_rank_the_same(monkeypatch: pytest
     from mascot.cli import tables
 
     rows = example.records()
-    table = tables.Table("t", [row | {"query": i % 5} for i, row in enumerate(rows)], list(range(len(rows))))
+    table = tables.RecordTable("t", [row | {"query": i % 5} for i, row in enumerate(rows)], list(range(len(rows))))
     found = tables.queries(table)
     wishes = [words.spread("place"), words.focus("hour=18"), words.focus("camera=X-T3")]
     alone = [ranking.ids for ranking in cli._ranked(found, wishes, 4, mc.Mascot(), None)]

@@ -239,5 +239,7 @@ def test_real_photographs_are_selected_alike(
             for name, key in (("lat", "lat"), ("lon", "lon"), ("hour", "taken"), ("who", "user"))
         }
         queries.append(mc.Candidates(scores=[1 / row["rank"] for row in rows], columns=columns))
+    if method.keep is not None:  # the reference tries some thirty strengths per query
+        queries = queries[::3]
     for query, ranking in zip(queries, mc.rerank_many(queries, asked, 20, method), strict=True):
         assert_same(mc.rerank(query, asked, 20, method, backend="numpy"), ranking)

@@ -287,8 +287,8 @@ def test_parquet_without_pyarrow_names_the_cure(tmp_path: Path, monkeypatch: pyt
         tables.read(written(tmp_path, "h.parquet", "PAR1"))
 
 
-def table_of(*records: dict[str, Any]) -> tables.Table:
-    return tables.Table("h.jsonl", list(records), list(range(1, len(records) + 1)))
+def table_of(*records: dict[str, Any]) -> tables.RecordTable:
+    return tables.RecordTable("h.jsonl", list(records), list(range(1, len(records) + 1)))
 
 
 def test_one_query_unless_there_is_a_column_of_them() -> None:

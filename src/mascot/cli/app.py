@@ -276,7 +276,7 @@ def _counted(records: Sequence[tables.Record]) -> str:
 class _Request:
     """A table, its queries, and the wishes on its columns."""
 
-    table: tables.Table
+    table: tables.RecordTable
     queries: list[tables.Query]
     wishes: list[mc.AnyWish]
 

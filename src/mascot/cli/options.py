@@ -12,7 +12,7 @@ from mascot.errors import OptionError
 from mascot.registry import METHOD_NAMES
 
 
-class Order(str, Enum):
+class ResultOrder(str, Enum):
     relevance = "relevance"
     selection = "selection"
 
@@ -77,7 +77,7 @@ Keep = Annotated[
     typer.Option(help="Find the strength that keeps this share of the best possible relevance, such as 0.95."),
 ]
 Ordered = Annotated[
-    Order | None,
+    ResultOrder | None,
     typer.Option(
         "--order", help="Show the results by relevance (default) or in the order of selection.", show_default=False
     ),
@@ -95,7 +95,7 @@ def method(
     strength: float | None,
     protect: int | None,
     keep: float | None,
-    order: Order | None,
+    order: ResultOrder | None,
     name: Any = None,
     paper: bool = False,
 ) -> Any:

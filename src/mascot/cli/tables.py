@@ -47,7 +47,7 @@ _MISSING_TEXTS = ("", "na", "n/a", "nan", "none", "null")  # spellings of a miss
 
 
 @dataclass(frozen=True)
-class Table:
+class RecordTable:
     """The records of a file in order, each with its line number."""
 
     name: str  # the path as typed, or "standard input"
@@ -82,7 +82,7 @@ class Query:
     candidates: Candidates
 
 
-def read(path: str | None = None, kind: str | None = None, names: Collection[str] = NAMES) -> Table:
+def read(path: str | None = None, kind: str | None = None, names: Collection[str] = NAMES) -> RecordTable:
     """Read a table.
 
     Parameters
@@ -107,7 +107,7 @@ def read(path: str | None = None, kind: str | None = None, names: Collection[str
             raise InputError(f"{name}: not a complete gzip file: {error}") from None
     if not numbered:
         raise InputError(f"{name} has no records")
-    return Table(name, [record for _, record in numbered], [at for at, _ in numbered], _UNITS.get(kind, "line"))
+    return RecordTable(name, [record for _, record in numbered], [at for at, _ in numbered], _UNITS.get(kind, "line"))
 
 
 def _kind(name: str) -> str | None:
@@ -125,7 +125,7 @@ def _numbered(stream: BinaryIO, name: str, kind: str, names: Collection[str]) ->
 
 
 def queries(
-    table: Table,
+    table: RecordTable,
     score: str = "score",
     id: str | None = None,
     query: str | None = None,
@@ -162,7 +162,7 @@ def queries(
     return result
 
 
-def _optional(table: Table, name: str | None, usual: str) -> str | None:
+def _optional(table: RecordTable, name: str | None, usual: str) -> str | None:
     if name is None:
         return usual if usual in table.columns else None
     table.require(name, f"name another with --{usual}")
@@ -173,7 +173,7 @@ def _hashable(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, (list, dict)) else value
 
 
-def _score(value: Any, table: Table, row: int, column: str) -> float:
+def _score(value: Any, table: RecordTable, row: int, column: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):  # the last for an integer of 400 digits
@@ -183,7 +183,7 @@ def _score(value: Any, table: Table, row: int, column: str) -> float:
     return number
 
 
-def _vectors(table: Table, column: str) -> Floats:
+def _vectors(table: RecordTable, column: str) -> Floats:
     """Return the column as an N x D array; a record without a vector has a row of NaN."""
     rows: list[Floats | None] = []
     for row, value in enumerate(table.column(column)):

@@ -15,7 +15,7 @@ _DECODERS: dict[str, Any] = {JSON: JsonDecoder(models.Rerank), MSGPACK: MsgpackD
 _OPTIONS = ("strength", "keep", "protect")
 
 
-class Task:
+class RerankTask:
     """One decoded request: what it asks for, what it may cost, and its answer.
 
     Parameters
