@@ -248,7 +248,7 @@ def _point(text: str) -> tuple[float, float]:
 
 
 def _hour(text: str) -> float:
-    """`18`, `18.5` or `18:30`."""
+    """Return the hour of `18`, `18.5` or `18:30`."""
     clock = re.fullmatch(r"(\d{1,2}):(\d{1,2})", text)
     if ":" in text and not (clock and int(clock[2]) < 60):
         raise ValueError(f"must be an hour like 18 or 18:30, got {text!r}")

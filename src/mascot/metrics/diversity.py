@@ -101,7 +101,7 @@ def vendi_by_attribute(
     """Normalised Vendi score of each attribute on its own features.
 
     A diagnostic: the metadata channel of :func:`dm_per_query` comes from the concatenated features and
-    is no mean of these.
+    is not a mean of these.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def dm(appearance: ArrayLike, metadata: ArrayLike, *, focus: bool) -> float:
 
     ``DM = Q / sum_q (1 / h(q))``
 
-    One query at 0 makes the whole 0: this is no mean that can be taken part by part.
+    One query at 0 makes the result 0, so it cannot be computed in parts and averaged.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ def make_app(settings: Settings | None = None) -> Starlette:
 
 
 def _service(library: str | None) -> Any:
-    """The photo service; its packages are imported only where there is a library."""
+    """Return the photo service; its packages are imported only if there is a library."""
     if library is None:
         return None
     from mascot.photos.library import Library
@@ -152,7 +152,7 @@ def _running(service: Any, metrics: Metrics, budget: ByteBudget) -> list[Operati
         return JsonAnswer(models.Readiness("ok", kernel.name(), photos))
 
     async def counts(request: Request) -> Response:
-        """Counts and times of requests, for Prometheus."""
+        """Return counts and times of requests, for Prometheus."""
         metrics.held.set(budget.total)
         return Response(await threads.run(metrics.text), media_type=CONTENT_TYPE)
 

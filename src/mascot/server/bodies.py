@@ -41,7 +41,7 @@ class HeldBody:
         self.budget.make_room()
 
     def clear(self) -> None:
-        """Forget what was counted: the bytes are not held any more, and the next ones are a new body."""
+        """Reset the count: the bytes were released, and the next ones belong to a new body."""
         self.budget.total -= self.size
         self.size = 0
         if not self.refused:

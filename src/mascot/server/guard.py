@@ -85,7 +85,7 @@ class AnswerHeaders:
 
 
 def _request_id(scope: Scope) -> bytes:
-    """The client's own id of this request, where it sends one, else a new one."""
+    """Return the request id that the client sent, else a new one."""
     for name, value in scope["headers"]:
         if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
             return bytes(value)
@@ -161,7 +161,7 @@ class Guard:
 
 
 def _digest(token: bytes) -> str:
-    """What is compared, and what the cookie holds: of one length, and not the token itself."""
+    """Return the digest that is compared and stored in the cookie instead of the token; its length is constant."""
     return sha256(b"mascot " + token).hexdigest()
 
 
@@ -171,7 +171,7 @@ def _cookie(digest: str) -> bytes:
 
 
 def _token_of(query: bytes) -> tuple[bytes | None, str]:
-    """The token of a query string, and the rest of the query as it follows an address."""
+    """Return the token of a query string, and the query without it, as it follows an address."""
     if b"token" not in query and b"%" not in query:
         return None, ""
     pairs = _pairs(query)
@@ -187,12 +187,12 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
 
 
 def _name(host: str) -> str:
-    """A host without its port."""
+    """Return a host without its port."""
     return (host if host.endswith("]") else host.rpartition(":")[0] or host).lower()
 
 
 async def _ask(send: Send, scope: Scope, headers: dict[str, str], wrong: bool) -> None:
-    """Say that the token is missing: to a person with a form, to a program like every other failure."""
+    """Answer 401: with a form for a browser, as JSON for a program."""
     if scope["path"] == _PAGE and "text/html" in headers.get("accept", ""):
         message = "That is not the token of this server." if wrong else "This server requires its token."
         # The rest of the address goes with the form: a link leads to its view.

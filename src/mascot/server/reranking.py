@@ -80,7 +80,7 @@ class RerankTask:
 
 
 def _with_nested(columns: dict[str, Any], wishes: list[mc.AnyWish]) -> dict[str, Any]:
-    """The columns, and those that wishes name within the objects of a column: `geo.lat` of `geo`."""
+    """Return the columns, and those that wishes name within the objects of a column: `geo.lat` of `geo`."""
     nested = {}
     for wish in wishes:
         for name in words.columns_of(wish):

@@ -49,7 +49,7 @@ def _failure(error: HTTPException) -> Failure:
 
 
 async def parts(receive: Receive, budget: ByteBudget, seconds: float) -> AsyncIterator[bytes]:
-    """The parts of a body as they arrive; bytes since the last line break count as held."""
+    """Yield the parts of a body as they arrive; bytes since the last line break count as held."""
     with budget.body() as body:
         while True:
             message = await body.part(receive, anyio.current_time() + seconds)
@@ -67,7 +67,7 @@ async def parts(receive: Receive, budget: ByteBudget, seconds: float) -> AsyncIt
 
 
 async def lines(chunks: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes | None]:
-    """The lines of a body, without blank ones; None stands for one that is too long.
+    """Yield the lines of a body, without blank lines; None for a line that is too long.
 
     No more than a line and a part are held, however long the body is.
     """
