@@ -156,6 +156,7 @@ def test_the_command_prints_a_line_that_rerank_takes(judged: str, tmp_path: Path
         (["--judged", "grade", "--spread", "label", "--query", "id"], "at least 2"),
         (["--judged", "grade", "--spread", "label", "--folds", "1"], "folds must be a whole number >= 2, got 1"),
         (["--judged", "grade", "--spread", "label", "--relevance-weight", "1"], "between 0 and 1, got 1.0"),
+        (["--judged", "grade", "--spread", "label", "--figure", "tune.gif"], "must be one of .png, .pdf, .svg, got"),
     ],
 )
 def test_errors_say_what_is_wrong(words: list[str], message: str, judged: str) -> None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import metrics
+from mascot.extras import package
 from mascot.methods.aim import closeness
 from mascot.words import WIDTHS, columns_of
 
@@ -31,6 +32,7 @@ Report = Callable[[int, int], None]  # settings tried, settings in all
 STRENGTHS = tuple(round(step / 10, 1) for step in range(1, 11))
 FACTORS = (0.25, 0.5, 2.0, 4.0)  # of the width an attribute has, or takes from the candidates
 FEW_QUERIES = 20
+FIGURES = (".png", ".pdf", ".svg")
 _RESAMPLES = 2000
 # Attributes that give a row the same bins among any others, so that all queries can be fitted at once.
 _ROWWISE = (mc.Category, mc.Cycle, mc.Date, mc.DayOfYear, mc.Grid, mc.HourOfDay, mc.Number, mc.Place, mc.Weekday)
@@ -276,10 +278,20 @@ def tune(
     )  # fmt: skip
 
 
+def check_figure(path: str | Path) -> Path:
+    """Return the path of a picture; raise for a suffix that cannot be written, or without matplotlib."""
+    target = Path(path)
+    if target.suffix.lower() not in FIGURES:
+        raise mc.OptionError(f"the figure's suffix must be one of {', '.join(FIGURES)}, got {str(path)!r}")
+    package("matplotlib", "bench", "a figure")
+    return target
+
+
 def draw(tuning: Tuning, path: str | Path) -> None:
     """Write a picture: relevance, diversity and the objective by strength, and the point that was chosen."""
     from mascot.bench.figures import style
 
+    target = check_figure(path)
     with style.drawing():
         figure, ((axes,),) = style.panels(1, 1, (5.2, 3.4))
         strengths = [strength for strength, _ in tuning.curve]
@@ -298,7 +310,6 @@ def draw(tuning: Tuning, path: str | Path) -> None:
         axes.plot(tuning.knobs.strength, height, "*", color="#BE0F3F", ms=11, zorder=5, label=f"use: {tuning.verdict}")
         axes.set(xlabel="strength", ylabel=f"mean over {tuning.queries} queries", xlim=(-0.03, 1.03))
         figure.legend(loc="outside upper center", ncols=3)
-        target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(target)
 

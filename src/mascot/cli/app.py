@@ -276,6 +276,8 @@ def tune(
         raise mc.OptionError(
             f"--judged and --score are both {score!r}: judgements cannot be the scores that they judge"
         )
+    if figure is not None:
+        program.check_figure(figure)
     extra: list[mc.Limit | mc.Share] = [
         *(words.limit(text, fill) for text in limit or []),
         *(words.share(text) for text in share or []),

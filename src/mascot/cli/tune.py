@@ -10,10 +10,10 @@ from typing import Any
 
 import mascot as mc
 from mascot import words
-from mascot.bench.tuning import Knobs, MeanInterval, Report, Tuning, draw, tune
+from mascot.bench.tuning import Knobs, MeanInterval, Report, Tuning, check_figure, draw, tune
 from mascot.cli import printing
 
-__all__ = ["command", "draw", "report", "run"]
+__all__ = ["check_figure", "command", "draw", "report", "run"]
 
 
 def run(
