@@ -76,7 +76,7 @@ def test_the_scores_are_those_of_rerank_and_the_seed_decides_the_rest() -> None:
     assert json.dumps(again.to_dict()) == json.dumps(tuning.to_dict())
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 9), min_size=2, max_size=6),
     k=st.integers(1, 12),
@@ -135,12 +135,12 @@ def judged(tmp_path: Path) -> str:
 
 def test_the_command_prints_a_line_that_rerank_takes(judged: str, tmp_path: Path) -> None:
     figure = tmp_path / "new" / "tune.png"
-    words = (judged, "--judged", "grade", "--spread", "label*2", "-k", "6", "--format", "json", "--figure", str(figure))
-    told = json.loads(command(*words).stdout)
+    words = (judged, "--judged", "grade", "--spread", "label*2", "-k", "6", "--query", "query", "--format", "json", "--figure", str(figure))
+    output = json.loads(command(*words).stdout)
     assert figure.read_bytes().startswith(b"\x89PNG")
-    line = shlex.split(told["command"])[2:]
+    line = shlex.split(output["command"])[2:]
     assert CliRunner().invoke(app, ["rerank", *line]).exit_code == 0
-    assert [point["strength"] for point in told["curve"]] == [round(step / 10, 1) for step in range(11)]
+    assert [point["strength"] for point in output["curve"]] == [round(step / 10, 1) for step in range(11)]
 
 
 @pytest.mark.parametrize(

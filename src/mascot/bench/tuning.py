@@ -37,7 +37,7 @@ _RESAMPLES = 2000
 # Attributes that give a row the same bins among any others, so that all queries can be fitted at once.
 _ROWWISE = (mc.Category, mc.Cycle, mc.Date, mc.DayOfYear, mc.Grid, mc.HourOfDay, mc.Number, mc.Place, mc.Weekday)
 _PROBED = 30  # queries from which an open width is taken
-_DEFAULT_STRENGTH = 0.5
+_DEFAULT_STRENGTH = mc.Mascot().strength or 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -292,6 +292,10 @@ def tune(
     typed = [("--spread", text) for text in spread or []] + [("--focus", text) for text in focus or []]
     typed += [("--limit", text) for text in limit or []] + [("--share", text) for text in share or []]
     flags = (["--fill"] if fill else []) + ([] if missing is options.Missing.last else ["--missing", missing.value])
+    flags += [] if score == "score" else ["--score", score]
+    for option, value in (("--id", id), ("--query", query), ("--vector", vector)):
+        flags += [] if value is None else [option, value]
+    flags += [] if input_format is None else ["--input-format", input_format.value]
     command = program.command(tuning, path, typed, flags)
     if figure is not None:
         program.draw(tuning, figure)
