@@ -135,8 +135,8 @@ def judged(tmp_path: Path) -> str:
 
 def test_the_command_prints_a_line_that_rerank_takes(judged: str, tmp_path: Path) -> None:
     figure = tmp_path / "new" / "tune.png"
-    words = [judged, *"--judged grade --spread label*2 -k 6 --query query --format json --figure".split(), str(figure)]
-    output = json.loads(command(*words).stdout)
+    wanted = ["--judged", "grade", "--spread", "label*2", "-k", "6", "--query", "query", "--format", "json"]
+    output = json.loads(command(judged, *wanted, "--figure", str(figure)).stdout)
     assert figure.read_bytes().startswith(b"\x89PNG")
     line = shlex.split(output["command"])[2:]
     assert CliRunner().invoke(app, ["rerank", *line]).exit_code == 0
