@@ -171,7 +171,7 @@ def test_native_selects_what_the_reference_selects(
     assert_same(slow, fast)
 
 
-@COMMON
+@settings(COMMON, max_examples=70)
 @given(
     st.lists(candidates(), min_size=1, max_size=4), st.lists(wishes(), min_size=1, max_size=3),
     st.lists(constraints(), max_size=2), methods(),
