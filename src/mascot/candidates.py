@@ -244,7 +244,7 @@ def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> 
 
 
 def _check_finite(scores: Floats, owner: str) -> None:
-    if (scores.ndim == 1 and math.isfinite(scores.dot(scores))) or np.isfinite(scores).all():
+    if np.isfinite(scores).all():
         return
     bad = ~np.isfinite(scores)
     raise InputError(f"{owner} must be finite, got {scores[bad][0]} at position {int(np.flatnonzero(bad)[0])}")
