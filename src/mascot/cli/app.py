@@ -62,7 +62,7 @@ class InputFormat(str, Enum):
     parquet = "parquet"
 
 
-class Metric(str, Enum):
+class TuneMetric(str, Enum):
     ndcg = "ndcg"
     precision = "precision"
 
@@ -249,7 +249,7 @@ def tune(
     limit: options.Limit = None,
     share: options.Share = None,
     fill: options.Fill = False,
-    metric: Annotated[Metric, typer.Option(help="Measure of relevance, at -k.")] = Metric.ndcg,
+    metric: Annotated[TuneMetric, typer.Option(help="Measure of relevance, at -k.")] = TuneMetric.ndcg,
     relevance_weight: Annotated[
         float, typer.Option(help="Weight of relevance beside diversity in the objective, between 0 and 1.")
     ] = 0.5,
