@@ -34,7 +34,7 @@ class Shop:
 
 
 def lance_shop(folder: Path) -> Iterator[Shop]:
-    lancedb = pytest.importorskip("lancedb", reason="needs mascot[lance]")
+    lancedb = pytest.importorskip("lancedb", reason="needs mascot-rerank[lance]")
     from mascot.connect.lance import LanceSource
 
     rows = [{**row, "vector": vector.tolist()} for row, vector in zip(ROWS, VECTORS, strict=True)]
@@ -43,7 +43,7 @@ def lance_shop(folder: Path) -> Iterator[Shop]:
 
 
 def qdrant_shop(folder: Path) -> Iterator[Shop]:
-    qdrant = pytest.importorskip("qdrant_client", reason="needs mascot[qdrant]")
+    qdrant = pytest.importorskip("qdrant_client", reason="needs mascot-rerank[qdrant]")
     from mascot.connect.qdrant import QdrantSource
 
     client, models = qdrant.QdrantClient(":memory:"), qdrant.models
@@ -56,8 +56,8 @@ def qdrant_shop(folder: Path) -> Iterator[Shop]:
 
 
 def milvus_shop(folder: Path) -> Iterator[Shop]:
-    pytest.importorskip("milvus_lite", reason="needs mascot[milvus] and milvus-lite")
-    pymilvus = pytest.importorskip("pymilvus", reason="needs mascot[milvus]")
+    pytest.importorskip("milvus_lite", reason="needs mascot-rerank[milvus] and milvus-lite")
+    pymilvus = pytest.importorskip("pymilvus", reason="needs mascot-rerank[milvus]")
     from mascot.connect.milvus import MilvusSource
 
     client = pymilvus.MilvusClient(str(folder / "shop.db"))
@@ -77,7 +77,7 @@ def milvus_shop(folder: Path) -> Iterator[Shop]:
 
 
 def postgres_shop(folder: Path) -> Iterator[Shop]:
-    psycopg = pytest.importorskip("psycopg", reason="needs mascot[postgres]")
+    psycopg = pytest.importorskip("psycopg", reason="needs mascot-rerank[postgres]")
     from mascot.connect.postgres import PostgresSource
 
     with postgres() as base, psycopg.connect(base, row_factory=psycopg.rows.dict_row) as connection:
@@ -173,7 +173,7 @@ def test_a_found_with_columns_of_other_lengths_is_refused() -> None:
 
 
 def test_postgres_leaves_the_callers_transaction_and_settings_alone() -> None:
-    psycopg = pytest.importorskip("psycopg", reason="needs mascot[postgres]")
+    psycopg = pytest.importorskip("psycopg", reason="needs mascot-rerank[postgres]")
     from mascot.connect.postgres import PostgresSource
 
     with postgres() as base, psycopg.connect(base) as connection:
@@ -210,7 +210,7 @@ SOURCES = ["guide", "guide", "guide", "forum", "news"]
 
 
 def langchain_documents(ids: bool) -> list[Any]:
-    documents = pytest.importorskip("langchain_core.documents", reason="needs mascot[langchain]")
+    documents = pytest.importorskip("langchain_core.documents", reason="needs mascot-rerank[langchain]")
     return [
         documents.Document(page_content=f"text {at}", metadata={"source": source}, id=f"d{at}" if ids else None)
         for at, source in enumerate(SOURCES)
@@ -252,7 +252,7 @@ def test_langchain_takes_k_wishes_and_already_of_a_call(ids: bool) -> None:
 
 
 def test_llamaindex_takes_k_wishes_and_already_of_a_call() -> None:
-    schema = pytest.importorskip("llama_index.core.schema", reason="needs mascot[llamaindex]")
+    schema = pytest.importorskip("llama_index.core.schema", reason="needs mascot-rerank[llamaindex]")
     from mascot.connect.llamaindex import SteeredPostprocessor
 
     nodes = [
@@ -271,7 +271,7 @@ def test_llamaindex_takes_k_wishes_and_already_of_a_call() -> None:
 
 
 def test_haystack_takes_query_top_k_and_already() -> None:
-    haystack = pytest.importorskip("haystack", reason="needs mascot[haystack]")
+    haystack = pytest.importorskip("haystack", reason="needs mascot-rerank[haystack]")
     from mascot.connect.haystack import SteeredRanker
 
     documents = [

@@ -606,7 +606,7 @@ class _Refusing(BaseHTTPRequestHandler):
 
 
 def test_what_a_server_of_qdrant_says_is_told() -> None:
-    pytest.importorskip("qdrant_client", reason="needs mascot[qdrant]")
+    pytest.importorskip("qdrant_client", reason="needs mascot-rerank[qdrant]")
     where = '{"must": [{"key": "country", "match": {"value": "PT"}}]}'
     with ThreadingHTTPServer(("127.0.0.1", 0), _Refusing) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
