@@ -34,6 +34,7 @@ try:
         raise ModuleNotFoundError(name="rich")
     from mascot.cli import options, photos, printing
     from mascot.cli import serve as server
+    from mascot.cli.overview import new_app
     from mascot.cli.ray import TakesRay
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("typer", "rich"):
@@ -44,14 +45,7 @@ _CHUNK = 500  # queries a batch, so that the progress bar moves
 _BAR = 100  # queries from which a progress bar is worth its line
 _DEMO_RESULTS = 10
 
-app = typer.Typer(
-    name="mascot",
-    help="Steer what a search result is made of: spread or focus any attribute, keep the best matches.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = new_app()
 
 
 class InputFormat(str, Enum):
@@ -87,24 +81,6 @@ _Vector = Annotated[
 _InputFormat = Annotated[
     InputFormat | None, typer.Option(help="By the file's suffix unless given; JSON lines on standard input.")
 ]
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from mascot.kernels import native
-
-        kernel = f"native kernel, {native.description()}" if native.available() else f"numpy: {native.description()}"
-        print(f"mascot {mc.__version__} ({kernel})")
-        raise typer.Exit
-
-
-@app.callback()
-def _mascot(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
-    ] = False,
-) -> None:
-    """Steer what a search result is made of: spread or focus any attribute, keep the best matches."""
 
 
 @app.command()
@@ -375,10 +351,10 @@ def main() -> None:
     except mc.MascotError as error:
         _refuse(printing.visible(" ".join(str(error).split())))  # it may quote what a file holds
     except OSError as error:
-        _give_up(error)
+        give_up(error)
 
 
-def _give_up(error: OSError) -> NoReturn:
+def give_up(error: OSError) -> NoReturn:
     """A disk is full, a drive has gone; or the reader has left, as `head` does, which is no error."""
     with suppress(OSError, ValueError):  # what is left to write is not tried again when Python ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -92,7 +92,7 @@ def from_database(path: Path) -> Callable[[str], Location]:
     def locate(host: str) -> Location:
         ip = address(host)
         try:
-            city: Any = reader.get(ip)["location"]  # type: ignore[index, call-overload]
+            city: Any = reader.get(ip)["location"]
             return _location(city["latitude"], city["longitude"], ip, "database")
         except (ValueError, TypeError, KeyError):  # IPv6 in a database of IPv4, or a record without a city
             raise Loss("no place", f"the database does not have {ip}") from None
