@@ -1,7 +1,7 @@
 """Compile the native kernel: `python src/mascot/kernels/native/build_native.py`.
 
-The package's build calls this (see `hatch_build.py`). It needs gcc or clang, nothing else (MSVC does not know the flags);
-CC names another compiler, and MASCOT_SANITIZE=1 adds the address and undefined-behaviour sanitizers.
+The package's build calls this (see `hatch_build.py`). It needs gcc or clang, nothing else (MSVC does not know the
+flags); CC names another compiler, and MASCOT_SANITIZE=1 adds the address and undefined-behaviour sanitizers.
 """
 
 from __future__ import annotations
