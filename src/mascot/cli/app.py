@@ -16,6 +16,7 @@ from mascot import words
 from mascot.cli import example, tables
 from mascot.connect.nested import value_of
 from mascot.extras import install_command, installed
+from mascot.extras import missing as missing_package
 from mascot.methods.base import Method
 from mascot.probe import probe as run_probe
 
@@ -348,6 +349,10 @@ def main() -> None:
     except photos.Interrupted as error:
         print(f"mascot: {error}", file=sys.stderr, flush=True)
         os._exit(_REFUSED)
+    except ModuleNotFoundError as error:
+        if (error.name or "mascot").partition(".")[0] == "mascot":
+            raise
+        _refuse(str(missing_package(error, "this command", "bench" if "bench" in sys.argv[1:2] else "photos")))
     except mc.MascotError as error:
         _refuse(printing.visible(" ".join(str(error).split())))  # it may quote what a file holds
     except OSError as error:
