@@ -158,7 +158,7 @@ def test_closing_twice_and_at_the_end_of_a_with(engine: Engine, photos: str) -> 
     with open_sink(engine.uri("closed"), dim=DIM) as sink:
         sink.put(ROWS[:3], VECTORS[:3])
     sink.close()
-    for use in (lambda: sink.put(ROWS[:3], VECTORS[:3]), sink.known, lambda: sink.remove(["a"]),
+    for use in (lambda: sink.put(ROWS[:3], VECTORS[:3]), lambda: dict(sink.states()), lambda: sink.remove(["a"]),
                 lambda: sink.set_facts({"a": "b"}), sink.facts):  # fmt: skip
         with pytest.raises(mc.InputError, match="is closed: open it anew"):
             use()
@@ -616,12 +616,13 @@ def test_what_a_server_of_qdrant_says_is_told() -> None:
         source, sink = open_source(uri), open_sink(uri, dim=DIM)
         with pytest.raises(mc.OptionError, match=r"^where: Bad request: Index required in "):
             source.search(QUERY, where=where)
-        for use in (lambda: source.search(QUERY), source.facts, sink.facts, sink.known):
+        for use in (lambda: source.search(QUERY), source.facts, sink.facts, lambda: dict(sink.states())):
             with pytest.raises(mc.InputError, match=f"^cannot use {uri}: Bad request: Index required$"):
                 use()
         server.shutdown()
     for gone in (
-        lambda: source.search(QUERY, where=where), source.facts, sink.facts, sink.known, lambda: sink.remove(["a"]),
+        lambda: source.search(QUERY, where=where), source.facts, sink.facts, lambda: dict(sink.states()),
+        lambda: sink.remove(["a"]),
         lambda: sink.put(ROWS[:1], VECTORS[:1]), lambda: sink.set_facts({"a": "b"}),
         lambda: open_source(uri), lambda: open_sink(uri, dim=DIM),
     ):  # fmt: skip

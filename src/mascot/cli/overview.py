@@ -13,6 +13,7 @@ SUMMARY = "Steer what a search result is made of: spread or focus any attribute,
 COMMANDS = {
     "rerank": "Re-rank the hits of a search.",
     "probe": "Say how close the wishes are to collapse.",
+    "tune": "Choose strength, protect and widths from hits that people judged.",
     "demo": "Re-rank a built-in example and show before and after side by side.",
     "index": "Index a folder of photographs, or bring its index up to date.",
     "search": "Search the photographs, and steer what the result is made of.",
