@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +71,8 @@ class Nowhere:
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None: ...
 
-    def known(self) -> dict[str, tuple[int, int, str, str]]:
-        return {}
+    def states(self) -> Iterator[tuple[str, tuple[int, int, str, str]]]:
+        return iter(())
 
     def remove(self, paths: Sequence[str]) -> None: ...
 

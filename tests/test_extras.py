@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -18,12 +19,23 @@ def test_a_missing_package_is_asked_for_by_name_and_not_by_extra() -> None:
         extras.package("mascot_no_such_module", "clip", "a test")
     assert str(caught.value).startswith("a test needs the package mascot_no_such_module: ")
     assert str(caught.value).endswith("pip install torch transformers")
-    assert "mascot[" not in str(caught.value)
+    assert "[" not in str(caught.value)
 
 
 def test_packages_of_extras_include_those_of_inner_extras() -> None:
     assert {"typer", "rich", "pillow", "starlette"} <= set(extras._required("web"))
-    assert not any("[" in name or name == "mascot" for name in extras._required("all"))
+    assert extras.DISTRIBUTION not in {name.partition("[")[0] for name in extras._required("all")}
+
+
+def test_a_package_is_named_with_the_extras_that_it_is_needed_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "_has_distribution", lambda name: False)
+    assert extras.install_command(*extras.packages_of("postgres")).endswith("pip install 'psycopg[binary]'")
+
+
+def test_no_message_names_an_extra_that_a_clone_cannot_install() -> None:
+    root = Path(extras.__file__).parent
+    sources = {path: path.read_text(encoding="utf-8") for path in root.rglob("*.py")}
+    assert [path for path, text in sources.items() if re.search(r"mascot(-rerank)?\[\w", text)] == []
 
 
 def test_only_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

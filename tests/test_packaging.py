@@ -1,32 +1,29 @@
-"""The package builds with gcc, with clang and without a compiler, and what was built works."""
+"""The package builds with gcc, with clang and without a compiler, and what was built works and can be published."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
+from email import message_from_string
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+import mascot as mc
+from mascot.extras import DISTRIBUTION
+
 ROOT = Path(__file__).resolve().parents[1]
-USE = """
-import warnings
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    import mascot as mc
-    from mascot.kernels import native
-    hits = mc.Candidates(scores=[0.9, 0.8, 0.7], columns={"city": ["Rome", "Rome", "Oslo"]})
-    for _ in range(2):
-        ids = mc.rerank(hits, mc.spread("city"), k=2).ids
-print(ids, native.available(), len(caught), *(str(warning.message)[:20] for warning in caught))
-"""
 
 
-def _build(folder: Path, path: str, compiler: str | None) -> zipfile.ZipFile:
-    """Build a wheel of a copy of the sources, and return it."""
+def _build(folder: Path, path: str, compiler: str | None, *options: str) -> zipfile.ZipFile:
+    """Build a copy of the sources, and return the wheel."""
     sources = folder / "sources"
     shutil.copytree(ROOT / "src", sources / "src", ignore=shutil.ignore_patterns("_kernel.*", "__pycache__"))
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
@@ -34,7 +31,7 @@ def _build(folder: Path, path: str, compiler: str | None) -> zipfile.ZipFile:
     environment = {key: value for key, value in os.environ.items() if key != "CC"} | {"PATH": path}
     if compiler:
         environment["CC"] = compiler
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(sources)]
+    command = [sys.executable, "-m", "build", "--no-isolation", *options, "--outdir", str(folder), str(sources)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = folder.glob("*.whl")
@@ -46,7 +43,12 @@ def _use(wheel: zipfile.ZipFile, folder: Path) -> list[str]:
     wheel.extractall(folder / "installed")
     environment = {**os.environ, "PYTHONPATH": str(folder / "installed")}
     done = subprocess.run(
-        [sys.executable, "-c", USE], env=environment, capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, ROOT / "tests/installed.py"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
     )
     return done.stdout.split("\n")
 
@@ -55,16 +57,65 @@ def _use(wheel: zipfile.ZipFile, folder: Path) -> list[str]:
 def test_a_wheel_has_the_native_kernel(compiler: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"needs {compiler}")
-    wheel = _build(tmp_path, os.environ["PATH"], compiler)
+    wheel = _build(tmp_path, os.environ["PATH"], compiler, "--wheel")
     assert any("_kernel." in name for name in wheel.namelist())
     assert "-any.whl" not in str(wheel.filename)
     assert _use(wheel, tmp_path)[0] == "[0, 2] True 0"
 
 
+def test_a_wheel_is_tagged_for_the_processor_that_its_library_is_compiled_for() -> None:
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    assert hook.platform_tag("linux-x86_64", "x86_64") == "linux_x86_64"
+    assert hook.platform_tag("macosx-10.13-universal2", "arm64") == "macosx_10_13_arm64"
+    assert hook.platform_tag("win-amd64", "AMD64") == "win_amd64"
+
+
+def test_locks_pin_every_direct_requirement_by_its_hash() -> None:
+    distribution = metadata.distribution(DISTRIBUTION)
+    for lock, extra in (("serve", "serve"), ("web", "web"), ("dev", "dev")):
+        text = (ROOT / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
+        pinned = {_plain(name) for name in re.findall(r"^([\w.-]+)(?:\[[\w,-]+\])?==", text, flags=re.M)}
+        required = {
+            _plain(re.match(r"[\w.-]+", line)[0])  # type: ignore[index]
+            for line in distribution.requires or []
+            if re.search(rf"extra == ['\"]{extra}['\"]", line)
+        }
+        assert required <= pinned, f"requirements/{lock}.txt lacks {required - pinned}"
+        assert text.count("--hash=sha256:") >= len(pinned)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def test_without_a_compiler_the_package_builds_and_says_once_that_numpy_is_used(tmp_path: Path) -> None:
     empty = tmp_path / "bin"
     empty.mkdir()
-    wheel = _build(tmp_path, str(empty), None)
+    wheel = _build(tmp_path, str(empty), None)  # of the source distribution, which is built first
     assert not any("_kernel." in name for name in wheel.namelist())
     assert str(wheel.filename).endswith("py3-none-any.whl")
     assert _use(wheel, tmp_path)[0] == "[0, 2] False 1 mascot runs on numpy"
+    _check_metadata(wheel)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as sources:
+        names = {name.partition("/")[2] for name in sources.getnames()}
+    assert {"hatch_build.py", "pyproject.toml", "LICENSE", "src/mascot/kernels/native/kernel.c"} <= names
+    assert not any("_kernel." in name for name in names)
+
+
+def _check_metadata(wheel: zipfile.ZipFile) -> None:
+    """The name and version are right, and the description links to the repository instead of files beside it."""
+    (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    facts = message_from_string(wheel.read(name).decode())
+    assert facts["Name"] == DISTRIBUTION
+    assert facts["Version"] == mc.__version__
+    urls = dict(url.split(", ") for url in facts.get_all("Project-URL", []))
+    targets = re.findall(r"(?:\]\(|src=\"|href=\")([^)\"]+)", str(facts.get_payload()))
+    assert len(targets) > 5
+    assert all(target.startswith("https://") for target in targets)
+    files = [target.split("/main/")[1].partition("#")[0] for target in targets if target.startswith(urls["Repository"])]
+    assert all((ROOT / file).exists() for file in files)

@@ -6,29 +6,15 @@
 [0, 2]
 """
 
-from mascot.attributes import (
-    Attribute,
-    Branches,
-    Category,
-    Clusters,
-    Cycle,
-    Date,
-    DayOfYear,
-    Grid,
-    HourOfDay,
-    Number,
-    Place,
-    Weekday,
-)
-from mascot.candidates import Batch, Candidates
-from mascot.described import from_dict
-from mascot.errors import InputError, MascotError, MissingExtra, OptionError
-from mascot.explain import Explanation, Reason
-from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
-from mascot.probe import probe
-from mascot.ranking import Ranking, Rankings
-from mascot.rerank import Reranker, rerank, rerank_many
-from mascot.wishes import AnyWish, Limit, Share, Wish, focus, limit, share, spread
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mascot.public import *
 
 __version__ = "0.1.0"
 
@@ -75,3 +61,25 @@ __all__ = [
     "share",
     "spread",
 ]
+
+
+class Package(ModuleType):
+    """The package, which loads its public names when the first is used: `mascot --help` uses none."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module 'mascot' has no attribute {name!r}")
+        public = import_module("mascot.public")
+        self.__dict__.update({key: getattr(public, key) for key in __all__})
+        return self.__dict__[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in __all__ and isinstance(value, ModuleType):
+            return  # `rerank` and `probe` are functions: importing the modules of these names must not replace them
+        super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *__all__})
+
+
+sys.modules[__name__].__class__ = Package

@@ -13,7 +13,9 @@ from typing import Any
 
 from mascot.errors import MissingExtra
 
-_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,-]+)\])?[^;]*; extra == ['\"]([\w-]+)['\"]")
+DISTRIBUTION = "mascot-rerank"  # its name on a package index
+# A requirement that holds on some platforms only has more before its extra, and is not named.
+_REQUIREMENT = re.compile(r"([\w.-]+(?:\[[\w,-]+\])?)[^;]*; extra == ['\"]([\w-]+)['\"]")
 
 
 def package(name: str, extra: str, owner: str = "this engine") -> Any:
@@ -36,7 +38,7 @@ def installed(*modules: str) -> bool:
 
 def install_command(*packages: str) -> str:
     """Return the command that installs these packages for the Python that runs this."""
-    return f"{_command('pip')} install {' '.join(packages)}"
+    return f"{_command('pip')} install {shlex.join(packages)}"
 
 
 def mascot_command() -> str:
@@ -51,7 +53,7 @@ def packages_of(extra: str) -> list[str]:
     """
     names = sorted(_required(extra))
     absent = [name for name in names if not _has_distribution(name)]
-    return absent or names or [f"'mascot[{extra}]'"]
+    return absent or names or [f"{DISTRIBUTION}[{extra}]"]
 
 
 def _command(name: str) -> str:
@@ -66,26 +68,19 @@ def _required(extra: str) -> set[str]:
     from importlib import metadata  # slow to load, and needed for errors only
 
     try:
-        lines = metadata.requires("mascot") or []
+        lines = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
         return set()
-    names: set[str] = set()
-    for line in lines:
-        match = _REQUIREMENT.match(line)
-        if match is None or match[3] != extra:
-            continue
-        if match[1] == "mascot":
-            names.update(*(_required(inner) for inner in match[2].split(",")))
-        else:
-            names.add(match[1])
-    return names
+    # The build wrote the packages of inner extras out: no extra refers to another here.
+    matches = filter(None, map(_REQUIREMENT.match, lines))
+    return {match[1] for match in matches if match[2] == extra}
 
 
 def _has_distribution(name: str) -> bool:
     from importlib import metadata
 
     try:
-        metadata.distribution(name)
+        metadata.distribution(name.partition("[")[0])
     except metadata.PackageNotFoundError:
         return False
     return True

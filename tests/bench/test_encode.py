@@ -26,8 +26,8 @@ from mascot.bench.experiment import run
 from mascot.bench.results import read
 from mascot.errors import InputError, MissingExtra, OptionError
 
-pytest.importorskip("torch", reason="needs torch: pip install 'mascot[clip]'")
-pytest.importorskip("transformers", reason="needs transformers: pip install 'mascot[clip]'")
+pytest.importorskip("torch", reason="needs torch: pip install 'mascot-rerank[clip]'")
+pytest.importorskip("transformers", reason="needs transformers: pip install 'mascot-rerank[clip]'")
 
 _HERE = Path(__file__).parent
 

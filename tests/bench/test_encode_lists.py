@@ -124,7 +124,7 @@ def test_refusals() -> None:
 
 @pytest.mark.gpu
 def test_the_gpu_makes_the_same_lists() -> None:
-    torch = pytest.importorskip("torch", reason="needs torch: pip install 'mascot[clip]'")
+    torch = pytest.importorskip("torch", reason="needs torch: pip install 'mascot-rerank[clip]'")
     if not torch.cuda.is_available():
         pytest.skip("needs a GPU that torch can use")
     tokens, texts = _vectors(19, 3000, 32, 256), _vectors(20, 700, 256)

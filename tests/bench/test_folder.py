@@ -19,7 +19,7 @@ from mascot.bench.results import read
 from mascot.cli.bench import bench
 from mascot.errors import InputError
 
-pytest.importorskip("pyarrow", reason="needs mascot[parquet]")
+pytest.importorskip("pyarrow", reason="needs mascot-rerank[parquet]")
 
 IMAGES, VALIDATION, TOKENS, WIDTH = 60, 12, 3, 16
 FEW = ("base", "mmr", "mascot", "guarded")
@@ -254,7 +254,7 @@ def test_the_command_runs_a_folder(incidents: Path, tmp_path: Path) -> None:
 
 
 def test_the_commands_name_what_is_wrong(tmp_path: Path) -> None:
-    pytest.importorskip("urllib3", reason="needs mascot[prepare]")
+    pytest.importorskip("urllib3", reason="needs mascot-rerank[prepare]")
     out = str(tmp_path / "out")
     for words, said in (
         (["prepare", "imagenet", "--out", out], "must be one of pixelprose, visual-genome"),

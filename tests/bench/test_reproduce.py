@@ -13,8 +13,8 @@ from mascot.bench.datasets.folder import read_folder
 from mascot.bench.results import read
 from mascot.cli.bench import bench
 
-pytest.importorskip("torch", reason="needs torch: pip install 'mascot[clip]'")
-pytest.importorskip("transformers", reason="needs transformers: pip install 'mascot[clip]'")
+pytest.importorskip("torch", reason="needs torch: pip install 'mascot-rerank[clip]'")
+pytest.importorskip("transformers", reason="needs transformers: pip install 'mascot-rerank[clip]'")
 
 
 def _said(*words: str) -> str:

@@ -53,14 +53,14 @@ class Engine:
 @contextmanager
 def started(name: str, folder: Path) -> Iterator[Engine]:
     if name == "lance":
-        pytest.importorskip("lancedb", reason="needs mascot[lance]")
+        pytest.importorskip("lancedb", reason="needs mascot-rerank[lance]")
         yield Engine(name, f"lance://{folder}/database")
     elif name == "qdrant":
-        pytest.importorskip("qdrant_client", reason="needs mascot[qdrant]")
+        pytest.importorskip("qdrant_client", reason="needs mascot-rerank[qdrant]")
         yield Engine(name, f"qdrant+local://{folder}/qdrant")
     elif name == "milvus":
-        pytest.importorskip("milvus_lite", reason="needs mascot[milvus] and milvus-lite")
-        pytest.importorskip("pymilvus", reason="needs mascot[milvus]")
+        pytest.importorskip("milvus_lite", reason="needs mascot-rerank[milvus] and milvus-lite")
+        pytest.importorskip("pymilvus", reason="needs mascot-rerank[milvus]")
         yield Engine(name, f"milvus://{folder}/milvus.db")
     else:
         with postgres() as base:
@@ -70,7 +70,7 @@ def started(name: str, folder: Path) -> Iterator[Engine]:
 @contextmanager
 def postgres() -> Iterator[str]:
     """A PostgreSQL server with pgvector; its address."""
-    pytest.importorskip("psycopg", reason="needs mascot[postgres]")
+    pytest.importorskip("psycopg", reason="needs mascot-rerank[postgres]")
     pgserver = pytest.importorskip("pgserver", reason="needs pgserver, a PostgreSQL with pgvector")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # sockets have short names
         server = pgserver.get_server(Path(folder, "data"))

@@ -18,7 +18,7 @@ from mascot.connect.source import open_sink, open_source
 @given(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=20))
 def test_what_is_not_ours_reaches_postgresql_as_it_was(value: str) -> None:
     """A form of a web page would write a space as a plus, which PostgreSQL takes for a plus."""
-    psycopg = pytest.importorskip("psycopg", reason="needs mascot[postgres]")
+    psycopg = pytest.importorskip("psycopg", reason="needs mascot-rerank[postgres]")
     dsn = read_address(f"postgresql://host/db?options={quote(value)}&table=things&application_name=a%20b").dsn
     told = psycopg.conninfo.conninfo_to_dict(dsn)
     assert (told.get("options", ""), told["application_name"]) == (value, "a b")
@@ -49,7 +49,7 @@ def test_no_message_shows_a_password(engine: str, secret: str) -> None:
 
 
 def test_postgresql_repeats_no_password_it_cannot_decode() -> None:
-    pytest.importorskip("psycopg", reason="needs mascot[postgres]")
+    pytest.importorskip("psycopg", reason="needs mascot-rerank[postgres]")
     with pytest.raises(mc.InputError, match=r'cannot reach postgresql://127.0.0.1:1/db: .* "\.\.\."') as caught:
         open_source("postgresql://me:SEC%zzRET@127.0.0.1:1/db")
     assert "RET" not in str(caught.value)
@@ -72,7 +72,7 @@ def test_signs_that_end_a_part_are_refused_or_kept() -> None:
 
 
 def test_a_database_of_milvus_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pymilvus", reason="needs mascot[milvus]")
+    pytest.importorskip("pymilvus", reason="needs mascot-rerank[milvus]")
     from mascot.connect import milvus
 
     monkeypatch.chdir(tmp_path)

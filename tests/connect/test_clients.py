@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from engine_stores import postgres, unit
 import mascot as mc
 from mascot import errors
 from mascot.connect.convert import from_rows, merge
-from mascot.connect.source import Found, steer
+from mascot.connect.source import Found, Steered, asteer, steer, steer_many
 
 DIM, COUNT = 8, 40
 VECTORS = unit(np.random.default_rng(3).normal(size=(COUNT, DIM)))
@@ -34,7 +36,7 @@ class Shop:
 
 
 def lance_shop(folder: Path) -> Iterator[Shop]:
-    lancedb = pytest.importorskip("lancedb", reason="needs mascot[lance]")
+    lancedb = pytest.importorskip("lancedb", reason="needs mascot-rerank[lance]")
     from mascot.connect.lance import LanceSource
 
     rows = [{**row, "vector": vector.tolist()} for row, vector in zip(ROWS, VECTORS, strict=True)]
@@ -43,7 +45,7 @@ def lance_shop(folder: Path) -> Iterator[Shop]:
 
 
 def qdrant_shop(folder: Path) -> Iterator[Shop]:
-    qdrant = pytest.importorskip("qdrant_client", reason="needs mascot[qdrant]")
+    qdrant = pytest.importorskip("qdrant_client", reason="needs mascot-rerank[qdrant]")
     from mascot.connect.qdrant import QdrantSource
 
     client, models = qdrant.QdrantClient(":memory:"), qdrant.models
@@ -56,8 +58,8 @@ def qdrant_shop(folder: Path) -> Iterator[Shop]:
 
 
 def milvus_shop(folder: Path) -> Iterator[Shop]:
-    pytest.importorskip("milvus_lite", reason="needs mascot[milvus] and milvus-lite")
-    pymilvus = pytest.importorskip("pymilvus", reason="needs mascot[milvus]")
+    pytest.importorskip("milvus_lite", reason="needs mascot-rerank[milvus] and milvus-lite")
+    pymilvus = pytest.importorskip("pymilvus", reason="needs mascot-rerank[milvus]")
     from mascot.connect.milvus import MilvusSource
 
     client = pymilvus.MilvusClient(str(folder / "shop.db"))
@@ -77,7 +79,7 @@ def milvus_shop(folder: Path) -> Iterator[Shop]:
 
 
 def postgres_shop(folder: Path) -> Iterator[Shop]:
-    psycopg = pytest.importorskip("psycopg", reason="needs mascot[postgres]")
+    psycopg = pytest.importorskip("psycopg", reason="needs mascot-rerank[postgres]")
     from mascot.connect.postgres import PostgresSource
 
     with postgres() as base, psycopg.connect(base, row_factory=psycopg.rows.dict_row) as connection:
@@ -117,6 +119,62 @@ def test_a_source_searches_through_the_callers_client_and_leaves_it_open(shop: S
     assert shop.count() == COUNT
     with shop.source() as again:
         assert again.search(QUERY, candidates=3, columns=["price"], vectors=False).ids == BEST[:3]
+
+
+def skus(steered: Steered) -> list[str]:
+    return [record["sku"] for record in steered.records()]
+
+
+def test_several_queries_and_tasks_find_what_single_searches_find(shop: Shop) -> None:
+    queries = VECTORS[:3] + QUERY
+    wishes = [mc.limit("seller", 1), mc.spread("seller")]
+
+    async def gather(source: Any) -> tuple[list[Found], list[Steered]]:
+        hits = await asyncio.gather(*(source.asearch(query, candidates=9, vectors=False) for query in queries))
+        steered = await asyncio.gather(*(asteer(source, query, wishes, 4, candidates=20) for query in queries))
+        return hits, steered
+
+    with shop.source() as source:
+        singles = [source.search(query, candidates=9) for query in queries]
+        many = source.search_many(queries, candidates=9)
+        tasks, steered = asyncio.run(gather(source))
+        expected = [skus(steer(source, query, wishes, 4, candidates=20)) for query in queries]
+        together = steer_many(source, queries, wishes, 4, candidates=20)
+        assert source.search_many(np.empty((0, DIM))) == []
+        with pytest.raises(mc.InputError, match="numbers, and the one to search with has 3"):
+            source.search_many([[1.0, 2.0, 3.0]])
+    assert [part.ids for part in many] == [part.ids for part in tasks] == [part.ids for part in singles]
+    for one, other in zip(many, singles, strict=True):
+        np.testing.assert_allclose(one.scores, other.scores, atol=1e-6)
+        np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-6)  # type: ignore[arg-type]
+        assert one.columns == other.columns
+    assert [skus(part) for part in together] == [skus(part) for part in steered] == expected
+    with pytest.raises(mc.InputError, match="is closed"):
+        source.search_many(queries)
+
+
+def test_postgres_searches_through_a_pool_in_threads() -> None:
+    psycopg = pytest.importorskip("psycopg", reason="needs mascot-rerank[postgres]")
+    pools = pytest.importorskip("psycopg_pool", reason="needs psycopg-pool")
+    from mascot.connect.postgres import PostgresSource
+
+    with postgres() as base:
+        with psycopg.connect(base) as connection:
+            connection.execute("CREATE EXTENSION vector")
+            connection.execute("CREATE TABLE shop (sku text PRIMARY KEY, vector vector(2))")
+            connection.execute("INSERT INTO shop VALUES ('a', '[1,0]'), ('b', '[0,1]')")
+        with pools.ConnectionPool(base, min_size=1, max_size=2, timeout=60) as pool:
+            with PostgresSource.from_connection(pool, "shop") as source, ThreadPoolExecutor(4) as threads:
+                assert [hits.ids for hits in threads.map(source.search, [[1.0, 0.0]] * 12)] == [["a", "b"]] * 12
+                with pytest.raises(mc.OptionError, match="where"):
+                    source.search([1.0, 0.0], where="no_such > 3")
+                assert source.facts() == {}
+            with pytest.raises(mc.InputError, match="is closed"):
+                source.search([1.0, 0.0])
+            with pool.connection() as connection:  # the pool is still open, and its connections are as before
+                assert connection.execute("SHOW transaction_read_only").fetchone() == ("off",)
+        with pytest.raises(mc.InputError, match="cannot use"):
+            PostgresSource.from_connection(pool, "shop")
 
 
 def test_pages_limits_and_shares_pass_through(shop: Shop) -> None:
@@ -173,7 +231,7 @@ def test_a_found_with_columns_of_other_lengths_is_refused() -> None:
 
 
 def test_postgres_leaves_the_callers_transaction_and_settings_alone() -> None:
-    psycopg = pytest.importorskip("psycopg", reason="needs mascot[postgres]")
+    psycopg = pytest.importorskip("psycopg", reason="needs mascot-rerank[postgres]")
     from mascot.connect.postgres import PostgresSource
 
     with postgres() as base, psycopg.connect(base) as connection:
@@ -210,7 +268,7 @@ SOURCES = ["guide", "guide", "guide", "forum", "news"]
 
 
 def langchain_documents(ids: bool) -> list[Any]:
-    documents = pytest.importorskip("langchain_core.documents", reason="needs mascot[langchain]")
+    documents = pytest.importorskip("langchain_core.documents", reason="needs mascot-rerank[langchain]")
     return [
         documents.Document(page_content=f"text {at}", metadata={"source": source}, id=f"d{at}" if ids else None)
         for at, source in enumerate(SOURCES)
@@ -252,7 +310,7 @@ def test_langchain_takes_k_wishes_and_already_of_a_call(ids: bool) -> None:
 
 
 def test_llamaindex_takes_k_wishes_and_already_of_a_call() -> None:
-    schema = pytest.importorskip("llama_index.core.schema", reason="needs mascot[llamaindex]")
+    schema = pytest.importorskip("llama_index.core.schema", reason="needs mascot-rerank[llamaindex]")
     from mascot.connect.llamaindex import SteeredPostprocessor
 
     nodes = [
@@ -271,7 +329,7 @@ def test_llamaindex_takes_k_wishes_and_already_of_a_call() -> None:
 
 
 def test_haystack_takes_query_top_k_and_already() -> None:
-    haystack = pytest.importorskip("haystack", reason="needs mascot[haystack]")
+    haystack = pytest.importorskip("haystack", reason="needs mascot-rerank[haystack]")
     from mascot.connect.haystack import SteeredRanker
 
     documents = [

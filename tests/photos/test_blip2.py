@@ -14,8 +14,8 @@ from mascot.errors import InputError
 from mascot.photos.encoders import Picture, open_encoder
 from mascot.photos.encoders.folders import quiet
 
-pytest.importorskip("torch", reason="needs torch: pip install 'mascot[clip]'")
-pytest.importorskip("transformers", reason="needs transformers: pip install 'mascot[clip]'")
+pytest.importorskip("torch", reason="needs torch: pip install 'mascot-rerank[clip]'")
+pytest.importorskip("transformers", reason="needs transformers: pip install 'mascot-rerank[clip]'")
 
 TEXTS = ["a cat on a sofa", "red boat", "two children play at the beach at sunset", "x"]
 

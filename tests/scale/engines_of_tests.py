@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +42,9 @@ class SqliteSink:
         rows = self._connection.execute("SELECT path, vector FROM rows")
         return {path: np.frombuffer(vector, np.float32) for path, vector in rows}
 
-    def known(self) -> dict[str, tuple[int, int, str, str]]:
-        return {path: (row["size"], row["mtime_ns"], row["hash"], row["stamp"]) for path, row in self.rows().items()}
+    def states(self) -> Iterator[tuple[str, tuple[int, int, str, str]]]:
+        for path, row in self.rows().items():
+            yield path, (row["size"], row["mtime_ns"], row["hash"], row["stamp"])
 
     def remove(self, paths: Sequence[str]) -> None:
         self._connection.executemany("DELETE FROM rows WHERE path = ?", [(path,) for path in paths])

@@ -304,7 +304,7 @@ def _takes_the_rows(address: str, own: Path, tmp_path: Path) -> None:
     assert index_into(own, address, encoder).new == 50
     assert index_into(own, address, encoder).unchanged == 50
     sink = open_sink(address, dim=64)
-    assert len(sink.known()) == 50
+    assert len(dict(sink.states())) == 50
     sink.close()
     rows, _, _ = local(own, tmp_path, encoder)
     source = open_source(address)

@@ -9,6 +9,7 @@ import numpy as np
 
 from mascot.bins import Ints
 from mascot.errors import MissingExtra, require
+from mascot.extras import install_command
 from mascot.kernels.reference import normalized
 from mascot.kernels.similarity import joined
 from mascot.methods.base import Problem, Selection, select_each
@@ -35,7 +36,7 @@ class Pyversity:
         try:
             import pyversity
         except ImportError:
-            raise MissingExtra("comparing with pyversity needs: pip install pyversity") from None
+            raise MissingExtra(f"comparing with pyversity needs: {install_command('pyversity')}") from None
 
         def diversify(q: int, k: int) -> Ints:
             rows = joined(problem.features_of(q), problem.signs, problem.weights, problem.unit_vectors_of(q))

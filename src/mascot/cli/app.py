@@ -16,6 +16,7 @@ from mascot import words
 from mascot.cli import example, tables
 from mascot.connect.nested import value_of
 from mascot.extras import install_command, installed
+from mascot.extras import missing as missing_package
 from mascot.methods.base import Method
 from mascot.probe import probe as run_probe
 
@@ -34,6 +35,7 @@ try:
         raise ModuleNotFoundError(name="rich")
     from mascot.cli import options, photos, printing
     from mascot.cli import serve as server
+    from mascot.cli.overview import new_app
     from mascot.cli.ray import TakesRay
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("typer", "rich"):
@@ -44,14 +46,7 @@ _CHUNK = 500  # queries per batch, so that the progress bar moves
 _BAR = 100  # least queries for a progress bar
 _DEMO_RESULTS = 10
 
-app = typer.Typer(
-    name="mascot",
-    help="Steer what a search result is made of: spread or focus any attribute, keep the best matches.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = new_app()
 
 
 class InputFormat(str, Enum):
@@ -103,24 +98,6 @@ _Vector = Annotated[
 _InputFormat = Annotated[
     InputFormat | None, typer.Option(help="Format of FILE (default: by its suffix; JSON lines on standard input).")
 ]
-
-
-def _print_version(requested: bool) -> None:
-    if requested:
-        from mascot.kernels import native
-
-        kernel = f"native kernel, {native.description()}" if native.available() else f"numpy: {native.description()}"
-        print(f"mascot {mc.__version__} ({kernel})")
-        raise typer.Exit
-
-
-@app.callback()
-def _mascot(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Steer what a search result is made of: spread or focus any attribute, keep the best matches."""
 
 
 @app.command()
@@ -469,13 +446,17 @@ def main() -> None:
     except photos.Interrupted as error:
         print(f"mascot: {error}", file=sys.stderr, flush=True)
         os._exit(_REFUSED)
+    except ModuleNotFoundError as error:
+        if (error.name or "mascot").partition(".")[0] == "mascot":
+            raise
+        _refuse(str(missing_package(error, "this command", "bench" if "bench" in sys.argv[1:2] else "photos")))
     except mc.MascotError as error:
         _refuse(printing.visible(" ".join(str(error).split())))  # it may quote the content of a file
     except OSError as error:
-        _give_up(error)
+        give_up(error)
 
 
-def _give_up(error: OSError) -> NoReturn:
+def give_up(error: OSError) -> NoReturn:
     """Report a full disk or a missing drive. A closed pipe, as `head` leaves it, is not an error."""
     with suppress(OSError, ValueError):  # buffered output is not written again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -377,6 +377,7 @@ def _warned() -> Iterator[None]:
         warnings.simplefilter("ignore")
         for ours in (FewCandidates, NoKey):
             warnings.simplefilter("always", ours)
+        warnings.filterwarnings("always", message="no record has ")
         yield
     for warning in caught:
         _note(str(warning.message))

@@ -53,11 +53,13 @@ class Address:
         """The column of vectors: the one asked for, or the only one."""
         if self.vector is not None and self.vector in names:
             return self.vector
-        told = ", ".join(names) or "none"
+        listed = ", ".join(names) or "none"
         if self.vector is not None:
-            raise InputError(f"{self.shown} has no column of vectors {self.vector!r}; it has: {told}")
+            raise InputError(f"{self.shown} has no column of vectors {self.vector!r}; it has: {listed}")
         if len(names) != 1:
-            raise InputError(f"{self.shown} must have one column of vectors, or name it with ?vector=; it has: {told}")
+            raise InputError(
+                f"{self.shown} must have one column of vectors, or name it with ?vector=; it has: {listed}"
+            )
         return names[0]
 
     def agree(self, metric: Metric) -> Metric:
@@ -76,8 +78,8 @@ def read_address(uri: str) -> Address:
         raise OptionError(f"{shown} is not an address: its host cannot be read") from None
     engine, _, way = parts.scheme.partition("+")
     engine = "postgresql" if engine == "postgres" else engine
-    known = ", ".join(f"{name}://" for name in ENGINES)
-    require(engine in ENGINES, "the address of an engine", f"must begin with one of {known}", shown)
+    schemes = ", ".join(f"{name}://" for name in ENGINES)
+    require(engine in ENGINES, "the address of an engine", f"must begin with one of {schemes}", shown)
     _check_user(uri, engine, parts.netloc, shown)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     ours = {name: value for name, value in pairs if name in _OURS}

@@ -49,8 +49,8 @@ class Closing(ABC):
 
 def _while_open(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def checked(self: Closing, *given: Any, **named: Any) -> Any:
+    def checked(self: Closing, *arguments: Any, **options: Any) -> Any:
         self._must_be_open()
-        return method(self, *given, **named)
+        return method(self, *arguments, **options)
 
     return checked

@@ -117,12 +117,12 @@ class Steering:
         names = self.columns if self.columns is not None else _named(self.wishes)
         if self.columns is None and not all(_own(wish.attribute) for wish in self.wishes):
             # A user's own attribute may read any of them.
-            names = tuple(dict.fromkeys([*names, *(key for one in metadata for key in one if isinstance(key, str))]))
-        found = {name: column_of(metadata, name) for name in names}
-        for name, column in found.items():
+            names = tuple(dict.fromkeys([*names, *(key for row in metadata for key in row if isinstance(key, str))]))
+        columns = {name: column_of(metadata, name) for name in names}
+        for name, column in columns.items():
             if column[0] is None and not any(value is not None for value in column):
                 warn(f"no document has the metadata key {name!r}")
-        return found
+        return columns
 
 
 def as_shown(already: Any, kind: type | tuple[type, ...], id_of: Callable[[Any], Hashable]) -> list[Hashable] | None:
@@ -134,19 +134,23 @@ def as_shown(already: Any, kind: type | tuple[type, ...], id_of: Callable[[Any],
     return [id_of(entry) if isinstance(entry, kind) else entry for entry in already]
 
 
-def strength_from_lambda(value: float, owner: str = "lambda") -> float:
-    """The strength that an MMR's lambda stands for: 1 is relevance only there, 0 is relevance only here.
+def method_from_lambda(value: float, method: Callable[..., Any] = mc.Mascot, owner: str = "lambda") -> Any:
+    """Return a method of the strength that an MMR's lambda stands for: 1 is relevance only there, 0 is so here.
 
-    >>> strength_from_lambda(0.75)
+    >>> method_from_lambda(0.75).strength
     0.25
     """
     if not 0 <= value <= 1:
         raise mc.OptionError(f"{owner} must be in 0..1, got {value!r}")
-    return 1 - value
+    parameters = inspect.signature(method).parameters.values() if callable(method) else ()
+    if not any(parameter.name == "strength" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        name = getattr(method, "__name__", repr(method))
+        raise mc.OptionError(f"{owner} needs a method that takes a strength, such as Mascot or Mmr, got {name}")
+    return method(strength=1 - value)
 
 
 def lambda_from_strength(strength: float | None) -> float | None:
-    """The way back; None where the method finds its strength for each query.
+    """Return the lambda of a strength; None where the method finds its strength for each query.
 
     >>> lambda_from_strength(0.25)
     0.75
@@ -154,31 +158,22 @@ def lambda_from_strength(strength: float | None) -> float | None:
     return None if strength is None else 1 - strength
 
 
-def with_strength(method: Callable[..., Any], strength: float, owner: str) -> Any:
-    """A method of that strength, of a class or another function that makes one."""
-    known = inspect.signature(method).parameters.values() if callable(method) else ()
-    if not any(one.name == "strength" or one.kind is one.VAR_KEYWORD for one in known):
-        name = getattr(method, "__name__", repr(method))
-        raise mc.OptionError(f"{owner} needs a method that takes a strength, such as Mascot or Mmr, got {name}")
-    return method(strength=strength)
-
-
-def as_wishes(given: Any) -> tuple[mc.AnyWish, ...]:
-    """One wish or several, as objects or as dictionaries."""
-    several: Any = [given] if isinstance(given, Mapping) else given
+def as_wishes(wishes: Any) -> tuple[mc.AnyWish, ...]:
+    """Return one wish or several, which may be objects or dictionaries."""
+    several: Any = [wishes] if isinstance(wishes, Mapping) else wishes
     if isinstance(several, Iterable) and not isinstance(several, str):
         several = [mc.from_dict(wish) if isinstance(wish, Mapping) else wish for wish in several]
     return check_wishes(several)
 
 
-def as_names(given: Any) -> Any:
-    """Names of any kind of list as a tuple; whatever is none stays as it is, to be refused."""
-    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else given
+def as_names(names: Any) -> Any:
+    """Return names of any kind of list as a tuple; what is not a list stays as it is, to be refused."""
+    return tuple(names) if isinstance(names, Iterable) and not isinstance(names, (str, bytes)) else names
 
 
-def as_method(given: Any) -> Any:
-    """A method, as an object or as a dictionary; the guarded one where there is none."""
-    return check_method(mc.from_dict(given) if isinstance(given, Mapping) else given)
+def as_method(method: Any) -> Any:
+    """Return a method, which may be an object or a dictionary (default: the guarded one)."""
+    return check_method(mc.from_dict(method) if isinstance(method, Mapping) else method)
 
 
 def plain_wishes(wishes: Iterable[mc.AnyWish]) -> list[dict[str, Any]]:
@@ -201,41 +196,41 @@ def as_scores(scores: Scores, distances: bool = False) -> NDArray[np.float64]:
     get the lowest.
     """
     try:
-        found = np.asarray(scores, np.float64)  # None becomes NaN
+        relevance = np.asarray(scores, np.float64)  # None becomes NaN
     except (TypeError, ValueError) as error:
         raise mc.InputError(f"scores must be numbers: {error}") from None
-    found = -found if distances else found
-    missing = np.isnan(found)
+    relevance = -relevance if distances else relevance
+    missing = np.isnan(relevance)
     if not missing.any():
-        return found
+        return relevance
     if missing.all():
-        return 1 - np.arange(len(found)) / len(found)
-    return np.where(missing, found[~missing].min(), found)
+        return 1 - np.arange(len(relevance)) / len(relevance)
+    return np.where(missing, relevance[~missing].min(), relevance)
 
 
 def as_vectors(rows: Vectors) -> NDArray[np.float64] | None:
     """Vectors as N x D; one that is missing is a row of NaN, and all missing is None."""
-    known = [row for row in rows if row is not None]
-    if not known:
+    lists = [row for row in rows if row is not None]
+    if not lists:
         return None
-    folded = next((row for row in known if not _is_flat(row)), None)
+    folded = next((row for row in lists if not _is_flat(row)), None)
     if folded is not None:
         raise mc.InputError(f"a vector must be one flat list of numbers, got {folded!r:.60}")
-    width = len(known[0])
-    wrong = next((len(row) for row in known if len(row) != width), None)
+    width = len(lists[0])
+    wrong = next((len(row) for row in lists if len(row) != width), None)
     if wrong is not None:
         raise mc.InputError(f"vectors must be of one length, got {width} and {wrong}")
     packed = struct.Struct(f"{width}d")  # lists of floats are read so in half of numpy's time
-    found = np.full((len(rows), width), np.nan)
+    matrix = np.full((len(rows), width), np.nan)
     for at, row in enumerate(rows):
         try:
             if isinstance(row, np.ndarray):
-                found[at] = row
+                matrix[at] = row
             elif row is not None:
-                packed.pack_into(found.data, at * packed.size, *row)
+                packed.pack_into(matrix.data, at * packed.size, *row)
         except (struct.error, TypeError, ValueError, OverflowError):
             raise mc.InputError(f"vectors must be numbers, got {row!r:.60}") from None
-    return found
+    return matrix
 
 
 def _is_flat(row: Any) -> bool:

@@ -14,11 +14,10 @@ from mascot.connect.documents import (
     as_shown,
     as_wishes,
     lambda_from_strength,
+    method_from_lambda,
     notes,
     plain_method,
     plain_wishes,
-    strength_from_lambda,
-    with_strength,
 )
 from mascot.connect.nested import names_of
 from mascot.extras import missing
@@ -83,9 +82,7 @@ class SteeredRanker:
         **options: Any,
     ) -> SteeredRanker:
         """With Haystack's `lambda_threshold`, where 1 is relevance only and 0 is diversity only: strength is 1 - it."""
-        strength = strength_from_lambda(lambda_threshold, "lambda_threshold")
-        made = with_strength(method, strength, "lambda_threshold")
-        return cls(wishes, k, made, **options)
+        return cls(wishes, k, method_from_lambda(lambda_threshold, method, "lambda_threshold"), **options)
 
     @property
     def lambda_threshold(self) -> float | None:
@@ -152,8 +149,8 @@ class SteeredRanker:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SteeredRanker:
         """The component that `to_dict` described."""
-        made: SteeredRanker = default_from_dict(cls, data)
-        return made
+        ranker: SteeredRanker = default_from_dict(cls, data)
+        return ranker
 
 
 def _one_k(top_k: int | None, k: int | None) -> int | None:

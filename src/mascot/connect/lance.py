@@ -7,22 +7,25 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mascot.connect.address import Address, Metric, address_of_client
 from mascot.connect.closing import Closing
-from mascot.connect.rows import FIELDS, SEEN, VECTOR, Known, Vectors, checked, chunks, fits, one_each, seen
-from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, key_of, same_shape, wanted
+from mascot.connect.rows import FIELDS, STATE, VECTOR, States, Vectors, checked, chunks, fits, one_each, state_of
+from mascot.connect.source import EngineSource, Found, Request, best_first, fetched, from_l2, key_of, same_shape
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
 
 _METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}
 _AT_ONCE = 500  # paths in one expression
+_PAGE = 10_000  # rows read at once
 _TRIES = 5  # of a write that another process was faster with
 
 
-class LanceSource(Closing):
+class LanceSource(EngineSource):
     """A table of LanceDB, to be searched. `where` is SQL over its columns."""
+
+    _dim: int
 
     def __init__(self, address: Address, table: Any = None) -> None:
         self._address = address
@@ -50,49 +53,46 @@ class LanceSource(Closing):
         """
         return cls(address_of_client("lance", table.name, vector, id, metric), table)
 
-    def search(
-        self,
-        vector: ArrayLike,
-        *,
-        candidates: int = CANDIDATES,
-        where: str | None = None,
-        columns: Sequence[str] | None = None,
-        vectors: bool = True,
-    ) -> Found:
-        given = asked(vector, candidates, where, self._dim, self._address.shown)
-        names = wanted(columns, self._names, self._key, self._address.shown)
+    def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
+        names = fetched(columns, self._names, self._key, self._address.shown)
         indexed, metric = self._index()
-        search = self._table.search(given.query, vector_column_name=self._vector, query_type="vector")
-        search = search.distance_type(metric).limit(given.count)
-        if columns is not None or not vectors:
-            search = search.select([*names, *([self._vector] if vectors else []), "_distance"])
+        select = None if columns is None and vectors else [*names, *([self._vector] if vectors else []), "_distance"]
+        return [self._answer(request, names, select, vectors, indexed, metric) for request in requests]
+
+    def _answer(
+        self, request: Request, names: list[str], select: list[str] | None, vectors: bool, indexed: bool, metric: str
+    ) -> Found:
+        search = self._table.search(request.query, vector_column_name=self._vector, query_type="vector")
+        search = search.distance_type(metric).limit(request.count)
+        if select is not None:
+            search = search.select(select)
         if indexed:
             search = search.refine_factor(1)  # an index may keep vectors roughly; the scores are to be exact
-        if given.where is not None:
-            search = search.where(given.where, prefilter=True)
+        if request.where is not None:
+            search = search.where(request.where, prefilter=True)
         try:
             rows = search.to_arrow()
-            if indexed and rows.num_rows < given.count:
+            if indexed and rows.num_rows < request.count:
                 # An index looks into some of its cells only: there may be more in the others.
                 rows = search.bypass_vector_index().to_arrow()
         except (ValueError, RuntimeError, OSError) as error:
-            if given.where is None:
+            if request.where is None:
                 raise InputError(f"{self._address.shown}: {_line(error)}") from None
-            raise OptionError(f"where: {_line(error)} in {given.where!r}") from None
+            raise OptionError(f"where: {_line(error)} in {request.where!r}") from None
         distances = rows["_distance"].to_numpy()
         scores = from_l2(distances, squared=True) if metric == "l2" else 1 - distances.astype(np.float64)
         cells = {name: rows[name].to_pylist() for name in names}
         ids = list(range(rows.num_rows)) if self._key is None else cells[self._key]
-        return found(ids, scores, cells, _matrix(rows[self._vector], self._dim, self._tokens) if vectors else None)
+        return best_first(ids, scores, cells, _matrix(rows[self._vector], self._dim, self._tokens) if vectors else None)
 
     def _index(self) -> tuple[bool, str]:
         """Whether there is an index of the vectors, and the metric: as asked, or as the index was made, or cosine."""
-        wanted = _METRICS[self._address.metric] if self._address.metric else None
+        named = _METRICS[self._address.metric] if self._address.metric else None
         for index in self._table.list_indices():
             if list(index.columns) == [self._vector]:
                 stats = self._table.index_stats(index.name)
-                return True, str(wanted or stats.distance_type)
-        return False, wanted or "cosine"
+                return True, str(named or stats.distance_type)
+        return False, named or "cosine"
 
     def facts(self) -> dict[str, str]:
         return {} if self._database is None else _facts(self._database, self._address)
@@ -110,42 +110,43 @@ class LanceSink(Closing):
         self._vector = address.vector or VECTOR
         self._database = _connect(address, make=True)
         kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
-        one = arrow.list_(arrow.float32(), dim)
+        token = arrow.list_(arrow.float32(), dim)
         fields = [arrow.field(name, kinds[kind]) for name, kind in FIELDS.items()]
-        fields.append(arrow.field(self._vector, one if tokens == 1 else arrow.list_(one)))
+        fields.append(arrow.field(self._vector, token if tokens == 1 else arrow.list_(token)))
         self._schema = arrow.schema(fields)
-        self._table = _made(self._database, address.table, self._schema)
+        self._table = _open_or_make(self._database, address.table, self._schema)
         fits(address, self._table.schema.names)
         shapes = _shapes_of(self._table.schema)
         there_dim, there_tokens = shapes[address.pick(list(shapes))]
         same_shape(address.shown, (there_dim, min(there_tokens, 2)), (dim, min(tokens, 2)))
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        made, given = checked(rows, vectors, self._dim, self._tokens)
-        if not made:
+        records, tokens = checked(rows, vectors, self._dim, self._tokens)
+        if not records:
             return
         arrow = self._arrow
-        flat = arrow.FixedSizeListArray.from_arrays(arrow.array(given.reshape(-1)), self._dim)
+        flat = arrow.FixedSizeListArray.from_arrays(arrow.array(tokens.reshape(-1)), self._dim)
         if self._tokens > 1:
-            flat = arrow.ListArray.from_arrays(np.arange(len(made) + 1, dtype=np.int32) * self._tokens, flat)
-        columns = {name: [row[name] for row in made] for name in FIELDS}
+            flat = arrow.ListArray.from_arrays(np.arange(len(records) + 1, dtype=np.int32) * self._tokens, flat)
+        columns = {name: [row[name] for row in records] for name in FIELDS}
         _merge(self._table, "path", arrow.table({**columns, self._vector: flat}, schema=self._schema))
 
-    def known(self) -> Known:
+    def states(self) -> States:
         self._table.checkout_latest()
-        rows = self._table.search().select(list(SEEN)).limit(None).to_arrow()
-        return {row["path"]: seen(row) for row in rows.to_pylist()}
+        for batch in self._table.search().select(list(STATE)).limit(None).to_batches(_PAGE):
+            yield from map(state_of, batch.to_pylist())
 
     def remove(self, paths: Sequence[str]) -> None:
-        for some in chunks(paths, _AT_ONCE):
-            listed = ", ".join("'" + path.replace("'", "''") + "'" for path in some)
+        for batch in chunks(paths, _AT_ONCE):
+            listed = ", ".join("'" + path.replace("'", "''") + "'" for path in batch)
             self._table.delete(f"path IN ({listed})")
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
         text = self._arrow.string()
         schema = self._arrow.schema([("name", text), ("value", text)])
         rows = {"name": list(facts), "value": list(facts.values())}
-        _merge(_made(self._database, self._address.facts, schema), "name", self._arrow.table(rows, schema=schema))
+        table = _open_or_make(self._database, self._address.facts, schema)
+        _merge(table, "name", self._arrow.table(rows, schema=schema))
 
     def facts(self) -> dict[str, str]:
         return _facts(self._database, self._address)
@@ -178,7 +179,7 @@ def _names(database: Any) -> list[str]:
     return list(database.list_tables().tables)
 
 
-def _made(database: Any, name: str, schema: Any) -> Any:
+def _open_or_make(database: Any, name: str, schema: Any) -> Any:
     """The table, made if it is not there; another process may be making it too."""
     try:
         return database.open_table(name)

@@ -14,11 +14,10 @@ from mascot.connect.documents import (
     as_shown,
     as_wishes,
     lambda_from_strength,
+    method_from_lambda,
     notes,
     plain_method,
     plain_wishes,
-    strength_from_lambda,
-    with_strength,
 )
 from mascot.connect.nested import value_of
 from mascot.extras import missing
@@ -97,8 +96,7 @@ class SteeredCompressor(BaseDocumentCompressor):
         **options: Any,
     ) -> SteeredCompressor:
         """With LangChain's `lambda_mult`, where 1 is relevance only and 0 is diversity only: strength is 1 - it."""
-        made = with_strength(method, strength_from_lambda(lambda_mult, "lambda_mult"), "lambda_mult")
-        return cls(wishes=wishes, k=k, method=made, **options)
+        return cls(wishes=wishes, k=k, method=method_from_lambda(lambda_mult, method, "lambda_mult"), **options)
 
     @property
     def lambda_mult(self) -> float | None:
@@ -134,7 +132,7 @@ class SteeredCompressor(BaseDocumentCompressor):
 
     def choose(
         self,
-        found: Any,
+        hits: Any,
         config: RunnableConfig | None = None,
         *,
         k: int | None = None,
@@ -149,28 +147,28 @@ class SteeredCompressor(BaseDocumentCompressor):
         call = _of_config(config)
         k, wishes = call.get("k") if k is None else k, call.get("wishes") if wishes is None else wishes
         already = call.get("already") if already is None else already
-        listed = isinstance(found, Iterable) and not isinstance(found, (str, Mapping, Document))
-        given = list(found) if listed else [found]
-        if listed and all(isinstance(one, Document) for one in given):
-            return self.compress_documents(given, k=k, wishes=wishes, already=already)
-        if not all(_is_pair(one) for one in given):
-            kinds = ", ".join(dict.fromkeys(type(one).__name__ for one in given))
+        listed = isinstance(hits, Iterable) and not isinstance(hits, (str, Mapping, Document))
+        entries = list(hits) if listed else [hits]
+        if listed and all(isinstance(entry, Document) for entry in entries):
+            return self.compress_documents(entries, k=k, wishes=wishes, already=already)
+        if not all(_is_pair(entry) for entry in entries):
+            kinds = ", ".join(dict.fromkeys(type(entry).__name__ for entry in entries))
             raise mc.InputError(f"steer takes a list of documents, or of (document, score) pairs, got {kinds}")
-        documents, scores = [document for document, _ in given], [score for _, score in given]
+        documents, scores = [document for document, _ in entries], [score for _, score in entries]
         chosen, positions = self._chosen(documents, scores, k, wishes, already)
         return [(document, scores[at]) for document, at in zip(chosen, positions, strict=True)]
 
     def _chosen(
-        self, found: list[Document], scores: list[float | None], k: int | None, wishes: Any, already: Any
+        self, documents: list[Document], scores: list[float | None], k: int | None, wishes: Any, already: Any
     ) -> tuple[list[Document], list[int]]:
         steering, shown = self._steering.for_call(wishes, k), as_shown(already, Document, _id_of)
-        if not found:
+        if not documents:
             return [], []
-        ids = None if shown is None else [_id_of(document) for document in found]
-        metadata = [document.metadata for document in found]
-        ranking = steering.rank(metadata, scores, lambda: self._vectors(found), ids, shown)
+        ids = None if shown is None else [_id_of(document) for document in documents]
+        metadata = [document.metadata for document in documents]
+        ranking = steering.rank(metadata, scores, lambda: self._vectors(documents), ids, shown)
         positions = ranking.positions.tolist()
-        chosen = [found[at] for at in positions]
+        chosen = [documents[at] for at in positions]
         if self.explain:
             chosen = [
                 document.model_copy(update={"metadata": {**document.metadata, NOTE: note}})
@@ -185,12 +183,12 @@ class SteeredCompressor(BaseDocumentCompressor):
                 return score
         return None
 
-    def _vectors(self, found: list[Document]) -> list[Any]:
+    def _vectors(self, documents: list[Document]) -> list[Any]:
         if self.vector_key is not None:
-            return [value_of(document.metadata, self.vector_key) for document in found]
+            return [value_of(document.metadata, self.vector_key) for document in documents]
         if self.embeddings is not None:
-            return self.embeddings.embed_documents([document.page_content for document in found])
-        return [None] * len(found)
+            return self.embeddings.embed_documents([document.page_content for document in documents])
+        return [None] * len(documents)
 
 
 def _id_of(document: Document) -> str:
@@ -206,8 +204,8 @@ def _of_config(config: RunnableConfig | None) -> dict[str, Any]:
     return dict(call)
 
 
-def _is_pair(one: Any) -> bool:
-    return isinstance(one, (tuple, list)) and len(one) == 2 and isinstance(one[0], Document)
+def _is_pair(entry: Any) -> bool:
+    return isinstance(entry, (tuple, list)) and len(entry) == 2 and isinstance(entry[0], Document)
 
 
 def steer(wishes: mc.AnyWish | Sequence[mc.AnyWish], k: int = 20, **options: Any) -> Runnable[Any, list[Any]]:

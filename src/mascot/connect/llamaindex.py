@@ -14,11 +14,10 @@ from mascot.connect.documents import (
     as_shown,
     as_wishes,
     lambda_from_strength,
+    method_from_lambda,
     notes,
     plain_method,
     plain_wishes,
-    strength_from_lambda,
-    with_strength,
 )
 from mascot.extras import missing
 
@@ -98,8 +97,7 @@ class SteeredPostprocessor(BaseNodePostprocessor):
         **options: Any,
     ) -> SteeredPostprocessor:
         """With LlamaIndex's `mmr_threshold`, where 1 is relevance only and 0 is diversity only: strength is 1 - it."""
-        made = with_strength(method, strength_from_lambda(mmr_threshold, "mmr_threshold"), "mmr_threshold")
-        return cls(wishes=wishes, k=k, method=made, **options)
+        return cls(wishes=wishes, k=k, method=method_from_lambda(mmr_threshold, method, "mmr_threshold"), **options)
 
     @property
     def mmr_threshold(self) -> float | None:
@@ -143,10 +141,10 @@ class SteeredPostprocessor(BaseNodePostprocessor):
         shown = as_shown(already, (NodeWithScore, BaseNode), lambda node: node.node_id)
         if not nodes:
             return []
-        inner = [found.node for found in nodes]
+        inner = [hit.node for hit in nodes]
         ranking = steering.rank(
             [node.metadata for node in inner],
-            [found.score for found in nodes],
+            [hit.score for hit in nodes],
             lambda: self._vectors(inner),
             None if shown is None else [node.node_id for node in inner],
             shown,
@@ -155,8 +153,8 @@ class SteeredPostprocessor(BaseNodePostprocessor):
         if not self.explain:
             return chosen
         return [
-            NodeWithScore(node=_noted(found.node, note), score=found.score)
-            for found, note in zip(chosen, notes(ranking), strict=True)
+            NodeWithScore(node=_noted(hit.node, note), score=hit.score)
+            for hit, note in zip(chosen, notes(ranking), strict=True)
         ]
 
     def _vectors(self, nodes: list[BaseNode]) -> list[list[float] | None]:
@@ -164,8 +162,8 @@ class SteeredPostprocessor(BaseNodePostprocessor):
             return [node.embedding for node in nodes]
         bare = [node for node in nodes if node.embedding is None]
         texts = [node.get_content(MetadataMode.EMBED) for node in bare]
-        made = iter(self.embed_model.get_text_embedding_batch(texts) if texts else ())
-        return [next(made) if node.embedding is None else node.embedding for node in nodes]
+        embeddings = iter(self.embed_model.get_text_embedding_batch(texts) if texts else ())
+        return [next(embeddings) if node.embedding is None else node.embedding for node in nodes]
 
 
 def _noted(node: BaseNode, note: dict[str, Any]) -> BaseNode:

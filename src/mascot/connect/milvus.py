@@ -13,13 +13,23 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mascot.connect.address import Address, Metric, address_of_client
 from mascot.connect.closing import Closing
 from mascot.connect.nested import names_of
-from mascot.connect.rows import FIELDS, LISTS, SEEN, VECTOR, Known, checked, chunks, fits, seen
-from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape, wanted
+from mascot.connect.rows import FIELDS, LISTS, STATE, VECTOR, States, checked, chunks, fits, state_of
+from mascot.connect.source import (
+    EngineSource,
+    Found,
+    Request,
+    best_first,
+    fetched,
+    from_l2,
+    key_of,
+    named_ids,
+    same_shape,
+)
 from mascot.errors import InputError, OptionError, require
 from mascot.extras import package
 
@@ -34,16 +44,20 @@ _FILES: Counter[str] = Counter()  # clients of each file in this process
 _FILES_LOCK = threading.Lock()
 
 
-class MilvusSource(Closing):
+class MilvusSource(EngineSource):
     """A collection of Milvus, to be searched. `where` is a boolean expression of Milvus."""
+
+    _dim: int
 
     def __init__(self, address: Address, client: Any = None) -> None:
         self._address, self._owned = address, client is None
         self._client = _connect(address, make=False) if client is None else client
         closing = _closed_on_error(self._client, address) if self._owned else nullcontext()
-        with closing, _told(address):
+        with closing, _naming_errors(address):
             self._vector, self._dim, self._key = _shape_of(self._client, address)
             self._names, self._vectors, self._dynamic = _fields_of(self._client, address)
+            if address.id is not None and not self._dynamic:
+                key_of(self._names, address)
             self._index, self._metric = _index_of(self._client, address, self._vector)
             _load(self._client, address.table)
 
@@ -64,42 +78,33 @@ class MilvusSource(Closing):
         """
         return cls(address_of_client("milvus", collection, vector, id), client)
 
-    def search(
-        self,
-        vector: ArrayLike,
-        *,
-        candidates: int = CANDIDATES,
-        where: str | None = None,
-        columns: Sequence[str] | None = None,
-        vectors: bool = True,
-    ) -> Found:
-        given = asked(vector, candidates, where, self._dim, self._address.shown)
-        require(given.count <= _MOST, "candidates", f"must be <= {_MOST:,} for Milvus", candidates)
-        more = {"ef": max(given.count, 64)} if self._index == "HNSW" else {}
-        with _told(self._address, given.where):
-            hits = self._client.search(
+    def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
+        count, where = requests[0].count, requests[0].where
+        require(count <= _MOST, "candidates", f"must be <= {_MOST:,} for Milvus", count)
+        parameters = {"ef": max(count, 64)} if self._index == "HNSW" else {}
+        with _naming_errors(self._address, where):
+            answers = self._client.search(
                 self._address.table,
-                data=[given.query],
+                data=[request.query for request in requests],
                 anns_field=self._vector,
-                limit=given.count,
-                filter=given.where or "",
+                limit=count,
+                filter=where or "",
                 output_fields=[*self._fields(columns), *([self._vector] if vectors else [])],
-                search_params={"params": more},
-            )[0]
+                search_params={"params": parameters},
+            )
+        return [self._answer(hits, vectors) for hits in answers]
+
+    def _answer(self, hits: Sequence[Any], vectors: bool) -> Found:
         distances = [hit["distance"] for hit in hits]
         scores = from_l2(distances, squared=True) if self._metric == "l2" else np.asarray(distances, np.float64)
         rows = [dict(hit["entity"]) for hit in hits]
-        pulled = [row.get(self._vector) for row in rows]
         # "*" brings all vectors along.
         names = list(dict.fromkeys(name for row in rows for name in row if name not in self._vectors))
         cells = {name: [row.get(name) for row in rows] for name in names}
-        if self._address.id is not None and rows and self._address.id not in cells:
-            raise InputError(f"{self._address.shown} has no field {self._address.id!r}; it has: {', '.join(cells)}")
-        matrix = np.asarray(pulled, np.float32).reshape(len(rows), self._dim) if vectors else None
-        ids = [row.get(self._address.id or "path") for row in rows]
-        if self._address.id is None:  # else a row without one has none
-            ids = [row[self._key] if id_ is None else id_ for id_, row in zip(ids, rows, strict=True)]
-        return found(ids, scores, cells, matrix)
+        lists = [row.get(self._vector) for row in rows]
+        matrix = np.asarray(lists, np.float32).reshape(len(rows), self._dim) if vectors else None
+        ids = named_ids(cells, [row[self._key] for row in rows], self._address)
+        return best_first(ids, scores, cells, matrix)
 
     def _fields(self, columns: Sequence[str] | None) -> list[str]:
         """What to ask for. Where fields are dynamic any name may be one, or the beginning of a dotted one."""
@@ -109,7 +114,7 @@ class MilvusSource(Closing):
         if self._dynamic:
             known += [name.partition(".")[0] for name in names_of(columns)]
         own = self._address.id or ("path" if "path" in known else None)
-        return [*wanted(columns, known, own, self._address.shown), self._key]
+        return [*fetched(columns, known, own, self._address.shown), self._key]
 
     def facts(self) -> dict[str, str]:
         return _facts(self._client, self._address)
@@ -131,7 +136,7 @@ class MilvusSink(Closing):
         self._address, self._dim = address, dim
         self._vector = address.vector or VECTOR
         self._client = _connect(address, make=True)
-        with _closed_on_error(self._client, address), _told(address):
+        with _closed_on_error(self._client, address), _naming_errors(address):
             if not self._client.has_collection(address.table):
                 metric = (address.metric or "cosine").upper()
                 _make(self._client, address, address.table, self._schema(), self._vector, metric)
@@ -156,30 +161,30 @@ class MilvusSink(Closing):
         return schema
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        made, given = checked(rows, vectors, self._dim, 1)
+        records, numbers = checked(rows, vectors, self._dim, 1)
         full = [
             {name: _fitting(name, value) for name, value in row.items()} | {self._vector: vector}
-            for row, vector in zip(made, given[:, 0], strict=True)
+            for row, vector in zip(records, numbers[:, 0], strict=True)
         ]
-        with _told(self._address):
-            for some in chunks(full, _AT_ONCE):
-                self._client.upsert(self._address.table, data=list(some))
+        with _naming_errors(self._address):
+            for batch in chunks(full, _AT_ONCE):
+                self._client.upsert(self._address.table, data=list(batch))
 
-    def known(self) -> Known:
-        with _told(self._address):
-            return {row["path"]: seen(row) for row in _all(self._client, self._address.table, SEEN, 'path != ""')}
+    def states(self) -> States:
+        with _naming_errors(self._address):
+            yield from map(state_of, _all(self._client, self._address.table, STATE, 'path != ""'))
 
     def remove(self, paths: Sequence[str]) -> None:
-        with _told(self._address):
-            for some in chunks(paths, _AT_ONCE):
+        with _naming_errors(self._address):
+            for batch in chunks(paths, _AT_ONCE):
                 # Not by `ids`: the client writes them into an expression and does not mind quotes.
-                listed = ", ".join(json.dumps(path, ensure_ascii=False) for path in some)
+                listed = ", ".join(json.dumps(path, ensure_ascii=False) for path in batch)
                 self._client.delete(self._address.table, filter=f"path in [{listed}]")
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
         name = self._address.facts
         kinds = package("pymilvus", "milvus").DataType
-        with _told(self._address):
+        with _naming_errors(self._address):
             if not self._client.has_collection(name):
                 schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
                 schema.add_field("name", kinds.VARCHAR, is_primary=True, max_length=_LONGEST)
@@ -266,12 +271,12 @@ def _shape_of(client: Any, address: Address) -> tuple[str, int, str]:
 
 def _fields_of(client: Any, address: Address) -> tuple[list[str], list[str], bool]:
     """The fields that are no vectors, those that are, and whether rows may have others."""
-    told = client.describe_collection(address.table)
+    description = client.describe_collection(address.table)
     kinds = package("pymilvus", "milvus").DataType
     names: dict[bool, list[str]] = {False: [], True: []}
-    for field in told["fields"]:
+    for field in description["fields"]:
         names[kinds(field["type"]).name.endswith("VECTOR")].append(field["name"])
-    return names[False], names[True], bool(told.get("enable_dynamic_field"))
+    return names[False], names[True], bool(description.get("enable_dynamic_field"))
 
 
 def _index_of(client: Any, address: Address, vector: str) -> tuple[str, Metric]:
@@ -279,10 +284,10 @@ def _index_of(client: Any, address: Address, vector: str) -> tuple[str, Metric]:
     names = client.list_indexes(address.table, field_name=vector)
     if not names:
         raise InputError(f"{address.shown}: there is no index on {vector!r}; Milvus searches through one only")
-    told = client.describe_index(address.table, names[0])
-    if told["metric_type"] not in _METRICS:
-        raise InputError(f"{address.shown}: metric must be COSINE, IP or L2, got {told['metric_type']}")
-    return told["index_type"], address.agree(_METRICS[told["metric_type"]])
+    description = client.describe_index(address.table, names[0])
+    if description["metric_type"] not in _METRICS:
+        raise InputError(f"{address.shown}: metric must be COSINE, IP or L2, got {description['metric_type']}")
+    return description["index_type"], address.agree(_METRICS[description["metric_type"]])
 
 
 def _make(client: Any, address: Address, name: str, schema: Any, vector: str, metric: str) -> None:
@@ -304,7 +309,7 @@ def _load(client: Any, name: str) -> None:
 
 
 def _facts(client: Any, address: Address) -> dict[str, str]:
-    with _told(address):
+    with _naming_errors(address):
         if not client.has_collection(address.facts):
             return {}
         _load(client, address.facts)
@@ -313,8 +318,8 @@ def _facts(client: Any, address: Address) -> dict[str, str]:
 
 def _all(client: Any, name: str, fields: Sequence[str], where: str) -> Iterator[Mapping[str, Any]]:
     rows = client.query_iterator(name, filter=where, output_fields=list(fields), batch_size=_PAGE)
-    while some := rows.next():
-        yield from some
+    while page := rows.next():
+        yield from page
     rows.close()
 
 
@@ -345,7 +350,7 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _told(address: Address, where: str | None = None) -> Iterator[None]:
+def _naming_errors(address: Address, where: str | None = None) -> Iterator[None]:
     milvus = package("pymilvus", "milvus")
     with _quiet():
         try:

@@ -27,9 +27,9 @@ def value_of(row: Mapping[str, Any], name: str) -> Any:
         return row.get(name)
     for place, letter in enumerate(name):
         if letter == "." and isinstance(inner := row.get(name[:place]), Mapping):
-            found = value_of(inner, name[place + 1 :])
-            if found is not None:
-                return found
+            value = value_of(inner, name[place + 1 :])
+            if value is not None:
+                return value
     return None
 
 
@@ -56,18 +56,18 @@ def unfolded(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
     >>> unfolded({"at": [{"lat": 1}, None]})
     {'at': [{'lat': 1}, None], 'at.lat': [1, None]}
     """
-    made = dict(columns)
+    flat = dict(columns)
     for name, values in columns.items():
         if any(isinstance(value, dict) for value in values):
             rows = [value if isinstance(value, dict) else {} for value in values]
             keys = dict.fromkeys(key for row in rows for key in row if isinstance(key, str))
             inner = unfolded({key: [row.get(key) for row in rows] for key in keys})
             for key, within in inner.items():
-                made.setdefault(f"{name}.{key}", within)
-    return made
+                flat.setdefault(f"{name}.{key}", within)
+    return flat
 
 
-def stem_of(name: str, known: Sequence[str]) -> str:
+def stem_of(name: str, columns: Sequence[str]) -> str:
     """The column that holds what a name asks for: the longest beginning of it that is one, else the name itself.
 
     >>> stem_of("location.lat", ["path", "location"])
@@ -75,4 +75,4 @@ def stem_of(name: str, known: Sequence[str]) -> str:
     """
     parts = name.split(".")
     heads = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
-    return next((head for head in heads if head in known), name)
+    return next((head for head in heads if head in columns), name)

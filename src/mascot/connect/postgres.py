@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mascot.connect.address import Address, Metric, address_of_client
 from mascot.connect.closing import Closing
-from mascot.connect.rows import FIELDS, SEEN, VECTOR, Known, Vectors, checked, fits, one_each, seen
-from mascot.connect.source import CANDIDATES, Asked, Found, asked, found, from_l2, key_of, same_shape, wanted
+from mascot.connect.rows import FIELDS, STATE, VECTOR, States, Vectors, checked, fits, one_each, state_of
+from mascot.connect.source import EngineSource, Found, Request, best_first, fetched, from_l2, key_of, same_shape
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
 
@@ -51,20 +51,28 @@ class BorrowedConnection:
         """Leave the connection open: it is the caller's."""
 
 
-class PostgresSource(Closing):
+class PostgresSource(EngineSource):
     """A table of PostgreSQL, to be searched. `where` is an SQL expression over its columns.
 
     It runs alone, in a read-only transaction of ten seconds at most. What else it may see is a matter of the role
-    in the address: one that may only SELECT is enough. Threads that share a source wait for each other.
+    in the address: one that may only SELECT is enough. Threads that share a source wait for each other, unless it has a
+    pool of connections.
     """
 
     def __init__(self, address: Address, connection: Any = None) -> None:
         self._address, self._sql = address, package("psycopg.sql", "postgres")
         self._lock = threading.RLock()  # of the one connection: statements of several threads would mix
         self._owned = connection is None
-        self._connection = self._connected() if connection is None else BorrowedConnection(connection)
-        with _closed_on_error(self._connection), _told(address), self._connection.transaction():
-            self._look(address)
+        self._pool = connection if hasattr(connection, "getconn") else None
+        self._connection: Any = None
+        if self._pool is None:
+            self._connection = self._connected() if connection is None else BorrowedConnection(connection)
+        try:
+            with _naming_errors(address):
+                self._run(self._inspect)
+        except BaseException:
+            self._release()
+            raise
 
     @classmethod
     def from_connection(
@@ -81,9 +89,10 @@ class PostgresSource(Closing):
         Parameters
         ----------
         connection
-            A `psycopg.Connection`, in a transaction or not. A search runs in a transaction or savepoint of its own that
-            is rolled back: settings and the caller's transaction stay as they are, and closing the source leaves the
-            connection open.
+            A `psycopg.Connection`, in a transaction or not, or a `psycopg_pool.ConnectionPool`, of which each search
+            takes a connection and gives it back. A search runs in a transaction or savepoint of its own that is rolled
+            back: settings and the caller's transaction stay as they are, and closing the source leaves the connection
+            or pool open.
         table
             The name of the table, `schema.table` for another schema.
         vector, id, metric
@@ -93,52 +102,51 @@ class PostgresSource(Closing):
 
     def _connected(self) -> Any:
         connection = _connect(self._address)
-        with _closed_on_error(connection), _told(self._address):
+        with _closed_on_error(connection), _naming_errors(self._address):
             connection.execute("SET default_transaction_read_only = on")
         return connection
 
-    def _run(self, work: Callable[[], _Result]) -> _Result:
-        """Work with the connection. Where the server has ended it, a new one is made, once."""
+    def _run(self, work: Callable[[Any], _Result]) -> _Result:
+        """Work in a transaction. Where the server has ended our connection, a new one is made, once."""
         errors = package("psycopg", "postgres")
+        if self._pool is not None:
+            self._must_be_open()
+            with self._pool.connection() as connection:
+                return _in_transaction(BorrowedConnection(connection), work)
         with self._lock:
             self._must_be_open()
             try:
-                return work()
+                return _in_transaction(self._connection, work)
             except errors.OperationalError:
                 if not (self._owned and self._connection.closed):
                     raise
                 self._connection = self._connected()
-                return work()
+                return _in_transaction(self._connection, work)
 
-    def _look(self, address: Address) -> None:
+    def _inspect(self, connection: Any) -> None:
         """Find out what the table is made of."""
+        address = self._address
         self._table = self._sql.Identifier(*address.table.split("."))
-        kinds = _columns(self._connection, address)
+        kinds = _columns(connection, address)
         shapes = {name: shape for name, kind in kinds.items() if (shape := _VECTOR.fullmatch(kind))}
         self._vector = address.pick(list(shapes))
         one, dim, many, many_dim = shapes[self._vector].groups()
         self._kind, self._several, self._dim = one or many, many is not None, int(dim or many_dim or 0) or None
         self._names = [name for name in kinds if name not in shapes]
-        self._key = key_of(self._names, address, _key_of(self._connection, address))
-        self._index, indexed, self._lists = _index_of(self._connection, address, self._vector)
+        self._key = key_of(self._names, address, _key_of(connection, address))
+        self._index, indexed, self._lists = _index_of(connection, address, self._vector)
         self._metric: Metric = address.metric or indexed or "cosine"
 
-    def search(
-        self,
-        vector: ArrayLike,
-        *,
-        candidates: int = CANDIDATES,
-        where: str | None = None,
-        columns: Sequence[str] | None = None,
-        vectors: bool = True,
-    ) -> Found:
-        given = asked(vector, candidates, where, self._dim, self._address.shown)
-        names = wanted(columns, self._names, self._key, self._address.shown)
-        statement = self._statement(names, given.where, vectors)
-        rows = self._rows(statement, given, exact=False)
-        if len(rows) < given.count and self._index:
+    def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
+        names = fetched(columns, self._names, self._key, self._address.shown)
+        statement = self._statement(names, requests[0].where, vectors)
+        return [self._answer(statement, request, names, vectors) for request in requests]
+
+    def _answer(self, statement: Any, request: Request, names: list[str], vectors: bool) -> Found:
+        rows = self._rows(statement, request, exact=False)
+        if len(rows) < request.count and self._index:
             # An index proposes so many and filters afterwards: there may be more.
-            rows = self._more(statement, given) or rows
+            rows = self._more(statement, request) or rows
         distances = np.array([row[-1] for row in rows], np.float64)
         if self._metric == "l2":
             scores = from_l2(distances, squared=False)
@@ -146,7 +154,8 @@ class PostgresSource(Closing):
             scores = 1 - distances if self._metric == "cosine" else -distances
         cells = {name: [row[i] for row in rows] for i, name in enumerate(names)}
         ids = list(range(len(rows))) if self._key is None else cells[self._key]
-        return found(ids, scores, cells, self._matrix([row[-2] for row in rows], len(given.query)) if vectors else None)
+        matrix = self._matrix([row[-2] for row in rows], len(request.query)) if vectors else None
+        return best_first(ids, scores, cells, matrix)
 
     def _statement(self, names: Sequence[str], where: str | None, vectors: bool) -> Any:
         """The columns, the vector if it is wanted, and the distance of the nearest rows."""
@@ -166,26 +175,26 @@ class PostgresSource(Closing):
             selected, self._table, column, condition, distance
         )
 
-    def _rows(self, statement: Any, given: Asked, exact: bool) -> list[Any]:
+    def _rows(self, statement: Any, request: Request, exact: bool) -> list[Any]:
         errors = package("psycopg", "postgres")
 
-        def work() -> list[Any]:
-            with self._connection.transaction():
-                self._prepare(given.count, exact)
-                # With values there is one statement or none: PostgreSQL refuses a second behind a semicolon.
-                values = {"query": _text(given.query), "count": given.count}
-                return list(self._connection.execute(statement, values).fetchall())
+        def work(connection: Any) -> list[Any]:
+            self._prepare(connection, request.count, exact)
+            # With values there is one statement or none: PostgreSQL refuses a second behind a semicolon.
+            values = {"query": _text(request.query), "count": request.count}
+            return list(connection.execute(statement, values).fetchall())
 
         try:
             return self._run(work)
         except errors.Error as error:
-            told = " ".join(str(error).split())
-            if given.where is None or self._connection.closed:
-                raise InputError(f"cannot search {self._address.shown}: {told}") from error
-            raise OptionError(f"where: {told} in {given.where!r}") from error
+            message = " ".join(str(error).split())
+            # An error with a state is the server's answer to the statement; else it could not be asked.
+            if request.where is None or error.sqlstate is None:
+                raise InputError(f"cannot search {self._address.shown}: {message}") from error
+            raise OptionError(f"where: {message} in {request.where!r}") from error
 
-    def _prepare(self, candidates: int, exact: bool) -> None:
-        run = self._connection.execute
+    def _prepare(self, connection: Any, candidates: int, exact: bool) -> None:
+        run = connection.execute
         run("SET TRANSACTION READ ONLY")
         run(f"SET LOCAL statement_timeout = '{_TIMEOUT_S}s'")
         if exact:
@@ -198,15 +207,15 @@ class PostgresSource(Closing):
                 knob, least = "ivfflat.probes", math.ceil(math.sqrt(self._lists))
             before = run("SELECT current_setting(%s, true)", [knob]).fetchone()[0]
             run(f"SET LOCAL {knob} = {max(least, int(before or 0))}")
-            if _version(self._connection) >= (0, 8):
+            if _version(connection) >= (0, 8):
                 order = "strict_order" if self._index == "hnsw" else "relaxed_order"
                 run(f"SET LOCAL {self._index}.iterative_scan = {order}")
 
-    def _more(self, statement: Any, given: Asked) -> list[Any]:
+    def _more(self, statement: Any, request: Request) -> list[Any]:
         """The same by comparing every row, if there is time."""
         late = package("psycopg.errors", "postgres").QueryCanceled
         try:
-            return self._rows(statement, given, exact=True)
+            return self._rows(statement, request, exact=True)
         except (InputError, OptionError) as error:
             if isinstance(error.__cause__, late):
                 return []
@@ -219,16 +228,13 @@ class PostgresSource(Closing):
         return np.concatenate([np.zeros((0, dim), np.float32), *means])
 
     def facts(self) -> dict[str, str]:
-        def work() -> dict[str, str]:
-            with self._connection.transaction():
-                return _facts(self._connection, self._address)
-
-        with _told(self._address):
-            return self._run(work)
+        with _naming_errors(self._address):
+            return self._run(lambda connection: _facts(connection, self._address))
 
     def _release(self) -> None:
         with self._lock:
-            self._connection.close()
+            if self._connection is not None:
+                self._connection.close()
 
 
 class PostgresSink(Closing):
@@ -241,7 +247,7 @@ class PostgresSink(Closing):
         self._table = self._sql.Identifier(*address.table.split("."))
         self._beside = self._sql.Identifier(*address.facts.split("."))
         self._connection = _connect(address)
-        with _closed_on_error(self._connection), _told(address):
+        with _closed_on_error(self._connection), _naming_errors(address):
             with _alone(self._connection):
                 kind = self._make()
             there = int(re.sub(r"\D", "", kind) or dim)
@@ -254,9 +260,9 @@ class PostgresSink(Closing):
             run("CREATE EXTENSION vector")
         fields = [sql.SQL(f"{{}} {_KINDS[kind]}").format(sql.Identifier(name)) for name, kind in FIELDS.items()]
         vectors = sql.SQL(f"{{}} vector({self._dim}){'[]' * (self._tokens > 1)}").format(sql.Identifier(self._vector))
-        made = sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, {}, PRIMARY KEY (path))")
+        creation = sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, {}, PRIMARY KEY (path))")
         run("SET LOCAL client_min_messages = warning")
-        run(made.format(self._table, sql.SQL(", ").join(fields), vectors))
+        run(creation.format(self._table, sql.SQL(", ").join(fields), vectors))
         kinds = _columns(self._connection, self._address)
         fits(self._address, kinds)
         if self._vector not in kinds:
@@ -265,7 +271,7 @@ class PostgresSink(Closing):
         return kinds[self._vector]
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        made, given = checked(rows, vectors, self._dim, self._tokens)
+        records, numbers = checked(rows, vectors, self._dim, self._tokens)
         sql = self._sql
         names = [*FIELDS, self._vector]
         listed = sql.SQL(", ").join(map(sql.Identifier, names))
@@ -277,37 +283,43 @@ class PostgresSink(Closing):
         )
         values = [
             [*map(_clean, row.values()), [_text(one) for one in tokens] if self._tokens > 1 else _text(tokens[0])]
-            for row, tokens in zip(made, given, strict=True)
+            for row, tokens in zip(records, numbers, strict=True)
         ]
-        with _told(self._address), self._connection.transaction():
+        with _naming_errors(self._address), self._connection.transaction():
             # In one order, so that two writers of the same rows wait for each other instead of for ever.
             self._connection.cursor().executemany(statement, sorted(values, key=lambda row: row[0]))
 
-    def known(self) -> Known:
-        sql = self._sql
-        listed = sql.SQL(", ").join(map(sql.Identifier, SEEN))
-        with _told(self._address):
-            rows = self._connection.execute(sql.SQL("SELECT {} FROM {}").format(listed, self._table))
-            return {row[0]: seen(dict(zip(SEEN, row, strict=True))) for row in rows}
+    def states(self) -> States:
+        sql, connection = self._sql, self._connection
+        listed = sql.SQL(", ").join(map(sql.Identifier, STATE))
+        # A cursor with a name is the server's: rows come page by page.
+        with _naming_errors(self._address), connection.transaction(), connection.cursor("mascot_states") as cursor:
+            for row in cursor.execute(sql.SQL("SELECT {} FROM {}").format(listed, self._table)):
+                yield state_of(dict(zip(STATE, row, strict=True)))
 
     def remove(self, paths: Sequence[str]) -> None:
         statement = self._sql.SQL("DELETE FROM {} WHERE path = ANY(%s)").format(self._table)
-        with _told(self._address):
+        with _naming_errors(self._address):
             self._connection.execute(statement, [list(paths)])
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
         statement = self._sql.SQL(
             "INSERT INTO {} VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         ).format(self._beside)
-        with _told(self._address), self._connection.transaction():
+        with _naming_errors(self._address), self._connection.transaction():
             self._connection.cursor().executemany(statement, sorted(facts.items()))
 
     def facts(self) -> dict[str, str]:
-        with _told(self._address):
+        with _naming_errors(self._address):
             return _facts(self._connection, self._address)
 
     def _release(self) -> None:
         self._connection.close()
+
+
+def _in_transaction(connection: Any, work: Callable[[Any], _Result]) -> _Result:
+    with connection.transaction():
+        return work(connection)
 
 
 def _connect(address: Address) -> Any:
@@ -316,9 +328,10 @@ def _connect(address: Address) -> Any:
     try:
         connection = psycopg.connect(address.dsn, autocommit=True, connect_timeout=_TIMEOUT_S)
     except psycopg.Error as error:
-        told = " ".join(str(error).split())
+        message = " ".join(str(error).split())
         secret = urlsplit(address.dsn).password  # PostgreSQL repeats what it cannot decode
-        raise InputError(f"cannot reach {address.shown}: {told.replace(secret, '...') if secret else told}") from None
+        hidden = message.replace(secret, "...") if secret else message
+        raise InputError(f"cannot reach {address.shown}: {hidden}") from None
     connection.adapters.register_loader("numeric", numeric.FloatLoader)
     return connection
 
@@ -363,14 +376,14 @@ def _index_of(connection: Any, address: Address, vector: str) -> tuple[str, Metr
         [_quoted(connection, address), vector],
     ).fetchall()
     metrics: dict[str, Metric] = {"cosine": "cosine", "ip": "ip", "l2": "l2"}
-    known = [(kind, metrics.get(name.split("_")[1]), lists) for kind, name, lists in rows]
-    wanted = [pair for pair in known if address.metric in (None, pair[1])]
-    return wanted[0] if wanted else ("", None, 0)
+    indexes = [(kind, metrics.get(name.split("_")[1]), lists) for kind, name, lists in rows]
+    fitting = [index for index in indexes if address.metric in (None, index[1])]
+    return fitting[0] if fitting else ("", None, 0)
 
 
 def _version(connection: Any) -> tuple[int, int]:
-    told = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()[0]
-    major, minor, *_ = told.split(".")
+    version = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()[0]
+    major, minor, *_ = version.split(".")
     return int(major), int(minor)
 
 
@@ -400,7 +413,7 @@ def _alone(connection: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _told(address: Address) -> Iterator[None]:
+def _naming_errors(address: Address) -> Iterator[None]:
     psycopg = package("psycopg", "postgres")
     try:
         yield

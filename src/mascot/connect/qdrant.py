@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mascot.connect.address import Address, Metric, address_of_client
 from mascot.connect.closing import Closing
 from mascot.connect.nested import names_of
-from mascot.connect.rows import SEEN, VECTOR, Known, Vectors, checked, chunks, one_each, seen
-from mascot.connect.source import CANDIDATES, Found, asked, found, from_l2, same_shape
+from mascot.connect.rows import STATE, VECTOR, States, Vectors, checked, chunks, one_each, state_of
+from mascot.connect.source import EngineSource, Found, Request, best_first, from_l2, named_ids, same_shape
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
 
@@ -26,7 +26,7 @@ _BAD_REQUEST = 400
 _TIMEOUT_S = 30
 
 
-class QdrantSource(Closing):
+class QdrantSource(EngineSource):
     """A collection of Qdrant, to be searched. `where` is a filter as JSON, as Qdrant's own interface takes it."""
 
     def __init__(self, address: Address, client: Any = None) -> None:
@@ -34,6 +34,7 @@ class QdrantSource(Closing):
         self._client = _connect(address, make=False) if client is None else client
         try:
             self._vector, self._shape = _shape_of(self._client, address)
+            self._dim = self._shape.size
         except BaseException:
             self._release()
             raise
@@ -55,51 +56,46 @@ class QdrantSource(Closing):
         """
         return cls(address_of_client("qdrant", collection, vector, id), client)
 
-    def search(
-        self,
-        vector: ArrayLike,
-        *,
-        candidates: int = CANDIDATES,
-        where: str | None = None,
-        columns: Sequence[str] | None = None,
-        vectors: bool = True,
-    ) -> Found:
-        shape, shown, own = self._shape, self._address.shown, self._address.id or "path"
-        given = asked(vector, candidates, where, shape.size, shown)
-        query = given.query.tolist()
-        several = shape.multivector_config is not None
-        with _told(self._address, given.where):
-            points = self._client.query_points(
+    def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
+        models, where = package("qdrant_client.models", "qdrant"), requests[0].where
+        several = self._shape.multivector_config is not None
+        own = self._address.id or "path"
+        with _naming_errors(self._address, where):
+            answers = self._client.query_batch_points(
                 self._address.table,
-                query=[query] if several else query,
-                using=self._vector or None,
-                query_filter=None if given.where is None else _filter(given.where),
-                limit=given.count,
-                with_payload=True if columns is None else [*names_of(columns), own],
-                with_vectors=[self._vector] if vectors and self._vector else vectors,
-            ).points
+                [
+                    models.QueryRequest(
+                        query=[request.query.tolist()] if several else request.query.tolist(),
+                        using=self._vector or None,
+                        filter=None if where is None else _filter(where),
+                        limit=request.count,
+                        with_payload=True if columns is None else [*names_of(columns), own],
+                        with_vector=[self._vector] if vectors and self._vector else vectors,
+                    )
+                    for request in requests
+                ],
+            )
+        return [self._answer(answer.points, vectors) for answer in answers]
+
+    def _answer(self, points: Sequence[Any], vectors: bool) -> Found:
         distances = [point.score for point in points]
-        kind = shape.distance.value
+        kind = self._shape.distance.value
         scores = from_l2(distances, squared=False) if kind == "Euclid" else np.asarray(distances, np.float64)
         if kind == "Manhattan":
             scores = -scores
         payloads = [point.payload or {} for point in points]
         names = list(dict.fromkeys(name for payload in payloads for name in payload))
         cells = {name: [payload.get(name) for payload in payloads] for name in names}
-        if self._address.id is not None and points and own not in cells:
-            raise InputError(f"{shown}: no point has {own!r}; they have: {', '.join(cells)}")
-        ids = [payload.get(own) for payload in payloads]
-        if self._address.id is None:  # else a point without one has none
-            ids = [point.id if id_ is None else id_ for id_, point in zip(ids, points, strict=True)]
-        return found(ids, scores, cells, self._matrix(points) if vectors else None)
+        ids = named_ids(cells, [point.id for point in points], self._address)
+        return best_first(ids, scores, cells, self._matrix(points) if vectors else None)
 
     def _matrix(self, points: Sequence[Any]) -> Vectors:
         """A vector for each point, the mean of its tokens where it has several."""
         size = self._shape.size
-        given = [point.vector[self._vector] if self._vector else point.vector for point in points]
+        lists = [point.vector[self._vector] if self._vector else point.vector for point in points]
         if self._shape.multivector_config is None:
-            return np.asarray(given, np.float32).reshape(len(points), size)
-        means = (one_each(np.asarray([tokens], np.float32)) for tokens in given)
+            return np.asarray(lists, np.float32).reshape(len(points), size)
+        means = (one_each(np.asarray([tokens], np.float32)) for tokens in lists)
         return np.concatenate([np.zeros((0, size), np.float32), *means])
 
     def facts(self) -> dict[str, str]:
@@ -123,7 +119,7 @@ class QdrantSink(Closing):
         distance = models.Distance(_DISTANCES[address.metric or "cosine"])
         shape = models.VectorParams(size=dim, distance=distance, multivector_config=several)
         try:
-            with _told(address):
+            with _naming_errors(address):
                 _make(self._client, address.table, {self._vector: shape})
             self._vector, there = _shape_of(self._client, address)
             same_shape(address.shown, (there.size, 1 + (there.multivector_config is not None)), (dim, 1 + (tokens > 1)))
@@ -132,34 +128,33 @@ class QdrantSink(Closing):
             raise
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        made, given = checked(rows, vectors, self._dim, self._tokens)
-        lists = (given if self._tokens > 1 else given[:, 0]).tolist()
-        with _told(self._address):
-            for some in chunks(list(zip(made, lists, strict=True)), _AT_ONCE):
+        records, numbers = checked(rows, vectors, self._dim, self._tokens)
+        lists = (numbers if self._tokens > 1 else numbers[:, 0]).tolist()
+        with _naming_errors(self._address):
+            for batch in chunks(list(zip(records, lists, strict=True)), _AT_ONCE):
                 points = [
                     self._models.PointStruct(
                         id=_point(row["path"]), vector={self._vector: vector} if self._vector else vector, payload=row
                     )
-                    for row, vector in some
+                    for row, vector in batch
                 ]
                 self._client.upsert(self._address.table, points=points, wait=True)
 
-    def known(self) -> Known:
-        there: Known = {}
+    def states(self) -> States:
         offset: Any = None
-        with _told(self._address):
+        with _naming_errors(self._address):
             while True:
                 points, offset = self._client.scroll(
-                    self._address.table, limit=_PAGE, offset=offset, with_payload=list(SEEN), with_vectors=False
+                    self._address.table, limit=_PAGE, offset=offset, with_payload=list(STATE), with_vectors=False
                 )
-                there |= {point.payload["path"]: seen(point.payload) for point in points}
+                yield from (state_of(point.payload) for point in points)
                 if offset is None:
-                    return there
+                    return
 
     def remove(self, paths: Sequence[str]) -> None:
-        with _told(self._address):
-            for some in chunks(paths, _AT_ONCE):
-                chosen = self._models.PointIdsList(points=[_point(path) for path in some])
+        with _naming_errors(self._address):
+            for batch in chunks(paths, _AT_ONCE):
+                chosen = self._models.PointIdsList(points=[_point(path) for path in batch])
                 self._client.delete(self._address.table, points_selector=chosen, wait=True)
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
@@ -167,7 +162,7 @@ class QdrantSink(Closing):
             self._models.PointStruct(id=_point(name), vector={}, payload={"name": name, "value": value})
             for name, value in facts.items()
         ]
-        with _told(self._address):
+        with _naming_errors(self._address):
             _make(self._client, self._address.facts, {})
             if points:
                 self._client.upsert(self._address.facts, points=points, wait=True)
@@ -201,9 +196,9 @@ def _connect(address: Address, make: bool) -> Any:
 
 def _shape_of(client: Any, address: Address) -> tuple[str, Any]:
     """The name of the vectors ("" where they have none), and their parameters."""
-    with _told(address):
+    with _naming_errors(address):
         if not client.collection_exists(address.table):
-            there = ", ".join(sorted(one.name for one in client.get_collections().collections)) or "none"
+            there = ", ".join(sorted(collection.name for collection in client.get_collections().collections)) or "none"
             raise InputError(f"{address.shown}: there is no collection {address.table!r}; collections: {there}")
         shapes = client.get_collection(address.table).config.params.vectors
     named = shapes if isinstance(shapes, dict) else {"": shapes}
@@ -225,7 +220,7 @@ def _make(client: Any, name: str, vectors: Any) -> None:
 
 
 def _facts(client: Any, address: Address) -> dict[str, str]:
-    with _told(address):
+    with _naming_errors(address):
         if not client.collection_exists(address.facts):
             return {}
         points, _ = client.scroll(address.facts, limit=_PAGE, with_payload=True)
@@ -233,7 +228,7 @@ def _facts(client: Any, address: Address) -> dict[str, str]:
 
 
 @contextmanager
-def _told(address: Address, where: str | None = None) -> Iterator[None]:
+def _naming_errors(address: Address, where: str | None = None) -> Iterator[None]:
     errors = package("qdrant_client.http.exceptions", "qdrant")
     try:
         yield
@@ -248,10 +243,10 @@ def _told(address: Address, where: str | None = None) -> Iterator[None]:
 def _line(error: Any) -> str:
     """What a server says is wrong, without the answer around it."""
     try:
-        told = error.structured()["status"]["error"]
+        message = error.structured()["status"]["error"]
     except (AttributeError, ValueError, KeyError, TypeError):
-        told = getattr(error, "source", error)
-    return " ".join(str(told).split())
+        message = getattr(error, "source", error)
+    return " ".join(str(message).split())
 
 
 def _filter(where: str) -> Any:

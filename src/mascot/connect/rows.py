@@ -14,7 +14,7 @@ from mascot.connect.address import Address
 from mascot.errors import InputError
 
 Vectors = NDArray[np.float32]
-Known = dict[str, tuple[int, int, str, str]]  # path -> size, mtime_ns, hash, stamp
+States = Iterator[tuple[str, tuple[int, int, str, str]]]  # path; size, mtime_ns, hash, stamp
 
 # A photograph's columns as the library stores them, and the stamp of its encoding.
 FIELDS: dict[str, type] = {
@@ -25,38 +25,38 @@ FIELDS: dict[str, type] = {
 }  # fmt: skip
 VECTOR = "vector"
 LISTS = ("keywords", "problems")  # JSON text
-SEEN = ("path", "size", "mtime_ns", "hash", "stamp")
+STATE = ("path", "size", "mtime_ns", "hash", "stamp")
 
 
 def checked(
     rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.floating], dim: int, tokens: int
 ) -> tuple[list[dict[str, Any]], Vectors]:
     """Rows with every column, and their vectors as n x tokens x dim; of two with one path the later stays."""
-    given = np.asarray(vectors, np.float32)
-    if given.ndim == 2 and tokens == 1:
-        given = given[:, None]
-    if given.shape != (len(rows), tokens, dim):
+    numbers = np.asarray(vectors, np.float32)
+    if numbers.ndim == 2 and tokens == 1:
+        numbers = numbers[:, None]
+    if numbers.shape != (len(rows), tokens, dim):
         shape = " x ".join(map(str, np.shape(vectors)))
         raise InputError(f"vectors must be {len(rows)} x {tokens} x {dim}, a row each, got {shape}")
-    if not np.isfinite(given).all():
+    if not np.isfinite(numbers).all():
         raise InputError("vectors must be finite")
     last = {_path(row): place for place, row in enumerate(rows)}
     unknown = sorted({name for row in rows for name in row} - set(FIELDS))
     if unknown:
         raise InputError(f"a row has the columns {', '.join(FIELDS)}; got {', '.join(unknown)} besides")
     places = list(last.values())
-    made = [{name: _value(rows[place].get(name), kind) for name, kind in FIELDS.items()} for place in places]
-    return made, given[places]
+    records = [{name: _value(rows[place].get(name), kind) for name, kind in FIELDS.items()} for place in places]
+    return records, numbers[places]
 
 
 def fits(address: Address, names: Iterable[str]) -> None:
     """Refuse to write photographs into a table that was made for something else."""
-    there = set(names)
-    lacks = [name for name in FIELDS if name not in there]
+    columns = set(names)
+    lacks = [name for name in FIELDS if name not in columns]
     if lacks:
-        told = ", ".join(lacks[:3]) + (f" and {len(lacks) - 3} more" if len(lacks) > 3 else "")
+        listed = ", ".join(lacks[:3]) + (f" and {len(lacks) - 3} more" if len(lacks) > 3 else "")
         raise InputError(
-            f"{address.shown}: {address.table!r} is not a table of photographs, its columns lack {told}: "
+            f"{address.shown}: {address.table!r} is not a table of photographs, its columns lack {listed}: "
             "name another table"
         )
 
@@ -78,9 +78,10 @@ def _value(value: Any, kind: type) -> Any:
     return kind(value)
 
 
-def seen(row: Mapping[str, Any]) -> tuple[int, int, str, str]:
-    """What a later run compares a file with."""
-    return int(row["size"] or 0), int(row["mtime_ns"] or 0), str(row["hash"] or ""), str(row["stamp"] or "")
+def state_of(row: Mapping[str, Any]) -> tuple[str, tuple[int, int, str, str]]:
+    """Return the path of a row, and what a later run compares the file with."""
+    size, mtime_ns = int(row["size"] or 0), int(row["mtime_ns"] or 0)
+    return row["path"], (size, mtime_ns, str(row["hash"] or ""), str(row["stamp"] or ""))
 
 
 def one_each(vectors: NDArray[np.floating]) -> Vectors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from mascot.attributes.category import labels_of
 from mascot.attributes.columns import is_missing
 from mascot.connect.nested import unfolded
 from mascot.connect.source import CANDIDATES, Found, Source, Steered, open_source, warn_of_few
-from mascot.errors import InputError, OptionError
+from mascot.errors import OptionError
 from mascot.methods.base import Method
 from mascot.photos import steering
 
@@ -50,15 +50,15 @@ def search_source(
     """Search the table at an address; wishes are in words, about its columns, and ids of earlier pages as text."""
     warn_of_few(candidates, k)
     with open_source(uri) as source:
-        found = source.search(vector_of(source, question), candidates=candidates + len(already), where=where)
-    if not len(found):
-        return Steered(found, None)
-    wishes: list[mc.AnyWish] = [_wish(text, 1, found, missing) for text in spread]
-    wishes += [_wish(text, -1, found, missing) for text in focus]
-    wishes += [_limit(text, fill, found) for text in limit]
-    wishes += [_share(text, found) for text in share]
-    before = [id_ for id_ in found.ids if str(id_) in set(already)]
-    return Steered(found, mc.rerank(found.candidates(), wishes, k, method, already=before))
+        hits = source.search(vector_of(source, question), candidates=candidates + len(already), where=where)
+    if not len(hits):
+        return Steered(hits, None)
+    wishes: list[mc.AnyWish] = [_wish(text, 1, hits, missing) for text in spread]
+    wishes += [_wish(text, -1, hits, missing) for text in focus]
+    wishes += [_limit(text, fill, hits) for text in limit]
+    wishes += [_share(text, hits) for text in share]
+    before = [id_ for id_ in hits.ids if str(id_) in set(already)]
+    return Steered(hits, mc.rerank(hits.candidates(), wishes, k, method, already=before))
 
 
 def vector_of(source: Source, question: Question) -> NDArray[np.float32]:
@@ -75,10 +75,10 @@ def vector_of(source: Source, question: Question) -> NDArray[np.float32]:
     if name is None:
         raise OptionError("this source does not say which encoder its vectors came from: name it with --encoder")
     encoder = open_encoder(name, device=question.device)
-    known = facts.get("fingerprint", encoder.fingerprint)
-    if encoder.fingerprint != known:
+    fingerprint = facts.get("fingerprint", encoder.fingerprint)
+    if encoder.fingerprint != fingerprint:
         raise OptionError(
-            f"this source was encoded with {facts.get('encoder')} (fingerprint {known}), and {encoder.name} has "
+            f"this source was encoded with {facts.get('encoder')} (fingerprint {fingerprint}), and {encoder.name} has "
             f"{encoder.fingerprint}"
         )
     if text is not None:
@@ -92,8 +92,8 @@ def vector_of(source: Source, question: Question) -> NDArray[np.float32]:
 class _Rows:
     """The rows found, as wishes look values up in them."""
 
-    def __init__(self, found: Found) -> None:
-        self._columns = found.candidates().columns
+    def __init__(self, hits: Found) -> None:
+        self._columns = hits.candidates().columns
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
         if not {column, "lat", "lon"} <= set(self._columns):
@@ -110,46 +110,33 @@ class _Rows:
         return list(dict.fromkeys(label for cell in self._columns[column].tolist() for label in labels_of(cell)))
 
 
-def _wish(text: str, sign: int, found: Found, missing: str) -> mc.Wish:
-    """A wish about photographs where the table has their columns; else one about any columns, as of `mascot rerank`."""
-    if _is_of_photos(words.split(text)[0], found):
-        return steering.wish(text, sign, _Rows(found), missing)
+def _wish(text: str, sign: int, hits: Found, missing: str) -> mc.Wish:
+    """Return a wish about photographs where the table has their columns; else one about any, as of `mascot rerank`."""
+    if _is_of_photos(words.split(text)[0], hits):
+        return steering.wish(text, sign, _Rows(hits), missing)
     wish = words.spread(text, missing) if sign > 0 else words.focus(text, missing)  # type: ignore[arg-type]
-    columns = _check_columns(text, wish, found)
-    for column in words.columns_of(wish):
+    columns = unfolded(hits.columns)
+    for column in filter(columns.__contains__, words.columns_of(wish)):  # a column that no hit has is all missing
         anchored = words.anchored(wish, columns[column])
         assert isinstance(anchored, mc.Wish)
         wish = anchored
     return wish
 
 
-def _limit(text: str, fill: bool, found: Found) -> mc.Limit:
-    if _is_of_photos(words.split_limit(text)[0], found):
+def _limit(text: str, fill: bool, hits: Found) -> mc.Limit:
+    if _is_of_photos(words.split_limit(text)[0], hits):
         return steering.limit(text, fill)
-    limit = words.limit(text, fill)
-    _check_columns(text, limit, found)
-    return limit
+    return words.limit(text, fill)
 
 
-def _share(text: str, found: Found) -> mc.Share:
-    if _is_of_photos(words.split_share(text)[0], found):
-        return steering.share(text, _Rows(found))
-    share = words.share(text)
-    _check_columns(text, share, found)
-    return share
+def _share(text: str, hits: Found) -> mc.Share:
+    if _is_of_photos(words.split_share(text)[0], hits):
+        return steering.share(text, _Rows(hits))
+    return words.share(text)
 
 
-def _is_of_photos(name: str, found: Found) -> bool:
+def _is_of_photos(name: str, hits: Found) -> bool:
     """Return whether the table has the columns of an attribute of photographs."""
     if name == "look" or name not in steering.NAMES:
         return False
-    return set(words.columns_of(mc.Wish(steering.attribute(name), 1))) <= set(found.columns)
-
-
-def _check_columns(text: str, wish: mc.AnyWish, found: Found) -> Mapping[str, Any]:
-    """Return the columns of the rows, which are to hold those of the wish."""
-    columns = unfolded(found.columns)
-    for column in words.columns_of(wish):
-        if column not in columns:
-            raise InputError(f"{text!r}: the source has no column {column!r}; its columns: {', '.join(columns)}")
-    return columns
+    return set(words.columns_of(mc.Wish(steering.attribute(name), 1))) <= set(hits.columns)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 import mascot as mc
 from mascot.candidates import RecordColumns
 from mascot.connect.address import Address, read_address
+from mascot.connect.closing import Closing
 from mascot.connect.nested import names_of, stem_of, unfolded
 from mascot.connect.rows import LISTS
 from mascot.connect.warned import warn
@@ -122,7 +125,7 @@ class Source(Searchable, Protocol):
 
 
 class OpenSource(Source, Protocol):
-    """A table of an engine. It closes at the end of a `with`."""
+    """A table of an engine; see `EngineSource`. It closes at the end of a `with`."""
 
     def search(
         self,
@@ -133,14 +136,93 @@ class OpenSource(Source, Protocol):
         columns: Sequence[str] | None = None,
         vectors: bool = True,
     ) -> Found:
-        """The nearest rows, of those for which `where`, in the engine's own language, holds; all where it is empty.
+        """Return the nearest rows."""
 
-        All columns and the vectors come along, unless `columns` names some and `vectors` is False.
-        """
+    def search_many(
+        self,
+        queries: ArrayLike,
+        *,
+        candidates: int = CANDIDATES,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        vectors: bool = True,
+    ) -> list[Found]:
+        """Return the nearest rows of each query."""
+
+    async def asearch(
+        self,
+        vector: ArrayLike,
+        *,
+        candidates: int = CANDIDATES,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        vectors: bool = True,
+    ) -> Found:
+        """Return the nearest rows; other tasks run meanwhile."""
 
     def __enter__(self) -> OpenSource: ...
 
     def __exit__(self, *_: object) -> None: ...
+
+
+class EngineSource(Closing):
+    """A table of an engine, searched one query or several at a time, by threads or by tasks of an event loop."""
+
+    _dim: int | None  # numbers of a vector; None where the engine does not say
+
+    def search(
+        self,
+        vector: ArrayLike,
+        *,
+        candidates: int = CANDIDATES,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        vectors: bool = True,
+    ) -> Found:
+        """Return the nearest rows.
+
+        Parameters
+        ----------
+        vector
+            What to search with.
+        candidates
+            How many rows (default: 200).
+        where
+            A filter in the engine's own language (default: None, all rows).
+        columns
+            Columns to fetch (default: None, all).
+        vectors
+            Whether to fetch the vectors (default: True).
+        """
+        return self._search([self._request(vector, candidates, where)], columns, vectors)[0]
+
+    def search_many(
+        self,
+        queries: ArrayLike,
+        *,
+        candidates: int = CANDIDATES,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        vectors: bool = True,
+    ) -> list[Found]:
+        """Return the nearest rows of each query, a row of `queries`.
+
+        Qdrant and Milvus answer all of them in one request; LanceDB and PostgreSQL one after the other. The rest is as
+        for `search`.
+        """
+        requests = [self._request(vector, candidates, where) for vector in np.asarray(queries, np.float32)]
+        return self._search(requests, columns, vectors) if requests else []
+
+    async def asearch(self, vector: ArrayLike, **options: Any) -> Found:
+        """Return what `search` returns. It runs in a thread, so that other tasks of the event loop go on."""
+        return await asyncio.to_thread(self.search, vector, **options)
+
+    def _request(self, vector: ArrayLike, candidates: int, where: str | None) -> Request:
+        return check_request(vector, candidates, where, self._dim, self._address.shown)
+
+    @abstractmethod
+    def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
+        """Answer requests, at least one; they differ in their vectors alone."""
 
 
 class Sink(Protocol):
@@ -149,8 +231,8 @@ class Sink(Protocol):
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
         """Write rows and their vectors, n x dim or n x tokens x dim, over those of the same path."""
 
-    def known(self) -> dict[str, tuple[int, int, str, str]]:
-        """Size, mtime_ns, hash and stamp of what is there, by path."""
+    def states(self) -> Iterator[tuple[str, tuple[int, int, str, str]]]:
+        """Yield the path of each row, and its size, mtime_ns, hash and stamp."""
 
     def remove(self, paths: Sequence[str]) -> None:
         """Take these out; those that are not there are no error."""
@@ -276,8 +358,38 @@ def steer(
     """
     warn_of_few(candidates, k)
     less: dict[str, Any] = ({} if columns is None else {"columns": columns}) | ({} if vectors else {"vectors": False})
-    found = source.search(vector, candidates=candidates, where=where, **less)
-    return Steered(found, mc.rerank(found.candidates(), wishes, k, method, already) if len(found) else None)
+    hits = source.search(vector, candidates=candidates, where=where, **less)
+    return Steered(hits, mc.rerank(hits.candidates(), wishes, k, method, already) if len(hits) else None)
+
+
+async def asteer(
+    source: Searchable, vector: ArrayLike, wishes: mc.AnyWish | Sequence[mc.AnyWish], k: int = 20, **options: Any
+) -> Steered:
+    """Return what `steer` returns. It runs in a thread, so that other tasks of the event loop go on."""
+    return await asyncio.to_thread(steer, source, vector, wishes, k, **options)
+
+
+def steer_many(
+    source: OpenSource,
+    queries: ArrayLike,
+    wishes: mc.AnyWish | Sequence[mc.AnyWish],
+    k: int = 20,
+    *,
+    candidates: int = CANDIDATES,
+    where: str | None = None,
+    columns: Sequence[str] | None = None,
+    vectors: bool = True,
+    method: Method | None = None,
+) -> list[Steered]:
+    """Search with several vectors and select for each: what `steer` returns for each row of `queries`.
+
+    The engine is asked once where it can answer several queries, and all are re-ranked by one call.
+    """
+    warn_of_few(candidates, k)
+    hits = source.search_many(queries, candidates=candidates, where=where, columns=columns, vectors=vectors)
+    filled = [part.candidates() for part in hits if len(part)]
+    rankings = iter(mc.rerank_many(filled, wishes, k, method) if filled else ())
+    return [Steered(part, next(rankings) if len(part) else None) for part in hits]
 
 
 def warn_of_few(candidates: int, k: int) -> None:
@@ -291,26 +403,26 @@ def warn_of_few(candidates: int, k: int) -> None:
         )
 
 
-def found(
+def best_first(
     ids: Sequence[Any],
     scores: Sequence[float] | NDArray[np.floating],
     columns: Mapping[str, Sequence[Any]],
     vectors: NDArray[np.float32] | None,
 ) -> Found:
-    """A `Found` in order. A row without a score, which a vector of zeros has under cosine, is left out."""
-    given = np.asarray(scores, np.float64)
-    order = np.argsort(-given, kind="stable")
-    order = order[np.isfinite(given[order])]
+    """Return a `Found` in order. A row without a score, which a vector of zeros has under cosine, is left out."""
+    numbers = np.asarray(scores, np.float64)
+    order = np.argsort(-numbers, kind="stable")
+    order = order[np.isfinite(numbers[order])]
     return Found(
         [ids[i] for i in order],
-        given[order],
+        numbers[order],
         {name: [values[i] for i in order] for name, values in columns.items()},
         None if vectors is None else np.asarray(vectors, np.float32)[order],
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Request:
     """What a search asks for, checked."""
 
     query: NDArray[np.float32]
@@ -318,8 +430,8 @@ class Asked:
     where: str | None  # None where there is no filter
 
 
-def asked(vector: ArrayLike, candidates: int, where: str | None, dim: int | None, shown: str) -> Asked:
-    """What a search asks for; an empty filter is none."""
+def check_request(vector: ArrayLike, candidates: int, where: str | None, dim: int | None, shown: str) -> Request:
+    """Return what a search asks for; an empty filter is None."""
     check_whole("candidates", candidates, 1)
     require(where is None or isinstance(where, str), "where", "must be text in the engine's own language", where)
     try:
@@ -330,7 +442,7 @@ def asked(vector: ArrayLike, candidates: int, where: str | None, dim: int | None
         raise InputError(f"a search needs one vector of finite numbers, got shape {query.shape}")
     if dim is not None and len(query) != dim:
         raise InputError(f"{shown} holds vectors of {dim} numbers, and the one to search with has {len(query)}")
-    return Asked(np.ascontiguousarray(query), int(candidates), where if where and where.strip() else None)
+    return Request(np.ascontiguousarray(query), int(candidates), where if where and where.strip() else None)
 
 
 def key_of(names: Sequence[str], address: Address, own: str | None = None) -> str | None:
@@ -343,27 +455,42 @@ def key_of(names: Sequence[str], address: Address, own: str | None = None) -> st
     return key
 
 
-def wanted(columns: Sequence[str] | None, known: Sequence[str], key: str | None, shown: str) -> list[str]:
-    """The columns to fetch: all unless named, and always the one of ids; of `location.lat` that is `location`."""
+def named_ids(cells: Mapping[str, Sequence[Any]], keys: list[Any], address: Address) -> list[Any]:
+    """Return the ids of hits: the column that the address names, else `path`; the table's own keys where it is missing.
+
+    A table without fixed columns may have the named one in none of the hits: that is warned of.
+    """
+    named = cells.get(address.id or "path")
+    if address.id is not None and named is None and keys:
+        warn(f"{address.shown}: no hit has {address.id!r}: ids are the table's own keys", NoKey)
+    if named is None:
+        return keys
+    if address.id is not None:
+        return list(named)  # a row without one has none
+    return [key if id_ is None else id_ for id_, key in zip(named, keys, strict=True)]
+
+
+def fetched(columns: Sequence[str] | None, names: Sequence[str], key: str | None, shown: str) -> list[str]:
+    """Return the columns to fetch: all by default, and always that of ids; of `location.lat` that is `location`."""
     if columns is None:
-        return list(known)
-    stems = {name: stem_of(name, known) for name in names_of(columns)}
+        return list(names)
+    stems = {name: stem_of(name, names) for name in names_of(columns)}
     for name, stem in stems.items():
-        if stem not in known:
-            raise InputError(f"{shown} has no column {name!r}; it has: {', '.join(known)}")
+        if stem not in names:
+            raise InputError(f"{shown} has no column {name!r}; it has: {', '.join(names)}")
     return list(dict.fromkeys([*stems.values(), *([] if key is None else [key])]))
 
 
 def from_l2(distances: NDArray[np.floating] | Sequence[float], squared: bool) -> NDArray[np.float64]:
     """Euclidean distances as scores, 1 - d²/2: of unit vectors that is the cosine."""
-    given = np.asarray(distances, np.float64)
-    return 1 - (given if squared else given**2) / 2
+    numbers = np.asarray(distances, np.float64)
+    return 1 - (numbers if squared else numbers**2) / 2
 
 
-def same_shape(shown: str, there: tuple[int, int], wanted: tuple[int, int]) -> None:
+def same_shape(shown: str, table: tuple[int, int], rows: tuple[int, int]) -> None:
     """Refuse to mix vectors of several shapes in one table."""
-    if there != wanted:
-        have, need = (f"{tokens} x {dim}" for dim, tokens in (there, wanted))
+    if table != rows:
+        have, need = (f"{tokens} x {dim}" for dim, tokens in (table, rows))
         raise InputError(f"{shown} holds vectors of {have} numbers, and these have {need}: name another table")
 
 

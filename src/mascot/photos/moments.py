@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import cos, hypot, radians
@@ -39,10 +40,14 @@ def moments(shots: Iterable[Shot]) -> dict[int, str]:
     may take photographs at the same time in two places. A photograph without a place joins the latest open moment of
     its own camera, or else the latest one.
     """
-    labels: dict[int, str] = {}
-    uses: dict[str, int] = {}
+    return dict(label_moments(sorted(shots, key=lambda shot: (shot.taken, shot.id))))
+
+
+def label_moments(shots: Iterable[Shot]) -> Iterator[tuple[int, str]]:
+    """Yield id and label of photographs that come sorted by time, as `moments` does; any number of them."""
+    minute, uses = "", Counter[str]()  # how often each label of this minute was given
     open_moments: list[_Moment] = []  # latest last
-    for shot in sorted(shots, key=lambda shot: (shot.taken, shot.id)):
+    for shot in shots:
         open_moments = [moment for moment in open_moments if shot.taken - moment.last < _MAX_GAP]
         near = [moment for moment in open_moments if _is_near(moment, shot)]
         own = [moment for moment in near if moment.camera == shot.camera]
@@ -50,15 +55,17 @@ def moments(shots: Iterable[Shot]) -> dict[int, str]:
             moment = (own or near)[-1]
             open_moments.remove(moment)
         else:
-            label = " ".join(filter(None, [f"{shot.taken:%Y-%m-%d %H:%M}", shot.city]))
-            uses[label] = uses.get(label, 0) + 1
+            if minute != f"{shot.taken:%Y-%m-%d %H:%M}":
+                minute = f"{shot.taken:%Y-%m-%d %H:%M}"
+                uses.clear()
+            label = " ".join(filter(None, [minute, shot.city]))
+            uses[label] += 1
             moment = _Moment(label if uses[label] == 1 else f"{label} ({uses[label]})", shot.taken, None, None)
         moment.last, moment.camera = shot.taken, shot.camera
         if shot.lat is not None and shot.lon is not None:
             moment.point = (shot.lat, shot.lon)
         open_moments.append(moment)
-        labels[shot.id] = moment.label
-    return labels
+        yield shot.id, moment.label
 
 
 def _is_near(moment: _Moment, shot: Shot) -> bool:

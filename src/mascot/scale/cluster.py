@@ -55,13 +55,13 @@ def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
         own = {"num_cpus": cpus or cores(), "include_dashboard": False, "object_store_memory": _STORE_MIB << 20}
     try:
         try:
-            with _greeting_kept_back():
+            with _without_greeting():
                 ray.init(address, logging_level="ERROR", log_to_driver=False, **own)
         except (ConnectionError, RuntimeError, ValueError) as error:
             cure = "see whether it runs there and lets this machine in"
             if address == "auto" and error.__cause__ is None:  # none runs
                 cure = "start one with `ray start --head`, or use `--ray local`"
-            raise InputError(f"no connection to a Ray cluster at {address!r}: {_told(error)}; {cure}") from None
+            raise InputError(f"no connection to a Ray cluster at {address!r}: {_summary(error)}; {cure}") from None
         yield ray
     finally:
         ray.shutdown()
@@ -73,25 +73,25 @@ def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
 
 
 @contextmanager
-def _greeting_kept_back() -> Iterator[None]:
+def _without_greeting() -> Iterator[None]:
     """Told to be quiet, Ray says so on standard error, from where Python does not see it; all else is passed on."""
     try:
         stderr = os.dup(_STDERR)
     except OSError:  # it is closed
         yield
         return
-    with TemporaryFile() as said:
-        os.dup2(said.fileno(), _STDERR)
+    with TemporaryFile() as captured:
+        os.dup2(captured.fileno(), _STDERR)
         try:
             yield
         finally:
             os.dup2(stderr, _STDERR)
             os.close(stderr)
-            said.seek(0)
-            os.write(_STDERR, b"".join(line for line in said if _GREETING not in line))
+            captured.seek(0)
+            os.write(_STDERR, b"".join(line for line in captured if _GREETING not in line))
 
 
-def _told(error: BaseException) -> str:
+def _summary(error: BaseException) -> str:
     """The first and the last line of Ray's pages: what happened, and what it was caused by."""
     lines = [line for page in (error, error.__cause__) if page is not None for line in str(page).strip().splitlines()]
     return lines[0] if len(lines) == 1 else f"{lines[0]} ({lines[-1].strip()})"

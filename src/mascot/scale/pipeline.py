@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Protocol, TypeVar
@@ -30,11 +30,11 @@ _LOST = 16  # batches of a pipeline that may be lost so, or files alone
 class Runner(Protocol):
     """Runs stages over many items; results come in any order."""
 
-    def each(self, stage: Callable[[Sequence[Seen]], list[_Out]], files: Sequence[Seen]) -> Iterator[_Out | Bad]:
+    def each(self, stage: Callable[[Sequence[Seen]], list[_Out]], files: Iterable[Seen]) -> Iterator[_Out | Bad]:
         """A stage without memory."""
 
     def encode(
-        self, orders: Sequence[Order], limits: Limits, encoder: str | Encoder, device: str, fingerprint: str
+        self, orders: Iterable[Order], limits: Limits, encoder: str | Encoder, device: str, fingerprint: str
     ) -> Iterator[Row | Bad]:
         """Read and encode."""
 
@@ -42,20 +42,18 @@ class Runner(Protocol):
 class Here:
     """This process, batch by batch."""
 
-    def each(self, stage: Callable[[Sequence[Seen]], list[_Out]], files: Sequence[Seen]) -> Iterator[_Out | Bad]:
+    def each(self, stage: Callable[[Sequence[Seen]], list[_Out]], files: Iterable[Seen]) -> Iterator[_Out | Bad]:
         """A stage without memory."""
-        for some in _batches(files, _HEADERS):
-            yield from stage(some)
+        for batch in _batches(files, _HEADERS):
+            yield from stage(batch)
 
     def encode(
-        self, orders: Sequence[Order], limits: Limits, encoder: str | Encoder, device: str, fingerprint: str
+        self, orders: Iterable[Order], limits: Limits, encoder: str | Encoder, device: str, fingerprint: str
     ) -> Iterator[Row | Bad]:
         """Read and encode."""
-        if not orders:
-            return
         encode = Encode(encoder, device, fingerprint)
-        for some in _batches(orders, _BATCH):
-            yield from encode(read(some, limits))
+        for batch in _batches(orders, _BATCH):
+            yield from encode(read(batch, limits))
 
 
 class OnRay:
@@ -71,20 +69,20 @@ class OnRay:
 
     def __init__(self, ray: Any, workers: int | None = None) -> None:
         self._ray = ray
-        there = ray.cluster_resources()
-        self._gpus = int(there.get("GPU", 0))
+        resources = ray.cluster_resources()
+        self._gpus = int(resources.get("GPU", 0))
         self._workers = workers
-        self._cores = max(1, int(there.get("CPU", 1)))
+        self._cores = max(1, int(resources.get("CPU", 1)))
         self._ledger = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Ledger).remote()
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
 
-    def each(self, stage: Callable[[Sequence[Seen]], list[_Out]], files: Sequence[Seen]) -> Iterator[_Out | Bad]:
+    def each(self, stage: Callable[[Sequence[Seen]], list[_Out]], files: Iterable[Seen]) -> Iterator[_Out | Bad]:
         """A stage without memory."""
         opener = self._pickled(lambda: stage)
         return self._all(files, _HEADERS, lambda dataset, *_: self._in_tasks(dataset, opener))
 
     def encode(
-        self, orders: Sequence[Order], limits: Limits, encoder: str | Encoder, device: str, fingerprint: str
+        self, orders: Iterable[Order], limits: Limits, encoder: str | Encoder, device: str, fingerprint: str
     ) -> Iterator[Row | Bad]:
         """Encode in a pool of actors. Where they have GPUs, others read for them."""
         on_gpu = self._gpus > 0 and device != "cpu"
@@ -116,10 +114,10 @@ class OnRay:
         pickled: bytes = self._ray.cloudpickle.dumps(opener)
         return pickled
 
-    def _all(self, items: Sequence[Any], size: int, pipeline: _Pipeline) -> Iterator[Any]:
+    def _all(self, items: Iterable[Any], size: int, pipeline: _Pipeline) -> Iterator[Any]:
         """Results of items, in batches of a size; those of batches that were lost are done alone."""
-        for some in _batches(items, _WINDOW):
-            lost = yield from self._run(list(_batches(some, size)), pipeline, alone=False)
+        for window in _batches(items, _WINDOW):
+            lost = yield from self._run(list(_batches(window, size)), pipeline, alone=False)
             alone = [[item] for batch in lost for item in batch]
             killers = (yield from self._run(alone, pipeline, alone=True)) if alone else []
             for [item] in killers:
@@ -169,7 +167,7 @@ def _joined(reading: Stage, opening: Callable[[], Stage]) -> Stage:
     return lambda orders: encode(reading(orders))
 
 
-def _batches(items: Sequence[_In], size: int) -> Iterator[list[_In]]:
+def _batches(items: Iterable[_In], size: int) -> Iterator[list[_In]]:
     rest = iter(items)
-    while some := list(islice(rest, size)):
-        yield some
+    while batch := list(islice(rest, size)):
+        yield batch

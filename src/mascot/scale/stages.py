@@ -86,11 +86,11 @@ def _decoders(limits: Limits) -> DecoderPool:
 
 def look(files: Sequence[Seen], limits: Limits) -> list[Photo | Bad]:
     """Rows of what the headers say; pixels are decoded only where that failed before."""
-    found: dict[str, Reading | Bad] = {seen.path: _header(seen, limits) for seen in files}
-    good = [seen for seen in files if isinstance(found[seen.path], Reading)]
-    readings = [reading for reading in found.values() if isinstance(reading, Reading)]
+    results: dict[str, Reading | Bad] = {seen.path: _header(seen, limits) for seen in files}
+    good = [seen for seen in files if isinstance(results[seen.path], Reading)]
+    readings = [reading for reading in results.values() if isinstance(reading, Reading)]
     rows = photos_of([File(seen.path, seen.size, seen.mtime_ns, "") for seen in good], readings)
-    return [*rows, *(bad for bad in found.values() if isinstance(bad, Bad))]
+    return [*rows, *(bad for bad in results.values() if isinstance(bad, Bad))]
 
 
 def _header(seen: Seen, limits: Limits) -> Reading | Bad:
@@ -143,5 +143,5 @@ class Encode:
         if not ready:
             return [*bad]
         vectors = interruptible(lambda: self._encoder.pictures([item.picture for item in ready]))
-        rows = [Row(item.order.photo, item.order.stamp, one) for item, one in zip(ready, vectors, strict=True)]
+        rows = [Row(item.order.photo, item.order.stamp, tokens) for item, tokens in zip(ready, vectors, strict=True)]
         return [*rows, *bad]

@@ -93,8 +93,8 @@ class Worker:
         except MascotError as error:
             return Refused(error)
         except Exception as error:
-            told = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
-            return Refused(MascotError(f"a worker failed at {named([item.path for item in items])}: {told}"))
+            reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+            return Refused(MascotError(f"a worker failed at {named([item.path for item in items])}: {reason}"))
 
 
 def answers(batches: Any) -> Iterator[tuple[int, list[Any] | Lost]]:

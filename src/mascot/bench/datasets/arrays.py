@@ -61,7 +61,8 @@ from numpy.typing import NDArray
 from mascot.attributes.columns import as_array, cells, is_missing
 from mascot.bench.datasets.attributes import check_attributes
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Lists, Ragged, Split, Stamp, stamp
-from mascot.errors import InputError, MissingExtra
+from mascot.errors import InputError
+from mascot.extras import missing
 
 CLUSTER = "cluster"
 _COLUMN = "column:"
@@ -245,8 +246,8 @@ def _positives(path: Path, given: NDArray[Any] | None, queries: int, images: int
 def _parquet(path: Path) -> dict[str, Any]:
     try:
         import pyarrow.parquet as reader
-    except ImportError:
-        raise MissingExtra("reading Parquet needs: pip install 'mascot[parquet]'") from None
+    except ModuleNotFoundError as error:
+        raise missing(error, "reading Parquet", "parquet") from None
     try:
         table = reader.read_table(path)
     except (OSError, ValueError, NotImplementedError) as error:

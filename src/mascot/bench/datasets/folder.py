@@ -29,7 +29,8 @@ from mascot.attributes.columns import as_array
 from mascot.bench.datasets.attributes import check_attributes
 from mascot.bench.datasets.dataset import Dataset, Ints, Lists, Ragged, Split, Stamp, stamp
 from mascot.bench.files import replace_text, replacing, sha256
-from mascot.errors import InputError, MissingExtra
+from mascot.errors import InputError
+from mascot.extras import package
 
 SPLITS = ("validation", "test")
 ENCODED = "encoded"
@@ -297,8 +298,4 @@ def _rows(path: Path, needed: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def _arrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise MissingExtra("a dataset in a folder needs: pip install 'mascot[parquet]'") from None
-    return pyarrow
+    return package("pyarrow", "parquet", "a dataset in a folder")

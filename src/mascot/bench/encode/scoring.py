@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mascot.errors import InputError, MissingExtra, require
+from mascot.errors import InputError, require
+from mascot.extras import package
 
 Vectors = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -136,10 +137,7 @@ def _device(device: str) -> str:
     require(valid, "device", "must be auto, cpu or cuda", device)
     if device == "cpu" or (device == "auto" and find_spec("torch") is None):
         return "cpu"
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtra(f"device {device} needs the package torch: pip install 'mascot[clip]'") from None
+    torch = package("torch", "clip", f"device {device}")
     gpu = torch.cuda.is_available()
     require(gpu or device == "auto", "device", "must be auto or cpu where torch finds no GPU", device)
     return device if device != "auto" else "cuda" if gpu else "cpu"

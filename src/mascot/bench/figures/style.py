@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.bench import naming
-from mascot.errors import MissingExtra
+from mascot.extras import package
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -139,10 +139,7 @@ def _own(number: int) -> Look:
 @contextmanager
 def drawing() -> Iterator[None]:
     """The settings of these figures while they are drawn."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingExtra("figures need: pip install 'mascot[bench]'") from None
+    matplotlib = package("matplotlib", "bench", "drawing figures")
     with matplotlib.rc_context(_RC):
         yield
 

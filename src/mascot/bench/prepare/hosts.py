@@ -15,7 +15,8 @@ from mascot.bench.files import replace_text
 from mascot.bench.prepare.journal import Journal
 from mascot.bench.prepare.losses import NO_ANSWER, Loss
 from mascot.bench.prepare.web import Web
-from mascot.errors import InputError, MissingExtra
+from mascot.errors import InputError
+from mascot.extras import package
 from mascot.photos.plausible import place
 
 Location = dict[str, Any]  # lat, lon, ip, source
@@ -82,10 +83,7 @@ def from_table(path: Path) -> Callable[[str], Location]:
 
 def from_database(path: Path) -> Callable[[str], Location]:
     """Return a lookup by DNS in a city database of MaxMind's format (.mmdb), such as GeoLite2-City."""
-    try:
-        import maxminddb
-    except ImportError:
-        raise MissingExtra("a database of addresses needs: pip install 'mascot[prepare]'") from None
+    maxminddb = package("maxminddb", "prepare", "a database of addresses")
     try:
         reader = maxminddb.open_database(path)
     except (OSError, maxminddb.InvalidDatabaseError) as error:
@@ -94,7 +92,7 @@ def from_database(path: Path) -> Callable[[str], Location]:
     def locate(host: str) -> Location:
         ip = address(host)
         try:
-            city: Any = reader.get(ip)["location"]  # type: ignore[index, call-overload]
+            city: Any = reader.get(ip)["location"]
             return _location(city["latitude"], city["longitude"], ip, "database")
         except (ValueError, TypeError, KeyError):  # IPv6 in a database of IPv4, or a record without a city
             raise Loss("no place", f"the database does not have {ip}") from None

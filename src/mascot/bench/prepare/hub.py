@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from mascot.bench.files import sha256
-from mascot.errors import InputError, MissingExtra
+from mascot.errors import InputError
+from mascot.extras import package
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,8 @@ class Hub:
 @contextmanager
 def _clear_errors(dataset: str) -> Iterator[Any]:
     """Provide the client library without progress bars; turn its errors into one sentence with the remedy."""
-    try:
-        hub, errors, utils = (import_module(f"huggingface_hub{name}") for name in ("", ".errors", ".utils"))
-    except ModuleNotFoundError:
-        raise MissingExtra("files on the hub need: pip install 'mascot[prepare]'") from None
+    names = ("", ".errors", ".utils")
+    hub, errors, utils = (package(f"huggingface_hub{name}", "prepare", "reading the hub") for name in names)
     quiet = utils.are_progress_bars_disabled()
     utils.disable_progress_bars()
     try:

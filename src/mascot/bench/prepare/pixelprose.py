@@ -22,7 +22,8 @@ from mascot.bench.prepare.hub import Hub
 from mascot.bench.prepare.journal import Journal
 from mascot.bench.prepare.losses import Loss, Tally
 from mascot.bench.prepare.preparation import Preparation
-from mascot.errors import InputError, MissingExtra
+from mascot.errors import InputError
+from mascot.extras import missing as missing_package
 
 _PARTS = {"cc12m": "cc12m", "commonpool": "common[-_ ]?pool", "redcaps": "redcaps"}
 _COLUMNS = ("uid", "url", "vlm_caption")
@@ -124,8 +125,8 @@ class PixelProse:
             import pyarrow as arrow
             import pyarrow.compute as compute
             import pyarrow.parquet as parquet
-        except ModuleNotFoundError:
-            raise MissingExtra("preparing PixelProse needs: pip install 'mascot[prepare]'") from None
+        except ModuleNotFoundError as error:
+            raise missing_package(error, "preparing PixelProse", "prepare") from None
         try:
             with parquet.ParquetFile(path) as table:
                 missing = [column for column in ("exif", *_COLUMNS) if column not in table.schema_arrow.names]

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
+from mascot import __version__
 from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.files import replace_text, sha256
 from mascot.bench.prepare import pictures, splits
@@ -26,7 +27,7 @@ T = TypeVar("T")
 Report = Callable[[str, int, "int | None"], None]  # step, items that are done, items in all
 
 _LEAST_IMAGES = 5  # with fewer there is no validation split
-_VERSIONS = ("mascot", "numpy", "pillow", "pyarrow")
+_PACKAGES = ("numpy", "pillow", "pyarrow")
 
 
 @dataclass(slots=True)
@@ -150,7 +151,7 @@ class Preparation:
             "steps": [tally.to_dict() for tally in self.tallies],
             "notes": self.notes,
             "pictures": {"file": "images.sha256", "sha256": sha256(self.out / "images.sha256")},
-            "versions": {package: version(package) for package in _VERSIONS},
+            "versions": {"mascot": __version__, **{package: version(package) for package in _PACKAGES}},
         }
         write_folder(self.out, name, moved, validation, accepted, facts)
         sizes = f"{count} images: {validation} for validation, {count - validation} for test. {len(accepted)} queries."

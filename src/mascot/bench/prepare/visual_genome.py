@@ -17,7 +17,8 @@ from mascot.bench.datasets.folder import Query
 from mascot.bench.prepare import exif_text, pictures
 from mascot.bench.prepare.losses import Loss
 from mascot.bench.prepare.preparation import Preparation
-from mascot.errors import InputError, MissingExtra
+from mascot.errors import InputError
+from mascot.extras import package
 from mascot.photos import exif
 from mascot.photos.images import Unreadable, open_image
 
@@ -96,10 +97,7 @@ class VisualGenome:
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the entries of a JSON list one by one: as a whole, the objects would fill some gigabytes."""
-    try:
-        import ijson
-    except ModuleNotFoundError:
-        raise MissingExtra("preparing Visual Genome needs: pip install 'mascot[prepare]'") from None
+    ijson = package("ijson", "prepare", "preparing Visual Genome")
     try:
         with ExitStack() as stack:
             stream: IO[bytes] = stack.enter_context(open(path, "rb"))

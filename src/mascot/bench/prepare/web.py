@@ -21,15 +21,16 @@ from urllib.request import getproxies, proxy_bypass
 from mascot import __version__
 from mascot.bench.files import sha256
 from mascot.bench.prepare.losses import NO_ANSWER, Loss
-from mascot.errors import MissingExtra, require
+from mascot.errors import require
+from mascot.extras import missing
 
 try:
     import urllib3
     from urllib3.exceptions import HTTPError, InvalidHeader, LocationValueError
 
     from mascot.bench.prepare.addresses import pool_classes, resolve
-except ModuleNotFoundError:
-    raise MissingExtra("preparing a dataset needs: pip install 'mascot[prepare]'") from None
+except ModuleNotFoundError as error:
+    raise missing(error, "preparing a dataset", "prepare") from None
 
 T = TypeVar("T")
 Response = urllib3.BaseHTTPResponse

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mascot.errors import InputError, MissingExtra
+from mascot.extras import install_command, packages_of
 from mascot.kernels.gpu.plan import INPUT, Chip, KernelPlan, Task, address, plan_task, source
 from mascot.kernels.native import Results
 from mascot.kernels.recent import Recent
@@ -33,7 +34,8 @@ def cupy() -> Any:
             raise RuntimeError("no device")
     except Exception as error:
         raise MissingExtra(
-            f"backend 'gpu' needs an NVIDIA GPU and: pip install 'mascot[gpu]' ({type(error).__name__}: {error})"
+            f"backend 'gpu' needs an NVIDIA GPU and CuPy: {install_command(*packages_of('gpu'))} "
+            f"({type(error).__name__}: {error})"
         ) from error
     return cp
 

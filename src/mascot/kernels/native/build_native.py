@@ -1,7 +1,7 @@
 """Compile the native kernel: `python src/mascot/kernels/native/build_native.py`.
 
-The package's build calls this (see `hatch_build.py`). It needs gcc or clang, nothing else; CC names another compiler,
-and MASCOT_SANITIZE=1 adds the address and undefined-behaviour sanitizers.
+The package's build calls this (see `hatch_build.py`). It needs gcc or clang, nothing else (MSVC does not know the
+flags); CC names another compiler, and MASCOT_SANITIZE=1 adds the address and undefined-behaviour sanitizers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def find_compiler() -> list[str]:
     """Return the command of a C compiler: CC, or the first of cc, gcc and clang on the PATH."""
     named = os.environ.get("CC")
     if named:
-        return shlex.split(named)
+        return shlex.split(named, posix=sys.platform != "win32")  # a path of Windows has backslashes
     for name in ("cc", "gcc", "clang"):
         if shutil.which(name):
             return [name]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mascot.errors import OptionError
-from mascot.extras import package
+from mascot.extras import install_command, package
 
 _ERRORS_ONLY = 3
 
@@ -24,7 +24,9 @@ def open_session(model: Path | bytes, device: str = "auto", threads: int | None 
     runtime = package("onnxruntime", "photos", "an ONNX model")
     gpu = device != "cpu" and "CUDAExecutionProvider" in runtime.get_available_providers()
     if device.startswith("cuda") and not gpu:
-        raise OptionError("device must be auto or cpu where onnxruntime has no GPU: pip install onnxruntime-gpu")
+        raise OptionError(
+            f"device must be auto or cpu where onnxruntime has no GPU: {install_command('onnxruntime-gpu')}"
+        )
     options = runtime.SessionOptions()
     options.log_severity_level = _ERRORS_ONLY
     if threads is not None:
