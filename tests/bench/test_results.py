@@ -15,21 +15,22 @@ import numpy as np
 import pytest
 
 from mascot.bench import averages, results
-from mascot.bench.experiment import run
+from mascot.bench.run import run
 from mascot.bench.results import Store, digest, read
 from mascot.bench.studies import studies
-from mascot.bench.suites import only, pixelprose
+from mascot.bench.presets import pixelprose
 from mascot.bench.tasks import GEO, HOUR
 from mascot.errors import InputError
 
 _RUN = """
 import sys
 from pathlib import Path
-from mascot.bench.experiment import run
-from mascot.bench.suites import arrays, only
+from mascot.bench.run import run
+from dataclasses import replace
+from mascot.bench.presets import arrays
 if __name__ == "__main__":
     suite = arrays(Path(sys.argv[1]), ["base", "mascot"], quick=True)
-    run(only(suite, [task for task in suite.plan.tasks if task.name == "hour"]), Path(sys.argv[2]), jobs=2)
+    run(replace(suite, tasks=tuple(task for task in suite.tasks if task.name == "hour")), Path(sys.argv[2]), jobs=2)
 """
 _FIELDS = {
     "dataset": str, "data_hash": str, "seed": int, "split": str, "study": str, "task": str, "direction": str,
@@ -39,7 +40,7 @@ _FIELDS = {
 
 
 def _suite(labels: tuple[str, ...] = ("base", "mascot")):
-    return only(pixelprose((0,), labels, quick=True), [HOUR])
+    return pixelprose((0,), labels, (HOUR,), quick=True)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def test_a_second_run_computes_nothing(folder: Path) -> None:
 
 def test_a_point_asked_for_twice_is_counted_once(folder: Path) -> None:
     suite = _suite()
-    again = tuple(point for point in studies(suite.plan, {}) if point.label == "base")
+    again = tuple(point for point in studies(suite, {}) if point.label == "base")
     ids = [record["id"] for record in run(replace(suite, extra=again), folder, jobs=1)]
     assert len(ids) == len(set(ids))
 
@@ -103,7 +104,7 @@ def test_keys_name_their_content() -> None:
 
 def test_a_folder_of_another_run_is_refused(folder: Path) -> None:
     with pytest.raises(InputError, match=r"holds a run with validation 16; this one has 50: --quick asks fewer"):
-        run(only(pixelprose((0,), ("base",)), [GEO]), folder, jobs=1)
+        run(pixelprose((0,), ("base",), (GEO,)), folder, jobs=1)
 
 
 def test_a_missing_folder_names_the_command(tmp_path: Path) -> None:

@@ -6,21 +6,22 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mascot.bench import averages, suites
+from mascot.bench import averages, presets
 from mascot.bench import compare as comparing
 from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.datasets.folder import Folder, read_folder
-from mascot.bench.experiment import Crew, Suite
-from mascot.bench.experiment import run as run_suite
 from mascot.bench.grid import LABELS
 from mascot.bench.progress import progress
 from mascot.bench.results import read, told
+from mascot.bench.run import run as run_benchmark
+from mascot.bench.studies import Benchmark
 from mascot.cli.ray import Ray, TakesRay
 from mascot.errors import InputError, MascotError, OptionError
 
@@ -102,16 +103,16 @@ def run(
 ) -> None:
     """Search on the validation queries, measure on the test queries, and keep every number."""
     with _one_line_errors(), _stopping("mascot bench run"):
-        suite = _suite(dataset, data, model, methods, tasks, seeds, quick, behaviour.value)
+        benchmark = _benchmark(dataset, data, model, methods, tasks, seeds, quick, behaviour.value)
         with progress("search", "test") as report:
-            records = run_suite(suite, out, jobs, report, None if ray is None else _crew(ray, jobs))
+            records = run_benchmark(benchmark, out, jobs, report, None if ray is None else _ray_workers(ray, jobs))
     known = told(out)
     for note in () if known is None else known.notes:
         print(f"note: {note}")
     print(f"{len(records)} points in {out}; next: mascot bench tables {out}")
 
 
-def _crew(address: str, jobs: int | None) -> Crew:
+def _ray_workers(address: str, jobs: int | None) -> Any:
     from mascot.scale.benchmarking import RayCrew
 
     return RayCrew(address, jobs)
@@ -297,38 +298,38 @@ def compare(
         print(comparing.compare(results, format.value), end="")
 
 
-def _suite(
+def _benchmark(
     dataset: str, data: Path | None, model: str | None, methods: str | None, tasks: str | None, seeds: str | None,
     quick: bool, behaviour: str = "published",
-) -> Suite:  # fmt: skip
+) -> Benchmark:  # fmt: skip
     path = Path(dataset)
     given = {"--data": data, "--model": model, "--tasks": tasks, "--seeds": seeds, "--quick": quick or None}
     if dataset == "pixelprose-sim":
         _refuse(dataset, given, "--data", "--model")
-        known = {task.name: task for task in suites.PIXELPROSE_TASKS}
+        known = {task.name: task for task in presets.PIXELPROSE_TASKS}
         asked = [known[name] for name in _some("task", tasks, list(known))]
-        numbers = _numbers(seeds) if seeds is not None else suites.SEEDS[:1] if quick else suites.SEEDS
-        return suites.pixelprose(numbers, _some("method", methods, LABELS), asked, quick, behaviour)
+        numbers = _numbers(seeds) if seeds is not None else presets.SEEDS[:1] if quick else presets.SEEDS
+        return presets.pixelprose(numbers, _some("method", methods, LABELS), asked, quick, behaviour)
     if dataset == "div400":
         _refuse(dataset, given, "--model", "--seeds")
         if quick:
             raise OptionError("--quick must not be given with div400: it asks all of its 57 topics, which are few")
-        known = {task.name: task for task in suites.DIV400_TASKS}
+        known = {task.name: task for task in presets.DIV400_TASKS}
         asked = [known[name] for name in _some("task", tasks, list(known))]
-        return suites.div400(_div400(data), _some("method", methods, suites.DIV400_LABELS), asked)
+        return presets.div400(_div400(data), _some("method", methods, presets.DIV400_LABELS), asked)
     if path.is_dir():
         _refuse("a folder", given, "--data", "--seeds")
-        suite = suites.folder(path, model, _some("method", methods, LABELS), quick, behaviour)
+        benchmark = presets.folder(path, model, _some("method", methods, LABELS), quick, behaviour)
     elif path.suffix in _FILES:
         _refuse("a file", given, "--data", "--model", "--seeds")
-        suite = suites.arrays(path, _some("method", methods, LABELS), quick)
+        benchmark = presets.arrays(path, _some("method", methods, LABELS), quick)
     else:
         raise InputError(
             f"DATASET must be pixelprose-sim, div400, a file {' or '.join(_FILES)}, or a prepared folder, "
             f"got {dataset!r}"
         )
-    named = {task.name: task for task in suite.plan.tasks}
-    return suites.only(suite, [named[name] for name in _some("task", tasks, list(named))])
+    named = {task.name: task for task in benchmark.tasks}
+    return replace(benchmark, tasks=tuple(named[name] for name in _some("task", tasks, list(named))))
 
 
 def _refuse(dataset: str, given: Mapping[str, object], *options: str) -> None:

@@ -58,8 +58,7 @@ from numpy.lib.format import MAGIC_PREFIX, read_array_header_1_0, read_array_hea
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from mascot.attributes.columns import as_array, cells, is_missing
-from mascot.bench.datasets.attributes import check_attributes
+from mascot.bench.datasets.attributes import as_columns, check_attributes, is_missing
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Lists, Ragged, Split, Stamp, stamp
 from mascot.errors import InputError, MissingExtra
 
@@ -212,7 +211,7 @@ def _clusters(column: NDArray[Any], where: str) -> Ints:
         raise InputError(f"{where} must hold one value for each image, got shape {column.shape}")
     known: dict[Any, int] = {}
     numbers = np.full(len(column), -1, np.int64)
-    for row, value in enumerate(cells(column)):
+    for row, value in enumerate(column.tolist()):
         if is_missing(value):
             continue
         if not isinstance(value, (str, bytes, int, float)):
@@ -281,7 +280,7 @@ def _parquet(path: Path) -> dict[str, Any]:
                     f"{path} row {row + 1}: {name} must be the same for id {ids[one]!r}, got {here!r:.60} and in row "
                     f"{first[one] + 1} {there!r:.60}"
                 )
-    columns = {name: as_array([values[name][row] for row in first]) for name in names}
+    columns = as_columns({name: [values[name][row] for row in first] for name in names})
     columns = _checked(columns, lambda name: f"{path}: column {name!r}")
     vectors = _vectors(path, [values["vector"][row] for row in first]) if "vector" in values else None
     found = np.flatnonzero(np.isfinite(scores))

@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.attributes.columns import as_array
-from mascot.bench.datasets.attributes import check_attributes
+from mascot.bench.datasets.attributes import as_columns, check_attributes
 from mascot.bench.datasets.dataset import Dataset, Ints, Lists, Ragged, Split, Stamp, stamp
 from mascot.bench.files import replace_text, replacing, sha256
 from mascot.errors import InputError, MissingExtra
@@ -142,8 +141,7 @@ def read_folder(folder: Path) -> Stored:
     queries = tuple(Query(text, tuple(rows)) for text, rows in zip(asked["text"], asked["positives"], strict=True))
     if not 1 <= validation < len(images["id"]) or not queries:
         raise InputError(f"{path}: must have images in both splits and a query, got {validation} and {len(queries)}")
-    columns = {column: as_array(values) for column, values in images.items()}
-    return Stored(name, columns, validation, queries, about)
+    return Stored(name, as_columns(images), validation, queries, about)
 
 
 def splits(stored: Stored) -> dict[str, tuple[Ints, Ints]]:

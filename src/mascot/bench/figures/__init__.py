@@ -7,21 +7,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
-from mascot import from_dict
+import mascot as mc
 from mascot.bench import averages, naming
 from mascot.bench.averages import Results
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.figures import control, relevance, runtime, style
 from mascot.bench.figures.one_query import NEEDED, Compared, Picture, of_query, pictures, qualitative
 from mascot.bench.figures.relevance import Drawing
-from mascot.bench.grid import Setting, published, settings
-from mascot.bench.points import Point
+from mascot.bench.grid import published, settings
+from mascot.bench.points import Method
 from mascot.bench.published import Published
 from mascot.bench.tasks import FOCUS, GEO_HOUR, SPREAD
-from mascot.methods.base import Method
 
 __all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
 
@@ -103,15 +103,12 @@ def draw(
 
 def _compared(found: Sequence[Results], labels: Sequence[str]) -> list[Compared]:
     """Return the methods in both directions, at the setting of the results, else of the paper, else the first."""
-    rows = []
-    for direction in (SPREAD, FOCUS):
-        for label in labels:
-            setting: Setting = published(label, GEO_HOUR.name, direction.name) or settings(label, GEO_HOUR)[0]
-            wanted = {"study": "main", "task": GEO_HOUR.name, "direction": direction.name, "label": label}
-            records = [record for results in found for record in results.where(**wanted).preferred().records]
-            method = from_dict(records[0]["method"]) if records else setting.method
-            point = Point("", GEO_HOUR, direction, label, method, setting.widths)
-            rows.append(Compared(f"{naming.method(label)}, {direction.name}", method, point.wishes))
-            if label == naming.BASE:
-                rows[-1] = Compared(naming.method(label), method, point.wishes)
-    return list({row.name: row for row in rows}.values())
+    rows = {}
+    for direction, label in product((SPREAD, FOCUS), labels):
+        point = published(label, GEO_HOUR, direction) or settings(label, GEO_HOUR, direction)[0]
+        wanted = {"study": "main", "task": GEO_HOUR.name, "direction": direction, "label": label}
+        records = [record for results in found for record in results.where(**wanted).preferred().records]
+        point = replace(point, method=mc.from_dict(records[0]["method"])) if records else point
+        name = naming.method(label) if label == naming.BASE else f"{naming.method(label)}, {direction}"
+        rows.setdefault(name, Compared(name, point.method, point.wishes))
+    return list(rows.values())

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import metrics
-from mascot.attributes.columns import hours, numbers
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.folder import read_folder
 from mascot.bench.figures import style
-from mascot.errors import InputError
-from mascot.methods.base import Method
+from mascot.bench.points import Method
+from mascot.bench.tasks import hours_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,12 +84,12 @@ def of_query(
     """
     chosen = _first_right(dataset, split) if query is None else query
     hits = dataset.candidates(chosen, n, split)
-    known = hours(dataset.columns, time, "qualitative")[hits.images]
+    known = hours_of(dataset.columns, time)[hits.images]
     for name in place:
-        known = known + numbers(dataset.columns, name, "qualitative")[hits.images]
+        known = known + dataset.columns[name].astype(float)[hits.images]
     whole = np.isfinite(known)
     if whole.sum() < 2:
-        raise InputError(
+        raise mc.InputError(
             f"qualitative figure: query {chosen} must have 2 candidates with a place and a time, got {whole.sum()}"
         )
     images, relevant = hits.images[whole], hits.relevant[whole]
@@ -120,7 +119,7 @@ def of_query(
 
 def _first_right(dataset: Dataset, split: str) -> int:
     if split not in dataset.splits or not len(dataset.splits[split].queries):
-        raise InputError(f"qualitative figure: the dataset has no queries in the split {split!r}")
+        raise mc.InputError(f"qualitative figure: the dataset has no queries in the split {split!r}")
     for block in dataset.blocks(1, split):
         right = np.flatnonzero(block.relevant[:, 0])
         if len(right):
@@ -160,8 +159,8 @@ def qualitative(
     top
         How many results are listed.
     """
-    lat, lon = (numbers(candidates.columns, name, "qualitative") for name in place)
-    clock = hours(candidates.columns, time, "qualitative")
+    lat, lon = (candidates.columns[name].astype(float) for name in place)
+    clock = hours_of(candidates.columns, time)
     low, high = float(candidates.scores.min()), float(candidates.scores.max())
     relevance = (candidates.scores - low) / (high - low) if high > low else np.ones(len(candidates))
     names = _captions(candidates, caption, lat, lon)
@@ -225,7 +224,7 @@ def pictures(folder: Path, side: int = 256) -> Picture:
             with open_image(path) as image:
                 return np.asarray(upright(image, side))
         except (Unreadable, OSError) as error:
-            raise InputError(
+            raise mc.InputError(
                 f"{path} gives no picture ({error}); make the folder again with: mascot bench prepare"
             ) from None
 
@@ -246,7 +245,7 @@ def _captions(candidates: mc.Candidates, caption: str | None, lat: Floats, lon: 
     if caption is not None:
         if caption not in candidates.columns:
             known = ", ".join(candidates.columns)
-            raise InputError(f"qualitative caption must be a column ({known}), got {caption!r}")
+            raise mc.InputError(f"qualitative caption must be a column ({known}), got {caption!r}")
         return [str(value) for value in candidates.columns[caption]]
     return [
         f"{abs(y):.1f}°{'N' if y >= 0 else 'S'} {abs(x):.1f}°{'E' if x >= 0 else 'W'}"
