@@ -23,11 +23,11 @@ import mascot as mc
 from mascot.bench.choosing import choose
 from mascot.bench.datasets.dataset import Dataset, Ints, Lists
 from mascot.bench.datasets.div400 import Div400
-from mascot.bench.query_set import QuerySet
 from mascot.bench.measure import per_query
-from mascot.bench.pyversity import Pyversity
 from mascot.bench.points import Point
 from mascot.bench.presets import DIV400_TASK
+from mascot.bench.pyversity import Pyversity
+from mascot.bench.query_set import QuerySet
 from mascot.bench.tasks import SPREAD
 
 _STRENGTHS = (0.3, 0.5, 0.7)
@@ -56,9 +56,7 @@ def ceilings(
         strict=True,
     ):
         material = QuerySet(changed, "test", 150, judged="cluster")
-        points = [
-            Point(label, task, SPREAD, method, n=150) for label, several in methods.items() for method in several
-        ]
+        points = [Point(label, task, SPREAD, method, n=150) for label, several in methods.items() for method in several]
         for choice in choose(points, material):
             numbers = per_query(choice.point, choice.positions, material)
             key, ours = (case, choice.point.label), (float(numbers["p@20"].mean()), float(numbers["cr@20"].mean()))

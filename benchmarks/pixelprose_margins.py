@@ -26,10 +26,9 @@ from mascot.bench.choosing import choose
 from mascot.bench.datasets.dataset import Dataset, Lists, Ragged
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.grid import inferred, published
-from mascot.bench.query_set import QuerySet
 from mascot.bench.measure import per_query, summary
-from mascot.bench.points import Point
 from mascot.bench.published import Published
+from mascot.bench.query_set import QuerySet
 from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD
 
 LABELS = ("mascot", "uniform-binning", "prob-coverage", "no-normalization")

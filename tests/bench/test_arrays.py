@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 from mascot.bench import averages
 from mascot.bench.datasets.arrays import Arrays
-from mascot.bench.run import run
 from mascot.bench.grid import LABELS
 from mascot.bench.presets import arrays
+from mascot.bench.run import run
 from mascot.cli.bench import bench
 from mascot.errors import InputError
 

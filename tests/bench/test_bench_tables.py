@@ -19,7 +19,7 @@ from mascot import metrics
 from mascot.bench import compare, published, tables
 from mascot.bench.averages import Results, average, collect
 from mascot.bench.published import Published
-from mascot.bench.results import Told
+from mascot.bench.results import RunInfo
 from mascot.bench.tables import differences, sizes
 from mascot.errors import InputError, MascotError, OptionError
 
@@ -578,16 +578,6 @@ def test_names_of_tables_and_labels_have_no_spaces() -> None:
     assert not any(" " in label for label in labels)
 
 
-def test_records_with_the_earlier_name_of_a_task_are_read() -> None:
-    found = few()
-    for record in found:
-        record |= {"dataset": "div400", "task": "all, look by k-means"}
-    (results,) = collect(found)
-    assert results.names("task") == ["all-k-means"]
-    (table,) = [table for table in tables.build(found).tables if table.key == "focus-published"]
-    assert table.sections[0].heading == "all, look by k-means"
-
-
 def test_what_the_data_cannot_have_is_not_missed(everything: list[dict[str, Any]]) -> None:
     assert tables.build(everything).notes == ()
 
@@ -597,7 +587,7 @@ def test_how_many_queries_the_search_asked_is_said() -> None:
     for record in found:
         record["sizes"] = {"validation": {"images": 199, "queries": 199}, "test": {"images": 797, "queries": 797}}
     for limit, said in ((50, "50"), (None, "199"), (500, "199")):
-        run = Told({"validation": limit, "test": None}, {0: "a", 1: "a"}, {})
+        run = RunInfo({"validation": limit, "test": None}, {0: "a", 1: "a"}, {})
         (results,) = collect(found, run)
         (table,) = sizes.sizes(results, Published("mine"))
         assert table.sections[0].rows[0].cells[2] == said

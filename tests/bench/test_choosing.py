@@ -13,9 +13,9 @@ from mascot.bench.choosing import choose, time_single
 from mascot.bench.datasets.dataset import Dataset, Lists, Ragged, Split
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.grid import GUARDED, best, dpp, search
-from mascot.bench.query_set import QuerySet
 from mascot.bench.measure import measure, per_query
 from mascot.bench.points import Point
+from mascot.bench.query_set import QuerySet
 from mascot.bench.studies import Benchmark, studies
 from mascot.bench.tasks import FOCUS, GEO_HOUR, GEO_NOT_HOUR, HOUR, SPREAD
 from mascot.errors import InputError
@@ -49,9 +49,7 @@ def test_dpps_choose_as_they_do_alone(label: str, material: QuerySet) -> None:
 
 
 def test_mmr_does_not_see_the_direction(material: QuerySet) -> None:
-    points = [
-        Point("mmr", HOUR, direction, Mmr(0.5, published=True), k=10, n=30) for direction in (SPREAD, FOCUS)
-    ]
+    points = [Point("mmr", HOUR, direction, Mmr(0.5, published=True), k=10, n=30) for direction in (SPREAD, FOCUS)]
     first, second = choose(points, material)
     np.testing.assert_array_equal(first.positions, second.positions)
     np.testing.assert_array_equal(second.positions, _alone(points[1], material))
@@ -134,5 +132,7 @@ def test_each_update_of_a_dpp_is_searched_for_and_swept() -> None:
 
 
 def test_ten_clusters_are_measured_at_ten() -> None:
-    found = [point for point in studies(Benchmark("x", (), ("base", "guarded"), (HOUR,)), {}) if point.study == "clusters"]
+    found = [
+        point for point in studies(Benchmark("x", (), ("base", "guarded"), (HOUR,)), {}) if point.study == "clusters"
+    ]
     assert {point.k for point in found} == {10}

@@ -10,16 +10,16 @@ from functools import cache
 
 import numpy as np
 import pytest
+from benchmarks.pixelprose_margins import bent, rows
 
 from mascot import metrics
 from mascot.bench.choosing import choose
-from benchmarks.pixelprose_margins import bent, rows
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.grid import GUARDED, dpp, inferred, published
-from mascot.bench.query_set import QuerySet
 from mascot.bench.measure import per_query, summary
 from mascot.bench.points import Point
 from mascot.bench.published import Published
+from mascot.bench.query_set import QuerySet
 from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, Task
 from mascot.methods import Relevance
 

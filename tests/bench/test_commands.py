@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mascot.bench.progress import Lines
 from mascot.bench.presets import DIV400_TASKS
+from mascot.bench.progress import Lines
 from mascot.cli.bench import _benchmark, bench
 
 _RUN = ["run", "pixelprose-sim", "--quick", "--methods", "base,mascot", "--tasks", "hour", "--jobs", "1", "--out"]

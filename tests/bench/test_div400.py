@@ -6,18 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.div400_ceilings import CASES, ceilings
+from benchmarks.div400_pairs import pair_auc
 
 from mascot import metrics
 from mascot.bench.averages import collect
 from mascot.bench.choosing import choose, time_single
 from mascot.bench.datasets.div400 import Div400
-from benchmarks.div400_ceilings import CASES, ceilings
-from benchmarks.div400_pairs import pair_auc
 from mascot.bench.grid import GUARDED
-from mascot.bench.query_set import QuerySet
 from mascot.bench.measure import measure, per_query
 from mascot.bench.points import Point
 from mascot.bench.presets import DIV400_TASK, DIV400_TASKS
+from mascot.bench.query_set import QuerySet
 from mascot.bench.tasks import SPREAD
 from mascot.errors import InputError
 from mascot.methods import Relevance

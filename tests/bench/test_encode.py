@@ -22,8 +22,8 @@ from mascot.bench.compare import differences
 from mascot.bench.datasets.folder import Folder, content, is_published, read_folder, splits
 from mascot.bench.encode import encode
 from mascot.bench.encode.encoding import picture_batches
-from mascot.bench.run import run
 from mascot.bench.results import read
+from mascot.bench.run import run
 from mascot.errors import InputError, MissingExtra, OptionError
 
 pytest.importorskip("torch", reason="needs torch: pip install 'mascot[clip]'")

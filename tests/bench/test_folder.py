@@ -14,8 +14,8 @@ from mascot.bench import presets, tables
 from mascot.bench.compare import differences
 from mascot.bench.datasets.folder import Folder, Query, read_folder, slug, splits, write_folder
 from mascot.bench.encode import store_vectors
-from mascot.bench.run import run
 from mascot.bench.results import read
+from mascot.bench.run import run
 from mascot.cli.bench import bench
 from mascot.errors import InputError
 

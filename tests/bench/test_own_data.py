@@ -14,13 +14,13 @@ from mascot.bench import tables
 from mascot.bench.averages import collect, uninverted_hm
 from mascot.bench.choosing import choose
 from mascot.bench.datasets.arrays import Arrays
-from mascot.bench.run import Job, records
-from mascot.bench.studies import Benchmark
 from mascot.bench.grid import GUARDED
-from mascot.bench.query_set import QuerySet
 from mascot.bench.measure import measure
 from mascot.bench.points import Point
 from mascot.bench.presets import arrays
+from mascot.bench.query_set import QuerySet
+from mascot.bench.run import Job, records
+from mascot.bench.studies import Benchmark
 from mascot.bench.tables import differences
 from mascot.bench.tasks import FOCUS, SPREAD
 from mascot.errors import InputError
@@ -60,7 +60,7 @@ def test_without_vectors_dm_is_of_the_metadata_alone(direction: str, tmp_path: P
     assert "there are no vectors: DM is the diversity of the metadata alone" in suite.notes
     record = measured(suite, direction)
     channel = np.array(record["per_query"]["metadata"])
-    dm = metrics.harmonic_mean(1 - channel if direction.focus else channel)
+    dm = metrics.harmonic_mean(1 - channel if direction == FOCUS else channel)
     assert record["summary"]["dm"] == pytest.approx(dm, abs=1e-6)
     assert record["summary"]["hm"] == metrics.overall(record["summary"]["r@10"], record["summary"]["dm"])
     assert "appearance" not in record["summary"]

@@ -171,7 +171,10 @@ _TEXT = b"X" + struct.pack("<I", 500_000) + b"x" * 500_000
     [
         b"(" + b"}" * 60_000 + b"t.",
         b"]" * 30_000 + b"a" * 29_999 + b".",
-        _TEXT + b"q\x000X\x07\x00\x00\x00latin-1q\x020c_codecs\nencode\nq\x010(" + b"h\x01h\x00h\x02\x86R" * 9_000 + b"t.",
+        _TEXT
+        + b"q\x000X\x07\x00\x00\x00latin-1q\x020c_codecs\nencode\nq\x010("
+        + b"h\x01h\x00h\x02\x86R" * 9_000
+        + b"t.",
         b"(" + b"N" * 30_000 + b"tq\x000cx\ny\nq\x010(" + b"h\x01h\x00R" * 10_000 + b"t.",
     ],
     ids=["dicts", "nested", "copies", "long arguments"],

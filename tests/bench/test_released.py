@@ -16,11 +16,11 @@ from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.figures import draw, of_query
 from mascot.bench.figures.one_query import Compared
-from mascot.bench.grid import COVERAGE, LABELS, coverage, WIDE, inferred, published, settings
-from mascot.bench.query_set import QuerySet
+from mascot.bench.grid import COVERAGE, LABELS, WIDE, coverage, inferred, published, settings
 from mascot.bench.measure import measure
 from mascot.bench.points import Point
 from mascot.bench.published import Published
+from mascot.bench.query_set import QuerySet
 from mascot.bench.studies import STRENGTHS, Benchmark, studies
 from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, PublishedHour, Widths, corrected
 from mascot.cli.bench import _benchmark

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from mascot.bench import averages, results
-from mascot.bench.run import run
-from mascot.bench.results import Store, digest, read
-from mascot.bench.studies import studies
 from mascot.bench.presets import pixelprose
+from mascot.bench.results import Store, digest, read
+from mascot.bench.run import run
+from mascot.bench.studies import studies
 from mascot.bench.tasks import GEO, HOUR
 from mascot.errors import InputError
 
@@ -125,7 +125,7 @@ def test_only_records_of_the_present_data_are_read(tmp_path: Path) -> None:
     store.claim({"dataset": "mine"}, {0: "b"})
     _put(store, 2, 0, "b")
     assert [(record["seed"], record["data_hash"]) for record in read(tmp_path)] == [(1, "a"), (0, "b")]
-    run_of = results.told(tmp_path)
+    run_of = results.run_info(tmp_path)
     assert run_of is not None
     assert run_of.notes == ("the data of seed 0 changed: records of the earlier data are not read",)
     store.claim({"dataset": "mine"}, {0: "a"})  # back again

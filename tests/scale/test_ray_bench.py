@@ -15,9 +15,9 @@ import pytest
 from engines_of_tests import busy_worker, gone
 from typer.testing import CliRunner
 
+from mascot.bench.presets import arrays
 from mascot.bench.run import run
 from mascot.bench.studies import Benchmark
-from mascot.bench.presets import arrays
 from mascot.cli.bench import bench
 from mascot.scale.benchmarking import RayCrew
 
@@ -61,7 +61,9 @@ def _records(folder: Path) -> dict[str, Any]:
     return found
 
 
-def test_the_records_are_those_of_a_local_run(ray: Any, suite: Benchmark, local: dict[str, Any], tmp_path: Path) -> None:
+def test_the_records_are_those_of_a_local_run(
+    ray: Any, suite: Benchmark, local: dict[str, Any], tmp_path: Path
+) -> None:
     told: list[tuple[str, int, int]] = []
     run(suite, tmp_path, report=lambda *step: told.append(step), workers=RayCrew(block=BLOCK))
     assert len(local) > 20

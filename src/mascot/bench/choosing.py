@@ -1,4 +1,4 @@
-"""Let the methods of points choose, as a user would: `mascot.Reranker` over the dataset, `mascot.rerank_many` for trees.
+"""Let the methods of points choose, as a user would: by `mascot.Reranker`, and by `mascot.rerank_many` for trees.
 
 A query that has fewer candidates than results are asked for shows all of them; the rest of its row is -1.
 """
@@ -58,7 +58,11 @@ def _choose_all(point: Point, queries: QuerySet) -> Choice:
     rankings = rank(point.method, point.k, slice(None))
     seconds = (time.perf_counter() - started) / len(rankings)
     gain = None
-    if isinstance(point.method, mc.Mascot) and (point.study, point.label) == ("main", "mascot") and point.method.strength:
+    if (
+        isinstance(point.method, mc.Mascot)
+        and (point.study, point.label) == ("main", "mascot")
+        and point.method.strength
+    ):
         # Contributions carry the sign and the strength; the coverage itself is measured.
         gains = [[float(abs(part[0])) for name, part in r.gains.items() if name != "relevance"] for r in rankings]
         gain = np.array([sum(parts) for parts in gains]) / point.method.strength

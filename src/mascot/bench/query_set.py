@@ -57,7 +57,9 @@ class QuerySet:
                 relevant[len(rows), :count] = block.relevant[i, :count]
                 if not count:
                     query = int(block.queries[i])
-                    raise mc.InputError(f"{self.dataset.name}: every query must have a candidate, query {query} has none")
+                    raise mc.InputError(
+                        f"{self.dataset.name}: every query must have a candidate, query {query} has none"
+                    )
                 rows.append(block.images[i, :count])
                 scores.append(block.scores[i, :count])
         return rows, scores, relevant

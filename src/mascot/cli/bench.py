@@ -19,7 +19,7 @@ from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.datasets.folder import Folder, read_folder
 from mascot.bench.grid import LABELS
 from mascot.bench.progress import progress
-from mascot.bench.results import read, told
+from mascot.bench.results import read, run_info
 from mascot.bench.run import run as run_benchmark
 from mascot.bench.studies import Benchmark
 from mascot.cli.ray import Ray, TakesRay
@@ -106,7 +106,7 @@ def run(
         benchmark = _benchmark(dataset, data, model, methods, tasks, seeds, quick, behaviour.value)
         with progress("search", "test") as report:
             records = run_benchmark(benchmark, out, jobs, report, None if ray is None else _ray_workers(ray, jobs))
-    known = told(out)
+    known = run_info(out)
     for note in () if known is None else known.notes:
         print(f"note: {note}")
     print(f"{len(records)} points in {out}; next: mascot bench tables {out}")

@@ -15,7 +15,6 @@ from mascot.methods.base import Problem, Selection, refuse_quotas
 from mascot.methods.kdpp import select_determinant
 from mascot.serialize import Value
 
-
 _QUERIES = 32  # whose matrices are cached: 200 candidates take about 2 MB
 _Blocks = tuple[tuple[tuple[int, ...], bytes], ...]  # shape and content of each block of features
 

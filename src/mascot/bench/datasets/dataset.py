@@ -286,10 +286,10 @@ class Dataset:
 def stamp(path: Path) -> Stamp:
     """When a file was written and how long it is, to tell that it is another now; None where there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 def _best(scores: Floats, n: int) -> Ints:

@@ -76,12 +76,12 @@ def draw(
         Labels of methods that the qualitative figure compares, each as the results ran it on place and hour together;
         without them it shows one method spread and focused.
     """
-    found = averages.read(directory)
+    datasets = averages.read(directory)
     files: list[Path] = []
     notes: list[tuple[str, str]] = []
     with style.drawing():
-        for results in found:
-            folder = Path(out) / results.dataset if len(found) > 1 else Path(out)
+        for results in datasets:
+            folder = Path(out) / results.dataset if len(datasets) > 1 else Path(out)
             published = Published(results.dataset)
             notes += [(results.dataset, note) for note in results.notes]
             for name, study, builder in _BUILDERS:
@@ -91,23 +91,23 @@ def draw(
                 if len(files) == before and study is not None:
                     notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
         if dataset is None:
-            notes.append((found[0].dataset, "no qualitative figure: it needs the dataset itself (--data)"))
+            notes.append((datasets[0].dataset, "no qualitative figure: it needs the dataset itself (--data)"))
         elif lacking := [name for name in NEEDED if name not in dataset.columns]:
             notes.append((dataset.name, f"no qualitative figure: it needs a column {' and '.join(lacking)}"))
         else:
-            compared = None if methods is None else _compared(found, methods)
+            compared = None if methods is None else _compared(datasets, methods)
             figure = of_query(dataset, query, caption=caption, method=method, picture=picture, compared=compared)
             files += style.save(figure, Path(out), "qualitative")
     return Drawn(tuple(files), tuple(notes))
 
 
-def _compared(found: Sequence[Results], labels: Sequence[str]) -> list[Compared]:
+def _compared(datasets: Sequence[Results], labels: Sequence[str]) -> list[Compared]:
     """Return the methods in both directions, at the setting of the results, else of the paper, else the first."""
     rows = {}
     for direction, label in product((SPREAD, FOCUS), labels):
         point = published(label, GEO_HOUR, direction) or settings(label, GEO_HOUR, direction)[0]
         wanted = {"study": "main", "task": GEO_HOUR.name, "direction": direction, "label": label}
-        records = [record for results in found for record in results.where(**wanted).preferred().records]
+        records = [record for results in datasets for record in results.where(**wanted).preferred().records]
         point = replace(point, method=mc.from_dict(records[0]["method"])) if records else point
         name = naming.method(label) if label == naming.BASE else f"{naming.method(label)}, {direction}"
         rows.setdefault(name, Compared(name, point.method, point.wishes))

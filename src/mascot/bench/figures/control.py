@@ -37,20 +37,20 @@ def sensitivity(results: Results, published: Published) -> Iterator[Drawing]:
     """
     swept = Results(results.dataset, tuple(r for r in results.records if r["study"] in _SWEEPS)).preferred()
     for label in swept.names("label"):
-        found = swept.where(label=label)
-        studies = [study for study in _SWEEPS if found.where(study=study)]
+        runs = swept.where(label=label)
+        studies = [study for study in _SWEEPS if runs.where(study=study)]
         if len(studies) < 2 and label != "mascot":
             continue  # a method with a strength alone is in the strength figures
-        directions, tasks = cases(found)
+        directions, tasks = cases(runs)
         looks = style.tasks(tasks)
-        said = any(published.sweep(s, t, d, label) for s in studies for t in tasks for d in directions)
-        keys = (results.retrieval,) if said else (results.retrieval, "dm")
+        printed = any(published.sweep(s, t, d, label) for s in studies for t in tasks for d in directions)
+        keys = (results.retrieval,) if printed else (results.retrieval, "dm")
         rows = [(direction, key) for direction in directions for key in keys]
         size = (style.FULL * max(len(studies), 2) / 4, 0.7 + 1.55 * len(rows))
         figure, axes = style.panels(len(rows), len(studies), size, share_y="row", share_x="col")
         for row, (direction, key) in zip(axes, rows, strict=True):
             for ax, study in zip(row, studies, strict=True):
-                part = found.where(study=study, direction=direction)
+                part = runs.where(study=study, direction=direction)
                 for task in part.names("task"):
                     _curve(ax, part.where(task=task), summary(key), looks[task])
                     paper = published.sweep(study, task, direction, label)
@@ -58,14 +58,14 @@ def sensitivity(results: Results, published: Published) -> Iterator[Drawing]:
                 if _SWEEPS[study][1]:
                     ax.set_xscale("log")
                 style.ticks(ax, _TICKS[study])
-                if said:
+                if printed:
                     ax.set_ylim(-0.04, 1.04)
             row[0].set_ylabel(f"{key.upper()}, {direction}")
         for ax, study in zip(axes[-1], studies, strict=True):
             ax.set_xlabel(_SWEEPS[study][0])
         handles = [style.key(looks[task]) for task in tasks]
         names = [naming.task(task) for task in tasks]
-        if said:
+        if printed:
             handles.append(style.key(style.Look(style.QUIET, "o"), line=False, hollow=True))
             names.append(style.PAPER)
         style.legend(figure, handles, names)
@@ -142,8 +142,8 @@ def protection(results: Results, published: Published) -> Iterator[Drawing]:
     study = results.where(study="protect").preferred()
     measures = [(key.upper(), key) for key in ("r@1", results.retrieval, "dm")]
     for label in study.names("label"):
-        found = study.where(label=label)
-        directions, tasks = cases(found)
+        runs = study.where(label=label)
+        directions, tasks = cases(runs)
         looks = style.tasks(tasks)
         size = (style.FULL * 0.85, 0.6 + 1.5 * len(directions))
         figure, axes = style.panels(len(directions), len(measures), size, share_x=True)
@@ -151,7 +151,7 @@ def protection(results: Results, published: Published) -> Iterator[Drawing]:
         for row, direction in zip(axes, directions, strict=True):
             for ax, (name, key) in zip(row, measures, strict=True):
                 for task in tasks:
-                    part = found.where(direction=direction, task=task)
+                    part = runs.where(direction=direction, task=task)
                     _curve(ax, part, summary(key), looks[task])
                     base = results.where(study="main", label=naming.BASE, direction=direction, task=task)
                     level = base.preferred().average(summary(key))
@@ -160,7 +160,7 @@ def protection(results: Results, published: Published) -> Iterator[Drawing]:
                         ax.axhline(level.value, color=looks[task].colour, linewidth=0.7, linestyle=(0, (3, 2)))
                 ax.set_title(f"{name}, {direction}")
                 ax.set_ylim(top=min(ax.get_ylim()[1], 1.005))
-                style.ticks(ax, found.values)
+                style.ticks(ax, runs.values)
         for ax in axes[-1]:
             ax.set_xlabel("protected results")
         handles = [style.key(looks[task]) for task in tasks]
@@ -178,10 +178,10 @@ def _swept(results: Results) -> Results:
     return replace(study, records=tuple(r for r in study.records if r["label"] == naming.origin(r["label"])))
 
 
-def _curve(ax: Axes, found: Results, measure: Measure, look: style.Look) -> None:
+def _curve(ax: Axes, runs: Results, measure: Measure, look: style.Look) -> None:
     """One line over the swept values."""
-    steps = [(value, found.where(value=value).average(measure)) for value in found.values]
-    known = [(value, step) for value, step in steps if step is not None]
-    if known:
-        x, y = [value for value, _ in known], [step for _, step in known]
+    steps = [(value, runs.where(value=value).average(measure)) for value in runs.values]
+    present = [(value, step) for value, step in steps if step is not None]
+    if present:
+        x, y = [value for value, _ in present], [step for _, step in present]
         style.band(ax, x, [v.value for v in y], [v.low for v in y], [v.high for v in y], look)

@@ -84,10 +84,10 @@ def of_query(
     """
     chosen = _first_right(dataset, split) if query is None else query
     hits = dataset.candidates(chosen, n, split)
-    known = hours_of(dataset.columns, time)[hits.images]
+    present = hours_of(dataset.columns, time)[hits.images]
     for name in place:
-        known = known + dataset.columns[name].astype(float)[hits.images]
-    whole = np.isfinite(known)
+        present = present + dataset.columns[name].astype(float)[hits.images]
+    whole = np.isfinite(present)
     if whole.sum() < 2:
         raise mc.InputError(
             f"qualitative figure: query {chosen} must have 2 candidates with a place and a time, got {whole.sum()}"
@@ -95,9 +95,9 @@ def of_query(
     images, relevant = hits.images[whole], hits.relevant[whole]
     columns = {name: column[images] for name, column in dataset.columns.items()}
     vectors = None if dataset.vectors is None else dataset.vectors[images]
-    found = mc.Candidates(scores=hits.scores[whole], columns=columns, vectors=vectors)
+    candidates = mc.Candidates(scores=hits.scores[whole], columns=columns, vectors=vectors)
     attributes = (mc.Place(*place), mc.HourOfDay(time))
-    lists: dict[str, Sequence[int]] = {} if compared else {"Plain": list(range(min(k, len(found))))}
+    lists: dict[str, Sequence[int]] = {} if compared else {"Plain": list(range(min(k, len(candidates))))}
     if compared is None:
         directions = {"Spread": mc.spread, "Focus": mc.focus}
         compared = [
@@ -105,9 +105,9 @@ def of_query(
             for name, wish in directions.items()
         ]
     for row in compared:
-        lists[row.name] = mc.rerank(found, list(row.wishes), k=k, method=row.method).positions.tolist()
+        lists[row.name] = mc.rerank(candidates, list(row.wishes), k=k, method=row.method).positions.tolist()
     return qualitative(
-        found,
+        candidates,
         lists,
         place=place,
         time=time,
@@ -244,8 +244,8 @@ def _floor(lists: Iterable[NDArray[np.int64]]) -> str:
 def _captions(candidates: mc.Candidates, caption: str | None, lat: Floats, lon: Floats) -> list[str]:
     if caption is not None:
         if caption not in candidates.columns:
-            known = ", ".join(candidates.columns)
-            raise mc.InputError(f"qualitative caption must be a column ({known}), got {caption!r}")
+            names = ", ".join(candidates.columns)
+            raise mc.InputError(f"qualitative caption must be a column ({names}), got {caption!r}")
         return [str(value) for value in candidates.columns[caption]]
     return [
         f"{abs(y):.1f}°{'N' if y >= 0 else 'S'} {abs(x):.1f}°{'E' if x >= 0 else 'W'}"

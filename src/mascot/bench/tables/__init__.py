@@ -80,18 +80,18 @@ def _named(key: str, name: str) -> bool:
     return key == name or key.startswith(f"{name}-")
 
 
-def _build(found: Iterable[Results]) -> Sheets:
+def _build(datasets: Iterable[Results]) -> Sheets:
     tables: list[Table] = []
     notes: list[tuple[str, str]] = []
-    for results in found:
+    for results in datasets:
         published = Published(results.dataset)
         notes += [(results.dataset, note) for note in results.notes]
         for name, study, builder in _BUILDERS:
-            made = [table.trimmed() for table in builder(results, published)]
-            made = [table for table in made if table.sections]
-            if not made and study is not None:
+            own = [table.trimmed() for table in builder(results, published)]
+            own = [table for table in own if table.sections]
+            if not own and study is not None:
                 notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
-            tables += made
+            tables += own
     return Sheets(tuple(tables), tuple(notes))
 
 

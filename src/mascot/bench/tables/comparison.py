@@ -9,7 +9,7 @@ from mascot.bench import naming
 from mascot.bench.averages import Results, summary
 from mascot.bench.measure import PRECISIONS
 from mascot.bench.published import Published
-from mascot.bench.tables.grid import Column, Row, Section, Table, Value
+from mascot.bench.tables.grid import Column, Row, Section, Table, Value, sections, table
 from mascot.bench.tables.judged import at_their_best
 
 OURS, PAPER = "ours", "published"
@@ -31,9 +31,9 @@ def comparison(results: Results, published: Published) -> Iterator[Table]:
     names = [key.upper() for key in keys]
     columns = [Column(name, group, ranked=name == "HM") for group in (OURS, PAPER) for name in names]
 
-    def cells(found: Results, task: str, direction: str, label: str) -> Sequence[Value]:
+    def cells(runs: Results, task: str, direction: str, label: str) -> Sequence[Value]:
         row = published.row(task, direction, label) or {}
-        return [*(found.average(summary(key)) for key in keys), *(row.get(key) for key in keys)]
+        return [*(runs.average(summary(key)) for key in keys), *(row.get(key) for key in keys)]
 
     notes = (_METADATA_ALONE,) if results.where(study="main").blind else ()
     yield from _by_direction_and_point(results, "", "", columns, cells, notes)
@@ -43,9 +43,9 @@ def recall(results: Results, published: Published) -> Iterator[Table]:
     """R@1, 3, 5, 10 and 20 of every method."""
     columns = [Column(key.upper(), group, ranked=True) for group in (OURS, PAPER) for key in _RECALLS]
 
-    def cells(found: Results, task: str, direction: str, label: str) -> Sequence[Value]:
+    def cells(runs: Results, task: str, direction: str, label: str) -> Sequence[Value]:
         curve = published.recall(task, direction, label)
-        return [*(found.average(summary(key)) for key in _RECALLS), *(curve.get(key) for key in _RECALLS)]
+        return [*(runs.average(summary(key)) for key in _RECALLS), *(curve.get(key) for key in _RECALLS)]
 
     yield from _by_direction_and_point(results, "recall-", "recall, ", columns, cells)
 
@@ -56,8 +56,8 @@ def several(results: Results, published: Published) -> Iterator[Table]:
         return
     columns = [Column(key.upper(), ranked=True) for key in _SEVERAL]
 
-    def cells(found: Results, task: str, direction: str, label: str) -> Sequence[Value]:
-        return [found.average(summary(key)) for key in _SEVERAL]
+    def cells(runs: Results, task: str, direction: str, label: str) -> Sequence[Value]:
+        return [runs.average(summary(key)) for key in _SEVERAL]
 
     note = "MAP divides by the positives found, as published; R@K, of other tables, asks whether any is there."
     yield from _by_direction_and_point(results, "several-", "several positives, ", columns, cells, (note,))
@@ -67,9 +67,9 @@ def judged(results: Results, published: Published) -> Iterator[Table]:
     """Precision, cluster recall and their F1 at 20, where the dataset's images were judged."""
     columns = [Column(key.upper(), ranked=True) for key in (*_JUDGED,)] + [Column("kept")]
 
-    def cells(found: Results, task: str, direction: str, label: str) -> Sequence[Value]:
-        values: list[Value] = [found.average(summary(key)) for key in _JUDGED]
-        return [*values, found.average(summary("kept")) if any(v is not None for v in values) else None]
+    def cells(runs: Results, task: str, direction: str, label: str) -> Sequence[Value]:
+        values: list[Value] = [runs.average(summary(key)) for key in _JUDGED]
+        return [*values, runs.average(summary("kept")) if any(v is not None for v in values) else None]
 
     yield from _by_direction_and_point(results, "judged-", "clusters found, ", columns, cells)
     for name, part in subsets(results):
@@ -83,9 +83,9 @@ def subsets(results: Results) -> Iterator[tuple[str, Results]]:
         yield name, results.within(name)
 
 
-def stand_ins(found: Results, point: str) -> dict[str, str]:
+def stand_ins(results: Results, point: str) -> dict[str, str]:
     """Marks, each with its sentence, of the settings that stand in for published ones."""
-    kinds = [kind for kind in _STAND_INS if point == "published" and found.where(point=kind)]
+    kinds = [kind for kind in _STAND_INS if point == "published" and results.where(point=kind)]
     return dict(_STAND_INS[kind] for kind in kinds)
 
 
@@ -95,35 +95,26 @@ def _by_direction_and_point(
     heading: str,
     columns: Sequence[Column],
     cells: Callable[[Results, str, str, str], Sequence[Value]],
-    said: Sequence[str] = (),
+    sentences: Sequence[str] = (),
 ) -> Iterator[Table]:
     main = results.where(study="main")
     points = main.points or [""]  # "" where no method has a choice of points
     for direction in (d for d in main.names("direction") if d in _SPREAD_FOCUS):
         for point in points:
             part = main.where(direction=direction).at(point)
-            sections = []
+            parts = []
             for task in part.names("task"):
                 rows = []
                 for label in part.where(task=task).names("label"):
-                    found = part.where(task=task, label=label)
-                    name = naming.method(label) + "".join(f" {mark}" for mark in stand_ins(found, point))
-                    made = tuple(cells(found, task, direction, naming.origin(label)))
-                    rows.append(Row(name, made, ranked=label != naming.BASE))
-                sections.append(Section(naming.task(task), tuple(rows)))
-            notes = [*said, *(f"{mark} {word}" for mark, word in stand_ins(part, point).items())]
+                    runs = part.where(task=task, label=label)
+                    name = naming.method(label) + "".join(f" {mark}" for mark in stand_ins(runs, point))
+                    values = tuple(cells(runs, task, direction, naming.origin(label)))
+                    rows.append(Row(name, values, ranked=label != naming.BASE))
+                parts.append(Section(naming.task(task), tuple(rows)))
+            notes = [*sentences, *(f"{mark} {word}" for mark, word in stand_ins(part, point).items())]
             where = f" {naming.POINTS[point]}" if point else ""
-            yield Table(
-                results.dataset,
-                prefix + "-".join(filter(None, (direction, point))),
-                f"{heading}{direction}{where}".capitalize(),
-                part.setting,
-                "method",
-                tuple(columns),
-                tuple(sections),
-                tuple(notes),
-                seeds=len(part.seeds),
-            )
+            key = prefix + "-".join(filter(None, (direction, point)))
+            yield from table(part, key, f"{heading}{direction}{where}".capitalize(), columns, parts, notes)
 
 
 def appearance(results: Results, published: Published) -> Iterator[Table]:
@@ -132,86 +123,61 @@ def appearance(results: Results, published: Published) -> Iterator[Table]:
     if main.blind:
         return
     keys = ("appearance", "dm", results.retrieval)
-    names = ("appearance", "DM", results.retrieval.upper())
-    sections = []
+    parts = []
     for direction in (d for d in main.names("direction") if d in _SPREAD_FOCUS):
-        found = main.where(direction=direction)
         rows = []
-        for label in found.names("label"):
-            source = naming.origin(label)
-            said = published.appearance("geo_hour", direction, source)
-            row = published.row("geo_hour", direction, source) if said is not None else None
-            paper: list[Value] = [said, *((row or {}).get(key) for key in keys[1:])]
-            ours = [found.where(label=label).average(summary(key)) for key in keys]
-            rows.append(Row(naming.method(label), (*ours, *paper), ranked=label != naming.BASE))
-        sections.append(Section(direction, tuple(rows)))
-    if sections:
-        yield Table(
-            results.dataset,
-            "appearance",
-            "Appearance diversity, geo + hour",
-            main.setting,
-            "method",
-            tuple(Column(name, group) for group in (OURS, PAPER) for name in names),
-            tuple(sections),
-            ("Appearance is the normalised Vendi score of the image vectors; it is never inverted.",),
-            seeds=len(main.seeds),
-        )
+        for label in main.where(direction=direction).names("label"):
+            runs, source = main.where(direction=direction, label=label), naming.origin(label)
+            printed = published.appearance("geo_hour", direction, source)
+            row = published.row("geo_hour", direction, source) if printed is not None else None
+            cells = (*(runs.average(summary(key)) for key in keys), printed, *map((row or {}).get, keys[1:]))
+            rows.append(Row(naming.method(label), cells, ranked=label != naming.BASE))
+        parts.append(Section(direction, tuple(rows)))
+    names = ("appearance", "DM", results.retrieval.upper())
+    columns = [Column(name, group) for group in (OURS, PAPER) for name in names]
+    note = "Appearance is the normalised Vendi score of the image vectors; it is never inverted."
+    yield from table(main, "appearance", "Appearance diversity, geo + hour", columns, parts, (note,))
 
 
 def parameters(results: Results, published: Published) -> Iterator[Table]:
-    """What the validation search chose, and what the paper's chose."""
+    """Yield what the validation search chose, and what the paper's chose."""
     main = results.where(study="main", point="validated")
-    columns = (
-        *(Column(name, OURS) for name in ("strength", "σ geo", "σ time", "other", results.retrieval.upper())),
-        *(Column(name, PAPER) for name in ("strength", "σ geo", "σ time", results.retrieval.upper())),
+
+    def rows(task: str, direction: str, part: Results) -> Iterator[Row]:
+        for label in part.names("label"):
+            runs = part.where(label=label)
+            chosen = [_chosen(record["method"], record["wishes"]) for record in runs.records]
+            ours = [_each(row[key] for row in chosen) for key in ("strength", "geo", "time", "other")]
+            printed = published.operating_point(task, direction, naming.origin(label)) or {}
+            paper = [_text(printed.get(key)) for key in ("strength", "sigma_geo", "sigma_time")]
+            retrieved = runs.average(summary(results.retrieval))
+            yield Row(naming.method(label), (*ours, retrieved, *paper, printed.get("retrieval")))
+
+    names = ("strength", "σ geo", "σ time")
+    columns = [Column(name, OURS) for name in (*names, "other", results.retrieval.upper())]
+    columns += [Column(name, PAPER) for name in (*names, results.retrieval.upper())]
+    notes = (
+        "Several values: the seeds chose differently. Widths in degrees (geo) and hours (time).",
+        "Strength of the DPPs is 1 - theta.",
     )
-    sections = []
-    for direction in main.names("direction"):
-        for task in main.where(direction=direction).names("task"):
-            found = main.where(direction=direction, task=task)
-            rows = []
-            for label in found.names("label"):
-                runs = found.where(label=label)
-                chosen = [_chosen(record["method"], record["wishes"]) for record in runs.records]
-                ours: list[Value] = [_each(row[key] for row in chosen) for key in ("strength", "geo", "time", "other")]
-                said = published.operating_point(task, direction, naming.origin(label)) or {}
-                paper: list[Value] = [_text(said.get(key)) for key in ("strength", "sigma_geo", "sigma_time")]
-                cells = (*ours, runs.average(summary(results.retrieval)), *paper, said.get("retrieval"))
-                rows.append(Row(naming.method(label), cells))
-            sections.append(Section(f"{direction}, {naming.task(task)}", tuple(rows)))
-    if sections:
-        yield Table(
-            results.dataset,
-            "parameters",
-            "Parameters chosen on validation",
-            main.setting,
-            "method",
-            columns,
-            tuple(sections),
-            (
-                "Several values: the seeds chose differently. Widths in degrees (geo) and hours (time).",
-                "Strength of the DPPs is 1 - theta.",
-            ),
-            seeds=len(main.seeds),
-        )
+    yield from table(main, "parameters", "Parameters chosen on validation", columns, sections(main, rows), notes)
 
 
 def _chosen(method: Mapping[str, Any], wishes: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
     """Strength, widths and the rest of what can be searched, as text."""
-    found: dict[str, str | None] = {"strength": _text(method.get("strength")), "geo": None, "time": None}
+    chosen: dict[str, str | None] = {"strength": _text(method.get("strength")), "geo": None, "time": None}
     rest = [f"{name} {method[name]:g}" for name in ("beta", "clusters", "protect") if method.get(name)]
     if method.get("keep") is not None:
         rest.append(f"keep {method['keep']:g}")
     # The other methods do not see the bins.
     for attribute in [wish["attribute"] for wish in wishes if method.get("kind") == "Mascot"]:
         if attribute["kind"] == "Grid":
-            found["geo"] = _text(attribute["sigma"])
+            chosen["geo"] = _text(attribute["sigma"])
         elif attribute["kind"] == "HourOfDay":
-            found["time"] = _text(attribute["sigma"])
+            chosen["time"] = _text(attribute["sigma"])
         elif attribute.get("sigma_km") is not None:
             rest.append(f"{attribute['name']} {attribute['sigma_km']:g} km")
-    return found | {"other": ", ".join(rest) or None}
+    return chosen | {"other": ", ".join(rest) or None}
 
 
 def _text(value: float | None) -> str | None:
