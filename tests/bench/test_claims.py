@@ -20,7 +20,7 @@ from mascot.bench.measure import per_query, summary
 from mascot.bench.points import Point
 from mascot.bench.published import Published
 from mascot.bench.query_set import QuerySet
-from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, Task
+from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, BenchTask
 from mascot.methods import Relevance
 
 _SEEDS = (0, 1, 2)
@@ -42,7 +42,7 @@ def _material(seed: int) -> QuerySet:
 
 
 @cache
-def _found(task: Task, direction: str, setting: Point, seeds: tuple[int, ...] = _SEEDS) -> dict[str, float]:
+def _found(task: BenchTask, direction: str, setting: Point, seeds: tuple[int, ...] = _SEEDS) -> dict[str, float]:
     point = Point("", task, direction, setting.method, setting.widths)
     rows = []
     for seed in seeds:
@@ -53,7 +53,7 @@ def _found(task: Task, direction: str, setting: Point, seeds: tuple[int, ...] = 
 
 @pytest.mark.parametrize(("task", "direction"), _ASKED, ids=_NAMES)
 @pytest.mark.parametrize("label", ["mascot", "uniform-binning", "prob-coverage"])
-def test_published_points_land_near_the_published_rows(label: str, task: Task, direction: str) -> None:
+def test_published_points_land_near_the_published_rows(label: str, task: BenchTask, direction: str) -> None:
     key = (label, task.name, direction)
     ours = _found(task, direction, published(label, task, direction) or inferred(label, task, direction))
     theirs = Published("pixelprose").row(task.name, direction, label)
@@ -76,7 +76,7 @@ def test_scores_that_fall_off_faster_explain_the_rows_that_miss() -> None:
 
 
 @pytest.mark.parametrize(("task", "direction"), _ASKED, ids=_NAMES)
-def test_the_guarded_default_beats_every_published_hm(task: Task, direction: str) -> None:
+def test_the_guarded_default_beats_every_published_hm(task: BenchTask, direction: str) -> None:
     base = _found(task, direction, Point("", task, direction, Relevance()))
     ours = _found(task, direction, Point("", task, direction, GUARDED["guarded"]))
     rows = [Published("pixelprose").row(task.name, direction, label) for label in _EVERYONE]
@@ -88,7 +88,7 @@ def test_the_guarded_default_beats_every_published_hm(task: Task, direction: str
 
 
 @pytest.mark.parametrize(("task", "direction"), _ASKED, ids=_NAMES)
-def test_ten_protected_lose_no_recall(task: Task, direction: str) -> None:
+def test_ten_protected_lose_no_recall(task: BenchTask, direction: str) -> None:
     base = _found(task, direction, Point("", task, direction, Relevance()))
     ours = _found(task, direction, Point("", task, direction, GUARDED["guarded-10"]))
     assert ours["r@10"] >= base["r@10"]
@@ -96,7 +96,7 @@ def test_ten_protected_lose_no_recall(task: Task, direction: str) -> None:
 
 
 @pytest.mark.parametrize(("task", "direction"), _ASKED, ids=_NAMES)
-def test_no_strength_collapses_and_more_strength_is_more(task: Task, direction: str) -> None:
+def test_no_strength_collapses_and_more_strength_is_more(task: BenchTask, direction: str) -> None:
     strengths = np.arange(6) / 5
     rows = [
         _found(task, direction, Point("", task, direction, replace(GUARDED["guarded"], strength=float(strength))), (0,))

@@ -16,7 +16,7 @@ import pytest
 
 from mascot.bench import averages, results
 from mascot.bench.presets import pixelprose
-from mascot.bench.results import Store, digest, read
+from mascot.bench.results import RecordStore, digest, read
 from mascot.bench.run import run
 from mascot.bench.studies import studies
 from mascot.bench.tasks import GEO, HOUR
@@ -112,13 +112,13 @@ def test_a_missing_folder_names_the_command(tmp_path: Path) -> None:
         read(tmp_path / "nothing")
 
 
-def _put(store: Store, number: int, seed: int = 0, data: str = "a", **fields: object) -> None:
+def _put(store: RecordStore, number: int, seed: int = 0, data: str = "a", **fields: object) -> None:
     known = {"dataset": "mine", "seed": seed, "data_hash": data, "split": "test", "versions": results.versions()}
     store.put({"number": number}, {**known, "study": "main", "label": "base", **fields})
 
 
 def test_only_records_of_the_present_data_are_read(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = RecordStore(tmp_path)
     store.claim({"dataset": "mine"}, {0: "a", 1: "a"})
     for seed in (0, 1):
         _put(store, seed, seed)
@@ -133,7 +133,7 @@ def test_only_records_of_the_present_data_are_read(tmp_path: Path) -> None:
 
 
 def test_the_record_written_last_is_the_last(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = RecordStore(tmp_path)
     for number in range(8):
         _put(store, number, versions={"mascot": str(number)}, value=number)
         os.utime(store.path({"number": number}), ns=(number, number))
@@ -145,7 +145,7 @@ def test_the_record_written_last_is_the_last(tmp_path: Path) -> None:
 
 
 def test_a_partial_run_is_known_as_such(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = RecordStore(tmp_path)
     store.claim({"dataset": "mine"}, {0: "a", 1: "a"})
     _put(store, 0, 0)
     _put(store, 1, 1)
@@ -166,7 +166,7 @@ def test_recall_at_every_k() -> None:
 
 
 def test_versions_are_part_of_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = RecordStore(tmp_path)
     store.put({"versions": results.versions()}, {"study": "main"})
     monkeypatch.setattr("mascot.__version__", "99")
     assert not store.has({"versions": results.versions()})

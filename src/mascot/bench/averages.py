@@ -103,7 +103,7 @@ def uninverted_hm(record: Record) -> float | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Results:
+class RunResults:
     """The test records of one dataset, in any number of seeds."""
 
     dataset: str
@@ -115,12 +115,12 @@ class Results:
     def __bool__(self) -> bool:
         return bool(self.records)
 
-    def where(self, **wanted: Any) -> Results:
+    def where(self, **wanted: Any) -> RunResults:
         """Records whose fields have these values."""
         matching = tuple(r for r in self.records if all(r.get(name) == value for name, value in wanted.items()))
         return replace(self, records=matching)
 
-    def at(self, point: str) -> Results:
+    def at(self, point: str) -> RunResults:
         """Each method at this kind of operating point, or at its only one where it has no choice.
 
         Where the paper does not print a setting, the inferred and then the validated one stands in for it.
@@ -128,7 +128,7 @@ class Results:
         allowed = _PREFERENCE if point == "published" else (point, *_NO_CHOICE)
         return replace(self, records=tuple(r for r in self.records if r.get("point") in allowed)).preferred()
 
-    def preferred(self) -> Results:
+    def preferred(self) -> RunResults:
         """One operating point for each method, task and direction: the published, else the validated."""
         owners: dict[tuple[str, ...], list[str | None]] = {}
         for record in self.records:
@@ -147,7 +147,7 @@ class Results:
             measured.setdefault(_identity(record), set()).add(record["seed"])
         return {point: sorted(left) for point, seeds in measured.items() if (left := set(self.asked) - seeds)}
 
-    def within(self, subset: str) -> Results:
+    def within(self, subset: str) -> RunResults:
         """Records of the queries in a subset of the split; without those that have no such subset."""
         return replace(self, records=tuple(_cut(r, subset) for r in self.records if subset in r.get("subsets", {})))
 
@@ -186,7 +186,7 @@ class Results:
         """The mean over the records, which should differ in their seed alone."""
         return average(measure(record) for record in self.records)
 
-    def by_seed(self) -> list[Results]:
+    def by_seed(self) -> list[RunResults]:
         return [self.where(seed=seed) for seed in self.seeds]
 
     @property
@@ -228,7 +228,7 @@ def _cut(record: Record, subset: str) -> Record:
     return {**record, "queries": part["queries"], "per_query": values, "summary": part["summary"]}
 
 
-def read(directory: str | Path) -> list[Results]:
+def read(directory: str | Path) -> list[RunResults]:
     """The results of each dataset in a directory that the benchmark wrote."""
     datasets = collect(results.read(directory), results.run_info(directory))
     if not datasets:
@@ -246,7 +246,7 @@ def _none(directory: str | Path) -> str:
     return f"{directory} holds no test results; make some with: mascot bench run DATASET --out DIR"
 
 
-def collect(records: Iterable[Record], run: results.RunInfo | None = None) -> list[Results]:
+def collect(records: Iterable[Record], run: results.RunInfo | None = None) -> list[RunResults]:
     """Test records by dataset. Where a point was measured twice the last one counts, and a note says so.
 
     What was run with the released greedy update becomes a method of its own, at the point its setting came from.
@@ -272,15 +272,15 @@ def _is_released(record: Record) -> bool:
     return bool(record["method"].get("released"))
 
 
-def _results(name: str, records: tuple[Record, ...], twice: int, run: results.RunInfo | None) -> Results:
+def _results(name: str, records: tuple[Record, ...], twice: int, run: results.RunInfo | None) -> RunResults:
     asked = {record["seed"] for record in records} | (set(run.data) if run is not None else set())
     limits = {} if run is None else {split: run.asked[split] for split in _SPLITS if split in run.asked}
-    own = Results(name, records, asked=tuple(sorted(asked)), limits=limits)
+    own = RunResults(name, records, asked=tuple(sorted(asked)), limits=limits)
     stated = run.notes if run is not None else ()
     return replace(own, notes=(*stated, *_doubts(own, twice, run)))
 
 
-def _doubts(own: Results, twice: int, run: results.RunInfo | None) -> Iterable[str]:
+def _doubts(own: RunResults, twice: int, run: results.RunInfo | None) -> Iterable[str]:
     if run is not None and not run.ended:
         yield "the last run into this folder did not come to its end: points may be missing"
     if missing := own.missing:

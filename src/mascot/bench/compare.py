@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from mascot.bench import naming
-from mascot.bench.averages import Average, Results, average, collect, per_query, query_mean, summary
+from mascot.bench.averages import Average, RunResults, average, collect, per_query, query_mean, summary
 from mascot.bench.published import Published
 from mascot.bench.results import Record, read
 from mascot.bench.tables.analysis import DISPLACED, GAINS, MIXED, displaced, milliseconds
@@ -52,7 +52,7 @@ def differences(records: Iterable[Record]) -> list[Difference]:
     return rows
 
 
-def _dataset(results: Results, published: Published) -> Iterator[Difference]:
+def _dataset(results: RunResults, published: Published) -> Iterator[Difference]:
     """Sizes of the splits, shares north and south of 60 degrees, and candidates on both sides of the antimeridian."""
     main = results.where(study="main")
     for split, images in published.sizes().items():
@@ -63,7 +63,7 @@ def _dataset(results: Results, published: Published) -> Iterator[Difference]:
         yield from _pair("places", "", "", "", None, name, ours, share)
 
 
-def _main(results: Results, published: Published) -> Iterator[Difference]:
+def _main(results: RunResults, published: Published) -> Iterator[Difference]:
     for task, direction, label, point, cell in _cells(results.where(study="main")):
         row = published.row(task, direction, naming.origin(label)) or {}
         for measure in MEASURES:
@@ -72,14 +72,14 @@ def _main(results: Results, published: Published) -> Iterator[Difference]:
             )
 
 
-def _appearance(results: Results, published: Published) -> Iterator[Difference]:
+def _appearance(results: RunResults, published: Published) -> Iterator[Difference]:
     for task, direction, label, point, cell in _cells(results.where(study="main")):
         printed = published.appearance(task, direction, naming.origin(label))
         ours = cell.average(summary("appearance"))
         yield from _pair("appearance", task, direction, label, point, "appearance", ours, printed)
 
 
-def _first_result(results: Results, published: Published) -> Iterator[Difference]:
+def _first_result(results: RunResults, published: Published) -> Iterator[Difference]:
     """Agreement with the base's first result, displaced first results over all tasks, and the first pick's gain."""
     main = results.where(study="main")
     for task, direction, label, point, cell in _cells(main):
@@ -101,7 +101,7 @@ def _first_result(results: Results, published: Published) -> Iterator[Difference
                     yield from _pair("first result", "all", direction, label, point, name, mean, theirs)
 
 
-def _prs(results: Results, published: Published) -> Iterator[Difference]:
+def _prs(results: RunResults, published: Published) -> Iterator[Difference]:
     for study in ("strength", "prs"):
         for task, direction, label, point, cell in _cells(results.where(study=study)):
             paper = published.prs(task, direction, naming.origin(label))
@@ -109,7 +109,7 @@ def _prs(results: Results, published: Published) -> Iterator[Difference]:
             yield from _pair("prs", task, direction, label, point, "prs", ours, paper)
 
 
-def _sweeps(results: Results, published: Published) -> Iterator[Difference]:
+def _sweeps(results: RunResults, published: Published) -> Iterator[Difference]:
     for study in SWEEPS:
         for task, direction, label, point, cell in _cells(results.where(study=study)):
             for value, printed in published.sweep(study, task, direction, label).items():
@@ -118,7 +118,7 @@ def _sweeps(results: Results, published: Published) -> Iterator[Difference]:
                 yield from _pair(study, task, direction, label, point, "r@10", ours, printed, f"{value:g}")
 
 
-def _fixed_recall(results: Results, published: Published) -> Iterator[Difference]:
+def _fixed_recall(results: RunResults, published: Published) -> Iterator[Difference]:
     points = all_points(results)
     for task in points.names("task"):
         for direction in points.names("direction"):
@@ -135,26 +135,26 @@ def _fixed_recall(results: Results, published: Published) -> Iterator[Difference
                     )
 
 
-def _mixed(results: Results, published: Published) -> Iterator[Difference]:
+def _mixed(results: RunResults, published: Published) -> Iterator[Difference]:
     for task, direction, label, point, cell in _cells(results.where(study="mixed")):
         printed = published.mixed(direction, naming.origin(label)) or {}
         for name, measure in MIXED.items():
             yield from _pair("mixed", task, direction, label, point, name, cell.average(measure), printed.get(name))
 
 
-def _clusters(results: Results, published: Published) -> Iterator[Difference]:
+def _clusters(results: RunResults, published: Published) -> Iterator[Difference]:
     for task, direction, label, point, cell in _cells(results.where(study="clusters")):
         for name, printed in (published.clusters(direction, label) or {}).items():
             yield from _pair("clusters", task, direction, label, point, name, cell.average(summary(name)), printed)
 
 
-def _runtime(results: Results, published: Published) -> Iterator[Difference]:
+def _runtime(results: RunResults, published: Published) -> Iterator[Difference]:
     for task, direction, label, point, cell in _cells(results.where(study="runtime")):
         printed = published.runtime(naming.origin(label))
         yield from _pair("runtime", task, direction, label, point, "ms", cell.average(milliseconds), printed)
 
 
-def _cells(results: Results) -> Iterator[tuple[str, str, str, str | None, Results]]:
+def _cells(results: RunResults) -> Iterator[tuple[str, str, str, str | None, RunResults]]:
     """Task, direction, label and point of the records that differ in seed and swept value alone."""
     for task in results.names("task"):
         for direction in results.where(task=task).names("direction"):
@@ -164,7 +164,7 @@ def _cells(results: Results) -> Iterator[tuple[str, str, str, str | None, Result
                     yield task, direction, label, point, part.where(point=point)
 
 
-def _points(results: Results) -> list[str | None]:
+def _points(results: RunResults) -> list[str | None]:
     return sorted({record.get("point") for record in results.records}, key=str)
 
 

@@ -19,7 +19,7 @@ from mascot.bench import naming
 from mascot.bench.points import Method, Point
 from mascot.bench.published import Published
 from mascot.bench.results import Record
-from mascot.bench.tasks import HOUR_OF_DAY, PLACE, Task, Widths
+from mascot.bench.tasks import HOUR_OF_DAY, PLACE, BenchTask, Widths
 
 BETAS, THETAS = (0.4, 0.5, 0.6), (0.8, 0.9)
 WIDE = ("visual-genome", "incidents1m", "skyscript")  # datasets with the wider grid of the released study
@@ -80,7 +80,7 @@ def is_dpp(method: Any) -> bool:
     return isinstance(method, (mc.KDpp, mc.MsDpp))
 
 
-def published(label: str, task: Task, direction: str, dataset: str = "pixelprose") -> Point | None:
+def published(label: str, task: BenchTask, direction: str, dataset: str = "pixelprose") -> Point | None:
     """Return the operating point of the paper or of the released study on a dataset, where there is one."""
     if dataset == "pixelprose" and (label, direction) in _RELEASED_DPPS:
         method = dpp(label, *_RELEASED_DPPS[label, direction], released=True)
@@ -92,7 +92,7 @@ def published(label: str, task: Task, direction: str, dataset: str = "pixelprose
     return Point(label, task, direction, coverage(label, printed["strength"]), widths, point="published")
 
 
-def inferred(label: str, task: Task, direction: str, dataset: str = "pixelprose") -> Point | None:
+def inferred(label: str, task: BenchTask, direction: str, dataset: str = "pixelprose") -> Point | None:
     """Return the operating point inferred from the rows of the paper, where it prints none on PixelProse."""
     if dataset != "pixelprose" or (label, task.name, direction) not in INFERRED:
         return None
@@ -113,7 +113,7 @@ def search_key(point: Point) -> tuple[str, str, str]:
     return naming.released(point.label) if is_released else point.label, point.task.name, point.direction
 
 
-def settings(label: str, task: Task, direction: str, dataset: str | None = "pixelprose") -> list[Point]:
+def settings(label: str, task: BenchTask, direction: str, dataset: str | None = "pixelprose") -> list[Point]:
     """Return what a method is searched over on a task of a dataset; a single point if there is nothing to search."""
     wide = dataset in WIDE
     pairs: list[tuple[Method, Widths | None]]
@@ -138,7 +138,7 @@ def settings(label: str, task: Task, direction: str, dataset: str | None = "pixe
 
 
 def search(
-    labels: Iterable[str], tasks: Sequence[Task], directions: Sequence[str], n: int, k: int = 10,
+    labels: Iterable[str], tasks: Sequence[BenchTask], directions: Sequence[str], n: int, k: int = 10,
     dataset: str | None = "pixelprose",
 ) -> Iterator[Point]:  # fmt: skip
     """Yield the points of the validation search, for methods with several settings; DPPs with either update."""

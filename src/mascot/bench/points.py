@@ -7,7 +7,7 @@ from typing import Any
 
 import mascot as mc
 from mascot.bench.pyversity import Pyversity
-from mascot.bench.tasks import SPREAD, Task, Widths
+from mascot.bench.tasks import SPREAD, BenchTask, Widths
 
 Method = mc.Relevance | mc.Clustering | mc.Mmr | mc.KDpp | mc.MsDpp | mc.Mascot | Pyversity
 _COMPARING = (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)
@@ -22,7 +22,7 @@ class Point:
     label
         The name of the method in tables.
     task, direction
-        The attributes, and whether they are spread or focused; see `Task.wishes`.
+        The attributes, and whether they are spread or focused; see `BenchTask.wishes`.
     method
         The re-ranking method.
     widths
@@ -34,7 +34,7 @@ class Point:
     """
 
     label: str
-    task: Task
+    task: BenchTask
     direction: str = SPREAD
     method: Method = field(default_factory=mc.Relevance)
     widths: Widths | None = None

@@ -20,7 +20,7 @@ from mascot.bench.points import Point
 from mascot.bench.published import Published
 from mascot.bench.pyversity import STRATEGIES, Pyversity
 from mascot.bench.studies import Benchmark
-from mascot.bench.tasks import GEO, GEO_HOUR, HOUR, SPREAD, Task, corrected
+from mascot.bench.tasks import GEO, GEO_HOUR, HOUR, SPREAD, BenchTask, corrected
 
 SEEDS = (0, 1, 2)
 PIXELPROSE_TASKS = (GEO_HOUR, HOUR, GEO)
@@ -33,7 +33,7 @@ _QUICK_STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
 def pixelprose(
     seeds: Sequence[int] = SEEDS,
     labels: Sequence[str] = LABELS,
-    tasks: Sequence[Task] = PIXELPROSE_TASKS,
+    tasks: Sequence[BenchTask] = PIXELPROSE_TASKS,
     quick: bool = False,
     behaviour: str = "published",
 ) -> Benchmark:
@@ -59,14 +59,14 @@ DIV400_LABELS = ("base", "clustering", "mmr", *DPPS, *GUARDED, *_PYVERSITY)
 _WEIGHTS = (1.0, 1.0, 1.0, 0.5)
 _USER, _DATE = mc.Category("user"), mc.Date("taken", sigma_days=0.5)
 _NEAR = mc.Place(sigma_km=1.0, missing="neutral")
-DIV400_TASK = Task("all", (_USER, mc.Branches(), _DATE, _NEAR), _WEIGHTS)
-DIV400_TASKS = (DIV400_TASK, Task("all-k-means", (_USER, mc.Clusters(25), _DATE, _NEAR), _WEIGHTS))
+DIV400_TASK = BenchTask("all", (_USER, mc.Branches(), _DATE, _NEAR), _WEIGHTS)
+DIV400_TASKS = (DIV400_TASK, BenchTask("all-k-means", (_USER, mc.Clusters(25), _DATE, _NEAR), _WEIGHTS))
 _DIV400_STRENGTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _DIV400_BETAS = (0.2, 0.4, 0.6, 0.8)
 _DIV400_N = 150  # no topic has more
 
 
-def div400(folder: Path, labels: Sequence[str] = DIV400_LABELS, tasks: Sequence[Task] = DIV400_TASKS) -> Benchmark:
+def div400(folder: Path, labels: Sequence[str] = DIV400_LABELS, tasks: Sequence[BenchTask] = DIV400_TASKS) -> Benchmark:
     """Return the benchmark that spreads photographer, look, time and place together on the 57 topics of Div400.
 
     Look is seen in two ways: as branches, and as k-means clusters. Every method is run at every strength (and DPPs at
@@ -92,7 +92,7 @@ def div400(folder: Path, labels: Sequence[str] = DIV400_LABELS, tasks: Sequence[
     )
 
 
-def _rivals(label: str, task: Task) -> Iterator[Point]:
+def _rivals(label: str, task: BenchTask) -> Iterator[Point]:
     """Yield a rival of ours at every strength, and a DPP at four betas besides."""
     for strength in _DIV400_STRENGTHS:
         point = Point(label, task, study="strength", value=strength, n=_DIV400_N)
@@ -201,7 +201,7 @@ def _quick(benchmark: Benchmark) -> Benchmark:
     return replace(benchmark, steps=_QUICK_STEPS, validation=_QUICK_VALIDATION, test=QUICK_QUERIES)
 
 
-def own_tasks(dataset: Dataset, judged: str | None = None) -> tuple[Task, ...]:
+def own_tasks(dataset: Dataset, judged: str | None = None) -> tuple[BenchTask, ...]:
     """Return the tasks that a dataset's columns allow; the column of judged clusters is not an attribute."""
     columns = dataset.columns
     tasks = [GEO] if {"lat", "lon"} <= columns.keys() else []
@@ -209,5 +209,5 @@ def own_tasks(dataset: Dataset, judged: str | None = None) -> tuple[Task, ...]:
     both = [GEO_HOUR] if len(tasks) == 2 else []
     for name, column in columns.items():
         if name not in ("lat", "lon", "taken", judged):
-            tasks.append(Task(name, (mc.Number(name) if column.dtype.kind == "f" else mc.Category(name),)))
+            tasks.append(BenchTask(name, (mc.Number(name) if column.dtype.kind == "f" else mc.Category(name),)))
     return (*both, *tasks)

@@ -10,7 +10,7 @@ import numpy as np
 import mascot as mc
 from mascot import metrics
 from mascot.bench.datasets.dataset import Bools, Dataset, Floats, Ints
-from mascot.bench.tasks import Task, Widths, metric_features, primary_bins, unit_rows
+from mascot.bench.tasks import BenchTask, Widths, metric_features, primary_bins, unit_rows
 
 _TABLE = 3000  # images up to which all pairs of them are compared once, instead of list by list
 _BLOCK = 64
@@ -39,7 +39,7 @@ class QuerySet:
     limit: int | None = None
     judged: str | None = None
     _features: dict[mc.Attribute, Floats] = field(default_factory=dict, init=False, repr=False)
-    _bins: dict[tuple[Task, Widths], Ints] = field(default_factory=dict, init=False, repr=False)
+    _bins: dict[tuple[BenchTask, Widths], Ints] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def queries(self) -> Ints:
@@ -129,7 +129,7 @@ class QuerySet:
             self._features[attribute] = metric_features(attribute, self.dataset.columns, self.dataset.vectors)
         return self._features[attribute]
 
-    def primary_bins(self, task: Task, widths: Widths) -> Ints:
+    def primary_bins(self, task: BenchTask, widths: Widths) -> Ints:
         """Return [M] the published primary bin of each image."""
         key = (task, widths)
         if key not in self._bins:

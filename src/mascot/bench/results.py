@@ -53,7 +53,7 @@ A record, as `read` returns it::
 Examples
 --------
 >>> import tempfile
->>> store = Store(Path(tempfile.mkdtemp()))
+>>> store = RecordStore(Path(tempfile.mkdtemp()))
 >>> key = {"method": "mmr", "seed": 0}
 >>> store.has(key)
 False
@@ -103,7 +103,7 @@ def digest(key: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class RecordStore:
     """The folder of a benchmark's results."""
 
     folder: Path

@@ -16,10 +16,10 @@ from mascot.bench.grid import best, is_dpp, search
 from mascot.bench.measure import measure
 from mascot.bench.points import Point
 from mascot.bench.query_set import QuerySet
-from mascot.bench.results import Record, Store, digest, versions
+from mascot.bench.results import Record, RecordStore, digest, versions
 from mascot.bench.studies import Benchmark, studies
 from mascot.bench.tasks import CLUSTERS
-from mascot.bench.workers import Workers
+from mascot.bench.workers import JobWorkers
 
 _TIMED = 40  # queries timed one by one
 _POINTS_PER_JOB = 24  # unless they share work
@@ -71,9 +71,9 @@ def run(
     report
         Called with the stage, the points done and the points in all.
     workers
-        Workers of a cluster in place of processes, such as `mascot.scale.benchmarking.RayCrew`; see `Workers`.
+        Workers of a cluster in place of processes, such as `mascot.scale.benchmarking.RayCrew`; see `JobWorkers`.
     """
-    store = Store(folder)
+    store = RecordStore(folder)
     hashes = {seed: _loaded(source).content_hash for seed, source in benchmark.sources}
     same = {"dataset": benchmark.name, "validation": benchmark.validation, "test": benchmark.test, "n": benchmark.n}
     store.claim(same, hashes, benchmark.notes)
@@ -87,7 +87,7 @@ def run(
         unique = {digest(empty.key(point)): point for point in reversed(points)}
         return replace(empty, points=tuple(reversed(unique.values())))
 
-    with workers or Workers(do, jobs) as crew:
+    with workers or JobWorkers(do, jobs) as crew:
         searched = list(_searched(benchmark))
         _do_all([job(seed, source, searched) for seed, source in benchmark.sources], crew, report, "search")
         tests = []
@@ -130,7 +130,7 @@ def _do_all(jobs: Sequence[Job], crew: Any, report: Callable[[str, int, int], No
 
 
 def _missing(job: Job) -> Job:
-    store = Store(job.folder)
+    store = RecordStore(job.folder)
     return replace(job, points=tuple(point for point in job.points if not store.has(job.key(point))))
 
 
@@ -171,7 +171,7 @@ def queries_of(job: Job) -> QuerySet:
 
 def do(job: Job) -> int:
     """Choose, measure and write the points of a job; return how many they are."""
-    store = Store(job.folder)
+    store = RecordStore(job.folder)
     for point, record in records(job):
         store.put(job.key(point), record)
     return len(job.points)

@@ -10,7 +10,17 @@ from typing import Any
 import mascot as mc
 from mascot.bench.grid import COVERAGE, DPPS, GUARDED, coverage, inferred, published, released, search_key, settings
 from mascot.bench.points import Point
-from mascot.bench.tasks import CLUSTERS, FOCUS, GEO_NOT_HOUR, HOUR_NOT_GEO, HOUR_OF_DAY, PLACE, SPREAD, Task, Widths
+from mascot.bench.tasks import (
+    CLUSTERS,
+    FOCUS,
+    GEO_NOT_HOUR,
+    HOUR_NOT_GEO,
+    HOUR_OF_DAY,
+    PLACE,
+    SPREAD,
+    BenchTask,
+    Widths,
+)
 
 Chosen = Mapping[tuple[str, str, str], Point]  # by `grid.search_key`
 
@@ -73,7 +83,7 @@ class Benchmark:
     name: str
     sources: tuple[tuple[int, Any], ...]
     labels: tuple[str, ...]
-    tasks: tuple[Task, ...]
+    tasks: tuple[BenchTask, ...]
     directions: tuple[str, ...] = (SPREAD, FOCUS)
     n: int = 200
     published: str | None = "pixelprose"
@@ -94,7 +104,7 @@ class Benchmark:
         """Return the largest number of queries of a split."""
         return self.validation if split == "validation" else self.test
 
-    def cases(self) -> Iterator[tuple[str, Task, str]]:
+    def cases(self) -> Iterator[tuple[str, BenchTask, str]]:
         """Yield every label, task and direction."""
         return product(self.labels, self.tasks, self.directions)
 
@@ -112,14 +122,14 @@ def studies(benchmark: Benchmark, chosen: Chosen) -> list[Point]:
     return list(dict.fromkeys(points))
 
 
-def _setting(label: str, task: Task, direction: str, chosen: Chosen) -> Point:
+def _setting(label: str, task: BenchTask, direction: str, chosen: Chosen) -> Point:
     """Return the point that was searched for, or the only one there is."""
     default = settings(label, task, direction)[0]
     searched = chosen.get(search_key(default))
     return default if searched is None else _tested(searched, "validated")
 
 
-def _released_setting(label: str, task: Task, direction: str, chosen: Chosen) -> Point | None:
+def _released_setting(label: str, task: BenchTask, direction: str, chosen: Chosen) -> Point | None:
     """Return the point that was searched for with the released update of a DPP; None for other methods."""
     default = released(settings(label, task, direction)[0])
     return None if default is None else _tested(chosen.get(search_key(default), default), "released")
@@ -130,7 +140,7 @@ def _tested(searched: Point, name: str) -> Point:
     return replace(searched, study="main", point=name, split="test", k=20)
 
 
-def _printed(label: str, task: Task, direction: str, benchmark: Benchmark) -> list[Point]:
+def _printed(label: str, task: BenchTask, direction: str, benchmark: Benchmark) -> list[Point]:
     """Return the points that the paper prints, or lets one infer."""
     if benchmark.published is None:
         return []
@@ -138,7 +148,7 @@ def _printed(label: str, task: Task, direction: str, benchmark: Benchmark) -> li
     return [point for point in points if point is not None]
 
 
-def _operating(label: str, task: Task, direction: str, benchmark: Benchmark, chosen: Chosen) -> Point:
+def _operating(label: str, task: BenchTask, direction: str, benchmark: Benchmark, chosen: Chosen) -> Point:
     """Return the published point where there is one, else the one that was searched for.
 
     Published settings of DPPs are of the released update, which is swept on its own.

@@ -59,7 +59,7 @@ def hours_of(columns: Columns, name: str = "taken") -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class BenchTask:
     """Attributes to spread or to focus together, with their weights (default: 1 each).
 
     `PLACE` and `HOUR_OF_DAY` get the bins of the method, any other attribute keeps its own. With `published_hour`
@@ -106,7 +106,7 @@ class Task:
         return attribute in self.attributes
 
 
-def corrected(task: Task) -> Task:
+def corrected(task: BenchTask) -> BenchTask:
     """Return the task with the hour of every method on 1440 minutes."""
     return replace(task, published_hour=False)
 
@@ -142,10 +142,10 @@ def primary_bins(attribute: mc.Attribute, widths: Widths) -> mc.Attribute:
     """
     if isinstance(attribute, mc.Branches):
         return mc.Clusters(25)
-    return Task("", (attribute,)).wishes(SPREAD, widths)[0].attribute
+    return BenchTask("", (attribute,)).wishes(SPREAD, widths)[0].attribute
 
 
-GEO_HOUR = Task("geo_hour", (PLACE, HOUR_OF_DAY))
-HOUR = Task("hour", (HOUR_OF_DAY,))
-GEO = Task("geo", (PLACE,))
-CLUSTERS = Task("clusters", (mc.Clusters(10),))
+GEO_HOUR = BenchTask("geo_hour", (PLACE, HOUR_OF_DAY))
+HOUR = BenchTask("hour", (HOUR_OF_DAY,))
+GEO = BenchTask("geo", (PLACE,))
+CLUSTERS = BenchTask("clusters", (mc.Clusters(10),))

@@ -15,7 +15,7 @@ from typing import Any
 _BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
-class Workers:
+class JobWorkers:
     """Processes of this machine, inside a `with`; with a single one the caller's own process does the jobs.
 
     Parameters
@@ -33,7 +33,7 @@ class Workers:
         self._alive: tuple[Connection, Connection] | None = None  # workers end when the second is closed
         self._environment: dict[str, str | None] = {}
 
-    def __enter__(self) -> Workers:
+    def __enter__(self) -> JobWorkers:
         if self._count > 1:
             # One thread of linear algebra per process: the processes are the parallelism. Children inherit it.
             self._environment = {name: os.environ.get(name) for name in _BLAS}

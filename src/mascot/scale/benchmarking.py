@@ -18,7 +18,7 @@ from mascot.bench.choosing import Choice, choose
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.points import Point
 from mascot.bench.query_set import QuerySet
-from mascot.bench.results import Record, Store, versions
+from mascot.bench.results import Record, RecordStore, versions
 from mascot.bench.run import Job, queries_of, records
 from mascot.errors import InputError
 from mascot.scale import LOCAL
@@ -148,7 +148,7 @@ class RayCrew:
 
 
 def _write(job: Job, made: Sequence[tuple[Point, Record]]) -> int:
-    store = Store(job.folder)
+    store = RecordStore(job.folder)
     for point, record in made:
         if record["versions"] != versions():
             raise InputError(

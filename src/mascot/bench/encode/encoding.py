@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mascot.bench.alone import alone
 from mascot.bench.datasets.folder import ENCODED, Stored, content, read_folder, slug
-from mascot.bench.encode.vectors import Encoding, Report, append, begin, read_encoding, save_encoding, write_lists
+from mascot.bench.encode.vectors import EncodedModel, Report, append, begin, read_encoding, save_encoding, write_lists
 from mascot.errors import InputError, OptionError, require
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def encode(
 
 
 def _encode_images(
-    folder: Path, where: Path, stored: Stored, encoding: Encoding, encoder: Model, report: Report | None
-) -> Encoding:
+    folder: Path, where: Path, stored: Stored, encoding: EncodedModel, encoder: Model, report: Report | None
+) -> EncodedModel:
     paths = [folder / file for file in stored.columns["file"][encoding.images_done :]]
     for pictures in picture_batches(paths, encoder.batch):
         encoding = append(where, encoding, "images", encoder.pictures(pictures))
@@ -98,7 +98,9 @@ def _encode_images(
     return encoding
 
 
-def _encode_texts(where: Path, stored: Stored, encoding: Encoding, encoder: Model, report: Report | None) -> Encoding:
+def _encode_texts(
+    where: Path, stored: Stored, encoding: EncodedModel, encoder: Model, report: Report | None
+) -> EncodedModel:
     step = encoder.batch if encoding.masked else _TEXT_BATCH
     while encoding.texts_done < encoding.queries:
         texts = [query.text for query in stored.queries[encoding.texts_done : encoding.texts_done + step]]
@@ -142,14 +144,14 @@ def _open(name: str, device: str, offline: bool) -> Model:
     return encoder
 
 
-def _begun(where: Path, stored: Stored, name: str, encoder: Model, device: str, masked: bool) -> Encoding:
+def _begun(where: Path, stored: Stored, name: str, encoder: Model, device: str, masked: bool) -> EncodedModel:
     """Return where the work stands: as it was left, or at the beginning."""
     from mascot.photos.encoders.devices import pick_device
     from mascot.photos.encoders.onnx import OnnxClip
 
     kind = "onnx" if isinstance(encoder, OnnxClip) else pick_device(device).partition(":")[0]
     counts = (stored.images, len(stored.queries), encoder.tokens, encoder.dim)
-    fresh = Encoding(name, encoder.fingerprint, kind, content(stored), *counts, masked=masked)
+    fresh = EncodedModel(name, encoder.fingerprint, kind, content(stored), *counts, masked=masked)
     encoding = read_encoding(where)
     if encoding and encoding.images_done and encoding.model != name and encoding.fingerprint != fresh.fingerprint:
         raise InputError(

@@ -40,7 +40,7 @@ _SAME = ("fingerprint", "device", "data", "images", "queries", "tokens", "dim")
 
 
 @dataclass(frozen=True, slots=True)
-class Encoding:
+class EncodedModel:
     """model.json: whose vectors these are, and how many are there."""
 
     model: str
@@ -66,7 +66,7 @@ class Encoding:
         """Return how many vectors of the images or texts are there."""
         return self.images_done if kind == "images" else self.texts_done
 
-    def continues(self, other: Encoding) -> bool:
+    def continues(self, other: EncodedModel) -> bool:
         """Whether the vectors of both may be in one file. The name of a model's folder may change."""
         return all(getattr(self, name) == getattr(other, name) for name in _SAME)
 
@@ -76,10 +76,10 @@ class Encoding:
         return {**images, TEXTS: (self.queries, self.dim)}
 
 
-def read_encoding(where: Path) -> Encoding | None:
+def read_encoding(where: Path) -> EncodedModel | None:
     """Return model.json if the vectors it describes are there."""
     try:
-        encoding = Encoding(**json.loads((where / MODEL).read_text("utf-8")))
+        encoding = EncodedModel(**json.loads((where / MODEL).read_text("utf-8")))
         arrays = {name: np.load(where / name, mmap_mode="r", allow_pickle=False) for name in encoding.shapes}
     except (OSError, ValueError, TypeError):
         return None
@@ -87,13 +87,13 @@ def read_encoding(where: Path) -> Encoding | None:
     return encoding if right and all(array.dtype == np.float32 for array in arrays.values()) else None
 
 
-def save_encoding(where: Path, encoding: Encoding) -> Encoding:
+def save_encoding(where: Path, encoding: EncodedModel) -> EncodedModel:
     """Write model.json."""
     replace_text(where / MODEL, json.dumps(asdict(encoding), indent=2, sort_keys=True, ensure_ascii=False) + "\n")
     return encoding
 
 
-def begin(where: Path, encoding: Encoding) -> Encoding:
+def begin(where: Path, encoding: EncodedModel) -> EncodedModel:
     """Make files with room for all vectors."""
     where.mkdir(parents=True, exist_ok=True)
     save_encoding(where, encoding)  # first, so that a count of old rows never stands beside new files
@@ -106,7 +106,7 @@ def begin(where: Path, encoding: Encoding) -> Encoding:
     return encoding
 
 
-def append(where: Path, encoding: Encoding, kind: str, rows: Vectors) -> Encoding:
+def append(where: Path, encoding: EncodedModel, kind: str, rows: Vectors) -> EncodedModel:
     """Write the vectors of the next images, [n, T, D], or texts, [n, D]; they count when they are safely on disk."""
     arrays = {TEXTS: rows}
     if kind == "images":
@@ -121,7 +121,9 @@ def append(where: Path, encoding: Encoding, kind: str, rows: Vectors) -> Encodin
     return save_encoding(where, replace(encoding, **{f"{kind}_done": done + len(rows)}))  # type: ignore[arg-type]
 
 
-def write_lists(where: Path, stored: Stored, encoding: Encoding, candidates: int, report: Report | None = None) -> None:
+def write_lists(
+    where: Path, stored: Stored, encoding: EncodedModel, candidates: int, report: Report | None = None
+) -> None:
     """Write the lists of both splits, unless they are there with as many candidates."""
     parts = splits(stored)
     paths = {split: where / f"lists-{split}.npz" for split in parts}
@@ -182,7 +184,7 @@ def store_vectors(
     for rows in chain(_blocks(tokens), _blocks(texts)):
         digest.update(rows.data)
     counts = (images, queries, int(tokens.shape[1]), int(tokens.shape[2]))
-    fresh = Encoding(model, digest.hexdigest()[:16], "given", content(stored), *counts)
+    fresh = EncodedModel(model, digest.hexdigest()[:16], "given", content(stored), *counts)
     encoding = read_encoding(where)
     if encoding is None or not encoding.whole or encoding.model != model or not encoding.continues(fresh):
         encoding = begin(where, fresh)

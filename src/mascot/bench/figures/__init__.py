@@ -13,7 +13,7 @@ from pathlib import Path
 
 import mascot as mc
 from mascot.bench import averages, naming
-from mascot.bench.averages import Results
+from mascot.bench.averages import RunResults
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.figures import control, relevance, runtime, style
 from mascot.bench.figures.one_query import NEEDED, Compared, Picture, of_query, pictures, qualitative
@@ -26,7 +26,7 @@ from mascot.bench.tasks import FOCUS, GEO_HOUR, SPREAD
 __all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
 
 # What each is called where it is missing, and the study it is made of; None as in the tables.
-_BUILDERS: tuple[tuple[str, str | None, Callable[[Results, Published], Iterator[Drawing]]], ...] = (
+_BUILDERS: tuple[tuple[str, str | None, Callable[[RunResults, Published], Iterator[Drawing]]], ...] = (
     ("recall curves", "main", relevance.recall),
     ("trade-off", "main", relevance.tradeoff),
     ("clusters found", None, relevance.judged),
@@ -101,7 +101,7 @@ def draw(
     return Drawn(tuple(files), tuple(notes))
 
 
-def _compared(datasets: Sequence[Results], labels: Sequence[str]) -> list[Compared]:
+def _compared(datasets: Sequence[RunResults], labels: Sequence[str]) -> list[Compared]:
     """Return the methods in both directions, at the setting of the results, else of the paper, else the first."""
     rows = {}
     for direction, label in product((SPREAD, FOCUS), labels):

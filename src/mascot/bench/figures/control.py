@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mascot.bench import naming
-from mascot.bench.averages import Measure, Results, summary, wished_diversity
+from mascot.bench.averages import Measure, RunResults, summary, wished_diversity
 from mascot.bench.figures import style
 from mascot.bench.figures.relevance import Drawing, cases, title
 from mascot.bench.published import Published
@@ -30,12 +30,12 @@ _TICKS = {
 }
 
 
-def sensitivity(results: Results, published: Published) -> Iterator[Drawing]:
+def sensitivity(results: RunResults, published: Published) -> Iterator[Drawing]:
     """R@10 (or MAP) of a method as each parameter changes: lines ours, hollow markers published.
 
     Where nothing was published DM has rows of its own, as it has columns in the tables.
     """
-    swept = Results(results.dataset, tuple(r for r in results.records if r["study"] in _SWEEPS)).preferred()
+    swept = RunResults(results.dataset, tuple(r for r in results.records if r["study"] in _SWEEPS)).preferred()
     for label in swept.names("label"):
         runs = swept.where(label=label)
         studies = [study for study in _SWEEPS if runs.where(study=study)]
@@ -72,7 +72,7 @@ def sensitivity(results: Results, published: Published) -> Iterator[Drawing]:
         yield f"sensitivity-{label}", figure
 
 
-def strength(results: Results, published: Published) -> Iterator[Drawing]:
+def strength(results: RunResults, published: Published) -> Iterator[Drawing]:
     """Wished diversity, and R@10 (or MAP), of every method as its strength goes from 0 to 1."""
     study = _swept(results)
     stretched = style.stretched(results.retrieval.upper())
@@ -104,7 +104,7 @@ def strength(results: Results, published: Published) -> Iterator[Drawing]:
         yield name, figure
 
 
-def front(results: Results, published: Published) -> Iterator[Drawing]:
+def front(results: RunResults, published: Published) -> Iterator[Drawing]:
     """The trade-off each method offers: R@10 against DM along its strengths, a dot at every tenth."""
     study = _swept(results)
     directions, tasks = cases(study)
@@ -137,7 +137,7 @@ def front(results: Results, published: Published) -> Iterator[Drawing]:
     yield "front", figure
 
 
-def protection(results: Results, published: Published) -> Iterator[Drawing]:
+def protection(results: RunResults, published: Published) -> Iterator[Drawing]:
     """R@1, R@10 and DM of the guarded method as more results are protected."""
     study = results.where(study="protect").preferred()
     measures = [(key.upper(), key) for key in ("r@1", results.retrieval, "dm")]
@@ -172,13 +172,13 @@ def protection(results: Results, published: Published) -> Iterator[Drawing]:
         yield f"protect-{label}", figure
 
 
-def _swept(results: Results) -> Results:
+def _swept(results: RunResults) -> RunResults:
     """The sweeps over strength, without the variants of a method: their lines would hide one another."""
     study = results.where(study="strength").preferred()
     return replace(study, records=tuple(r for r in study.records if r["label"] == naming.origin(r["label"])))
 
 
-def _curve(ax: Axes, runs: Results, measure: Measure, look: style.Look) -> None:
+def _curve(ax: Axes, runs: RunResults, measure: Measure, look: style.Look) -> None:
     """One line over the swept values."""
     steps = [(value, runs.where(value=value).average(measure)) for value in runs.values]
     present = [(value, step) for value, step in steps if step is not None]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mascot.bench import naming
-from mascot.bench.averages import Average, Results, summary
+from mascot.bench.averages import Average, RunResults, summary
 from mascot.bench.averages import recall as recall_at
 from mascot.bench.figures import style
 from mascot.bench.figures.style import Floats
@@ -24,7 +24,7 @@ _ROOM = np.array([0.16, 0.08])  # inches that half a number on a curve takes, ac
 Drawing = tuple[str, "Figure"]
 
 
-def cases(results: Results) -> tuple[list[str], list[str]]:
+def cases(results: RunResults) -> tuple[list[str], list[str]]:
     """The directions (rows of a figure) and tasks (its columns) that there are."""
     directions = [direction for direction in results.names("direction") if direction in ("spread", "focus")]
     return directions, results.names("task")
@@ -35,7 +35,7 @@ def title(task: str, direction: str) -> str:
     return f"{name[0].upper()}{name[1:]}, {direction}"
 
 
-def recall(results: Results, published: Published) -> Iterator[Drawing]:
+def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
     """Recall at K of every method, one panel for each task and direction: ours at every K, published curves dotted."""
     main = results.where(study="main")
     for point in main.points or [""]:
@@ -75,12 +75,12 @@ def recall(results: Results, published: Published) -> Iterator[Drawing]:
         yield "-".join(filter(None, ("recall", point))), figure
 
 
-def _marked(label: str, results: Results, point: str) -> str:
+def _marked(label: str, results: RunResults, point: str) -> str:
     """A method's name with the marks it has in the tables: its setting is not the paper's."""
     return naming.method(label) + "".join(f" {mark}" for mark in stand_ins(results.where(label=label), point))
 
 
-def _sentences(results: Results, point: str) -> list[str]:
+def _sentences(results: RunResults, point: str) -> list[str]:
     return [f"{mark} {sentence}" for mark, sentence in stand_ins(results, point).items()]
 
 
@@ -93,20 +93,20 @@ def _line(ax: Axes, curve: Sequence[tuple[int, Average]], label: str) -> None:
             style.under(ax, x, [v.value for v in y], look)
 
 
-def tradeoff(results: Results, published: Published) -> Iterator[Drawing]:
+def tradeoff(results: RunResults, published: Published) -> Iterator[Drawing]:
     """R@10 against DM at the operating points: ours filled, the published hollow, curves of equal HM behind."""
     yield from _scatter(
         results, published, "tradeoff", (results.retrieval, "dm"), (results.retrieval.upper(), "DM"), "equal HM"
     )
 
 
-def judged(results: Results, published: Published) -> Iterator[Drawing]:
+def judged(results: RunResults, published: Published) -> Iterator[Drawing]:
     """P@20 against cluster recall at 20, where the dataset's images were judged."""
     yield from _scatter(results, published, "judged", ("p@20", "cr@20"), ("P@20", "CR@20"), "equal HM of the means")
 
 
 def _scatter(
-    results: Results, published: Published, name: str, keys: tuple[str, str], names: tuple[str, str], mean: str
+    results: RunResults, published: Published, name: str, keys: tuple[str, str], names: tuple[str, str], mean: str
 ) -> Iterator[Drawing]:
     main = results.where(study="main")
     for point in main.points or [""]:
@@ -247,5 +247,5 @@ def label_spot(level: float, box: Floats, taken: Floats, inches: Floats) -> Floa
     return None if apart[best] < 1 else np.asarray(curve[best])
 
 
-def _any(results: Results, key: str) -> bool:
+def _any(results: RunResults, key: str) -> bool:
     return any(record["summary"].get(key) is not None for record in results.records)

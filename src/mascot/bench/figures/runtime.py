@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mascot.bench import naming
-from mascot.bench.averages import Results, average
+from mascot.bench.averages import RunResults, average
 from mascot.bench.figures import style
 from mascot.bench.figures.relevance import Drawing
 from mascot.bench.published import Published
@@ -14,7 +14,7 @@ from mascot.bench.published import Published
 _WAYS = {"single": "one query at a time", "batch": "many at once", None: "ours"}
 
 
-def runtime(results: Results, published: Published) -> Iterator[Drawing]:
+def runtime(results: RunResults, published: Published) -> Iterator[Drawing]:
     """A dot for each method and way of asking, on a logarithmic axis; published times hollow."""
     study = results.where(study="runtime")
     labels = study.names("label")

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from mascot.bench import naming
-from mascot.bench.averages import Record, Results, average, per_query, query_mean, summary, uninverted_hm
+from mascot.bench.averages import Record, RunResults, average, per_query, query_mean, summary, uninverted_hm
 from mascot.bench.datasets.dataset import Floats
 from mascot.bench.measure import DEGREES
 from mascot.bench.published import Published
 from mascot.bench.tables.comparison import OURS, PAPER
-from mascot.bench.tables.grid import Column, Row, Section, Table, Value, sections, table
+from mascot.bench.tables.grid import Column, ResultTable, Section, TableRow, Value, sections, table
 
 # What is measured of mixed directions, and of the first pick's gains.
 MIXED = {
@@ -34,7 +34,7 @@ _MIXED_NOTE = (
 _THETA_NOTE = "Published strengths are as printed; MS-DPP's reads as its theta, which is 1 - strength."
 
 
-def mixed(results: Results, published: Published) -> Iterator[Table]:
+def mixed(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield one attribute spread while the other is focused."""
     study = results.where(study="mixed").preferred()
     parts = []
@@ -46,7 +46,7 @@ def mixed(results: Results, published: Published) -> Iterator[Table]:
             strengths = {record["method"].get("strength") for record in runs.records} - {None}
             ours = (" / ".join(f"{s:g}" for s in sorted(strengths)) or None, *map(runs.average, MIXED.values()))
             paper = (f"{printed['strength']:g}" if printed else None, *map(printed.get, MIXED))
-            rows.append(Row(naming.method(label), (*ours, *paper), ranked=label != naming.BASE))
+            rows.append(TableRow(naming.method(label), (*ours, *paper), ranked=label != naming.BASE))
         parts.append(Section(naming.direction(direction), tuple(rows)))
     names = ("strength", "R@10", "geo V", "hour V", "DM", "HM")
     columns = [Column(name, group, digits=3, ranked=name == "HM") for group in (OURS, PAPER) for name in names]
@@ -54,7 +54,7 @@ def mixed(results: Results, published: Published) -> Iterator[Table]:
     yield from table(study, "mixed", "Mixed directions", columns, parts, notes)
 
 
-def clusters(results: Results, published: Published) -> Iterator[Table]:
+def clusters(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield clusters of the image vectors as the attribute: nothing in the objective is about place or time.
 
     A method that protects all results that are shown is the base, and is not shown beside it.
@@ -69,14 +69,14 @@ def clusters(results: Results, published: Published) -> Iterator[Table]:
             printed = published.clusters(direction, label) or {}
             runs = study.where(direction=direction, label=label)
             cells = (*(runs.average(summary(key)) for key in keys), *map(printed.get, keys[:2]))
-            rows.append(Row(naming.method(label), cells, ranked=label != naming.BASE))
+            rows.append(TableRow(naming.method(label), cells, ranked=label != naming.BASE))
         parts.append(Section(direction, tuple(rows)))
     columns = [Column(key.upper(), OURS, digits=3, ranked=key == "hm") for key in keys]
     columns += [Column(key.upper(), PAPER, digits=3) for key in keys[:2]]
     yield from table(study, "clusters", "Ten clusters of the image vectors as the attribute", columns, parts)
 
 
-def first_gain(results: Results, published: Published) -> Iterator[Table]:
+def first_gain(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield the coverage gain of the first pick: it is not zero, so nothing guarantees the base's first result."""
     main = results.where(study="main").preferred()
     parts = []
@@ -90,24 +90,24 @@ def first_gain(results: Results, published: Published) -> Iterator[Table]:
                     printed = published.first_gain(task, direction, label) or {}
                     moved = average(100 * float((values != 0).mean()) for values in gains)
                     cells = (*(average(map(how, gains)) for how in GAINS.values()), moved, *map(printed.get, GAINS))
-                    rows.append(Row(f"{naming.method(label)}, {naming.task(task)}", cells))
+                    rows.append(TableRow(f"{naming.method(label)}, {naming.task(task)}", cells))
         parts.append(Section(direction, tuple(rows)))
     columns = [Column(name, OURS, digits=2) for name in GAINS] + [Column("not 0, %", OURS, digits=1)]
     columns += [Column(name, PAPER, digits=2) for name in GAINS]
     yield from table(main, "first-gain", "Coverage gain of the first pick", columns, parts, stub="method, task")
 
 
-def top1(results: Results, published: Published) -> Iterator[Table]:
+def top1(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield whether the first result is still the base's, and whether one that was displaced left its bin."""
     main = results.where(study="main").preferred()
 
-    def rows(task: str, direction: str, part: Results) -> Iterator[Row]:
+    def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
         for label in part.names("label"):
             runs = part.where(label=label)
             ours = (runs.average(query_mean("top1")), runs.average(summary("r@1")), *displaced(runs))
             printed = published.recall(task, direction, naming.origin(label)).get("r@1")
             paper = (published.top1(task, direction, label), printed, None, None)
-            yield Row(naming.method(label), (*ours, *paper))
+            yield TableRow(naming.method(label), (*ours, *paper))
 
     parts: list[Section] = []
     for direction in (d for d in main.names("direction") if d in ("spread", "focus")):
@@ -117,7 +117,7 @@ def top1(results: Results, published: Published) -> Iterator[Table]:
             runs = main.where(direction=direction, label=label)
             paper = published.displaced(runs.names("task"), direction, label) or (None, None)
             if label != naming.BASE:
-                totals.append(Row(naming.method(label), (None, None, *displaced(runs), None, None, *paper)))
+                totals.append(TableRow(naming.method(label), (None, None, *displaced(runs), None, None, *paper)))
         parts.append(Section(f"{direction}, all tasks", tuple(totals)))
     names = (("agrees", 4), ("R@1", 4), *((name, 1) for name in DISPLACED))
     columns = [Column(name, group, digits) for group in (OURS, PAPER) for name, digits in names]
@@ -128,7 +128,7 @@ def top1(results: Results, published: Published) -> Iterator[Table]:
     yield from table(main, "top1", "The first result", columns, parts, (note,))
 
 
-def displaced(runs: Results) -> list[Value]:
+def displaced(runs: RunResults) -> list[Value]:
     """Displaced queries, and those of them in another bin, in percent; each the mean over seeds. See `DISPLACED`."""
     moves, others = [], []
     for run in runs.by_seed():
@@ -142,15 +142,15 @@ def displaced(runs: Results) -> list[Value]:
     return [average(moves), average(others)]
 
 
-def runtime(results: Results, published: Published) -> Iterator[Table]:
+def runtime(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield milliseconds per query, asked one at a time and many at once."""
     study = results.where(study="runtime")
     points = [point for point in ("single", "batch", None) if study.where(point=point)]
 
-    def rows(task: str, direction: str, part: Results) -> Iterator[Row]:
+    def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
         for label in part.names("label"):
             ours = [part.where(label=label, point=point).average(milliseconds) for point in points]
-            yield Row(naming.method(label), (*ours, published.runtime(naming.origin(label))))
+            yield TableRow(naming.method(label), (*ours, published.runtime(naming.origin(label))))
 
     columns = [Column(point or "ms", OURS, digits=3) for point in points] + [Column("A6000", PAPER, digits=2)]
     sequential = published.runtime("mascot", sequential=True)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mascot.bench import naming
-from mascot.bench.averages import Results, summary
+from mascot.bench.averages import RunResults, summary
 from mascot.bench.measure import PRECISIONS
 from mascot.bench.published import Published
-from mascot.bench.tables.grid import Column, Row, Section, Table, Value, sections, table
+from mascot.bench.tables.grid import Column, ResultTable, Section, TableRow, Value, sections, table
 from mascot.bench.tables.judged import at_their_best
 
 OURS, PAPER = "ours", "published"
@@ -25,13 +25,13 @@ _STAND_INS = {
 _SPREAD_FOCUS = ("spread", "focus")
 
 
-def comparison(results: Results, published: Published) -> Iterator[Table]:
+def comparison(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """HM, R@10 (or MAP), DM and R@1 of every method, for each direction and operating point."""
     keys = ("hm", results.retrieval, "dm", "r@1")
     names = [key.upper() for key in keys]
     columns = [Column(name, group, ranked=name == "HM") for group in (OURS, PAPER) for name in names]
 
-    def cells(runs: Results, task: str, direction: str, label: str) -> Sequence[Value]:
+    def cells(runs: RunResults, task: str, direction: str, label: str) -> Sequence[Value]:
         row = published.row(task, direction, label) or {}
         return [*(runs.average(summary(key)) for key in keys), *(row.get(key) for key in keys)]
 
@@ -39,35 +39,35 @@ def comparison(results: Results, published: Published) -> Iterator[Table]:
     yield from _by_direction_and_point(results, "", "", columns, cells, notes)
 
 
-def recall(results: Results, published: Published) -> Iterator[Table]:
+def recall(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """R@1, 3, 5, 10 and 20 of every method."""
     columns = [Column(key.upper(), group, ranked=True) for group in (OURS, PAPER) for key in _RECALLS]
 
-    def cells(runs: Results, task: str, direction: str, label: str) -> Sequence[Value]:
+    def cells(runs: RunResults, task: str, direction: str, label: str) -> Sequence[Value]:
         curve = published.recall(task, direction, label)
         return [*(runs.average(summary(key)) for key in _RECALLS), *(curve.get(key) for key in _RECALLS)]
 
     yield from _by_direction_and_point(results, "recall-", "recall, ", columns, cells)
 
 
-def several(results: Results, published: Published) -> Iterator[Table]:
+def several(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """MAP, MRR and precision of every method, where queries have several positives."""
     if not any("mrr" in record["summary"] for record in results.where(study="main").records):
         return
     columns = [Column(key.upper(), ranked=True) for key in _SEVERAL]
 
-    def cells(runs: Results, task: str, direction: str, label: str) -> Sequence[Value]:
+    def cells(runs: RunResults, task: str, direction: str, label: str) -> Sequence[Value]:
         return [runs.average(summary(key)) for key in _SEVERAL]
 
     note = "MAP divides by the positives found, as published; R@K, of other tables, asks whether any is there."
     yield from _by_direction_and_point(results, "several-", "several positives, ", columns, cells, (note,))
 
 
-def judged(results: Results, published: Published) -> Iterator[Table]:
+def judged(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Precision, cluster recall and their F1 at 20, where the dataset's images were judged."""
     columns = [Column(key.upper(), ranked=True) for key in (*_JUDGED,)] + [Column("kept")]
 
-    def cells(runs: Results, task: str, direction: str, label: str) -> Sequence[Value]:
+    def cells(runs: RunResults, task: str, direction: str, label: str) -> Sequence[Value]:
         values: list[Value] = [runs.average(summary(key)) for key in _JUDGED]
         return [*values, runs.average(summary("kept")) if any(v is not None for v in values) else None]
 
@@ -77,26 +77,26 @@ def judged(results: Results, published: Published) -> Iterator[Table]:
     yield from at_their_best(results)
 
 
-def subsets(results: Results) -> Iterator[tuple[str, Results]]:
+def subsets(results: RunResults) -> Iterator[tuple[str, RunResults]]:
     """The results on each part of the queries that the records name, such as the topics no choice has seen."""
     for name in dict.fromkeys(name for record in results.records for name in record.get("subsets", {})):
         yield name, results.within(name)
 
 
-def stand_ins(results: Results, point: str) -> dict[str, str]:
+def stand_ins(results: RunResults, point: str) -> dict[str, str]:
     """Marks, each with its sentence, of the settings that stand in for published ones."""
     kinds = [kind for kind in _STAND_INS if point == "published" and results.where(point=kind)]
     return dict(_STAND_INS[kind] for kind in kinds)
 
 
 def _by_direction_and_point(
-    results: Results,
+    results: RunResults,
     prefix: str,
     heading: str,
     columns: Sequence[Column],
-    cells: Callable[[Results, str, str, str], Sequence[Value]],
+    cells: Callable[[RunResults, str, str, str], Sequence[Value]],
     sentences: Sequence[str] = (),
-) -> Iterator[Table]:
+) -> Iterator[ResultTable]:
     main = results.where(study="main")
     points = main.points or [""]  # "" where no method has a choice of points
     for direction in (d for d in main.names("direction") if d in _SPREAD_FOCUS):
@@ -109,7 +109,7 @@ def _by_direction_and_point(
                     runs = part.where(task=task, label=label)
                     name = naming.method(label) + "".join(f" {mark}" for mark in stand_ins(runs, point))
                     values = tuple(cells(runs, task, direction, naming.origin(label)))
-                    rows.append(Row(name, values, ranked=label != naming.BASE))
+                    rows.append(TableRow(name, values, ranked=label != naming.BASE))
                 parts.append(Section(naming.task(task), tuple(rows)))
             notes = [*sentences, *(f"{mark} {word}" for mark, word in stand_ins(part, point).items())]
             where = f" {naming.POINTS[point]}" if point else ""
@@ -117,7 +117,7 @@ def _by_direction_and_point(
             yield from table(part, key, f"{heading}{direction}{where}".capitalize(), columns, parts, notes)
 
 
-def appearance(results: Results, published: Published) -> Iterator[Table]:
+def appearance(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Diversity of the image vectors beside DM and R@10: do the wishes change how varied the pictures look?"""
     main = results.where(study="main", task="geo_hour").preferred()
     if main.blind:
@@ -131,7 +131,7 @@ def appearance(results: Results, published: Published) -> Iterator[Table]:
             printed = published.appearance("geo_hour", direction, source)
             row = published.row("geo_hour", direction, source) if printed is not None else None
             cells = (*(runs.average(summary(key)) for key in keys), printed, *map((row or {}).get, keys[1:]))
-            rows.append(Row(naming.method(label), cells, ranked=label != naming.BASE))
+            rows.append(TableRow(naming.method(label), cells, ranked=label != naming.BASE))
         parts.append(Section(direction, tuple(rows)))
     names = ("appearance", "DM", results.retrieval.upper())
     columns = [Column(name, group) for group in (OURS, PAPER) for name in names]
@@ -139,11 +139,11 @@ def appearance(results: Results, published: Published) -> Iterator[Table]:
     yield from table(main, "appearance", "Appearance diversity, geo + hour", columns, parts, (note,))
 
 
-def parameters(results: Results, published: Published) -> Iterator[Table]:
+def parameters(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield what the validation search chose, and what the paper's chose."""
     main = results.where(study="main", point="validated")
 
-    def rows(task: str, direction: str, part: Results) -> Iterator[Row]:
+    def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
         for label in part.names("label"):
             runs = part.where(label=label)
             chosen = [_chosen(record["method"], record["wishes"]) for record in runs.records]
@@ -151,7 +151,7 @@ def parameters(results: Results, published: Published) -> Iterator[Table]:
             printed = published.operating_point(task, direction, naming.origin(label)) or {}
             paper = [_text(printed.get(key)) for key in ("strength", "sigma_geo", "sigma_time")]
             retrieved = runs.average(summary(results.retrieval))
-            yield Row(naming.method(label), (*ours, retrieved, *paper, printed.get("retrieval")))
+            yield TableRow(naming.method(label), (*ours, retrieved, *paper, printed.get("retrieval")))
 
     names = ("strength", "σ geo", "σ time")
     columns = [Column(name, OURS) for name in (*names, "other", results.retrieval.upper())]

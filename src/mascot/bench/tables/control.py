@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from mascot import metrics
 from mascot.bench import naming
-from mascot.bench.averages import Results, average, summary, wished_diversity
+from mascot.bench.averages import RunResults, average, summary, wished_diversity
 from mascot.bench.published import Published
 from mascot.bench.tables.comparison import OURS, PAPER
-from mascot.bench.tables.grid import Column, Row, Section, Table, Value, sections, table
+from mascot.bench.tables.grid import Column, ResultTable, Section, TableRow, Value, sections, table
 
 SWEEPS = {
     "strength": "strength",
@@ -23,7 +23,7 @@ FLOORS = (0.95, 0.90, 0.85)
 _POINTS = ("main", "strength", "sigma_geo", "sigma_time", "grid", "protect")
 
 
-def preference(results: Results, published: Published) -> Iterator[Table]:
+def preference(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """PRS as published, and Kendall's tau of strength against diversity, from the strength sweeps."""
     sweep = results.where(study="strength").preferred()
     fixed = results.where(study="prs")  # as the released study: with the same bins for all tasks
@@ -31,12 +31,14 @@ def preference(results: Results, published: Published) -> Iterator[Table]:
     sweep = replace(sweep, records=(*swept, *fixed.records))
     alike = len({len(sweep.where(label=label).values) for label in sweep.names("label")}) == 1
 
-    def rows(task: str, direction: str, part: Results) -> Iterator[Row]:
+    def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
         for label in part.names("label"):
             runs = part.where(label=label)
             prs, tau = (average(reflection(run)[which] for run in runs.by_seed()) for which in (0, 1))
             steps = None if alike else float(len(runs.values))
-            yield Row(naming.method(label), (prs, tau, steps, published.prs(task, direction, naming.origin(label))))
+            yield TableRow(
+                naming.method(label), (prs, tau, steps, published.prs(task, direction, naming.origin(label)))
+            )
 
     columns = (
         Column("PRS", OURS, ranked=alike),
@@ -52,7 +54,7 @@ def preference(results: Results, published: Published) -> Iterator[Table]:
     yield from table(sweep, "prs", "Preference reflection", columns, sections(sweep, rows), notes)
 
 
-def reflection(run: Results) -> tuple[float | None, float | None]:
+def reflection(run: RunResults) -> tuple[float | None, float | None]:
     """PRS and tau of one seed's sweep."""
     steps = [(value, run.where(value=value).average(wished_diversity)) for value in run.values]
     pairs = [(value, step.value) for value, step in steps if step is not None]
@@ -62,7 +64,7 @@ def reflection(run: Results) -> tuple[float | None, float | None]:
     return metrics.prs(diversity), metrics.kendall_tau(strengths, diversity)
 
 
-def sweeps(results: Results, published: Published) -> Iterator[Table]:
+def sweeps(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """R@10 (or MAP) as one parameter changes: beside the published, or beside DM where nothing was published."""
     for study, stub in SWEEPS.items():
         sweep = results.where(study=study).preferred()
@@ -71,7 +73,7 @@ def sweeps(results: Results, published: Published) -> Iterator[Table]:
             yield _sweep(sweep.where(label=label), published, study, stub, label)
 
 
-def _sweep(sweep: Results, published: Published, study: str, stub: str, label: str) -> Table:
+def _sweep(sweep: RunResults, published: Published, study: str, stub: str, label: str) -> ResultTable:
     cases = [(task, d) for task in sweep.names("task") for d in sweep.where(task=task).names("direction")]
     printed = {case: published.sweep(study, *case, label) for case in cases}
     names = ("ours", "publ.") if any(printed.values()) else (sweep.retrieval.upper(), "DM")
@@ -90,8 +92,8 @@ def _sweep(sweep: Results, published: Published, study: str, stub: str, label: s
             # The paper's grid was 20 cells a side throughout.
             if printed[task, direction] and round(value, 6) == (20 if study == "grid" else point.get(study)):
                 bold |= {len(cells) - 2, len(cells) - 1}
-        rows.append(Row(f"{value:g}", tuple(cells), bold=frozenset(bold)))
-    return Table(
+        rows.append(TableRow(f"{value:g}", tuple(cells), bold=frozenset(bold)))
+    return ResultTable(
         sweep.dataset,
         f"{study}-{naming.key(label)}",
         f"{naming.method(label)}{' R@10' if any(printed.values()) else ''} as {stub} changes",
@@ -104,15 +106,17 @@ def _sweep(sweep: Results, published: Published, study: str, stub: str, label: s
     )
 
 
-def fixed_recall(results: Results, published: Published) -> Iterator[Table]:
+def fixed_recall(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield the best DM of a method at a floor on R@10, over every setting that was run on the test queries."""
     points = all_points(results)
 
-    def rows(task: str, direction: str, part: Results) -> Iterator[Row]:
+    def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
         for label in part.names("label"):
             printed = published.fixed_recall(task, direction, naming.origin(label)).values()
             paper: list[Value] = ["none" if value is None else value for value in printed] or [None] * len(FLOORS)
-            yield Row(naming.method(label), (*fronts(part.where(label=label)), *paper), ranked=label != naming.BASE)
+            yield TableRow(
+                naming.method(label), (*fronts(part.where(label=label)), *paper), ranked=label != naming.BASE
+            )
 
     title = f"Best DM at a floor on {results.retrieval.upper()}"
     columns = [Column(f"≥ {floor:.2f}", group, ranked=True) for group in (OURS, PAPER) for floor in FLOORS]
@@ -123,12 +127,12 @@ def fixed_recall(results: Results, published: Published) -> Iterator[Table]:
     yield from table(points, "fixed-recall", title, columns, sections(points, rows, ("spread", "focus")), (note,))
 
 
-def all_points(results: Results) -> Results:
+def all_points(results: RunResults) -> RunResults:
     """Every setting of every method that was asked the same queries for as many results."""
-    return Results(results.dataset, tuple(r for r in results.records if r["study"] in _POINTS))
+    return RunResults(results.dataset, tuple(r for r in results.records if r["study"] in _POINTS))
 
 
-def fronts(results: Results) -> list[Value]:
+def fronts(results: RunResults) -> list[Value]:
     """The mean over seeds of the best DM at each floor, where every seed has one."""
     fronts = []
     for run in results.by_seed():
@@ -144,17 +148,17 @@ def fronts(results: Results) -> list[Value]:
     return best or [None] * len(FLOORS)
 
 
-def protection(results: Results, published: Published) -> Iterator[Table]:
+def protection(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield how many results to protect: what the head keeps, and what is left to steer."""
     study = results.where(study="protect").preferred()
     base = results.where(study="main", label=naming.BASE).preferred()
     keys = ("r@1", results.retrieval, "dm", "hm", "kept")
 
-    def rows(task: str, direction: str, part: Results) -> Iterator[Row]:
+    def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
         plain = base.where(direction=direction, task=task)
-        yield Row("base", tuple(plain.average(summary(key)) for key in keys), ranked=False)
+        yield TableRow("base", tuple(plain.average(summary(key)) for key in keys), ranked=False)
         for value in part.values:
-            yield Row(f"{value:g}", tuple(part.where(value=value).average(summary(key)) for key in keys))
+            yield TableRow(f"{value:g}", tuple(part.where(value=value).average(summary(key)) for key in keys))
 
     columns = [Column("kept" if key == "kept" else key.upper(), ranked=key == "hm") for key in keys]
     for label in study.names("label"):

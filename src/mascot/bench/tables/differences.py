@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from mascot.bench import naming
-from mascot.bench.averages import Record, Results, summary
+from mascot.bench.averages import Average, Record, RunResults, summary
 from mascot.bench.datasets.dataset import Floats
 from mascot.bench.grid import GUARDED
 from mascot.bench.measure import dm_per_query
 from mascot.bench.published import Published
 from mascot.bench.tables.comparison import subsets
-from mascot.bench.tables.grid import Column, Row, Table, Value, sections, table
+from mascot.bench.tables.grid import Column, ResultTable, TableRow, Value, sections, table
 
 DRAWS = 2000
 _TAILS = (2.5, 97.5)  # percent
@@ -23,17 +22,7 @@ _JUDGED = ("cr@20", "p@20", "f1@20")
 _LEAST = 1e-9  # DM is a harmonic mean: a query without diversity makes it next to nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The mean over seeds of ours less theirs, and where 95 % of the bootstrap's differences lie."""
-
-    value: float
-    low: float
-    high: float
-    seeds: int
-
-
-def paired(ours: Results, theirs: Results, measure: str, draws: int = DRAWS) -> Difference | None:
+def paired(ours: RunResults, theirs: RunResults, measure: str, draws: int = DRAWS) -> Average | None:
     """The difference of two methods on the queries that both were asked.
 
     In each draw the queries of every seed are drawn anew, with replacement and for both methods alike; the measure is
@@ -50,8 +39,9 @@ def paired(ours: Results, theirs: Results, measure: str, draws: int = DRAWS) -> 
 
     Returns
     -------
-    Difference
-        None where no seed has the values of both.
+    Average
+        The mean over seeds of ours less theirs, with the limits of 95 % of the bootstrap's differences; None where no
+        seed has the values of both.
     """
     values: list[Floats] = []
     drawn: list[Floats] = []
@@ -68,7 +58,7 @@ def paired(ours: Results, theirs: Results, measure: str, draws: int = DRAWS) -> 
     if not values:
         return None
     low, high = np.percentile(np.mean(drawn, axis=0), _TAILS)
-    return Difference(float(np.mean(values)), float(low), float(high), len(values))
+    return Average(float(np.mean(values)), float(low), float(high), len(values))
 
 
 def _columns(record: Record, measure: str) -> dict[int, Floats]:
@@ -107,7 +97,7 @@ def _shares(queries: int, draws: int, seed: int) -> Floats:
     return np.asarray(counts / queries, dtype=np.float64)
 
 
-def best_rival(results: Results, measure: str) -> Results | None:
+def best_rival(results: RunResults, measure: str) -> RunResults | None:
     """Of all methods but ours, at every operating point they have, the one with the highest mean.
 
     It is chosen on the queries it is compared on, which favours it.
@@ -124,7 +114,7 @@ def best_rival(results: Results, measure: str) -> Results | None:
     return max(means, key=lambda pair: pair[0])[1] if means else None
 
 
-def differences(results: Results, published: Published) -> Iterator[Table]:
+def differences(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Each of ours less the best rival: HM, R@10 (or MAP) and DM.
 
     To spread judged data it is what people's judgements give.
@@ -134,7 +124,7 @@ def differences(results: Results, published: Published) -> Iterator[Table]:
         yield from _less_the_best(part, f"differences-{name}", f"Ours less the best rival, {name} queries")
 
 
-def _less_the_best(results: Results, key: str, title: str) -> Iterator[Table]:
+def _less_the_best(results: RunResults, key: str, title: str) -> Iterator[ResultTable]:
     main = results.where(study="main")
     usual = ("hm", results.retrieval, "dm")
     if any(record["summary"].get("cr@20") is not None for record in main.records):
@@ -145,9 +135,9 @@ def _less_the_best(results: Results, key: str, title: str) -> Iterator[Table]:
 
 
 def _against(
-    main: Results, key: str, title: str, measures: tuple[str, ...], directions: tuple[str, ...]
-) -> Iterator[Table]:
-    def rows(task: str, direction: str, part: Results) -> Iterator[Row]:
+    main: RunResults, key: str, title: str, measures: tuple[str, ...], directions: tuple[str, ...]
+) -> Iterator[ResultTable]:
+    def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
         rival = best_rival(part, measures[0])
         if rival is not None:
             yield from (
@@ -166,7 +156,7 @@ def _against(
     yield from table(main, key, title, [*columns, Column("rival")], parts, (note,))
 
 
-def _row(ours: Results, rival: Results, measures: tuple[str, ...]) -> Row:
+def _row(ours: RunResults, rival: RunResults, measures: tuple[str, ...]) -> TableRow:
     cells: list[Value] = [runs.average(summary(measures[0])) for runs in (ours, rival)]
     for measure in measures:
         difference = paired(ours, rival, measure)
@@ -174,4 +164,4 @@ def _row(ours: Results, rival: Results, measures: tuple[str, ...]) -> Row:
     first = rival.records[0]
     point = first.get("point")
     how = f", {point}" if point not in ("default", None) else ""
-    return Row(naming.method(ours.records[0]["label"]), (*cells, f"{naming.method(first['label'])}{how}"))
+    return TableRow(naming.method(ours.records[0]["label"]), (*cells, f"{naming.method(first['label'])}{how}"))

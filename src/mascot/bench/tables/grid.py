@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from mascot.bench import naming
-from mascot.bench.averages import Average, Results
+from mascot.bench.averages import Average, RunResults
 
 Value = Average | float | str | None
 
@@ -23,7 +23,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One line. The base retriever is shown but not ranked."""
 
     name: str
@@ -37,7 +37,7 @@ class Section:
     """Rows that belong together under a heading."""
 
     heading: str
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
     @property
     def lines(self) -> int:
@@ -45,7 +45,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ResultTable:
     """Everything a format needs to know.
 
     Parameters
@@ -70,7 +70,7 @@ class Table:
     notes: tuple[str, ...] = ()
     seeds: int = 0
 
-    def split(self, lines: int) -> list[Table]:
+    def split(self, lines: int) -> list[ResultTable]:
         """The table in parts of at most so many lines each, headings counted; a section stays whole."""
         parts: list[list[Section]] = [[]]
         for section in self.sections:
@@ -87,7 +87,7 @@ class Table:
     def shorts(self) -> bool:
         return any(self.short(cell) for section in self.sections for row in section.rows for cell in row.cells)
 
-    def trimmed(self) -> Table:
+    def trimmed(self) -> ResultTable:
         """Without the columns, rows and sections in which nothing stands."""
         filled = [
             c
@@ -116,7 +116,7 @@ class Table:
 
 
 def sections(
-    results: Results, rows: Callable[[str, str, Results], Iterable[Row]], directions: Sequence[str] = ()
+    results: RunResults, rows: Callable[[str, str, RunResults], Iterable[TableRow]], directions: Sequence[str] = ()
 ) -> list[Section]:
     """Return a section for each direction and task; `rows(task, direction, results)` returns the rows of one.
 
@@ -132,12 +132,12 @@ def sections(
 
 
 def table(
-    results: Results, key: str, title: str, columns: Iterable[Column], parts: Sequence[Section],
+    results: RunResults, key: str, title: str, columns: Iterable[Column], parts: Sequence[Section],
     notes: Iterable[str] = (), stub: str = "method",
-) -> Iterator[Table]:  # fmt: skip
+) -> Iterator[ResultTable]:  # fmt: skip
     """Yield a table of results, unless it would be empty."""
     if any(section.rows for section in parts):
-        yield Table(
+        yield ResultTable(
             results.dataset, key, title, results.setting, stub, tuple(columns), tuple(parts), tuple(notes),
             seeds=len(results.seeds),
         )  # fmt: skip

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mascot.bench import naming
-from mascot.bench.averages import Record, Results
-from mascot.bench.tables.grid import Column, Row, Section, Table, Value, table
+from mascot.bench.averages import Record, RunResults
+from mascot.bench.tables.grid import Column, ResultTable, Section, TableRow, Value, table
 
 _KEYS = ("p@20", "cr@20", "f1@20")
 _CHOSEN = "cr@20"
 _LEFT_OUT, _BEST = "chosen on the other topics", "best on these topics"
 
 
-def at_their_best(results: Results) -> Iterator[Table]:
+def at_their_best(results: RunResults) -> Iterator[ResultTable]:
     """P@20, CR@20 and F1@20 of every method whose strength was swept to spread, the setting of highest mean CR@20."""
     swept = results.where(study="strength", direction="spread")
     columns = [Column(key.upper(), group, ranked=key != "p@20") for group in (_LEFT_OUT, _BEST) for key in _KEYS]
@@ -23,7 +23,7 @@ def at_their_best(results: Results) -> Iterator[Table]:
     parts = []
     for task in swept.names("task"):
         part = swept.where(task=task)
-        rows = [Row(naming.method(label), _row(part.where(label=label))) for label in part.names("label")]
+        rows = [TableRow(naming.method(label), _row(part.where(label=label))) for label in part.names("label")]
         parts.append(Section(naming.task(task), tuple(rows)))
     note = (
         "Settings are those of the strength sweeps; the one with the highest mean CR@20 is taken, for each topic on "
@@ -33,7 +33,7 @@ def at_their_best(results: Results) -> Iterator[Table]:
     yield from table(swept, "judged-settings-spread", title, columns, parts, (note,))
 
 
-def _row(results: Results) -> tuple[Value, ...]:
+def _row(results: RunResults) -> tuple[Value, ...]:
     """Of each seed the two choices, averaged."""
     seeds = [choices for seed in results.by_seed() if (choices := _choices(seed.records)) is not None]
     if not seeds:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mascot.bench.averages import Results
+from mascot.bench.averages import RunResults
 from mascot.bench.published import Published
-from mascot.bench.tables.grid import Column, Row, Section, Table, table
+from mascot.bench.tables.grid import Column, ResultTable, Section, TableRow, table
 
 
-def sizes(results: Results, published: Published) -> Iterator[Table]:
+def sizes(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Images, queries and attributes.
 
     A record may say how large each split of its dataset is (``sizes``); of the test queries that were asked it always
@@ -27,13 +27,13 @@ def sizes(results: Results, published: Published) -> Iterator[Table]:
     for split in dict.fromkeys((*sizes, "test")):
         counts = [_number(sizes.get(split, {}).get(kind)) for kind in ("images", "queries")]
         last = (asked, ", ".join(sorted(attributes))) if split == "test" else (_asked(results, split, sizes), None)
-        rows.append(Row(split, (*counts, *last)))
+        rows.append(TableRow(split, (*counts, *last)))
     columns = (Column("images", digits=0), Column("queries", digits=0), Column("asked"), Column("attributes"))
     note = "Asked: queries of these results, and of the search before. Attributes: what is spread or focused."
     yield from table(main, "sizes", "The dataset", columns, [Section("", tuple(rows))], (note,), "split")
 
 
-def _asked(results: Results, split: str, sizes: Mapping[str, Mapping[str, int]]) -> str | None:
+def _asked(results: RunResults, split: str, sizes: Mapping[str, Mapping[str, int]]) -> str | None:
     there = sizes.get(split, {}).get("queries")
     if split not in results.limits or there is None:
         return None
