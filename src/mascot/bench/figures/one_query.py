@@ -336,29 +336,12 @@ def _map(
         interpolation="bilinear",
         zorder=1,
     )
-    ax.plot(lon, lat, linestyle="none", marker=".", color="#808080", markersize=2.2, markeredgewidth=0, zorder=2)
-    ax.plot(
-        lon[rows],
-        lat[rows],
-        linestyle="none",
-        marker="o",
-        color=_DEEP,
-        markersize=2.8,
-        markeredgecolor="white",
-        markeredgewidth=0.3,
-        zorder=3,
-    )
-    ax.plot(
-        lon[rows[:3]],
-        lat[rows[:3]],
-        linestyle="none",
-        marker="*",
-        color=_ACCENT,
-        markersize=7,
-        markeredgecolor="white",
-        markeredgewidth=0.5,
-        zorder=4,
-    )
+    every = np.arange(len(lat))
+    for order, (drawn, marker, colour, size, edge) in enumerate(
+        ((every, ".", "#808080", 2.2, 0.0), (rows, "o", _DEEP, 2.8, 0.3), (rows[:3], "*", _ACCENT, 7, 0.5)), start=2
+    ):
+        look = {"color": colour, "markersize": size, "markeredgecolor": "white", "markeredgewidth": edge}
+        ax.plot(lon[drawn], lat[drawn], linestyle="none", marker=marker, zorder=order, **look)
     world = extent[1] - extent[0] >= 300
     for axis, step in ((ax.xaxis, 60), (ax.yaxis, 30)):
         axis.set_major_locator(MultipleLocator(step) if world else MaxNLocator(4))
