@@ -104,7 +104,7 @@ def test_parquet_round_trip(tmp_path: Path) -> None:
         ({"column:lat": np.ones(31)}, "column:lat must have 30 values like scores, got 31"),
         ({"camera": np.ones(30)}, "'camera' is not known; an attribute is named column:camera"),
         ({"positives": None}, "must hold positives"),
-        ({"positives": np.arange(9)}, r"positives must be 10 rows, or pairs \(query, row\), got shape \(9,\)"),
+        ({"positives": np.arange(9)}, r"positives must be 10 rows or pairs \(query, row\), got shape \(9,\)"),
         ({"positives": np.arange(10) + 25}, r"positives rows must lie in 0..29, got 30"),
         ({"positives": np.array([[10, 0]])}, r"positives queries must lie in 0..9, got 10"),
         ({"positives": np.ones(10)}, "positives must be integers, got float64"),

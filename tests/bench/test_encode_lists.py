@@ -51,7 +51,7 @@ def test_the_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for queries, images in ((1, 1), (7, 4096), (16, 30_000)):
         monkeypatch.setattr(scoring, "_QUERIES", queries)
         monkeypatch.setattr(scoring, "_TOKENS", images)
-        monkeypatch.setitem(scoring._DOTS, "cpu", images)
+        monkeypatch.setattr(scoring, "_DOTS", images)
         cut = best_lists(tokens, texts, np.arange(211), np.arange(40), 30)
         np.testing.assert_array_equal(cut.rows, whole.rows)
         np.testing.assert_array_equal(cut.scores, whole.scores)

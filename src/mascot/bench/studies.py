@@ -173,8 +173,9 @@ def _strength(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
             anchors = [replace(_operating(*case, benchmark, chosen), point=None), _released_setting(*case, chosen)]
             for anchor in filter(None, anchors):
                 for strength in STRENGTHS if isinstance(anchor.method, mc.Mascot) else benchmark.steps:
-                    method: Any = replace(anchor.method, strength=strength)  # type: ignore[call-arg]
-                    yield replace(anchor, study="strength", method=method, value=strength)
+                    method: Any = anchor.method  # each of these methods has a strength
+                    swept = replace(method, strength=strength)
+                    yield replace(anchor, study="strength", method=swept, value=strength)
 
 
 def _preference(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:

@@ -103,7 +103,7 @@ def draw(
 
 def _compared(datasets: Sequence[RunResults], labels: Sequence[str]) -> list[Compared]:
     """Return the methods in both directions, at the setting of the results, else of the paper, else the first."""
-    rows = {}
+    rows: dict[str, Compared] = {}
     for direction, label in product((SPREAD, FOCUS), labels):
         point = published(label, GEO_HOUR, direction) or settings(label, GEO_HOUR, direction)[0]
         wanted = {"study": "main", "task": GEO_HOUR.name, "direction": direction, "label": label}

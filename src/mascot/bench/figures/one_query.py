@@ -340,7 +340,7 @@ def _map(
     for order, (drawn, marker, colour, size, edge) in enumerate(
         ((every, ".", "#808080", 2.2, 0.0), (rows, "o", _DEEP, 2.8, 0.3), (rows[:3], "*", _ACCENT, 7, 0.5)), start=2
     ):
-        look = {"color": colour, "markersize": size, "markeredgecolor": "white", "markeredgewidth": edge}
+        look: Any = {"color": colour, "markersize": size, "markeredgecolor": "white", "markeredgewidth": edge}
         ax.plot(lon[drawn], lat[drawn], linestyle="none", marker=marker, zorder=order, **look)
     world = extent[1] - extent[0] >= 300
     for axis, step in ((ax.xaxis, 60), (ax.yaxis, 30)):

@@ -42,7 +42,8 @@ def read_pickle(data: bytes, most: int = 1 << 20) -> Any:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(data), 1):
             if opcode.name in _REFUSED:
                 raise mc.InputError(f"a pickle must hold plain data, got the instruction {opcode.name}")
-            if count > _MOST_INSTRUCTIONS or (opcode.name.endswith("PUT") and argument > len(data)):
+            memo_index = int(argument or 0) if opcode.name.endswith("PUT") else 0
+            if count > _MOST_INSTRUCTIONS or memo_index > len(data):
                 raise mc.InputError("a pickle must not need more memory than it may")
         return _Unpickler(io.BytesIO(data)).load()
     except mc.InputError:
