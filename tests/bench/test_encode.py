@@ -289,7 +289,7 @@ def test_killed_in_the_middle_and_resumed(whole: Path, models: Path, tmp_path: P
     for field, count in (("images_done", 8), ("texts_done", 8)):
         command = [sys.executable, "-c", _SLOW, str(folder), f"blip2:{models / 'blip2'}"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | {"HF_HUB_OFFLINE": "1"})
-        for _ in range(3000):
+        for _ in range(15_000):
             if process.poll() is not None or _done(where, field) >= count:
                 break
             time.sleep(0.02)
