@@ -12,7 +12,7 @@ import mascot as mc
 from mascot import metrics
 from mascot.bench.naming import METHODS
 from mascot.bench.published import Published
-from mascot.bench.results import Store
+from mascot.bench.results import RecordStore
 
 TASKS = ("geo_hour", "hour", "geo")
 DIRECTIONS = ("spread", "focus")
@@ -41,7 +41,7 @@ def records(
 def save(found: Sequence[dict[str, Any]], folder: Path) -> Path:
     """Write records as the benchmark does."""
     for number, one in enumerate(found):
-        Store(folder).put({"number": number}, one)
+        RecordStore(folder).put({"number": number}, one)
     return folder
 
 

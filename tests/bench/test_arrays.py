@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,9 +17,9 @@ from typer.testing import CliRunner
 
 from mascot.bench import averages
 from mascot.bench.datasets.arrays import Arrays
-from mascot.bench.experiment import run
 from mascot.bench.grid import LABELS
-from mascot.bench.suites import arrays, only
+from mascot.bench.presets import arrays
+from mascot.bench.run import run
 from mascot.cli.bench import bench
 from mascot.errors import InputError
 
@@ -103,7 +104,7 @@ def test_parquet_round_trip(tmp_path: Path) -> None:
         ({"column:lat": np.ones(31)}, "column:lat must have 30 values like scores, got 31"),
         ({"camera": np.ones(30)}, "'camera' is not known; an attribute is named column:camera"),
         ({"positives": None}, "must hold positives"),
-        ({"positives": np.arange(9)}, r"positives must be 10 rows, or pairs \(query, row\), got shape \(9,\)"),
+        ({"positives": np.arange(9)}, r"positives must be 10 rows or pairs \(query, row\), got shape \(9,\)"),
         ({"positives": np.arange(10) + 25}, r"positives rows must lie in 0..29, got 30"),
         ({"positives": np.array([[10, 0]])}, r"positives queries must lie in 0..9, got 10"),
         ({"positives": np.ones(10)}, "positives must be integers, got float64"),
@@ -218,7 +219,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_methods_that_take_logarithms_are_left_out_with_a_note(tmp_path: Path) -> None:
     path = _npz(tmp_path, scores=np.random.default_rng(1).random((10, 30)) - 0.5)
     suite = arrays(path)
-    assert set(LABELS) - set(suite.plan.labels) == {"ms-dpp+tn", "ms-dpp+tn+tvms"}
+    assert set(LABELS) - set(suite.labels) == {"ms-dpp+tn", "ms-dpp+tn+tvms"}
     assert re.match(r"ms-dpp\+tn and ms-dpp\+tn\+tvms take the logarithm .* the lowest is -0\.4", suite.notes[0])
     with pytest.raises(InputError, match="no other method was asked for"):
         arrays(path, ["ms-dpp+tn"])
@@ -241,7 +242,7 @@ def test_changed_data_shows_its_own_numbers(tmp_path: Path) -> None:
     for positives in (np.arange(10), np.arange(10) + 15, np.arange(10)):
         path = _npz(tmp_path, scores=scores, positives=positives)
         suite = arrays(path, ["base"], quick=True)
-        run(only(suite, suite.plan.tasks[-1:]), tmp_path / "out", jobs=1)
+        run(replace(suite, tasks=suite.tasks[-1:]), tmp_path / "out", jobs=1)
         (found,) = averages.read(tmp_path / "out")
         shown.append(found.where(study="main", direction="spread").average(averages.summary("r@1")).value)  # type: ignore[union-attr]
         changed = len(shown) > 1
@@ -295,7 +296,7 @@ def test_a_search_without_its_measure_is_refused(tmp_path: Path) -> None:
 
 def test_a_users_file_runs(tmp_path: Path) -> None:
     suite = arrays(_npz(tmp_path), ["base", "mmr", "ms-dpp", "mascot", "guarded"], quick=True)
-    assert [task.name for task in suite.plan.tasks] == ["geo_hour", "geo", "hour", "camera"]
+    assert [task.name for task in suite.tasks] == ["geo_hour", "geo", "hour", "camera"]
     records = run(suite, tmp_path / "out", jobs=1)
     main = [record for record in records if record["study"] == "main"]
     assert {record["label"] for record in main} == {"base", "mmr", "ms-dpp", "mascot", "guarded"}

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from mascot import metrics
 from mascot.bench import compare, published, tables
-from mascot.bench.averages import Results, average, collect
+from mascot.bench.averages import RunResults, average, collect
 from mascot.bench.published import Published
-from mascot.bench.results import Told
+from mascot.bench.results import RunInfo
 from mascot.bench.tables import differences, sizes
 from mascot.errors import InputError, MascotError, OptionError
 
@@ -231,8 +231,8 @@ def test_best_and_second_best_are_marked() -> None:
 
 def test_equal_as_shown_is_equally_good() -> None:
     columns = (tables.Column("HM", ranked=True),)
-    rows = tuple(tables.Row(name, (value,)) for name, value in (("a", 0.50001), ("b", 0.50002), ("c", 0.4)))
-    section = tables.Section("", (*rows, tables.Row("base", (0.9,), ranked=False)))
+    rows = tuple(tables.TableRow(name, (value,)) for name, value in (("a", 0.50001), ("b", 0.50002), ("c", 0.4)))
+    section = tables.Section("", (*rows, tables.TableRow("base", (0.9,), ranked=False)))
     table = tables.Table("d", "k", "T", "S", "method", columns, (section,))
     text = tables.render([table], [], "markdown")
     assert [line for line in text.splitlines() if line.startswith("| ")][1:] == [
@@ -394,7 +394,7 @@ def test_a_latex_table_fits_on_a_page(whole: tables.Sheets) -> None:
 def test_parts_keep_every_section_whole_and_in_order(heights: list[int], lines: int) -> None:
     columns = (tables.Column("HM"),)
     sections = tuple(
-        tables.Section(f"s{i}", tuple(tables.Row(str(r), (0.5,)) for r in range(height)))
+        tables.Section(f"s{i}", tuple(tables.TableRow(str(r), (0.5,)) for r in range(height)))
         for i, height in enumerate(heights)
     )
     parts = tables.Table("d", "k", "T", "S", "method", columns, sections).split(lines)
@@ -403,7 +403,7 @@ def test_parts_keep_every_section_whole_and_in_order(heights: list[int], lines: 
         assert len(part.sections) == 1 or sum(section.lines for section in part.sections) <= lines
 
 
-def main_records(label: str, recalls: list[int], wished: list[float], seeds: int = 1, **more: Any) -> Results:
+def main_records(label: str, recalls: list[int], wished: list[float], seeds: int = 1, **more: Any) -> RunResults:
     found = []
     for seed in range(seeds):
         one = synthetic.record(seed, len(recalls), label=label, point=more.get("point", "default"))
@@ -578,16 +578,6 @@ def test_names_of_tables_and_labels_have_no_spaces() -> None:
     assert not any(" " in label for label in labels)
 
 
-def test_records_with_the_earlier_name_of_a_task_are_read() -> None:
-    found = few()
-    for record in found:
-        record |= {"dataset": "div400", "task": "all, look by k-means"}
-    (results,) = collect(found)
-    assert results.names("task") == ["all-k-means"]
-    (table,) = [table for table in tables.build(found).tables if table.key == "focus-published"]
-    assert table.sections[0].heading == "all, look by k-means"
-
-
 def test_what_the_data_cannot_have_is_not_missed(everything: list[dict[str, Any]]) -> None:
     assert tables.build(everything).notes == ()
 
@@ -597,7 +587,7 @@ def test_how_many_queries_the_search_asked_is_said() -> None:
     for record in found:
         record["sizes"] = {"validation": {"images": 199, "queries": 199}, "test": {"images": 797, "queries": 797}}
     for limit, said in ((50, "50"), (None, "199"), (500, "199")):
-        run = Told({"validation": limit, "test": None}, {0: "a", 1: "a"}, {})
+        run = RunInfo({"validation": limit, "test": None}, {0: "a", 1: "a"}, {})
         (results,) = collect(found, run)
         (table,) = sizes.sizes(results, Published("mine"))
         assert table.sections[0].rows[0].cells[2] == said

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mascot.bench.choosing import choose, timed
+from mascot.bench.choosing import choose, time_single
 from mascot.bench.datasets.dataset import Dataset, Lists, Ragged, Split
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.grid import GUARDED, best, dpp, search
-from mascot.bench.material import Material
 from mascot.bench.measure import measure, per_query
 from mascot.bench.points import Point
-from mascot.bench.studies import Plan, studies
+from mascot.bench.query_set import QuerySet
+from mascot.bench.studies import Benchmark, studies
 from mascot.bench.tasks import FOCUS, GEO_HOUR, GEO_NOT_HOUR, HOUR, SPREAD
 from mascot.errors import InputError
 from mascot.methods import Clustering, KDpp, Mmr, MsDpp
@@ -24,20 +24,20 @@ from mascot.rerank import Reranker
 
 
 @pytest.fixture(scope="module")
-def material() -> Material:
-    return Material(PixelProseSim().load(), "test", 30, limit=2)
+def material() -> QuerySet:
+    return QuerySet(PixelProseSim().load(), "test", 30, limit=2)
 
 
-def _alone(point: Point, material: Material) -> np.ndarray:
+def _alone(point: Point, material: QuerySet) -> np.ndarray:
     data = material.dataset
     ranker = Reranker(point.wishes, point.method).fit(dict(data.columns), data.vectors)
     return ranker.rerank_many(material.rows, material.scores, k=point.k).positions
 
 
 @pytest.mark.parametrize("label", ["k-dpp", "ms-dpp", "ms-dpp+tn", "ms-dpp+tn+tvms"])
-def test_dpps_choose_as_they_do_alone(label: str, material: Material) -> None:
+def test_dpps_choose_as_they_do_alone(label: str, material: QuerySet) -> None:
     points = [
-        Point("main", task, direction, label, dpp(label, beta, theta, released), k=10, n=30)
+        Point(label, task, direction, dpp(label, beta, theta, released), k=10, n=30)
         for task, direction in ((GEO_HOUR, SPREAD), (GEO_HOUR, FOCUS), (GEO_HOUR, GEO_NOT_HOUR), (HOUR, FOCUS))
         for beta in (0.4, 0.6)
         for theta, released in ((0.8, False), (0.9, True), (0.0, False))
@@ -48,10 +48,8 @@ def test_dpps_choose_as_they_do_alone(label: str, material: Material) -> None:
         np.testing.assert_array_equal(made[point], _alone(point, material))
 
 
-def test_mmr_does_not_see_the_direction(material: Material) -> None:
-    points = [
-        Point("main", HOUR, direction, "mmr", Mmr(0.5, published=True), k=10, n=30) for direction in (SPREAD, FOCUS)
-    ]
+def test_mmr_does_not_see_the_direction(material: QuerySet) -> None:
+    points = [Point("mmr", HOUR, direction, Mmr(0.5, published=True), k=10, n=30) for direction in (SPREAD, FOCUS)]
     first, second = choose(points, material)
     np.testing.assert_array_equal(first.positions, second.positions)
     np.testing.assert_array_equal(second.positions, _alone(points[1], material))
@@ -78,25 +76,25 @@ def _lists(sizes: list[int], lowest: float = 0.1) -> Dataset:
 @given(sizes=st.lists(st.integers(1, 30), min_size=2, max_size=4))
 def test_a_list_is_measured_as_if_it_were_alone(method: object, sizes: list[int]) -> None:
     data = _lists(sizes)
-    point = Point("main", HOUR, SPREAD, "", method, k=12, n=30)  # type: ignore[arg-type]
-    together = Material(data, "test", 30)
+    point = Point("", HOUR, SPREAD, method, k=12, n=30)  # type: ignore[arg-type]
+    together = QuerySet(data, "test", 30)
     (choice,) = choose([point], together)
     assert choice.positions.shape == (len(sizes), 12)
     assert (choice.positions >= 0).sum(axis=1).tolist() == [min(size, 12) for size in sizes]
-    np.testing.assert_array_equal(timed(point, together, 2).positions, choice.positions[:2])
+    np.testing.assert_array_equal(time_single(point, together, 2).positions, choice.positions[:2])
     found = per_query(point, choice.positions, together, "map")
     for query, size in enumerate(sizes):
         one = replace(data, splits={"test": Split(np.arange(30), np.array([query]))})
         fitting = replace(point, k=min(size, 12))
-        alone = per_query(fitting, choice.positions[[query], : fitting.k], Material(one, "test", 30), "map")
+        alone = per_query(fitting, choice.positions[[query], : fitting.k], QuerySet(one, "test", 30), "map")
         for name, values in alone.items():
             np.testing.assert_allclose(found[name][query], values[0], atol=1e-12, err_msg=name)
         assert found["r@10"][query] == (1 <= found["found_at"][query] <= 10)
 
 
 def test_found_at_gives_recall_at_every_k() -> None:
-    material = Material(_lists([30, 25, 20, 15, 10, 5]), "test", 30)
-    point = Point("main", HOUR, SPREAD, "mmr", Mmr(0.5), n=30)
+    material = QuerySet(_lists([30, 25, 20, 15, 10, 5]), "test", 30)
+    point = Point("mmr", HOUR, SPREAD, Mmr(0.5), n=30)
     (choice,) = choose([point], material)
     record = measure(point, choice.positions, material)
     ranks = np.array(record["per_query"]["found_at"])
@@ -107,18 +105,18 @@ def test_found_at_gives_recall_at_every_k() -> None:
 
 def test_an_empty_list_is_named() -> None:
     with pytest.raises(InputError, match="lists: every query must have a candidate, query 1 has none"):
-        Material(_lists([3, 0]), "test", 30).rows  # noqa: B018
+        QuerySet(_lists([3, 0]), "test", 30).rows  # noqa: B018
 
 
 def test_the_logarithm_of_a_negative_score_is_refused() -> None:
-    material = Material(_lists([20, 20], lowest=-0.5), "test", 30)
-    point = Point("main", HOUR, SPREAD, "ms-dpp+tn", MsDpp(normalize="tn"), k=5, n=30)
+    material = QuerySet(_lists([20, 20], lowest=-0.5), "test", 30)
+    point = Point("ms-dpp+tn", HOUR, SPREAD, MsDpp(normalize="tn"), k=5, n=30)
     with pytest.raises(InputError, match="needs scores > 0, got -0"):
         list(choose([point], material))
 
 
 def test_each_update_of_a_dpp_is_searched_for_and_swept() -> None:
-    plan = Plan(("k-dpp", "ms-dpp"), (GEO_HOUR,), (SPREAD,))
+    plan = Benchmark("x", (), ("k-dpp", "ms-dpp"), (GEO_HOUR,), (SPREAD,))
     looked = list(search(plan.labels, plan.tasks, plan.directions, plan.n))
     # The exact update is best at the first setting, the released one at the last.
     worth = [-number if not point.method.released else number for number, point in enumerate(looked)]  # type: ignore[attr-defined]
@@ -134,5 +132,7 @@ def test_each_update_of_a_dpp_is_searched_for_and_swept() -> None:
 
 
 def test_ten_clusters_are_measured_at_ten() -> None:
-    found = [point for point in studies(Plan(("base", "guarded"), (HOUR,)), {}) if point.study == "clusters"]
+    found = [
+        point for point in studies(Benchmark("x", (), ("base", "guarded"), (HOUR,)), {}) if point.study == "clusters"
+    ]
     assert {point.k for point in found} == {10}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from mascot.bench.presets import DIV400_TASKS
 from mascot.bench.progress import Lines
-from mascot.bench.suites import DIV400_TASKS
-from mascot.cli.bench import _suite, bench
+from mascot.cli.bench import _benchmark, bench
 
 _RUN = ["run", "pixelprose-sim", "--quick", "--methods", "base,mascot", "--tasks", "hour", "--jobs", "1", "--out"]
 
@@ -86,21 +86,21 @@ def test_tables_go_into_a_new_folder(results: Path, tmp_path: Path) -> None:
 
 def test_methods_of_div400_are_its_own(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MASCOT_DIV400", str(data / "div400"))
-    suite = _suite("div400", None, None, "pyversity-mmr", None, None, False)
+    suite = _benchmark("div400", None, None, "pyversity-mmr", None, None, False)
     assert {point.label for point in suite.extra} == {"pyversity-mmr"}
     assert suite.subsets == ("unseen",)
 
 
 def test_one_task_of_div400_can_be_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MASCOT_DIV400", str(data / "div400"))
-    suite = _suite("div400", None, None, "base,mmr", "all-k-means", None, False)
-    assert {point.task.name for point in suite.extra} == {"all-k-means"} == {task.name for task in suite.plan.tasks}
+    suite = _benchmark("div400", None, None, "base,mmr", "all-k-means", None, False)
+    assert {point.task.name for point in suite.extra} == {"all-k-means"} == {task.name for task in suite.tasks}
     assert not any("," in task.name for task in DIV400_TASKS)
 
 
 def test_seeds_may_be_given_to_a_quick_run() -> None:
     def seeds(given: str | None, quick: bool) -> list[int]:
-        return [seed for seed, _ in _suite("pixelprose-sim", None, None, "base", None, given, quick).sources]
+        return [seed for seed, _ in _benchmark("pixelprose-sim", None, None, "base", None, given, quick).sources]
 
     assert [seeds(None, False), seeds(None, True), seeds("3,4,3", True)] == [[0, 1, 2], [0], [3, 4]]
 

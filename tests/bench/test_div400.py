@@ -6,29 +6,29 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.div400_ceilings import CASES, ceilings
+from benchmarks.div400_pairs import pair_auc
 
 from mascot import metrics
 from mascot.bench.averages import collect
-from mascot.bench.choosing import choose, timed
+from mascot.bench.choosing import choose, time_single
 from mascot.bench.datasets.div400 import Div400
-from mascot.bench.datasets.div400_ceilings import CASES, ceilings
-from mascot.bench.datasets.div400_pairs import pair_auc
 from mascot.bench.grid import GUARDED
-from mascot.bench.material import Material
 from mascot.bench.measure import measure, per_query
 from mascot.bench.points import Point
-from mascot.bench.suites import DIV400_K_MEANS, DIV400_TASK
+from mascot.bench.presets import DIV400_TASK, DIV400_TASKS
+from mascot.bench.query_set import QuerySet
 from mascot.bench.tasks import SPREAD
 from mascot.errors import InputError
 from mascot.methods import Relevance
 
 
 @pytest.fixture(scope="module")
-def material(data: Path) -> Material:
-    return Material(Div400(data / "div400").load(), "test", 150, judged="cluster")
+def material(data: Path) -> QuerySet:
+    return QuerySet(Div400(data / "div400").load(), "test", 150, judged="cluster")
 
 
-def test_every_topic_is_there(material: Material) -> None:
+def test_every_topic_is_there(material: QuerySet) -> None:
     data = material.dataset
     assert (data.queries, data.images) == (57, 6112)
     assert {name: len(split.queries) for name, split in data.splits.items()} == {
@@ -41,8 +41,8 @@ def test_every_topic_is_there(material: Material) -> None:
     assert all((scores > 0).all() for scores in material.scores)
 
 
-def test_spreading_finds_more_clusters_than_the_input_order(material: Material) -> None:
-    point = Point("main", DIV400_TASK, SPREAD, "guarded", GUARDED["guarded"], n=150)
+def test_spreading_finds_more_clusters_than_the_input_order(material: QuerySet) -> None:
+    point = Point("guarded", DIV400_TASK, SPREAD, GUARDED["guarded"], n=150)
     (choice,) = choose([point], material)
     ours = per_query(point, choice.positions, material)
     assert material.clusters is not None
@@ -60,16 +60,16 @@ def test_spreading_finds_more_clusters_than_the_input_order(material: Material) 
     assert ours["p@20"].mean() >= before_precision
 
 
-def test_branches_find_more_clusters_than_k_means(material: Material) -> None:
-    tasks = (DIV400_K_MEANS, DIV400_TASK)
-    points = [Point("main", task, SPREAD, "guarded", GUARDED["guarded"], n=150) for task in tasks]
+def test_branches_find_more_clusters_than_k_means(material: QuerySet) -> None:
+    tasks = (DIV400_TASKS[1], DIV400_TASK)
+    points = [Point("guarded", task, SPREAD, GUARDED["guarded"], n=150) for task in tasks]
     found = {c.point.task: per_query(c.point, c.positions, material) for c in choose(points, material)}
-    assert found[DIV400_TASK]["cr@20"].mean() > found[DIV400_K_MEANS]["cr@20"].mean() + 0.005
-    assert found[DIV400_TASK]["p@20"].mean() >= found[DIV400_K_MEANS]["p@20"].mean()
+    assert found[DIV400_TASK]["cr@20"].mean() > found[DIV400_TASKS[1]]["cr@20"].mean() + 0.005
+    assert found[DIV400_TASK]["p@20"].mean() >= found[DIV400_TASKS[1]]["p@20"].mean()
 
 
-def test_topics_that_no_choice_has_seen_are_summed_up_on_their_own(material: Material) -> None:
-    point = Point("main", DIV400_TASK, SPREAD, "base", Relevance(), n=150)
+def test_topics_that_no_choice_has_seen_are_summed_up_on_their_own(material: QuerySet) -> None:
+    point = Point("base", DIV400_TASK, SPREAD, Relevance(), n=150)
     (choice,) = choose([point], material)
     record = {"dataset": "div400", "seed": 0, "data_hash": "", "split": "test", "queries": material.queries.tolist()}
     record |= point.to_dict() | measure(point, choice.positions, material, subsets=("unseen",))
@@ -82,15 +82,15 @@ def test_topics_that_no_choice_has_seen_are_summed_up_on_their_own(material: Mat
     assert not found.within("other")
 
 
-def test_timing_one_query_at_a_time_chooses_the_same(material: Material) -> None:
+def test_timing_one_query_at_a_time_chooses_the_same(material: QuerySet) -> None:
     point = Point("runtime", DIV400_TASK, SPREAD, "guarded", GUARDED["guarded"], n=150)
     (together,) = choose([point], material)
-    alone = timed(point, material, 3)
+    alone = time_single(point, material, 3)
     assert alone.seconds is not None
     np.testing.assert_array_equal(alone.positions, together.positions[:3])
 
 
-def test_look_tells_clusters_apart_and_the_rest_adds_nothing(material: Material) -> None:
+def test_look_tells_clusters_apart_and_the_rest_adds_nothing(material: QuerySet) -> None:
     found = pair_auc(material.dataset)
     assert found[("look",)] == pytest.approx(0.745, abs=0.002)
     assert max(found[(name,)] for name in ("photographer", "time", "place")) < 0.6
@@ -98,7 +98,7 @@ def test_look_tells_clusters_apart_and_the_rest_adds_nothing(material: Material)
 
 
 @pytest.mark.slow
-def test_knowing_relevance_or_clusters_would_find_far_more(material: Material) -> None:
+def test_knowing_relevance_or_clusters_would_find_far_more(material: QuerySet) -> None:
     found = ceilings(material.dataset, {"guarded": [GUARDED["guarded"]]})
     as_it_is, relevance, clusters = (found[case, "guarded"] for case in CASES)
     assert as_it_is[1] == pytest.approx(0.698, abs=0.002)

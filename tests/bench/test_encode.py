@@ -17,13 +17,13 @@ from encode_folders import TURNED, contents, prepared
 from PIL import Image, ImageOps
 from tiny_models import save_blip2, save_clip
 
-from mascot.bench import suites
+from mascot.bench import presets
 from mascot.bench.compare import differences
 from mascot.bench.datasets.folder import Folder, content, is_published, read_folder, splits
 from mascot.bench.encode import encode
 from mascot.bench.encode.encoding import picture_batches
-from mascot.bench.experiment import run
 from mascot.bench.results import read
+from mascot.bench.run import run
 from mascot.errors import InputError, MissingExtra, OptionError
 
 pytest.importorskip("torch", reason="needs torch: pip install 'mascot-rerank[clip]'")
@@ -149,8 +149,8 @@ def test_a_local_copy_of_the_published_checkpoint_is_compared(models: Path, tmp_
     encode(folder, f"blip2:{checkpoint}", device="cpu", candidates=40)
     dataset = Folder(folder).load()
     assert dataset.name == "pixelprose"
-    suite = suites.folder(folder, labels=["base", "mascot"], quick=True)
-    assert suite.plan.published == "pixelprose"
+    suite = presets.folder(folder, labels=["base", "mascot"], quick=True)
+    assert suite.published == "pixelprose"
     run(suite, tmp_path / "results", jobs=1)
     assert {row.table for row in differences(read(tmp_path / "results"))} >= {"main", "sizes"}
 
@@ -289,7 +289,7 @@ def test_killed_in_the_middle_and_resumed(whole: Path, models: Path, tmp_path: P
     for field, count in (("images_done", 8), ("texts_done", 8)):
         command = [sys.executable, "-c", _SLOW, str(folder), f"blip2:{models / 'blip2'}"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | {"HF_HUB_OFFLINE": "1"})
-        for _ in range(3000):
+        for _ in range(15_000):
             if process.poll() is not None or _done(where, field) >= count:
                 break
             time.sleep(0.02)

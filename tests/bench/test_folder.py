@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from mascot import metrics
-from mascot.bench import suites, tables
+from mascot.bench import presets, tables
 from mascot.bench.compare import differences
 from mascot.bench.datasets.folder import Folder, Query, read_folder, slug, splits, write_folder
 from mascot.bench.encode import store_vectors
-from mascot.bench.experiment import run
 from mascot.bench.results import read
+from mascot.bench.run import run
 from mascot.cli.bench import bench
 from mascot.errors import InputError
 
@@ -69,7 +69,7 @@ def incidents(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def results(incidents: Path) -> Path:
     out = incidents.parent / "results"
-    run(suites.folder(incidents, labels=FEW), out, jobs=1)
+    run(presets.folder(incidents, labels=FEW), out, jobs=1)
     return out
 
 
@@ -174,12 +174,12 @@ def test_published_settings_and_rows_are_those_of_the_dataset(results: Path) -> 
 
 def test_each_dataset_has_its_own_tasks_and_validation(tmp_path: Path) -> None:
     single = [Query(f"caption {row}", (row,)) for row in range(IMAGES)]
-    suite = suites.folder(_made(tmp_path / "sky", "skyscript", single))
+    suite = presets.folder(_made(tmp_path / "sky", "skyscript", single))
     assert (suite.name, suite.validation, suite.retrieval) == ("skyscript", 50, "r@10")
-    assert [task.name for task in suite.plan.tasks] == ["geo"]
-    other = suites.folder(_made(tmp_path / "clip", "skyscript", single, "clip"))
+    assert [task.name for task in suite.tasks] == ["geo"]
+    other = presets.folder(_made(tmp_path / "clip", "skyscript", single, "clip"))
     assert other.name == "skyscript-clip"  # nobody published that
-    assert suites.folder(_made(tmp_path / "own", "my trips", single)).plan.published is None
+    assert presets.folder(_made(tmp_path / "own", "my trips", single)).published is None
 
 
 def test_what_is_missing_is_named(incidents: Path, tmp_path: Path) -> None:
@@ -221,8 +221,8 @@ def test_attributes_are_checked(tmp_path: Path) -> None:
 
 
 def test_scores_below_zero_leave_out_the_methods_that_take_logarithms(incidents: Path) -> None:
-    suite = suites.folder(incidents, labels=("base", "ms-dpp", "ms-dpp+tn"))
-    assert suite.plan.labels == ("base", "ms-dpp")
+    suite = presets.folder(incidents, labels=("base", "ms-dpp", "ms-dpp+tn"))
+    assert suite.labels == ("base", "ms-dpp")
     assert "the lowest is -" in suite.notes[0]
 
 

@@ -14,14 +14,15 @@ from mascot.bench import tables
 from mascot.bench.averages import collect, uninverted_hm
 from mascot.bench.choosing import choose
 from mascot.bench.datasets.arrays import Arrays
-from mascot.bench.experiment import Job, Suite, records
 from mascot.bench.grid import GUARDED
-from mascot.bench.material import Material
 from mascot.bench.measure import measure
 from mascot.bench.points import Point
-from mascot.bench.suites import arrays
+from mascot.bench.presets import arrays
+from mascot.bench.query_set import QuerySet
+from mascot.bench.run import Job, records
+from mascot.bench.studies import Benchmark
 from mascot.bench.tables import differences
-from mascot.bench.tasks import FOCUS, SPREAD, Direction
+from mascot.bench.tasks import FOCUS, SPREAD
 from mascot.errors import InputError
 from mascot.methods import Relevance
 
@@ -41,25 +42,25 @@ def npz(folder: Path, **changed: Any) -> Path:
     return folder / "mine.npz"
 
 
-def measured(suite: Suite, direction: Direction = SPREAD, label: str = "base", k: int = 20) -> dict[str, Any]:
+def measured(suite: Benchmark, direction: str = SPREAD, label: str = "base", k: int = 20) -> dict[str, Any]:
     """The record of a point on all queries of the test split."""
-    (task,) = suite.plan.tasks
+    (task,) = suite.tasks
     (_, source) = suite.sources[0]
     method = Relevance() if label == "base" else GUARDED[label]
-    point = Point("main", task, direction, label, method, point="default", k=k)
+    point = Point(label, task, direction, method, point="default", k=k)
     job = Job(suite.name, 0, source, "", None, suite.judged, suite.retrieval, Path(), (point,))
     ((_, record),) = records(job)
     return record
 
 
 @pytest.mark.parametrize("direction", [SPREAD, FOCUS])
-def test_without_vectors_dm_is_of_the_metadata_alone(direction: Direction, tmp_path: Path) -> None:
+def test_without_vectors_dm_is_of_the_metadata_alone(direction: str, tmp_path: Path) -> None:
     suite = arrays(npz(tmp_path, vectors=None))
     assert suite.metric == "hm"
     assert "there are no vectors: DM is the diversity of the metadata alone" in suite.notes
     record = measured(suite, direction)
     channel = np.array(record["per_query"]["metadata"])
-    dm = metrics.harmonic_mean(1 - channel if direction.focus else channel)
+    dm = metrics.harmonic_mean(1 - channel if direction == FOCUS else channel)
     assert record["summary"]["dm"] == pytest.approx(dm, abs=1e-6)
     assert record["summary"]["hm"] == metrics.overall(record["summary"]["r@10"], record["summary"]["dm"])
     assert "appearance" not in record["summary"]
@@ -86,17 +87,17 @@ def test_without_vectors_tables_show_dm_and_no_appearance(tmp_path: Path) -> Non
 def test_methods_that_need_vectors_are_left_out_with_a_note(tmp_path: Path) -> None:
     path = npz(tmp_path, vectors=None)
     suite = arrays(path)
-    assert "clustering" not in suite.plan.labels
+    assert "clustering" not in suite.labels
     assert suite.notes[0] == "clustering looks at vectors and was left out: there are none"
     with pytest.raises(InputError, match=r"clustering looks at vectors .* no other method was asked for"):
         arrays(path, ["clustering"])
-    assert "clustering" in arrays(npz(tmp_path)).plan.labels
+    assert "clustering" in arrays(npz(tmp_path)).labels
 
 
 def test_several_positives_are_measured_by_rank_and_precision(tmp_path: Path) -> None:
     data = Arrays(npz(tmp_path, positives=_PAIRS[_PAIRS[:, 0] < 8])).load()
-    material = Material(data)
-    point = Point("main", arrays(tmp_path / "mine.npz").plan.tasks[0], SPREAD, "base", Relevance())
+    material = QuerySet(data)
+    point = Point("base", arrays(tmp_path / "mine.npz").tasks[0], SPREAD, Relevance())
     (choice,) = choose([point], material)
     found = measure(point, choice.positions, material)
     hits = material.relevant[:, :20]
@@ -138,7 +139,7 @@ def test_judged_clusters_are_counted_and_are_no_attribute(tmp_path: Path) -> Non
     names = np.array(["", "beach", "city"] * 10)
     suite = arrays(npz(tmp_path, positives=_PAIRS, **{"column:cluster": names}))
     assert suite.judged == "cluster"
-    assert [task.name for task in suite.plan.tasks] == ["camera"]
+    assert [task.name for task in suite.tasks] == ["camera"]
     data = suite.sources[0][1].load()
     assert data.columns["cluster"][:3].tolist() == [-1, 0, 1]
     record = measured(suite)

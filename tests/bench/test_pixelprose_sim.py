@@ -9,8 +9,9 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from benchmarks import pixelprose_margins
 
-from mascot.bench.datasets import pixelprose_margins, pixelprose_sim
+from mascot.bench.datasets import pixelprose_sim
 from mascot.bench.datasets.dataset import Dataset, Lists, Ragged, Split
 from mascot.bench.datasets.pixelprose_sim import PUBLISHED_BASE, PixelProseSim, base_figures
 from mascot.bench.published import Published

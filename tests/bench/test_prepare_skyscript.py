@@ -168,7 +168,7 @@ def test_a_malicious_record_is_only_lost(server: Server, tmp_path: Path) -> None
     site.add("half", "half evil", record=pickle.dumps({"box": (8.0, 47.0, 8.1, 47.1), "time": Runs()}))
     prepare("skyscript", tmp_path / "out", web=_web(), **site.publish())
     assert not (tmp_path / "made").exists()
-    assert _steps(tmp_path / "out")["places and pictures"] == {"no place": 1}
+    assert _steps(tmp_path / "out")["places and pictures"] == {"wrong content": 1}
     assert "half" in read_folder(tmp_path / "out").columns["id"]
 
 

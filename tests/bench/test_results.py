@@ -15,21 +15,22 @@ import numpy as np
 import pytest
 
 from mascot.bench import averages, results
-from mascot.bench.experiment import run
-from mascot.bench.results import Store, digest, read
+from mascot.bench.presets import pixelprose
+from mascot.bench.results import RecordStore, digest, read
+from mascot.bench.run import run
 from mascot.bench.studies import studies
-from mascot.bench.suites import only, pixelprose
 from mascot.bench.tasks import GEO, HOUR
 from mascot.errors import InputError
 
 _RUN = """
 import sys
 from pathlib import Path
-from mascot.bench.experiment import run
-from mascot.bench.suites import arrays, only
+from mascot.bench.run import run
+from dataclasses import replace
+from mascot.bench.presets import arrays
 if __name__ == "__main__":
     suite = arrays(Path(sys.argv[1]), ["base", "mascot"], quick=True)
-    run(only(suite, [task for task in suite.plan.tasks if task.name == "hour"]), Path(sys.argv[2]), jobs=2)
+    run(replace(suite, tasks=tuple(task for task in suite.tasks if task.name == "hour")), Path(sys.argv[2]), jobs=2)
 """
 _FIELDS = {
     "dataset": str, "data_hash": str, "seed": int, "split": str, "study": str, "task": str, "direction": str,
@@ -39,7 +40,7 @@ _FIELDS = {
 
 
 def _suite(labels: tuple[str, ...] = ("base", "mascot")):
-    return only(pixelprose((0,), labels, quick=True), [HOUR])
+    return pixelprose((0,), labels, (HOUR,), quick=True)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def test_a_second_run_computes_nothing(folder: Path) -> None:
 
 def test_a_point_asked_for_twice_is_counted_once(folder: Path) -> None:
     suite = _suite()
-    again = tuple(point for point in studies(suite.plan, {}) if point.label == "base")
+    again = tuple(point for point in studies(suite, {}) if point.label == "base")
     ids = [record["id"] for record in run(replace(suite, extra=again), folder, jobs=1)]
     assert len(ids) == len(set(ids))
 
@@ -103,7 +104,7 @@ def test_keys_name_their_content() -> None:
 
 def test_a_folder_of_another_run_is_refused(folder: Path) -> None:
     with pytest.raises(InputError, match=r"holds a run with validation 16; this one has 50: --quick asks fewer"):
-        run(only(pixelprose((0,), ("base",)), [GEO]), folder, jobs=1)
+        run(pixelprose((0,), ("base",), (GEO,)), folder, jobs=1)
 
 
 def test_a_missing_folder_names_the_command(tmp_path: Path) -> None:
@@ -111,20 +112,20 @@ def test_a_missing_folder_names_the_command(tmp_path: Path) -> None:
         read(tmp_path / "nothing")
 
 
-def _put(store: Store, number: int, seed: int = 0, data: str = "a", **fields: object) -> None:
+def _put(store: RecordStore, number: int, seed: int = 0, data: str = "a", **fields: object) -> None:
     known = {"dataset": "mine", "seed": seed, "data_hash": data, "split": "test", "versions": results.versions()}
     store.put({"number": number}, {**known, "study": "main", "label": "base", **fields})
 
 
 def test_only_records_of_the_present_data_are_read(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = RecordStore(tmp_path)
     store.claim({"dataset": "mine"}, {0: "a", 1: "a"})
     for seed in (0, 1):
         _put(store, seed, seed)
     store.claim({"dataset": "mine"}, {0: "b"})
     _put(store, 2, 0, "b")
     assert [(record["seed"], record["data_hash"]) for record in read(tmp_path)] == [(1, "a"), (0, "b")]
-    run_of = results.told(tmp_path)
+    run_of = results.run_info(tmp_path)
     assert run_of is not None
     assert run_of.notes == ("the data of seed 0 changed: records of the earlier data are not read",)
     store.claim({"dataset": "mine"}, {0: "a"})  # back again
@@ -132,7 +133,7 @@ def test_only_records_of_the_present_data_are_read(tmp_path: Path) -> None:
 
 
 def test_the_record_written_last_is_the_last(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = RecordStore(tmp_path)
     for number in range(8):
         _put(store, number, versions={"mascot": str(number)}, value=number)
         os.utime(store.path({"number": number}), ns=(number, number))
@@ -144,7 +145,7 @@ def test_the_record_written_last_is_the_last(tmp_path: Path) -> None:
 
 
 def test_a_partial_run_is_known_as_such(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = RecordStore(tmp_path)
     store.claim({"dataset": "mine"}, {0: "a", 1: "a"})
     _put(store, 0, 0)
     _put(store, 1, 1)
@@ -165,7 +166,7 @@ def test_recall_at_every_k() -> None:
 
 
 def test_versions_are_part_of_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = RecordStore(tmp_path)
     store.put({"versions": results.versions()}, {"study": "main"})
     monkeypatch.setattr("mascot.__version__", "99")
     assert not store.has({"versions": results.versions()})

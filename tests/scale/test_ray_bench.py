@@ -15,8 +15,9 @@ import pytest
 from engines_of_tests import busy_worker, gone
 from typer.testing import CliRunner
 
-from mascot.bench.experiment import Suite, run
-from mascot.bench.suites import arrays, only
+from mascot.bench.presets import arrays
+from mascot.bench.run import run
+from mascot.bench.studies import Benchmark
 from mascot.cli.bench import bench
 from mascot.scale.benchmarking import RayCrew
 
@@ -26,7 +27,7 @@ QUERIES, IMAGES, BLOCK = 60, 90, 8
 
 
 @pytest.fixture(scope="module")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     """Coverage, MMR and DPPs over place and hour, on a user's own file."""
     rng = np.random.default_rng(0)
     path = tmp_path_factory.mktemp("bench") / "mine.npz"
@@ -42,11 +43,11 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
         },
     )
     found = arrays(path, ["base", "mmr", "ms-dpp", "mascot", "guarded"], quick=True)
-    return only(replace(found, test=None), [task for task in found.plan.tasks if task.name == "geo"])
+    return replace(found, test=None, tasks=tuple(task for task in found.tasks if task.name == "geo"))
 
 
 @pytest.fixture(scope="module")
-def local(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def local(suite: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     out = tmp_path_factory.mktemp("local")
     run(suite, out, jobs=1)
     return _records(out)
@@ -60,16 +61,18 @@ def _records(folder: Path) -> dict[str, Any]:
     return found
 
 
-def test_the_records_are_those_of_a_local_run(ray: Any, suite: Suite, local: dict[str, Any], tmp_path: Path) -> None:
+def test_the_records_are_those_of_a_local_run(
+    ray: Any, suite: Benchmark, local: dict[str, Any], tmp_path: Path
+) -> None:
     told: list[tuple[str, int, int]] = []
-    run(suite, tmp_path, report=lambda *step: told.append(step), crew=RayCrew(block=BLOCK))
+    run(suite, tmp_path, report=lambda *step: told.append(step), workers=RayCrew(block=BLOCK))
     assert len(local) > 20
     assert max(len(record["queries"]) for record in local.values()) > 2 * BLOCK
     assert _records(tmp_path) == local
     assert told[-1][1] == told[-1][2]
 
 
-def test_a_killed_worker_changes_nothing(ray: Any, suite: Suite, local: dict[str, Any], tmp_path: Path) -> None:
+def test_a_killed_worker_changes_nothing(ray: Any, suite: Benchmark, local: dict[str, Any], tmp_path: Path) -> None:
     killed: list[int] = []
 
     def kill() -> None:
@@ -78,29 +81,29 @@ def test_a_killed_worker_changes_nothing(ray: Any, suite: Suite, local: dict[str
 
     killer = Thread(target=kill)
     killer.start()
-    run(suite, tmp_path, crew=RayCrew(block=BLOCK))
+    run(suite, tmp_path, workers=RayCrew(block=BLOCK))
     killer.join()
     assert len(killed) == 1
     assert gone(killed[0])
     assert _records(tmp_path) == local
 
 
-def test_a_stopped_run_goes_on(ray: Any, suite: Suite, local: dict[str, Any], tmp_path: Path) -> None:
+def test_a_stopped_run_goes_on(ray: Any, suite: Benchmark, local: dict[str, Any], tmp_path: Path) -> None:
     def stop(stage: str, done: int, total: int) -> None:
         if stage == "test" and done > total // 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(suite, tmp_path, report=stop, crew=RayCrew(block=BLOCK))
+        run(suite, tmp_path, report=stop, workers=RayCrew(block=BLOCK))
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "points").glob("*.json")}
     assert 0 < len(before) < len(local)
-    run(suite, tmp_path, crew=RayCrew(block=BLOCK))
+    run(suite, tmp_path, workers=RayCrew(block=BLOCK))
     assert _records(tmp_path) == local
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())
 
 
 @pytest.mark.parametrize("words", [["--ray"], ["--ray", "local"]])
-def test_the_command(ray: Any, suite: Suite, words: list[str], tmp_path: Path) -> None:
+def test_the_command(ray: Any, suite: Benchmark, words: list[str], tmp_path: Path) -> None:
     file = suite.sources[0][1].path  # type: ignore[attr-defined]
     done = CliRunner().invoke(
         bench, ["run", str(file), "--out", str(tmp_path), "--quick", "--methods", "base", "--tasks", "geo", *words]

@@ -45,8 +45,8 @@ def average(values: Iterable[float | None]) -> Average | None:
     >>> average([0.25, None, 0.75])
     Average(value=0.5, low=0.25, high=0.75, seeds=2)
     """
-    found = [float(value) for value in values if value is not None and math.isfinite(value)]
-    return Average(math.fsum(found) / len(found), min(found), max(found), len(found)) if found else None
+    numbers = [float(value) for value in values if value is not None and math.isfinite(value)]
+    return Average(math.fsum(numbers) / len(numbers), min(numbers), max(numbers), len(numbers)) if numbers else None
 
 
 def summary(key: str) -> Measure:
@@ -68,11 +68,11 @@ def recall(k: int) -> Measure:
     """R@k for any k, from the ranks of the first positives; None beyond the results that were asked for."""
 
     def measure(record: Record) -> float | None:
-        said: float | None = record["summary"].get(f"r@{k}")
-        found = per_query(record, "found_at")
-        if said is not None or not len(found) or k > record["k"]:
-            return said
-        return float(((found >= 1) & (found <= k)).mean())
+        stored: float | None = record["summary"].get(f"r@{k}")
+        ranks = per_query(record, "found_at")
+        if stored is not None or not len(ranks) or k > record["k"]:
+            return stored
+        return float(((ranks >= 1) & (ranks <= k)).mean())
 
     return measure
 
@@ -103,7 +103,7 @@ def uninverted_hm(record: Record) -> float | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Results:
+class RunResults:
     """The test records of one dataset, in any number of seeds."""
 
     dataset: str
@@ -115,12 +115,12 @@ class Results:
     def __bool__(self) -> bool:
         return bool(self.records)
 
-    def where(self, **wanted: Any) -> Results:
+    def where(self, **wanted: Any) -> RunResults:
         """Records whose fields have these values."""
-        kept = tuple(r for r in self.records if all(r.get(name) == value for name, value in wanted.items()))
-        return replace(self, records=kept)
+        matching = tuple(r for r in self.records if all(r.get(name) == value for name, value in wanted.items()))
+        return replace(self, records=matching)
 
-    def at(self, point: str) -> Results:
+    def at(self, point: str) -> RunResults:
         """Each method at this kind of operating point, or at its only one where it has no choice.
 
         Where the paper does not print a setting, the inferred and then the validated one stands in for it.
@@ -128,12 +128,12 @@ class Results:
         allowed = _PREFERENCE if point == "published" else (point, *_NO_CHOICE)
         return replace(self, records=tuple(r for r in self.records if r.get("point") in allowed)).preferred()
 
-    def preferred(self) -> Results:
+    def preferred(self) -> RunResults:
         """One operating point for each method, task and direction: the published, else the validated."""
         owners: dict[tuple[str, ...], list[str | None]] = {}
         for record in self.records:
             owners.setdefault(_owner(record), []).append(record.get("point"))
-        best = {owner: min(found, key=_rank) for owner, found in owners.items()}
+        best = {owner: min(points, key=_rank) for owner, points in owners.items()}
         return replace(self, records=tuple(r for r in self.records if r.get("point") == best[_owner(r)]))
 
     @property
@@ -142,19 +142,19 @@ class Results:
 
         By study, point, task, direction, label, value, k and n. Points that no seed has are not known here.
         """
-        found: dict[tuple[Any, ...], set[int]] = {}
+        measured: dict[tuple[Any, ...], set[int]] = {}
         for record in self.records:
-            found.setdefault(_identity(record), set()).add(record["seed"])
-        return {point: sorted(left) for point, seeds in found.items() if (left := set(self.asked) - seeds)}
+            measured.setdefault(_identity(record), set()).add(record["seed"])
+        return {point: sorted(left) for point, seeds in measured.items() if (left := set(self.asked) - seeds)}
 
-    def within(self, subset: str) -> Results:
+    def within(self, subset: str) -> RunResults:
         """Records of the queries in a subset of the split; without those that have no such subset."""
         return replace(self, records=tuple(_cut(r, subset) for r in self.records if subset in r.get("subsets", {})))
 
     def names(self, name: str) -> list[str]:
         """The values of a field: label, task or direction, in the order in which they are shown."""
-        found = {record[name] for record in self.records if record.get(name) is not None}
-        return naming.ordered(found, _ORDERS[name])
+        values = {record[name] for record in self.records if record.get(name) is not None}
+        return naming.ordered(values, _ORDERS[name])
 
     @property
     def points(self) -> list[str]:
@@ -175,8 +175,8 @@ class Results:
     @property
     def blind(self) -> bool:
         """Whether there were no vectors: DM is of the metadata alone."""
-        told = {key for record in self.records for key in record["summary"]}
-        return "metadata" in told and "appearance" not in told
+        keys = {key for record in self.records for key in record["summary"]}
+        return "metadata" in keys and "appearance" not in keys
 
     @property
     def seeds(self) -> list[int]:
@@ -186,26 +186,26 @@ class Results:
         """The mean over the records, which should differ in their seed alone."""
         return average(measure(record) for record in self.records)
 
-    def by_seed(self) -> list[Results]:
+    def by_seed(self) -> list[RunResults]:
         return [self.where(seed=seed) for seed in self.seeds]
 
     @property
     def setting(self) -> str:
         """How these records were made, in words."""
-        said = [self.dataset, "test split"]
+        parts = [self.dataset, "test split"]
         for name in ("n", "k"):
             sizes = sorted({record[name] for record in self.records if record.get(name) is not None})
             if sizes:
-                said.append(f"{name.upper()}={'/'.join(map(str, sizes))}")
+                parts.append(f"{name.upper()}={'/'.join(map(str, sizes))}")
         queries = sorted({len(record["queries"]) for record in self.records if record.get("queries")})
         if queries:
             odd = {"short": "have fewer than K candidates", "bare": "have no positive"}
             most = {name: max(record.get(name, 0) for record in self.records) for name in odd}
             few = ", ".join(f"{most[name]} of them {words}" for name, words in odd.items() if most[name])
-            said.append(f"{'/'.join(map(str, queries))} queries{f' ({few})' if few else ''}")
+            parts.append(f"{'/'.join(map(str, queries))} queries{f' ({few})' if few else ''}")
         seeds = ", ".join(map(str, self.seeds))
-        said.append(f"mean of seeds {seeds}" if len(self.seeds) > 1 else f"seed {seeds}")
-        return ", ".join(said)
+        parts.append(f"mean of seeds {seeds}" if len(self.seeds) > 1 else f"seed {seeds}")
+        return ", ".join(parts)
 
 
 def _owner(record: Record) -> tuple[str, ...]:
@@ -222,18 +222,18 @@ def _identity(record: Record) -> tuple[Any, ...]:
 
 def _cut(record: Record, subset: str) -> Record:
     part = record["subsets"][subset]
-    kept = set(part["queries"])
-    inside = [query in kept for query in record["queries"]]
+    queries = set(part["queries"])
+    inside = [query in queries for query in record["queries"]]
     values = {name: list(compress(column, inside)) for name, column in record["per_query"].items()}
     return {**record, "queries": part["queries"], "per_query": values, "summary": part["summary"]}
 
 
-def read(directory: str | Path) -> list[Results]:
+def read(directory: str | Path) -> list[RunResults]:
     """The results of each dataset in a directory that the benchmark wrote."""
-    found = collect(results.read(directory), results.told(directory))
-    if not found:
+    datasets = collect(results.read(directory), results.run_info(directory))
+    if not datasets:
         raise InputError(_none(directory))
-    return found
+    return datasets
 
 
 def check(directory: str | Path) -> None:
@@ -246,7 +246,7 @@ def _none(directory: str | Path) -> str:
     return f"{directory} holds no test results; make some with: mascot bench run DATASET --out DIR"
 
 
-def collect(records: Iterable[Record], run: results.Told | None = None) -> list[Results]:
+def collect(records: Iterable[Record], run: results.RunInfo | None = None) -> list[RunResults]:
     """Test records by dataset. Where a point was measured twice the last one counts, and a note says so.
 
     What was run with the released greedy update becomes a method of its own, at the point its setting came from.
@@ -256,8 +256,6 @@ def collect(records: Iterable[Record], run: results.Told | None = None) -> list[
     for record in records:
         if record.get("split") != _TEST and record.get("study") not in _ON_VALIDATION:
             continue
-        if record.get("task") in naming.EARLIER_TASKS:
-            record = {**record, "task": naming.EARLIER_TASKS[record["task"]]}
         if record.get("point") == "released" or (record.get("point") == "published" and _is_released(record)):
             fixed = record["point"] if record["point"] == "published" else "default"
             point = fixed if record["study"] in _FIXED or record["point"] == "published" else "validated"
@@ -274,25 +272,25 @@ def _is_released(record: Record) -> bool:
     return bool(record["method"].get("released"))
 
 
-def _results(name: str, records: tuple[Record, ...], twice: int, run: results.Told | None) -> Results:
+def _results(name: str, records: tuple[Record, ...], twice: int, run: results.RunInfo | None) -> RunResults:
     asked = {record["seed"] for record in records} | (set(run.data) if run is not None else set())
     limits = {} if run is None else {split: run.asked[split] for split in _SPLITS if split in run.asked}
-    found = Results(name, records, asked=tuple(sorted(asked)), limits=limits)
-    said = run.notes if run is not None else ()
-    return replace(found, notes=(*said, *_doubts(found, twice, run)))
+    own = RunResults(name, records, asked=tuple(sorted(asked)), limits=limits)
+    stated = run.notes if run is not None else ()
+    return replace(own, notes=(*stated, *_doubts(own, twice, run)))
 
 
-def _doubts(found: Results, twice: int, run: results.Told | None) -> Iterable[str]:
+def _doubts(own: RunResults, twice: int, run: results.RunInfo | None) -> Iterable[str]:
     if run is not None and not run.ended:
         yield "the last run into this folder did not come to its end: points may be missing"
-    if missing := found.missing:
-        points = len({_identity(record) for record in found.records})
-        seeds = ", ".join(map(str, found.asked))
+    if missing := own.missing:
+        points = len({_identity(record) for record in own.records})
+        seeds = ", ".join(map(str, own.asked))
         yield f"{len(missing)} of {points} points were not measured on every seed ({seeds})"
     if twice:
         yield f"{twice} points were measured more than once; the last record of each counts"
     versions: dict[int, set[str]] = {}
-    for record in found.records:
+    for record in own.records:
         versions.setdefault(record["seed"], set()).add(record["data_hash"])
     mixed = [str(seed) for seed, hashes in sorted(versions.items()) if len(hashes) > 1]
     if mixed:

@@ -1,200 +1,122 @@
-"""Let methods choose, sharing between points what they have in common.
+"""Let the methods of points choose, as a user would: by `mascot.Reranker`, and by `mascot.rerank_many` for trees.
 
-A query that has fewer candidates than results are asked for shows all of them; behind the last stands -1.
-
-Coverage runs compiled over all queries. Trees (`Branches`) are grown from each query's own candidates. The logarithms
-of MS-DPP's similarities depend on the query alone, and its combined kernel on all but the strength: both are computed
-once. Everything else runs query by query.
+A query that has fewer candidates than results are asked for shows all of them; the rest of its row is -1.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from mascot.attributes import Attribute, Branches
+import mascot as mc
 from mascot.bench.datasets.dataset import Floats, Ints
-from mascot.bench.material import Material
-from mascot.bench.points import Point
+from mascot.bench.grid import is_dpp
+from mascot.bench.points import Method, Point
+from mascot.bench.query_set import QuerySet
 from mascot.bench.tasks import SPREAD
-from mascot.candidates import Candidates
-from mascot.errors import InputError
-from mascot.kernels.dpp import ensemble, greedy_map
-from mascot.kernels.similarity import similarities
-from mascot.kernels.tangents import combine, tangents, unit_logarithm
-from mascot.methods import KDpp, Mascot, Mmr, MsDpp
-from mascot.methods.kdpp import LARGEST_THETA
-from mascot.ranking import Ranking, Rankings
-from mascot.rerank import Reranker, rerank, rerank_many
+
+_DPP_QUERIES = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """What a point's method chose: [Q, k] positions, -1 behind the end of a short list; seconds where timed alone."""
+    """What a point's method chose: [Q, k] positions, -1 after the end of a short list; seconds where timed alone."""
 
     point: Point
     positions: Ints
     seconds: float | None = None
-    first_gain: Floats | None = None  # [Q] coverage of the first pick, where asked for
+    first_gain: Floats | None = None  # [Q] coverage of the first pick, where it is measured
 
 
-def choose(points: Sequence[Point], material: Material) -> Iterator[Choice]:
-    """The choices of many points, in any order."""
-    dpps = [p for p in points if isinstance(p.method, (KDpp, MsDpp)) and p.method.strength > 0]
-    if material.unit is None:
-        dpps = []
-    by_k: dict[int, list[Point]] = defaultdict(list)
-    for point in dpps:
-        by_k[point.k].append(point)
-    for some in by_k.values():
-        yield from _dpps(some, material)
-    shared = set(dpps)
-    made: dict[Point, Choice] = {}
+def choose(points: Sequence[Point], queries: QuerySet) -> Iterator[Choice]:
+    """Yield the choices of many points, in any order.
+
+    DPPs choose for a few queries at a time, all points in turn: `MsDpp` then computes what they share only once.
+    """
+    dpps: dict[tuple[mc.Wish, ...], list[Point]] = defaultdict(list)
+    earlier: dict[Point, Choice] = {}
     for point in points:
-        if point in shared:
+        if is_dpp(point.method):
+            dpps[point.wishes].append(point)
             continue
-        # MMR does not see the sign (see `Mmr`): focus and spread are one computation.
-        same = replace(point, direction=SPREAD, label="") if isinstance(point.method, Mmr) else point
-        if same not in made:
-            made[same] = _alone(point, material)
-        yield replace(made[same], point=point)
+        # MMR ignores the direction (see `Mmr`): focus and spread are one computation.
+        key = replace(point, direction=SPREAD, label="") if isinstance(point.method, mc.Mmr) else point
+        if key not in earlier:
+            earlier[key] = _choose_all(point, queries)
+        yield replace(earlier[key], point=point)
+    yield from _choose_dpps(dpps, queries)
 
 
-def _reranker(point: Point, material: Material) -> Reranker:
-    data = material.dataset
-    return Reranker(point.wishes, point.method).fit(dict(data.columns), data.vectors)
-
-
-def _grows(point: Point) -> bool:
-    return any(isinstance(wish.attribute, Branches) for wish in point.wishes)
-
-
-def _candidates(rows: Ints, scores: Floats, material: Material) -> Candidates:
-    data = material.dataset
-    columns = {name: column[rows] for name, column in data.columns.items()}
-    return Candidates(scores, columns=columns, vectors=None if data.vectors is None else data.vectors[rows])
-
-
-def _alone(point: Point, material: Material) -> Choice:
-    k = point.k
-    if _grows(point):
-        lists = [_candidates(r, s, material) for r, s in zip(material.rows, material.scores, strict=True)]
-        started = time.perf_counter()
-        rankings: Rankings = rerank_many(lists, point.wishes, k, point.method, threads=1)
-    else:
-        ranker = _reranker(point, material)
-        started = time.perf_counter()
-        rankings = ranker.rerank_many(material.rows, material.scores, k=k, threads=1)
+def _choose_all(point: Point, queries: QuerySet) -> Choice:
+    rank = _ranker(point.wishes, queries)
+    started = time.perf_counter()
+    rankings = rank(point.method, point.k, slice(None))
     seconds = (time.perf_counter() - started) / len(rankings)
     gain = None
-    if isinstance(point.method, Mascot) and (point.study, point.label) == ("main", "mascot") and point.method.strength:
-        # Contributions carry the sign and the strength; the coverage itself is asked for.
+    if (
+        isinstance(point.method, mc.Mascot)
+        and (point.study, point.label) == ("main", "mascot")
+        and point.method.strength
+    ):
+        # Contributions carry the sign and the strength; the coverage itself is measured.
         gains = [[float(abs(part[0])) for name, part in r.gains.items() if name != "relevance"] for r in rankings]
         gain = np.array([sum(parts) for parts in gains]) / point.method.strength
     return Choice(point, rankings.positions, seconds, gain)
 
 
-def timed(point: Point, material: Material, queries: int) -> Choice:
-    """One query at a time, as a server would: the median of their times. Only so many queries are asked."""
-    ask: Callable[[Ints, Floats, int], Ranking] = (
-        (lambda rows, scores, k: rerank(_candidates(rows, scores, material), point.wishes, k, point.method))
-        if _grows(point)
-        else _reranker(point, material).rerank
-    )
-    asked = list(zip(material.rows, material.scores, strict=True))[:queries]
-    found, times = _unfilled(len(asked), point.k), []
-    for q, (rows, scores) in enumerate(asked):
+def _choose_dpps(groups: Mapping[tuple[mc.Wish, ...], Sequence[Point]], queries: QuerySet) -> Iterator[Choice]:
+    positions = {point: _unfilled(len(queries.rows), point.k) for points in groups.values() for point in points}
+    rankers = {wishes: _ranker(wishes, queries) for wishes in groups}
+    for first in range(0, len(queries.rows), _DPP_QUERIES):
+        block = slice(first, first + _DPP_QUERIES)
+        for wishes, points in groups.items():
+            for point in points:
+                selection = rankers[wishes](point.method, point.k, block).positions
+                positions[point][block, : selection.shape[1]] = selection
+    yield from (Choice(point, chosen) for point, chosen in positions.items())
+
+
+def time_single(point: Point, queries: QuerySet, count: int) -> Choice:
+    """Return the choice for the first `count` queries, asked one at a time as a server would; the median of times."""
+    tree, ranker = _is_tree(point.wishes), mc.Reranker(point.wishes, point.method)
+    if not tree:
+        ranker.fit(dict(queries.dataset.columns), queries.dataset.vectors)
+    count = min(count, len(queries.rows))
+    positions, times = _unfilled(count, point.k), []
+    for q in range(count):
         started = time.perf_counter()
-        chosen = ask(rows, scores, point.k).positions
+        if tree:
+            ranking = mc.rerank(queries.candidates(q), point.wishes, point.k, point.method)
+        else:
+            ranking = ranker.rerank(queries.rows[q], queries.scores[q], point.k)
         times.append(time.perf_counter() - started)
-        found[q, : len(chosen)] = chosen
-    return Choice(point, found, float(np.median(times)))
+        positions[q, : len(ranking.positions)] = ranking.positions
+    return Choice(point, positions, float(np.median(times)))
+
+
+def _ranker(wishes: tuple[mc.Wish, ...], queries: QuerySet) -> Callable[[Method, int, slice], mc.Rankings[Any]]:
+    """Return a function that re-ranks some of the queries by a method."""
+    if _is_tree(wishes):
+        lists = [queries.candidates(q) for q in range(len(queries.rows))]
+        return lambda method, k, block: mc.rerank_many(lists[block], wishes, k, method, threads=1)
+    ranker = mc.Reranker(wishes).fit(dict(queries.dataset.columns), queries.dataset.vectors)
+
+    def rank(method: Method, k: int, block: slice) -> mc.Rankings[Any]:
+        ranker.method = method
+        return ranker.rerank_many(queries.rows[block], queries.scores[block], k=k, threads=1)
+
+    return rank
+
+
+def _is_tree(wishes: Sequence[mc.Wish]) -> bool:
+    """Return whether an attribute is a tree, which is grown from each query's own candidates."""
+    return any(isinstance(wish.attribute, mc.Branches) for wish in wishes)
 
 
 def _unfilled(queries: int, k: int) -> Ints:
     return np.full((queries, k), -1, np.int64)
-
-
-def _dpps(points: Sequence[Point], material: Material) -> Iterator[Choice]:
-    """Points of one k."""
-    assert material.unit is not None
-    k = points[0].k
-    plans = _plans(points)
-    if any(plan.normalize is not None for plan in plans):
-        lowest = min(float(scores.min()) for scores in material.scores)
-        if lowest <= 0:
-            raise InputError(f"MsDpp.normalize takes logarithms and needs scores > 0, got {lowest:g}")
-    attributes = list(dict.fromkeys(attribute for plan in plans for attribute in plan.attributes))
-    manifold = any(plan.is_tangent for plan in plans)
-    data = material.dataset
-    out = {point: _unfilled(len(material.rows), k) for point in points}
-    for q, (rows, scores) in enumerate(zip(material.rows, material.scores, strict=True)):
-        columns = {name: column[rows] for name, column in data.columns.items()}
-        vectors = None if data.vectors is None else data.vectors[rows]
-        blocks = [*(a.features(columns, vectors) for a in attributes), material.unit[rows]]
-        logs = tangents(blocks) if manifold else np.empty(0)
-        plain = [similarities(block) for block in blocks] if any(not plan.is_tangent for plan in plans) else []
-        for plan in plans:
-            at = [attributes.index(attribute) for attribute in plan.attributes]
-            kernel = plan.tangent(logs, at, scores) if plan.is_tangent else plan.mean(plain, at)
-            quality = unit_logarithm(scores) if plan.normalize == "tn+tvms" else scores
-            for released, some in plan.points:
-                ensembles = np.stack([ensemble(kernel, quality, theta) for _, theta in some])
-                again = np.broadcast_to(scores, (len(ensembles), len(scores)))
-                none = np.empty((len(ensembles), 0), np.int64)
-                chosen = greedy_map(ensembles, again, k, none, released)
-                for (point, _), positions in zip(some, chosen, strict=True):
-                    out[point][q, : len(positions)] = positions
-    for point in points:
-        yield Choice(point, out[point])
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """Points of one kernel: they differ in their strength, and in the update of the greedy."""
-
-    attributes: tuple[Attribute, ...]
-    signs: tuple[float, ...]
-    weights: tuple[float, ...]
-    beta: float
-    is_tangent: bool
-    normalize: str | None
-    points: tuple[tuple[bool, tuple[tuple[Point, float], ...]], ...] = ()  # by update: points and their theta
-
-    def tangent(self, logs: Floats, at: Sequence[int], scores: Floats) -> Floats:
-        signs, weights = np.array(self.signs), np.array(self.weights)
-        return combine(logs[at], logs[-1], scores, signs, weights, self.beta, self.normalize)
-
-    def mean(self, kernels: Sequence[Floats], at: Sequence[int]) -> Floats:
-        similarity = np.zeros_like(kernels[-1])
-        for sign, weight, j in zip(self.signs, self.weights, at, strict=True):
-            similarity += sign * weight * kernels[j]
-        similarity /= sum(self.weights)
-        mixed: Floats = (1.0 - self.beta) * similarity + self.beta * kernels[-1]
-        return mixed
-
-
-def _plans(points: Iterable[Point]) -> list[_Plan]:
-    groups: dict[_Plan, dict[bool, list[tuple[Point, float]]]] = defaultdict(lambda: defaultdict(list))
-    for point in points:
-        method = point.method
-        assert isinstance(method, (KDpp, MsDpp))
-        wishes = point.wishes
-        key = _Plan(
-            tuple(wish.attribute for wish in wishes),
-            tuple(float(wish.sign) for wish in wishes),
-            tuple(float(wish.weight) for wish in wishes),
-            method.beta,
-            isinstance(method, MsDpp),
-            method.normalize if isinstance(method, MsDpp) else None,
-        )
-        theta = min(1.0 - method.strength, LARGEST_THETA)
-        groups[key][method.released].append((point, theta))
-    return [
-        replace(key, points=tuple((released, tuple(some)) for released, some in of.items()))
-        for key, of in groups.items()
-    ]

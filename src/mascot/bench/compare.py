@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from mascot.bench import naming
-from mascot.bench.averages import Average, Results, average, collect, per_query, query_mean, summary
+from mascot.bench.averages import Average, RunResults, average, collect, per_query, query_mean, summary
 from mascot.bench.published import Published
 from mascot.bench.results import Record, read
 from mascot.bench.tables.analysis import DISPLACED, GAINS, MIXED, displaced, milliseconds
@@ -44,15 +44,15 @@ class Difference:
 
 def differences(records: Iterable[Record]) -> list[Difference]:
     """Every number that both have, at each operating point."""
-    found: list[Difference] = []
+    rows: list[Difference] = []
     for results in collect(records):
         published = Published(results.dataset)
         for table in _TABLES:
-            found += table(results, published)
-    return found
+            rows += table(results, published)
+    return rows
 
 
-def _dataset(results: Results, published: Published) -> Iterator[Difference]:
+def _dataset(results: RunResults, published: Published) -> Iterator[Difference]:
     """Sizes of the splits, shares north and south of 60 degrees, and candidates on both sides of the antimeridian."""
     main = results.where(study="main")
     for split, images in published.sizes().items():
@@ -63,7 +63,7 @@ def _dataset(results: Results, published: Published) -> Iterator[Difference]:
         yield from _pair("places", "", "", "", None, name, ours, share)
 
 
-def _main(results: Results, published: Published) -> Iterator[Difference]:
+def _main(results: RunResults, published: Published) -> Iterator[Difference]:
     for task, direction, label, point, cell in _cells(results.where(study="main")):
         row = published.row(task, direction, naming.origin(label)) or {}
         for measure in MEASURES:
@@ -72,14 +72,14 @@ def _main(results: Results, published: Published) -> Iterator[Difference]:
             )
 
 
-def _appearance(results: Results, published: Published) -> Iterator[Difference]:
+def _appearance(results: RunResults, published: Published) -> Iterator[Difference]:
     for task, direction, label, point, cell in _cells(results.where(study="main")):
-        said = published.appearance(task, direction, naming.origin(label))
+        printed = published.appearance(task, direction, naming.origin(label))
         ours = cell.average(summary("appearance"))
-        yield from _pair("appearance", task, direction, label, point, "appearance", ours, said)
+        yield from _pair("appearance", task, direction, label, point, "appearance", ours, printed)
 
 
-def _first_result(results: Results, published: Published) -> Iterator[Difference]:
+def _first_result(results: RunResults, published: Published) -> Iterator[Difference]:
     """Agreement with the base's first result, displaced first results over all tasks, and the first pick's gain."""
     main = results.where(study="main")
     for task, direction, label, point, cell in _cells(main):
@@ -88,20 +88,20 @@ def _first_result(results: Results, published: Published) -> Iterator[Difference
             "first result", task, direction, label, point, "agrees", cell.average(query_mean("top1")), agreed
         )
         gains = [values for record in cell.records if len(values := per_query(record, "first_gain"))]
-        said = published.first_gain(task, direction, label) or {}
+        printed = published.first_gain(task, direction, label) or {}
         for name, how in GAINS.items():
             ours = average(map(how, gains))
-            yield from _pair("first gain", task, direction, label, point, name, ours, said.get(name))
+            yield from _pair("first gain", task, direction, label, point, name, ours, printed.get(name))
     for direction in main.names("direction"):
         for label in main.where(direction=direction).names("label"):
-            for point in _points(some := main.where(direction=direction, label=label)):
-                cell = some.where(point=point)
+            for point in _points(part := main.where(direction=direction, label=label)):
+                cell = part.where(point=point)
                 paper = published.displaced(cell.names("task"), direction, label)
                 for name, mean, theirs in zip(DISPLACED, displaced(cell), paper, strict=True) if paper else ():
                     yield from _pair("first result", "all", direction, label, point, name, mean, theirs)
 
 
-def _prs(results: Results, published: Published) -> Iterator[Difference]:
+def _prs(results: RunResults, published: Published) -> Iterator[Difference]:
     for study in ("strength", "prs"):
         for task, direction, label, point, cell in _cells(results.where(study=study)):
             paper = published.prs(task, direction, naming.origin(label))
@@ -109,63 +109,63 @@ def _prs(results: Results, published: Published) -> Iterator[Difference]:
             yield from _pair("prs", task, direction, label, point, "prs", ours, paper)
 
 
-def _sweeps(results: Results, published: Published) -> Iterator[Difference]:
+def _sweeps(results: RunResults, published: Published) -> Iterator[Difference]:
     for study in SWEEPS:
         for task, direction, label, point, cell in _cells(results.where(study=study)):
-            for value, said in published.sweep(study, task, direction, label).items():
+            for value, printed in published.sweep(study, task, direction, label).items():
                 runs = [record for record in cell.records if round(record["value"], 6) == value]
                 ours = average(map(summary("r@10"), runs))
-                yield from _pair(study, task, direction, label, point, "r@10", ours, said, f"{value:g}")
+                yield from _pair(study, task, direction, label, point, "r@10", ours, printed, f"{value:g}")
 
 
-def _fixed_recall(results: Results, published: Published) -> Iterator[Difference]:
+def _fixed_recall(results: RunResults, published: Published) -> Iterator[Difference]:
     points = all_points(results)
     for task in points.names("task"):
         for direction in points.names("direction"):
             for label in points.where(task=task, direction=direction).names("label"):
-                said = published.fixed_recall(task, direction, naming.origin(label))
-                if not said:
+                printed = published.fixed_recall(task, direction, naming.origin(label))
+                if not printed:
                     continue
                 ours = fronts(points.where(task=task, direction=direction, label=label))
                 for floor, mean in zip(FLOORS, ours, strict=True):
-                    found = mean if isinstance(mean, Average) else None  # "none": the floor is not met
-                    paper = said.get(floor)
+                    reached = mean if isinstance(mean, Average) else None  # "none": the floor is not met
+                    paper = printed.get(floor)
                     yield from _pair(
-                        "fixed recall", task, direction, label, None, "dm", found, paper, f">= {floor:.2f}"
+                        "fixed recall", task, direction, label, None, "dm", reached, paper, f">= {floor:.2f}"
                     )
 
 
-def _mixed(results: Results, published: Published) -> Iterator[Difference]:
+def _mixed(results: RunResults, published: Published) -> Iterator[Difference]:
     for task, direction, label, point, cell in _cells(results.where(study="mixed")):
-        said = published.mixed(direction, naming.origin(label)) or {}
+        printed = published.mixed(direction, naming.origin(label)) or {}
         for name, measure in MIXED.items():
-            yield from _pair("mixed", task, direction, label, point, name, cell.average(measure), said.get(name))
+            yield from _pair("mixed", task, direction, label, point, name, cell.average(measure), printed.get(name))
 
 
-def _clusters(results: Results, published: Published) -> Iterator[Difference]:
+def _clusters(results: RunResults, published: Published) -> Iterator[Difference]:
     for task, direction, label, point, cell in _cells(results.where(study="clusters")):
-        for name, said in (published.clusters(direction, label) or {}).items():
-            yield from _pair("clusters", task, direction, label, point, name, cell.average(summary(name)), said)
+        for name, printed in (published.clusters(direction, label) or {}).items():
+            yield from _pair("clusters", task, direction, label, point, name, cell.average(summary(name)), printed)
 
 
-def _runtime(results: Results, published: Published) -> Iterator[Difference]:
+def _runtime(results: RunResults, published: Published) -> Iterator[Difference]:
     for task, direction, label, point, cell in _cells(results.where(study="runtime")):
-        said = published.runtime(naming.origin(label))
-        yield from _pair("runtime", task, direction, label, point, "ms", cell.average(milliseconds), said)
+        printed = published.runtime(naming.origin(label))
+        yield from _pair("runtime", task, direction, label, point, "ms", cell.average(milliseconds), printed)
 
 
-def _cells(found: Results) -> Iterator[tuple[str, str, str, str | None, Results]]:
+def _cells(results: RunResults) -> Iterator[tuple[str, str, str, str | None, RunResults]]:
     """Task, direction, label and point of the records that differ in seed and swept value alone."""
-    for task in found.names("task"):
-        for direction in found.where(task=task).names("direction"):
-            for label in found.where(task=task, direction=direction).names("label"):
-                some = found.where(task=task, direction=direction, label=label)
-                for point in _points(some):
-                    yield task, direction, label, point, some.where(point=point)
+    for task in results.names("task"):
+        for direction in results.where(task=task).names("direction"):
+            for label in results.where(task=task, direction=direction).names("label"):
+                part = results.where(task=task, direction=direction, label=label)
+                for point in _points(part):
+                    yield task, direction, label, point, part.where(point=point)
 
 
-def _points(found: Results) -> list[str | None]:
-    return sorted({record.get("point") for record in found.records}, key=str)
+def _points(results: RunResults) -> list[str | None]:
+    return sorted({record.get("point") for record in results.records}, key=str)
 
 
 def _pair(
@@ -189,31 +189,31 @@ def compare(folder: Path | str, format: str = "text") -> str:
     """
     if format not in FORMATS:
         raise OptionError(f"compare format must be one of {', '.join(FORMATS)}, got {format!r}")
-    found = differences(read(folder))
-    if not found:
+    rows = differences(read(folder))
+    if not rows:
         return "Nothing here has a published counterpart.\n"
     if format == "csv":
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(_HEAD)
-        for one in found:
-            numbers = (one.ours, one.published, one.difference)
-            writer.writerow([*astuple(one)[:_WORDS], *(f"{value:.4f}" for value in numbers)])
+        for row in rows:
+            numbers = (row.ours, row.published, row.difference)
+            writer.writerow([*astuple(row)[:_WORDS], *(f"{value:.4f}" for value in numbers)])
         return stream.getvalue()
-    lines = [_HEAD, *map(_words, found)]
+    lines = [_HEAD, *map(_words, rows)]
     if format == "markdown":
         body = ["| " + " | ".join(line) + " |" for line in lines]
         return "\n".join([body[0], "|" + " --- |" * _WORDS + " ---: |" * 3, *body[1:]]) + "\n"
     widths = [max(len(line[i]) for line in lines) for i in range(len(_HEAD))]
-    made = ["  ".join(_aligned(cell, i, widths[i]) for i, cell in enumerate(line)).rstrip() for line in lines]
-    return "\n".join(made) + "\n"
+    written = ["  ".join(_aligned(cell, i, widths[i]) for i, cell in enumerate(line)).rstrip() for line in lines]
+    return "\n".join(written) + "\n"
 
 
-def _words(one: Difference) -> Sequence[str]:
-    measure = one.measure.upper() if one.measure in (*MEASURES, "prs") else one.measure
+def _words(row: Difference) -> Sequence[str]:
+    measure = row.measure.upper() if row.measure in (*MEASURES, "prs") else row.measure
     return (
-        one.table, naming.task(one.task), naming.direction(one.direction), naming.method(one.label), one.point,
-        measure, one.at, f"{one.ours:.4f}", f"{one.published:.4f}", f"{one.difference:+.4f}",
+        row.table, naming.task(row.task), naming.direction(row.direction), naming.method(row.label), row.point,
+        measure, row.at, f"{row.ours:.4f}", f"{row.published:.4f}", f"{row.difference:+.4f}",
     )  # fmt: skip
 
 

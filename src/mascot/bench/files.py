@@ -35,8 +35,8 @@ def replace_text(path: Path, text: str) -> None:
 
 def sha256(path: Path) -> str:
     """The hash of a file of any size."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     with open(path, "rb") as stream:
         while block := stream.read(_BLOCK):
-            found.update(block)
-    return found.hexdigest()
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,9 +1,9 @@
 """From the chosen positions to a record's numbers. Every number is one of `mascot.metrics`.
 
-A query that shows fewer than k results is measured on those it shows: places behind the end are no hits, and the Vendi
-scores are of the results there are. A single result has no diversity to speak of: such a query has no Vendi score (NaN
-here, null in a record), and means leave it out. A query without a positive has nothing to be found: it has a diversity,
-but no recall, precision or cluster recall.
+A query that shows fewer than k results is measured on those it shows: positions after the end are not hits, and the
+Vendi scores are of the results there are. A single result has no diversity: such a query has no Vendi score (NaN here,
+null in a record), and means leave it out. A query without a positive has a diversity, but no recall, precision or
+cluster recall.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from mascot import metrics
 from mascot.bench.datasets.dataset import Bools, Floats, Ints
-from mascot.bench.material import Material
 from mascot.bench.points import Point
-from mascot.bench.tasks import Geo, Widths
+from mascot.bench.query_set import QuerySet
+from mascot.bench.tasks import FOCUS, PLACE, Widths, name_of
 
 CUTOFFS = (1, 3, 5, 10, 20)
 PRECISIONS = (5, 10, 20)
@@ -32,7 +32,7 @@ _NAMED = (*_MEANS, "appearance", "metadata", "top1", "displaced", "other_bin", "
 
 
 def is_measure(name: str) -> bool:
-    """Whether a record has a number of this name, which an attribute must therefore not have.
+    """Return whether a record has a number of this name, which an attribute must therefore not have.
 
     >>> is_measure("r@10"), is_measure("appearance"), is_measure("camera")
     (True, True, False)
@@ -41,127 +41,124 @@ def is_measure(name: str) -> bool:
 
 
 def measure(
-    point: Point, positions: Ints, material: Material, retrieval: str = "r@10", subsets: Sequence[str] = ()
+    point: Point, positions: Ints, queries: QuerySet, retrieval: str = "r@10", subsets: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The `per_query` and `summary` of a record, and its `subsets` where some are named.
+    """Return the `per_query` and `summary` of a record, and its `subsets` where some are named.
 
     Parameters
     ----------
-    point
     positions
-        [Q, k] positions among each query's candidates, best first; -1 behind the end of a short list.
-    material
+        [Q, k] positions among each query's candidates, best first; -1 after the end of a short list.
     retrieval
         What HM takes for relevance: ``"r@10"``, or ``"map"`` where queries have many positives.
     subsets
-        Splits of the dataset within this one, to be summed up on their own.
+        Splits of the dataset within this one that are also summed up on their own.
     """
-    values = per_query(point, positions, material, retrieval)
+    values = per_query(point, positions, queries, retrieval)
     rounded: dict[str, list[Any]] = {}
     for name, column in values.items():
         whole = column.dtype.kind in "bi" or name.startswith("r@") or name in ("top1", FOUND_AT)
         plain = column.tolist() if whole else np.round(column, _DIGITS).tolist()
         rounded[name] = [None if value != value else int(value) if whole else value for value in plain]
-    found: dict[str, Any] = {"per_query": rounded, "summary": summary(point, values, retrieval)}
+    record: dict[str, Any] = {"per_query": rounded, "summary": summary(point, values, retrieval)}
     for name in subsets:
-        inside = np.isin(material.queries, material.dataset.splits[name].queries)
-        some = {key: column[inside] for key, column in values.items()}
-        queries = material.queries[inside].tolist()
-        found.setdefault("subsets", {})[name] = {"queries": queries, "summary": summary(point, some, retrieval)}
-    return found
+        inside = np.isin(queries.queries, queries.dataset.splits[name].queries)
+        part = summary(point, {key: column[inside] for key, column in values.items()}, retrieval)
+        record.setdefault("subsets", {})[name] = {"queries": queries.queries[inside].tolist(), "summary": part}
+    return record
 
 
-def per_query(point: Point, positions: Ints, material: Material, retrieval: str = "r@10") -> dict[str, Any]:
-    """Arrays of Q values by name.
+def per_query(point: Point, positions: Ints, queries: QuerySet, retrieval: str = "r@10") -> dict[str, Any]:
+    """Return arrays of Q values by name.
 
-    Average precision is there where it is the `retrieval` and where queries have several positives; then so are the
+    Average precision is measured where it is the `retrieval` and where queries have several positives; then so are the
     reciprocal rank and precision.
     """
     filled = positions >= 0
-    shown = np.stack([rows[chosen] for rows, chosen in zip(material.rows, np.maximum(positions, 0), strict=True)])
-    base = np.array([rows[0] for rows in material.rows])
-    hits = np.take_along_axis(material.relevant, np.maximum(positions, 0), axis=1) & filled
-    found = _retrieval(hits, shown, material, retrieval)
-    values: dict[str, Any] = {name: np.where(material.answered, column, np.nan) for name, column in found.items()}
-    values |= _by_length(point, positions, shown, filled.sum(axis=1), material)
+    shown = np.stack([rows[chosen] for rows, chosen in zip(queries.rows, np.maximum(positions, 0), strict=True)])
+    base = np.array([rows[0] for rows in queries.rows])
+    hits = np.take_along_axis(queries.relevant, np.maximum(positions, 0), axis=1) & filled
+    retrieved = _retrieval(hits, shown, queries, retrieval)
+    values: dict[str, Any] = {name: np.where(queries.answered, column, np.nan) for name, column in retrieved.items()}
+    values |= _by_length(point, positions, shown, filled.sum(axis=1), queries)
     values["top1"] = metrics.top1_agreement(shown[:, 0], base)
-    bins = material.primary_bins(point.task, point.widths or Widths())
-    moved = metrics.displacement(shown[:, 0], base, material.relevant[:, 0], bins)
+    bins = queries.primary_bins(point.task, point.widths or Widths())
+    moved = metrics.displacement(shown[:, 0], base, queries.relevant[:, 0], bins)
     values["displaced"], values["other_bin"] = moved.displaced, moved.other_bin
     return values
 
 
-def _retrieval(hits: Bools, shown: Ints, material: Material, retrieval: str) -> dict[str, Floats]:
-    """What is found of the positives."""
+def _retrieval(hits: Bools, shown: Ints, queries: QuerySet, retrieval: str) -> dict[str, Floats]:
+    """Return the measures of how many positives are shown, and where."""
     k = hits.shape[1]
     values = {f"r@{at}": metrics.recall_at_k(hits, at) for at in CUTOFFS if at <= k}
     values[FOUND_AT] = np.where(hits.any(axis=1), hits.argmax(axis=1) + 1.0, 0.0)
-    if retrieval == "map" or material.several:
+    if retrieval == "map" or queries.several:
         values["map"] = metrics.average_precision_at_k(hits, k)
-    if material.several:
+    if queries.several:
         values["mrr"] = metrics.reciprocal_rank(hits)
         values |= {f"p@{at}": metrics.precision_at_k(hits, at) for at in PRECISIONS if at <= k}
-    if material.clusters is not None and k >= _JUDGED_AT:
-        of, total = material.clusters
-        labels = np.where(hits, of[shown], -1)
-        known, least = total > 0, np.maximum(total, 1)
+    if queries.clusters is not None and k >= _JUDGED_AT:
+        cluster_of, total = queries.clusters
+        labels = np.where(hits, cluster_of[shown], -1)
+        least = np.maximum(total, 1)
         values[f"p@{_JUDGED_AT}"] = metrics.precision_at_k(hits, _JUDGED_AT)
         recall = metrics.cluster_recall_at_k(labels, least, _JUDGED_AT)
         both = metrics.f1_at_k(hits, labels, least, _JUDGED_AT)
-        values[f"cr@{_JUDGED_AT}"] = np.where(known, recall, np.nan)
-        values[f"f1@{_JUDGED_AT}"] = np.where(known, both, np.nan)
+        values[f"cr@{_JUDGED_AT}"] = np.where(total > 0, recall, np.nan)
+        values[f"f1@{_JUDGED_AT}"] = np.where(total > 0, both, np.nan)
     return values
 
 
-def _by_length(point: Point, positions: Ints, shown: Ints, lengths: Ints, material: Material) -> dict[str, Floats]:
-    """What looks at all results of a list together: lists of one length at a time."""
-    found: dict[str, Floats] = {}
-    for length in np.unique(lengths).tolist():
-        these = np.flatnonzero(lengths == length)
-        part = shown[these, :length]
-        values = {"kept": metrics.relevance_kept(material.relevance[these], positions[these, :length])}
-        if length >= 2:
-            values |= _diversity(point, part, material)
-        for name, some in values.items():
-            found.setdefault(name, np.full(len(shown), np.nan))[these] = some
-    return found
-
-
-def _diversity(point: Point, shown: Ints, material: Material) -> dict[str, Floats]:
-    """The channels of DM, and the Vendi score of each attribute."""
+def _by_length(point: Point, positions: Ints, shown: Ints, lengths: Ints, queries: QuerySet) -> dict[str, Floats]:
+    """Return the measures of whole lists, computed for lists of one length at a time."""
     values: dict[str, Floats] = {}
-    looks = material.appearance(shown)
+    for length in np.unique(lengths).tolist():
+        same = np.flatnonzero(lengths == length)
+        part = {"kept": metrics.relevance_kept(queries.relevance[same], positions[same, :length])}
+        if length >= 2:
+            part |= _diversity(point, shown[same, :length], queries)
+        for name, column in part.items():
+            values.setdefault(name, np.full(len(shown), np.nan))[same] = column
+    return values
+
+
+def _diversity(point: Point, shown: Ints, queries: QuerySet) -> dict[str, Floats]:
+    """Return the channels of DM, and the Vendi score of each attribute."""
+    values: dict[str, Floats] = {}
+    looks = queries.appearance(shown)
     if looks is not None:
         values["appearance"] = looks
-    blocks = {facet.name: material.features(facet)[shown] for facet in point.task.facets}
+    blocks = {name_of(attribute): queries.features(attribute)[shown] for attribute in point.task.attributes}
     together = metrics.similarity_kernel(np.concatenate(list(blocks.values()), axis=-1))
     values["metadata"] = metrics.normalised_vendi(together)
-    if point.study == "mixed" and point.task.has(Geo):
+    if point.study == "mixed" and point.task.has(PLACE):
         # As published: the attribute alone is compared as the pair of latitude and longitude in degrees.
-        places = np.stack([material.dataset.columns[name] for name in ("lat", "lon")], axis=-1)[shown]
+        places = np.stack([queries.dataset.columns[name] for name in ("lat", "lon")], axis=-1)[shown]
         values[DEGREES] = metrics.normalised_vendi(metrics.similarity_kernel(np.nan_to_num(places.astype(float))))
-    return values | (
-        metrics.vendi_by_attribute(blocks) if len(blocks) > 1 else {next(iter(blocks)): values["metadata"]}
-    )
+    if len(blocks) > 1:
+        return values | metrics.vendi_by_attribute(blocks)
+    return values | {next(iter(blocks)): values["metadata"]}
 
 
 def summary(point: Point, values: Mapping[str, Floats], retrieval: str = "r@10") -> dict[str, float]:
-    """Means over the queries that have the value, DM and the overall score.
+    """Return means over the queries that have the value, DM and the overall score.
 
     A mixed direction has no inverted channel, as published. Without vectors DM is the metadata channel alone.
     """
-    known = {name: column[~np.isnan(column)] for name, column in values.items() if name != FOUND_AT}
-    found = {name: float(np.mean(column)) for name, column in known.items() if len(column)}
-    if "metadata" in found:
-        wished = dm_per_query(known.get("appearance"), known["metadata"], focus=point.direction.focus)
-        found["dm"] = metrics.harmonic_mean(wished)
-        if retrieval in found:
-            found["hm"] = metrics.overall(found[retrieval], found["dm"])
-    return found
+    present = {name: column[~np.isnan(column)] for name, column in values.items() if name != FOUND_AT}
+    means = {name: float(np.mean(column)) for name, column in present.items() if len(column)}
+    if "metadata" in means:
+        means["dm"] = metrics.harmonic_mean(
+            dm_per_query(present.get("appearance"), present["metadata"], focus=point.direction == FOCUS)
+        )
+        if retrieval in means:
+            means["hm"] = metrics.overall(means[retrieval], means["dm"])
+    return means
 
 
 def dm_per_query(appearance: Floats | None, metadata: Floats, *, focus: bool) -> Floats:
-    """What DM is the harmonic mean of; without an appearance channel it is the metadata channel alone."""
+    """Return what DM is the harmonic mean of; without an appearance channel it is the metadata channel alone."""
     if appearance is None:
         return metrics.metadata_channel(metadata, focus=focus)
     return metrics.dm_per_query(appearance, metadata, focus=focus)

@@ -34,7 +34,6 @@ TASKS = {
     "all": "all",
     "all-k-means": "all, look by k-means",
 }
-EARLIER_TASKS = {"all, look by k-means": "all-k-means"}  # as records of before have them
 DIRECTIONS = {
     "spread": "spread",
     "focus": "focus",

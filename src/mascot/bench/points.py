@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from mascot.bench.tasks import Direction, Task, Widths
-from mascot.methods import Clustering, KDpp, Mmr, MsDpp
-from mascot.methods.base import Method
-from mascot.wishes import Wish
+import mascot as mc
+from mascot.bench.pyversity import Pyversity
+from mascot.bench.tasks import SPREAD, BenchTask, Widths
+
+Method = mc.Relevance | mc.Clustering | mc.Mmr | mc.KDpp | mc.MsDpp | mc.Mascot | Pyversity
+_COMPARING = (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,34 +19,35 @@ class Point:
 
     Parameters
     ----------
-    study, label, point, value
-        As in the record; see `mascot.bench.results`.
+    label
+        The name of the method in tables.
     task, direction
-        The attributes, and whether they are spread or focused.
+        The attributes, and whether they are spread or focused; see `BenchTask.wishes`.
     method
         The re-ranking method.
     widths
-        The published bins, or None for the guarded method's own.
+        The published bins, or None for those of the guarded method.
+    study, point, value
+        As in the record; see `mascot.bench.results`.
     split, k, n
         The split, the number of results, and the number of candidates.
     """
 
-    study: str
-    task: Task
-    direction: Direction
     label: str
-    method: Method
+    task: BenchTask
+    direction: str = SPREAD
+    method: Method = field(default_factory=mc.Relevance)
     widths: Widths | None = None
-    value: float | None = None
+    study: str = "main"
     point: str | None = None
+    value: float | None = None
     split: str = "test"
     k: int = 20
     n: int = 200
 
     @property
-    def wishes(self) -> tuple[Wish, ...]:
-        compares = isinstance(self.method, (Clustering, KDpp, Mmr, MsDpp))
-        return self.task.wishes(self.direction, self.widths, compares)
+    def wishes(self) -> tuple[mc.Wish, ...]:
+        return self.task.wishes(self.direction, self.widths, isinstance(self.method, _COMPARING))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part of the record that does not depend on the result."""
@@ -52,7 +55,7 @@ class Point:
             "split": self.split,
             "study": self.study,
             "task": self.task.name,
-            "direction": self.direction.name,
+            "direction": self.direction,
             "label": self.label,
             "point": self.point,
             "method": self.method.to_dict(),

@@ -4,8 +4,8 @@ A point's file is ``DIR/points/<hash>.json``; the hash is of its key: the parame
 versions. It is written to the side and moved into place, so a file is whole or absent however a run ends. A run
 looks for the file first: what is there is not computed again, and what cannot be read counts as absent.
 
-``DIR/run.json`` says what the folder is for (see `Told`). Where the data of a seed changed since, the records of what
-it was before stay where they are and are not read: tables show the new numbers, and going back costs nothing.
+``DIR/run.json`` says what the folder is for (see `RunInfo`). Where the data of a seed changed since, the records of
+what it was before stay where they are and are not read: tables show the new numbers, and going back costs nothing.
 
 A record, as `read` returns it::
 
@@ -53,7 +53,7 @@ A record, as `read` returns it::
 Examples
 --------
 >>> import tempfile
->>> store = Store(Path(tempfile.mkdtemp()))
+>>> store = RecordStore(Path(tempfile.mkdtemp()))
 >>> key = {"method": "mmr", "seed": 0}
 >>> store.has(key)
 False
@@ -103,7 +103,7 @@ def digest(key: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class RecordStore:
     """The folder of a benchmark's results."""
 
     folder: Path
@@ -137,7 +137,7 @@ class Store:
         notes
             What tables should say of the run.
         """
-        before = told(self.folder)
+        before = run_info(self.folder)
         known: dict[int, str] = {}
         if before is not None:
             for name, value in asked.items():
@@ -147,21 +147,21 @@ class Store:
         changed = [str(seed) for seed, content in data.items() if known.get(seed, content) != content]
         if changed:
             notes = (*notes, f"the data of seed {', '.join(changed)} changed: records of the earlier data are not read")
-        self._tell(Told(dict(asked), known | dict(data), versions(), tuple(notes), ended=False))
+        self._write_info(RunInfo(dict(asked), known | dict(data), versions(), tuple(notes), ended=False))
 
     def finish(self) -> None:
         """Note that the run came to its end."""
-        before = told(self.folder)
+        before = run_info(self.folder)
         if before is not None:
-            self._tell(replace(before, ended=True))
+            self._write_info(replace(before, ended=True))
 
-    def _tell(self, run: Told) -> None:
+    def _write_info(self, run: RunInfo) -> None:
         data = {str(seed): content for seed, content in run.data.items()}
         _write(self.folder / _RUN, {**asdict(run), "data": data})
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RunInfo:
     """What ``run.json`` says of the runs into a folder."""
 
     asked: Mapping[str, Any]  # what all of them have alike
@@ -171,12 +171,12 @@ class Told:
     ended: bool = False  # whether the last run came to its end
 
 
-def told(folder: Path | str) -> Told | None:
+def run_info(folder: Path | str) -> RunInfo | None:
     """What a folder is for; None where it does not say."""
-    found = _parsed(Path(folder) / _RUN)
+    content = _parsed(Path(folder) / _RUN)
     try:
-        data = {int(seed): str(content) for seed, content in found["data"].items()} if found else {}
-        return Told(**{**found, "data": data, "notes": tuple(found["notes"])}) if found else None
+        data = {int(seed): str(data_hash) for seed, data_hash in content["data"].items()} if content else {}
+        return RunInfo(**{**content, "data": data, "notes": tuple(content["notes"])}) if content else None
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 
@@ -192,7 +192,7 @@ def read(folder: Path | str) -> list[Record]:
     Files that cannot be read are passed over, and so are records of data that has changed since. Where versions
     changed, the records of the last run's versions are the last.
     """
-    return sorted(each(folder), key=partial(_recent, told(folder), Path(folder)))
+    return sorted(each(folder), key=partial(_recent, run_info(folder), Path(folder)))
 
 
 def each(folder: Path | str) -> Iterator[Record]:
@@ -200,7 +200,7 @@ def each(folder: Path | str) -> Iterator[Record]:
     where = Path(folder)
     if not where.is_dir():
         raise InputError(f"{where}: no such folder; make one with: mascot bench run DATASET --out {where}")
-    run = told(where)
+    run = run_info(where)
     data = {} if run is None else run.data
     for path in sorted((where / "points").glob("*.json")):
         record = _whole(path)
@@ -208,17 +208,17 @@ def each(folder: Path | str) -> Iterator[Record]:
             yield record
 
 
-def _recent(run: Told | None, folder: Path, record: Record) -> tuple[bool, int, str]:
+def _recent(run: RunInfo | None, folder: Path, record: Record) -> tuple[bool, int, str]:
     path = folder / "points" / f"{record['id']}.json"
     return run is not None and record.get("versions") == run.versions, path.stat().st_mtime_ns, record["id"]
 
 
 def _parsed(path: Path) -> Record | None:
     try:
-        found = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
 def _whole(path: Path) -> Record | None:

@@ -23,8 +23,9 @@ import mascot as mc
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.datasets.div400 import Div400
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
-from mascot.bench.outside import STRATEGIES, Pyversity
-from mascot.metrics.retrieval import relevance_kept
+from mascot.bench.pyversity import STRATEGIES, Pyversity
+from mascot.bench.tasks import hours_of
+from mascot.metrics import relevance_kept
 
 K = 20
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -127,12 +128,8 @@ def _case(candidates: mc.Candidates, rng: np.random.Generator) -> SteeringCase:
     target = int(rng.integers(len(candidates)))
     lat, lon = (float(columns[name][target]) if name in columns else np.nan for name in ("lat", "lon"))
     place = None if np.isnan(lat) else (lat, lon)
-    hour = float(_hours(candidates)[target]) if "taken" in columns else np.nan
+    hour = float(hours_of(columns)[target]) if "taken" in columns else np.nan
     return SteeringCase(candidates, place, None if np.isnan(hour) else hour)
-
-
-def _hours(candidates: mc.Candidates) -> Floats:
-    return mc.HourOfDay("taken").membership(candidates.columns, None).values[0]
 
 
 def methods_at(strength: float) -> dict[str, Any]:
@@ -228,7 +225,7 @@ def _distances(case: SteeringCase, target: str) -> Floats:
     columns = case.candidates.columns
     if target == "hour":
         assert case.hour is not None
-        apart = np.abs(_hours(case.candidates) - case.hour)
+        apart = np.abs(hours_of(columns) - case.hour)
         return np.asarray(np.minimum(apart, 24 - apart))
     assert case.place is not None
     lat, lon = np.radians(columns["lat"].astype(float)), np.radians(columns["lon"].astype(float))

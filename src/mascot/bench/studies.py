@@ -1,17 +1,28 @@
-"""The studies of a run: which points are measured on the test split once the search has chosen."""
+"""A benchmark and its studies: which points are measured on the test split once the search has chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
-from mascot.bench.grid import COVERAGE, DPPS, GUARDED, Setting, chosen_as, inferred, published, released, settings
+import mascot as mc
+from mascot.bench.grid import COVERAGE, DPPS, GUARDED, coverage, inferred, published, released, search_key, settings
 from mascot.bench.points import Point
-from mascot.bench.tasks import CLUSTERS, FOCUS, GEO_NOT_HOUR, HOUR_NOT_GEO, SPREAD, Direction, Geo, Hour, Task, Widths
-from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp
+from mascot.bench.tasks import (
+    CLUSTERS,
+    FOCUS,
+    GEO_NOT_HOUR,
+    HOUR_NOT_GEO,
+    HOUR_OF_DAY,
+    PLACE,
+    SPREAD,
+    BenchTask,
+    Widths,
+)
 
-Chosen = Mapping[tuple[str, str, str], Setting]  # by label (see `grid.chosen_as`), task and direction
+Chosen = Mapping[tuple[str, str, str], Point]  # by `grid.search_key`
 
 STRENGTHS = tuple(round(step / 10, 1) for step in range(11))
 SIGMA_GEO = (0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0)
@@ -19,207 +30,243 @@ SIGMA_TIME = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 CELLS = (5, 10, 15, 20, 25, 30, 40, 50)
 PROTECT = (0, 1, 2, 3, 5, 8, 10, 15, 20)
 _SWEPT = ("mmr", *DPPS, *COVERAGE, *GUARDED)  # clustering has no strength in the paper
-_SENSITIVE = ("mascot", "guarded")
 # Mixed directions: the published strengths of MASCOT. The paper prints K = 10 and no bins: ours are of the search grid.
-_MIXED = {"geo+hour-": (0.3, Widths(15.0, 0.5)), "geo-hour+": (0.8, Widths(1.0, 1.5))}
-_MIXED_K = 10
+_MIXED = {GEO_NOT_HOUR: (0.3, Widths(15.0, 0.5)), HOUR_NOT_GEO: (0.8, Widths(1.0, 1.5))}
+_MIXED_K, _CLUSTERS_K = 10, 10
 # What the released study did.
 _RELEASED_MIXED_WIDTHS, _RELEASED_MIXED_K = Widths(1.0, 0.5), 20
-_CLUSTERS_K, _RELEASED_CLUSTERS_N, _RELEASED_CLUSTERS_STRENGTH = 10, 50, 0.5
+_RELEASED_CLUSTERS_N, _RELEASED_CLUSTERS_STRENGTH = 50, 0.5
 _RELEASED_PRS_WIDTHS = {"mascot": Widths(15.0, 1.5), "prob-coverage": Widths(1.0, 0.5)}
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run is asked for.
+class Benchmark:
+    """A dataset with one or several seeds, and what is measured on it.
 
-    `published` names the paper's dataset whose operating points and search grid apply to this one, `clusters` says
-    whether there are image vectors, and `released` whether the side studies also run at the released settings.
+    Parameters
+    ----------
+    name
+        As the records have it.
+    sources
+        Pairs of a seed and an object whose `load()` returns the dataset of that seed; it is hashable and can be
+        pickled, since workers load it again.
+    labels, tasks, directions
+        The methods, and what they are asked for.
+    n
+        Candidates of a query.
+    published
+        The dataset of the paper whose operating points and search grid apply to this one.
+    clusters
+        Whether there are image vectors to cluster.
+    steps
+        The strengths at which the slow methods are swept; coverage takes every one of `STRENGTHS`.
+    search_k
+        Results of a query during the search.
+    released
+        Whether the side studies also run at the released settings.
+    validation, test
+        Largest number of queries of these splits (default: 50, and all).
+    metric
+        What the search maximises, a name in the summary.
+    retrieval
+        What HM takes for relevance, a name in the summary: ``"r@10"`` or ``"map"``.
+    judged
+        Column of judged clusters, for CR@k.
+    extra
+        Points on the test split beside those of the studies.
+    subsets
+        Splits within the test split that are also summed up on their own.
+    notes
+        Sentences under the tables: which methods or queries were left out, and why.
     """
 
+    name: str
+    sources: tuple[tuple[int, Any], ...]
     labels: tuple[str, ...]
-    tasks: tuple[Task, ...]
-    directions: tuple[Direction, ...] = (SPREAD, FOCUS)
+    tasks: tuple[BenchTask, ...]
+    directions: tuple[str, ...] = (SPREAD, FOCUS)
     n: int = 200
     published: str | None = "pixelprose"
     clusters: bool = True
-    steps: tuple[float, ...] = STRENGTHS  # of the slow methods; coverage takes every one
+    steps: tuple[float, ...] = STRENGTHS
     search_k: int = 10
     released: bool = True
+    validation: int | None = 50
+    test: int | None = None
+    metric: str = "hm"
+    retrieval: str = "r@10"
+    judged: str | None = None
+    extra: tuple[Point, ...] = ()
+    subsets: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
-    def asks(self) -> Iterator[tuple[str, Task, Direction]]:
+    def limit(self, split: str) -> int | None:
+        """Return the largest number of queries of a split."""
+        return self.validation if split == "validation" else self.test
+
+    def cases(self) -> Iterator[tuple[str, BenchTask, str]]:
+        """Yield every label, task and direction."""
         return product(self.labels, self.tasks, self.directions)
 
-
-def studies(plan: Plan, chosen: Chosen) -> list[Point]:
-    """Every point of the test split, each once."""
-    points = [
-        *_main(plan, chosen),
-        *_strength(plan, chosen),
-        *_preference(plan),
-        *_bins(plan),
-        *_mixed(plan),
-        *_clusters(plan, chosen),
-        *_protect(plan),
-        *_runtime(plan, chosen),
-    ]
-    usual = Point.__dataclass_fields__["n"].default
-    return list(dict.fromkeys(replace(point, n=plan.n) if point.n == usual else point for point in points))
+    @property
+    def released_pixelprose(self) -> bool:
+        """Whether the settings of the released side studies, which were of PixelProse, are run."""
+        return self.released and self.published == "pixelprose"
 
 
-def _setting(label: str, task: Task, direction: Direction, chosen: Chosen) -> Setting:
-    """Return the setting that was searched for, or the only one there is."""
-    return chosen.get((label, task.name, direction.name)) or settings(label, task)[0]
+def studies(benchmark: Benchmark, chosen: Chosen) -> list[Point]:
+    """Return every point of the test split, each once."""
+    parts = (_main, _strength, _preference, _bins, _mixed, _clusters, _protect, _runtime)
+    points = [replace(point, n=benchmark.n) for part in parts for point in part(benchmark, chosen)]
+    points += _released_clusters(benchmark)
+    return list(dict.fromkeys(points))
 
 
-def _released(label: str, task: Task, direction: Direction, chosen: Chosen) -> Setting | None:
-    """Of a DPP, the setting that was searched for with the released update."""
-    only = released(settings(label, task)[0])
-    if only is None:
-        return None
-    return chosen.get((chosen_as(label, only.method), task.name, direction.name), only)
+def _setting(label: str, task: BenchTask, direction: str, chosen: Chosen) -> Point:
+    """Return the point that was searched for, or the only one there is."""
+    default = settings(label, task, direction)[0]
+    searched = chosen.get(search_key(default))
+    return default if searched is None else _tested(searched, "validated")
 
 
-def _operating(label: str, task: Task, direction: Direction, plan: Plan, chosen: Chosen) -> Setting:
-    """Return the published setting where there is one, else the one that was searched for.
+def _released_setting(label: str, task: BenchTask, direction: str, chosen: Chosen) -> Point | None:
+    """Return the point that was searched for with the released update of a DPP; None for other methods."""
+    default = released(settings(label, task, direction)[0])
+    return None if default is None else _tested(chosen.get(search_key(default), default), "released")
+
+
+def _tested(searched: Point, name: str) -> Point:
+    """Return a searched point as one of the main study."""
+    return replace(searched, study="main", point=name, split="test", k=20)
+
+
+def _printed(label: str, task: BenchTask, direction: str, benchmark: Benchmark) -> list[Point]:
+    """Return the points that the paper prints, or lets one infer."""
+    if benchmark.published is None:
+        return []
+    points = (how(label, task, direction, benchmark.published) for how in (published, inferred))
+    return [point for point in points if point is not None]
+
+
+def _operating(label: str, task: BenchTask, direction: str, benchmark: Benchmark, chosen: Chosen) -> Point:
+    """Return the published point where there is one, else the one that was searched for.
 
     Published settings of DPPs are of the released update, which is swept on its own.
     """
-    known = {} if label in DPPS else _printed(label, task, direction, plan)
-    return next(iter(known.values())) if known else _setting(label, task, direction, chosen)
+    printed = [] if label in DPPS else _printed(label, task, direction, benchmark)
+    return (printed or [_setting(label, task, direction, chosen)])[0]
 
 
-def _printed(label: str, task: Task, direction: Direction, plan: Plan) -> dict[str, Setting]:
-    """What the paper prints, or lets one infer, of an operating point, by which of the two it is."""
-    if plan.published is None:
-        return {}
-    key = (label, task.name, direction.name, plan.published)
-    found = {"published": published(*key), "inferred": inferred(*key)}
-    return {name: setting for name, setting in found.items() if setting is not None}
+def _main(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
+    for case in benchmark.cases():
+        yield _setting(*case, chosen)
+        with_released_update = _released_setting(*case, chosen)
+        if with_released_update is not None:
+            yield with_released_update
+        yield from _printed(*case, benchmark)
 
 
-def _main(plan: Plan, chosen: Chosen) -> Iterator[Point]:
-    for label, task, direction in plan.asks():
-        found = _setting(label, task, direction, chosen)
-        name = "validated" if (label, task.name, direction.name) in chosen else "default"
-        yield Point("main", task, direction, label, found.method, found.widths, point=name)
-        other = _released(label, task, direction, chosen)
-        if other is not None:
-            yield Point("main", task, direction, label, other.method, other.widths, point="released")
-        for name, setting in _printed(label, task, direction, plan).items():
-            yield Point("main", task, direction, label, setting.method, setting.widths, point=name)
+def _strength(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
+    """Yield strengths from 0 to 1, all else as at the operating point. For DPPs it is 1 - theta, for each update."""
+    for case in benchmark.cases():
+        if case[0] in _SWEPT:
+            anchors = [replace(_operating(*case, benchmark, chosen), point=None), _released_setting(*case, chosen)]
+            for anchor in filter(None, anchors):
+                for strength in STRENGTHS if isinstance(anchor.method, mc.Mascot) else benchmark.steps:
+                    method: Any = anchor.method  # each of these methods has a strength
+                    swept = replace(method, strength=strength)
+                    yield replace(anchor, study="strength", method=swept, value=strength)
 
 
-def _strength(plan: Plan, chosen: Chosen) -> Iterator[Point]:
-    """Strength from 0 to 1, all else as at the operating point. For DPPs it is 1 - theta, and each update is swept."""
-    for label, task, direction in plan.asks():
-        if label not in _SWEPT:
-            continue
-        swept: list[tuple[str | None, Setting]] = [(None, _operating(label, task, direction, plan, chosen))]
-        other = _released(label, task, direction, chosen)
-        if other is not None:
-            swept.append(("released", other))
-        for name, found in swept:
-            assert isinstance(found.method, (Mmr, KDpp, MsDpp, Mascot, Clustering))
-            for strength in STRENGTHS if isinstance(found.method, Mascot) else plan.steps:
-                method = replace(found.method, strength=strength)
-                yield Point("strength", task, direction, label, method, found.widths, value=strength, point=name)
-
-
-def _preference(plan: Plan) -> Iterator[Point]:
+def _preference(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
     """Yield the sweeps of the released preference study: strength from 0 to 1, with the same bins for all tasks."""
-    if plan.published != "pixelprose" or not plan.released:
-        return
-    for label, task, direction in plan.asks():
-        if label in _RELEASED_PRS_WIDTHS and (task.has(Geo) or task.has(Hour)):
+    for label, task, direction in benchmark.cases() if benchmark.released_pixelprose else ():
+        if label in _RELEASED_PRS_WIDTHS and (task.has(PLACE) or task.has(HOUR_OF_DAY)):
+            point = Point(label, task, direction, widths=_RELEASED_PRS_WIDTHS[label], study="prs", point="published")
             for strength in STRENGTHS:
-                method, widths = COVERAGE[label].method(strength), _RELEASED_PRS_WIDTHS[label]
-                yield Point("prs", task, direction, label, method, widths, value=strength, point="published")
+                yield replace(point, method=coverage(label, strength), value=strength)
 
 
-def _bins(plan: Plan) -> Iterator[Point]:
-    """The three sweeps of the published bins: MASCOT as published, and the guarded method on the same bins."""
-    for label, task, direction in plan.asks():
-        if label not in _SENSITIVE or plan.published is None:
+def _bins(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
+    """Yield three sweeps of the published bins: MASCOT as published, and the guarded method on the same bins."""
+    for label, task, direction in benchmark.cases():
+        if label not in ("mascot", "guarded") or benchmark.published is None:
             continue
-        anchor = published("mascot", task.name, direction.name, plan.published)
+        anchor = published("mascot", task, direction, benchmark.published)
         if anchor is None or anchor.widths is None:
             continue
         method = anchor.method if label == "mascot" else GUARDED[label]
-        at = anchor.widths
-        sweeps: dict[str, list[tuple[float, Widths]]] = {}
-        if task.has(Geo):
-            sweeps["sigma_geo"] = [(sigma, replace(at, geo=sigma)) for sigma in SIGMA_GEO]
-            sweeps["grid"] = [(cells, replace(at, cells=cells)) for cells in CELLS]
-        if task.has(Hour):
-            sweeps["sigma_time"] = [(sigma, replace(at, hour=sigma)) for sigma in SIGMA_TIME]
-        for study, values in sweeps.items():
-            for value, widths in values:
-                yield Point(study, task, direction, label, method, widths, value=float(value))
+        sweeps: dict[str, list[Widths]] = {}
+        if task.has(PLACE):
+            sweeps["sigma_geo"] = [replace(anchor.widths, geo=sigma) for sigma in SIGMA_GEO]
+            sweeps["grid"] = [replace(anchor.widths, cells=cells) for cells in CELLS]
+        if task.has(HOUR_OF_DAY):
+            sweeps["sigma_time"] = [replace(anchor.widths, hour=sigma) for sigma in SIGMA_TIME]
+        fields = {"sigma_geo": "geo", "grid": "cells", "sigma_time": "hour"}
+        for study, several in sweeps.items():
+            for widths in several:
+                value = float(getattr(widths, fields[study]))
+                yield Point(label, task, direction, method, widths, study, value=value)
 
 
-def _mixed(plan: Plan) -> Iterator[Point]:
+def _mixed(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
     """Yield one attribute spread, the other focused; MS-DPP with theta 0.9 and beta 0.5, with either update.
 
     Ours are of K = 10, which the paper prints; the released study took K = 20, with narrow bins for both rows.
     """
-    both = [task for task in plan.tasks if task.has(Geo) and task.has(Hour) and len(task.facets) == 2]
-    for label, task, direction in product(plan.labels, both, (GEO_NOT_HOUR, HOUR_NOT_GEO)):
-        strength, widths = _MIXED[direction.name]
-        several: dict[str, Setting] = {
-            "base": settings("base", task)[0],
-            "mascot": Setting(Mascot.paper(strength), widths),
-            "ms-dpp": Setting(MsDpp(0.1, 0.5), Widths()),
-            "guarded": Setting(GUARDED["guarded"]),
+    both = [task for task in benchmark.tasks if task.attributes == (PLACE, HOUR_OF_DAY)]
+    for label, task, direction in product(benchmark.labels, both, _MIXED):
+        strength, widths = _MIXED[direction]
+        points = {
+            "base": Point(label, task, direction, mc.Relevance(), Widths(), point="default"),
+            "mascot": Point(label, task, direction, mc.Mascot.paper(strength), widths, point="inferred"),
+            "ms-dpp": Point(label, task, direction, mc.MsDpp(0.1, 0.5), Widths(), point="default"),
+            "guarded": Point(label, task, direction, GUARDED["guarded"], point="default"),
         }
-        if label in several:
-            found = several[label]
-            name = "inferred" if label == "mascot" else "default"
-            point = Point("mixed", task, direction, label, found.method, found.widths, point=name, k=_MIXED_K)
+        if label in points:
+            point = replace(points[label], study="mixed", k=_MIXED_K)
+            with_released_update = released(point)
             yield point
-            other = released(found)
-            if other is not None:
-                yield replace(point, method=other.method, point="released")
-            if plan.released and plan.published == "pixelprose" and label != "guarded":
-                method = found.method if other is None else other.method
-                bins = _RELEASED_MIXED_WIDTHS if label == "mascot" else found.widths
-                yield replace(point, method=method, widths=bins, point="published", k=_RELEASED_MIXED_K)
+            if with_released_update is not None:
+                yield with_released_update
+            if benchmark.released_pixelprose and label != "guarded":
+                bins = _RELEASED_MIXED_WIDTHS if label == "mascot" else point.widths
+                yield replace(with_released_update or point, widths=bins, point="published", k=_RELEASED_MIXED_K)
 
 
-def _clusters(plan: Plan, chosen: Chosen) -> Iterator[Point]:
-    """Yield ten k-means clusters of the image vectors as the attribute, at K = 10: bins need not be places or times.
-
-    Ours are of the test split with a searched strength. The released study took the validation split, 50 candidates
-    and strength 0.5, without a search.
-    """
-    if not plan.clusters:
-        return
-    for label, direction in product(plan.labels, plan.directions):
+def _clusters(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
+    """Yield ten k-means clusters of the image vectors as the attribute, at K = 10, with a searched strength."""
+    for label, direction in product(benchmark.labels, benchmark.directions if benchmark.clusters else ()):
         if label in ("base", "mascot", *GUARDED):
-            found = _setting(label, CLUSTERS, direction, chosen)
             name = "validated" if label == "mascot" else "default"
-            point = Point("clusters", CLUSTERS, direction, label, found.method, found.widths, point=name, k=_CLUSTERS_K)
-            yield point
-            if plan.released and plan.published == "pixelprose" and label in ("base", "mascot"):
-                method = Mascot.paper(_RELEASED_CLUSTERS_STRENGTH) if label == "mascot" else found.method
-                yield replace(point, method=method, point="published", split="validation", n=_RELEASED_CLUSTERS_N)
+            yield replace(_setting(label, CLUSTERS, direction, chosen), study="clusters", point=name, k=_CLUSTERS_K)
 
 
-def _protect(plan: Plan) -> Iterator[Point]:
-    """The guarded method with more and more results protected, at its default strength and at 1."""
-    if "guarded" not in plan.labels:
+def _released_clusters(benchmark: Benchmark) -> Iterator[Point]:
+    """Yield the ten clusters as the released study did: validation split, 50 candidates, strength 0.5, no search."""
+    if not (benchmark.clusters and benchmark.released_pixelprose):
         return
-    for task, direction, protect in product(plan.tasks, plan.directions, PROTECT):
-        method = replace(GUARDED["guarded"], protect=protect)
-        yield Point("protect", task, direction, "guarded", method, value=float(protect), point="default")
+    for label, direction in product(benchmark.labels, benchmark.directions):
+        if label in ("base", "mascot"):
+            point = replace(settings(label, CLUSTERS, direction)[0], study="clusters", point="published")
+            method = mc.Mascot.paper(_RELEASED_CLUSTERS_STRENGTH) if label == "mascot" else point.method
+            yield replace(point, method=method, split="validation", k=_CLUSTERS_K, n=_RELEASED_CLUSTERS_N)
 
 
-def _runtime(plan: Plan, chosen: Chosen) -> Iterator[Point]:
-    """A query at a time, one thread; the coverage methods also as a batch."""
-    tasks: Sequence[Task] = [task for task in plan.tasks if len(task.facets) > 1] or plan.tasks
-    for label in plan.labels:
-        found = _operating(label, tasks[0], plan.directions[-1], plan, chosen)
-        point = Point("runtime", tasks[0], plan.directions[-1], label, found.method, found.widths, point="single")
+def _protect(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
+    """Yield the guarded method with more and more results protected."""
+    if "guarded" in benchmark.labels:
+        for task, direction, protect in product(benchmark.tasks, benchmark.directions, PROTECT):
+            method = replace(GUARDED["guarded"], protect=protect)
+            yield Point("guarded", task, direction, method, study="protect", point="default", value=float(protect))
+
+
+def _runtime(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
+    """Yield a query at a time on one thread; the coverage methods also as a batch."""
+    composite = [task for task in benchmark.tasks if len(task.attributes) > 1]
+    task, direction = (composite or benchmark.tasks)[0], benchmark.directions[-1]
+    for label in benchmark.labels:
+        point = replace(_operating(label, task, direction, benchmark, chosen), study="runtime", point="single")
         yield point
-        if isinstance(found.method, Mascot):
+        if isinstance(point.method, mc.Mascot):
             yield replace(point, point="batch")

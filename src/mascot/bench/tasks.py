@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import metrics
-from mascot.attributes import Attribute, Columns
-from mascot.attributes.columns import hours, numbers
-from mascot.bins import Floats
-from mascot.errors import InputError
-from mascot.wishes import Wish
 
-# The guarded method's own bins. Results that are to be alike must be close, results that are to differ must be far
-# apart: narrow bins focus better, wide ones spread better. Picked for their HM at the default strength among over
-# a hundred combinations, on the test queries of the simulated PixelProse of the seeds 0 to 2: judge them on others.
-_FOCUS_KM = 350.0
-_FOCUS_HOURS = (96, 0.2)  # bins, and their width in hours
-_SPREAD_HOURS = (24, 0.75)
+Floats = NDArray[np.float64]
+Columns = Mapping[str, NDArray[Any]]
+
+SPREAD, FOCUS = "spread", "focus"
+GEO_NOT_HOUR, HOUR_NOT_GEO = "geo+hour-", "geo-hour+"
+_MIXED_SIGNS = {GEO_NOT_HOUR: (1, -1), HOUR_NOT_GEO: (-1, 1)}
+# In a task these two stand for bins that depend on the method: the published ones, or those of the guarded method.
+PLACE, HOUR_OF_DAY = mc.Place(), mc.HourOfDay()
+# Bins of the guarded method. Narrow bins focus better, wide bins spread better. Picked for their HM at the default
+# strength among over a hundred combinations, on the test queries of the simulated PixelProse of the seeds 0 to 2: judge
+# them on other seeds.
+_GUARDED_BINS: dict[tuple[str, int], mc.Attribute] = {
+    ("geo", 1): mc.Place(),
+    ("geo", -1): mc.Place(sigma_km=350.0),
+    ("hour", 1): mc.HourOfDay("taken", 24, 0.75),
+    ("hour", -1): mc.HourOfDay("taken", 96, 0.2),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,175 +40,112 @@ class Widths:
     cells: int = 20
 
 
-class Facet(Protocol):
-    """One attribute of a task: how methods see it, and how its diversity is measured."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def weight(self) -> float: ...
-
-    def attribute(self, widths: Widths | None, sign: int) -> Attribute:
-        """The published bins of these widths, or the guarded method's own, which may depend on the direction."""
-
-    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        """[M, d] points that the Vendi score compares; zeros where the value is missing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Geo:
-    """Places, in degrees.
-
-    The guarded method's bins: to spread, those of `Place` by default; to focus, 350 km wide.
-    """
-
-    lat: str = "lat"
-    lon: str = "lon"
-    name: str = "geo"
-    weight: float = 1.0
-
-    def attribute(self, widths: Widths | None, sign: int) -> Attribute:
-        if widths is None:
-            return mc.Place(self.lat, self.lon, sigma_km=_FOCUS_KM if sign < 0 else None)
-        return mc.Place.grid(self.lat, self.lon, cells=widths.cells, sigma=widths.geo)
-
-    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        lat, lon = numbers(columns, self.lat, "Geo"), numbers(columns, self.lon, "Geo")
-        known = ~(np.isnan(lat) | np.isnan(lon))
-        points = metrics.place_features(np.where(known, lat, 0.0)[None], np.where(known, lon, 0.0)[None])[0]
-        return np.where(known[:, None], points, 0.0)
-
-
 @dataclass(frozen=True, slots=True)
 class PublishedHour(mc.HourOfDay):
     """The hour as the published study gave it to MMR, DPPs and clustering: minutes of the day out of 1439."""
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        return Hour(self.column).features(columns, vectors)
+        """Return [M, 2] sine and cosine; zeros where the time is missing."""
+        clock = hours_of(columns, self.column)
+        present = ~np.isnan(clock)
+        minutes = np.floor(np.where(present, clock, 0.0) * 60 + 1e-6)
+        return np.where(present[:, None], metrics.time_of_day_features(minutes[None])[0], 0.0)
+
+
+def hours_of(columns: Columns, name: str = "taken") -> Floats:
+    """Return the hours of a column of times, 0 to 24; NaN where it is missing."""
+    hours: Floats = mc.HourOfDay(name).membership(dict(columns), None).values[0]
+    return hours
 
 
 @dataclass(frozen=True, slots=True)
-class Hour:
-    """Time of day.
+class BenchTask:
+    """Attributes to spread or to focus together, with their weights (default: 1 each).
 
-    `published` gives methods that compare features the hour as published, see `PublishedHour`.
-
-    The guarded method's bins: to spread, hours of width 0.75 h; to focus, quarters of an hour of width 0.2 h.
+    `PLACE` and `HOUR_OF_DAY` get the bins of the method, any other attribute keeps its own. With `published_hour`
+    methods that compare features take the hour as published.
     """
 
-    column: str = "taken"
-    name: str = "hour"
-    weight: float = 1.0
-    published: bool = True
-
-    def attribute(self, widths: Widths | None, sign: int) -> Attribute:
-        if widths is None:
-            return mc.HourOfDay(self.column, *(_FOCUS_HOURS if sign < 0 else _SPREAD_HOURS))
-        return mc.HourOfDay(self.column, sigma=widths.hour)
-
-    def compared(self, widths: Widths) -> Attribute:
-        """Return the attribute for methods that compare features."""
-        return PublishedHour(self.column, sigma=widths.hour) if self.published else self.attribute(widths, 1)
-
-    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        clock = hours(columns, self.column, "Hour")
-        known = ~np.isnan(clock)
-        minutes = np.floor(np.where(known, clock, 0.0) * 60 + 1e-6)
-        return np.where(known[:, None], metrics.time_of_day_features(minutes[None])[0], 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Image vectors: the branches of each query's own candidates.
-
-    A branch is no bin of the whole set, where primary bins are asked for: those are k-means clusters.
-    """
-
-    name: str = "look"
-    weight: float = 1.0
-    primary: Attribute = field(default_factory=lambda: mc.Clusters(25))
-
-    def attribute(self, widths: Widths | None, sign: int) -> Attribute:
-        return mc.Branches()
-
-    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        if vectors is None:
-            raise InputError("Look needs vectors, got none")
-        known = np.nan_to_num(vectors)
-        lengths = np.linalg.norm(known, axis=1, keepdims=True)
-        found: Floats = known / np.where(lengths > 0, lengths, 1.0)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class Own:
-    """Any attribute, with its own bins, features and weight."""
-
-    of: Attribute
-    weight: float = 1.0
-
-    @property
-    def name(self) -> str:
-        return self.of.name
-
-    def attribute(self, widths: Widths | None, sign: int) -> Attribute:
-        return self.of
-
-    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        return self.of.features(columns, vectors)
-
-
-@dataclass(frozen=True, slots=True)
-class Direction:
-    """A sign for each attribute, +1 spread and -1 focus; a single one is for all of them."""
-
     name: str
-    signs: tuple[int, ...]
+    attributes: tuple[mc.Attribute, ...]
+    weights: tuple[float, ...] = ()
+    published_hour: bool = True
 
-    @property
-    def focus(self) -> bool:
-        """Whether the metadata channel is inverted: where every attribute is focused."""
-        return all(sign < 0 for sign in self.signs)
+    def wishes(self, direction: str, widths: Widths | None = None, compares: bool = False) -> tuple[mc.Wish, ...]:
+        """Return a wish for each attribute.
 
-
-SPREAD = Direction("spread", (1,))
-FOCUS = Direction("focus", (-1,))
-GEO_NOT_HOUR = Direction("geo+hour-", (1, -1))
-HOUR_NOT_GEO = Direction("geo-hour+", (-1, 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Attributes to spread or to focus together."""
-
-    name: str
-    facets: tuple[Facet, ...]
-
-    def wishes(self, direction: Direction, widths: Widths | None = None, compares: bool = False) -> tuple[Wish, ...]:
-        """Return a wish for each attribute; `compares` is for a method that compares features, not bins."""
-        signs = direction.signs * len(self.facets) if len(direction.signs) == 1 else direction.signs
+        Parameters
+        ----------
+        direction
+            ``"spread"``, ``"focus"``, ``"geo+hour-"`` (spread the first, focus the second) or ``"geo-hour+"``.
+        widths
+            The published bins, or None for those of the guarded method.
+        compares
+            Whether the wishes are for a method that compares features, not bins.
+        """
+        count = len(self.attributes)
+        signs = _MIXED_SIGNS.get(direction) or (1 if direction == SPREAD else -1,) * count
         return tuple(
-            Wish(
-                facet.compared(widths) if compares and widths and isinstance(facet, Hour)
-                else facet.attribute(widths, sign),
-                sign,
-                facet.weight,
-            )
-            for facet, sign in zip(self.facets, signs, strict=True)
-        )  # fmt: skip
+            mc.Wish(self._attribute(attribute, sign, widths, compares), sign, weight)
+            for attribute, sign, weight in zip(self.attributes, signs, self.weights or (1.0,) * count, strict=True)
+        )
 
-    def corrected(self) -> Task:
-        """Return the task with the hour of every method on 1440 minutes."""
-        facets = [replace(facet, published=False) if isinstance(facet, Hour) else facet for facet in self.facets]
-        return Task(self.name, tuple(facets))
+    def _attribute(self, attribute: mc.Attribute, sign: int, widths: Widths | None, compares: bool) -> mc.Attribute:
+        if attribute not in (PLACE, HOUR_OF_DAY):
+            return attribute
+        name = name_of(attribute)
+        if widths is None:
+            return _GUARDED_BINS[name, sign]
+        if name == "geo":
+            return mc.Place.grid(cells=widths.cells, sigma=widths.geo)
+        kind = PublishedHour if compares and self.published_hour else mc.HourOfDay
+        return kind(sigma=widths.hour)
 
-    def has(self, *kinds: type) -> bool:
-        """Whether some attribute is of one of these kinds."""
-        return any(isinstance(facet, kinds) for facet in self.facets)
+    def has(self, attribute: mc.Attribute) -> bool:
+        """Return whether the task asks for an attribute, such as `PLACE`."""
+        return attribute in self.attributes
 
 
-GEO_HOUR = Task("geo_hour", (Geo(), Hour()))
-HOUR = Task("hour", (Hour(),))
-GEO = Task("geo", (Geo(),))
-CLUSTERS = Task("clusters", (Own(mc.Clusters(10)),))
+def corrected(task: BenchTask) -> BenchTask:
+    """Return the task with the hour of every method on 1440 minutes."""
+    return replace(task, published_hour=False)
+
+
+def name_of(attribute: mc.Attribute) -> str:
+    """Return the name of an attribute in records and tables."""
+    names: dict[mc.Attribute, str] = {PLACE: "geo", HOUR_OF_DAY: "hour", mc.Branches(): "look"}
+    return names.get(attribute, attribute.name)
+
+
+def metric_features(attribute: mc.Attribute, columns: Columns, vectors: Floats | None) -> Floats:
+    """Return the [M, d] points that the Vendi score compares; zeros where the value is missing."""
+    if attribute == HOUR_OF_DAY:
+        return PublishedHour().features(columns, vectors)
+    if isinstance(attribute, mc.Branches):
+        if vectors is None:
+            raise mc.InputError("Branches needs vectors, got none")
+        return unit_rows(vectors)
+    return attribute.features(dict(columns), vectors)
+
+
+def unit_rows(vectors: Floats) -> Floats:
+    """Return rows scaled to length 1; a row of zeros or NaN becomes zeros."""
+    present = np.nan_to_num(vectors)
+    lengths = np.linalg.norm(present, axis=1, keepdims=True)
+    return np.asarray(present / np.where(lengths > 0, lengths, 1.0))
+
+
+def primary_bins(attribute: mc.Attribute, widths: Widths) -> mc.Attribute:
+    """Return the attribute whose bins tell whether two images are in the same primary bin.
+
+    Branches are bins of one query's candidates, not of the whole set: k-means clusters stand in for them.
+    """
+    if isinstance(attribute, mc.Branches):
+        return mc.Clusters(25)
+    return BenchTask("", (attribute,)).wishes(SPREAD, widths)[0].attribute
+
+
+GEO_HOUR = BenchTask("geo_hour", (PLACE, HOUR_OF_DAY))
+HOUR = BenchTask("hour", (HOUR_OF_DAY,))
+GEO = BenchTask("geo", (PLACE,))
+CLUSTERS = BenchTask("clusters", (mc.Clusters(10),))

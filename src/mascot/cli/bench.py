@@ -6,21 +6,22 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mascot.bench import averages, suites
+from mascot.bench import averages, presets
 from mascot.bench import compare as comparing
 from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.datasets.folder import Folder, read_folder
-from mascot.bench.experiment import Crew, Suite
-from mascot.bench.experiment import run as run_suite
 from mascot.bench.grid import LABELS
 from mascot.bench.progress import progress
-from mascot.bench.results import read, told
+from mascot.bench.results import read, run_info
+from mascot.bench.run import run as run_benchmark
+from mascot.bench.studies import Benchmark
 from mascot.cli.ray import Ray, TakesRay
 from mascot.errors import InputError, MascotError, OptionError
 
@@ -58,14 +59,14 @@ class Behaviour(str, Enum):
 
 _As = Annotated[
     Behaviour,
-    typer.Option("--as", help="As the released study did, or without its mistakes: see docs/reproduce.md."),
+    typer.Option("--as", help="As the released study did, or without its mistakes; see docs/reproduce.md."),
 ]
 _Results = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run's results.")]
 
 
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
-    """What the library refuses becomes one line and an exit code."""
+    """Turn errors of the library into one line and an exit code."""
     try:
         yield
     except MascotError as error:
@@ -83,35 +84,41 @@ def run(
         Path, typer.Option("--out", metavar="DIR", help="Where the results go; a killed run resumes there.")
     ],
     data: Annotated[
-        Path | None, typer.Option(metavar="PATH", help=f"The files of div400, unless ${_DIV400} says where.")
+        Path | None, typer.Option(metavar="PATH", help=f"Folder of the files of div400 (default: ${_DIV400}).")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Whose vectors of a folder, where several models encoded it.")
+        str | None,
+        typer.Option(metavar="NAME", help="Model whose vectors are used, if several models encoded the folder."),
     ] = None,
-    methods: Annotated[str | None, typer.Option(metavar="NAMES", help="Some methods, with commas between.")] = None,
-    tasks: Annotated[str | None, typer.Option(metavar="NAMES", help="Some tasks, with commas between.")] = None,
+    methods: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Methods, separated by commas (default: all).")
+    ] = None,
+    tasks: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Tasks, separated by commas (default: all).")
+    ] = None,
     seeds: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Seeds of the simulated data; 0,1,2 unless given.")
+        str | None,
+        typer.Option(metavar="NUMBERS", help="Seeds of the simulated data, separated by commas (default: 0,1,2)."),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores unless given.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of processes (default: all cores).")] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few queries, and seed 0 unless given: minutes, and rough numbers.")
+        bool, typer.Option("--quick", help="Ask few queries, of seed 0 by default: minutes, and rough numbers.")
     ] = False,
     behaviour: _As = Behaviour.published,
     ray: Ray = None,
 ) -> None:
-    """Search on the validation queries, measure on the test queries, and keep every number."""
+    """Search on the validation queries, measure on the test queries, and store every number."""
     with _one_line_errors(), _stopping("mascot bench run"):
-        suite = _suite(dataset, data, model, methods, tasks, seeds, quick, behaviour.value)
+        benchmark = _benchmark(dataset, data, model, methods, tasks, seeds, quick, behaviour.value)
         with progress("search", "test") as report:
-            records = run_suite(suite, out, jobs, report, None if ray is None else _crew(ray, jobs))
-    known = told(out)
+            records = run_benchmark(benchmark, out, jobs, report, None if ray is None else _ray_workers(ray, jobs))
+    known = run_info(out)
     for note in () if known is None else known.notes:
         print(f"note: {note}")
     print(f"{len(records)} points in {out}; next: mascot bench tables {out}")
 
 
-def _crew(address: str, jobs: int | None) -> Crew:
+def _ray_workers(address: str, jobs: int | None) -> Any:
     from mascot.scale.benchmarking import RayCrew
 
     return RayCrew(address, jobs)
@@ -123,20 +130,20 @@ def prepare(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where the dataset goes; a stopped preparation resumes there.")
     ],
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Keep at most so many images.")] = None,
-    workers: Annotated[int, typer.Option(metavar="N", min=1, help="Requests at a time.")] = 8,
-    seed: Annotated[int, typer.Option(min=0, help="Of the split into validation and test.")] = 42,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Largest number of images.")] = None,
+    workers: Annotated[int, typer.Option(metavar="N", min=1, help="Number of parallel requests.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split into validation and test.")] = 42,
     behaviour: _As = Behaviour.published,
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="One option of the recipe, whatever --as; a wrong one lists them."),
+        typer.Option(metavar="NAME=VALUE", help="An option of the recipe, whatever --as; ? lists them."),
     ] = None,
     source: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=WHERE", help="Another address or file for a source; a wrong one lists them."),
+        typer.Option(metavar="NAME=WHERE", help="Another address or file for a source; ? lists them."),
     ] = None,
 ) -> None:
-    """Download one of the paper's datasets, filter it, split it, and say what was lost where."""
+    """Download one of the paper's datasets, filter it, split it, and report what was lost and why."""
     from mascot.bench.prepare.recipes import prepare as run_prepare
 
     with _one_line_errors(), _stopping("mascot bench prepare"), progress() as report:
@@ -150,7 +157,7 @@ def prepare(
 
 
 def _kept(out: Path) -> Iterator[str]:
-    """What a preparation kept and lost, a line a step."""
+    """Yield what a preparation kept and lost, a line per step."""
     stored = read_folder(out)
     yield f"{stored.images} images, {stored.validation} of them for validation; {len(stored.queries)} queries in {out}"
     yield from (f"note: {note}" for note in stored.about.get("notes", ()))
@@ -167,12 +174,12 @@ def encode(
         str, typer.Option(metavar="NAME", help="blip2, clip (ViT-L/14), or blip2:MODEL, clip:MODEL.")
     ] = "blip2",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    batch: Annotated[int | None, typer.Option(metavar="N", min=1, help="Images or texts at a time.")] = None,
+    batch: Annotated[int | None, typer.Option(metavar="N", min=1, help="Images or texts per batch.")] = None,
     candidates: Annotated[int, typer.Option(metavar="N", min=1, help="Images in each query's list.")] = 200,
-    offline: Annotated[bool, typer.Option("--offline", help="Never ask the model hub.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not contact the model hub.")] = False,
     behaviour: _As = Behaviour.published,
 ) -> None:
-    """Images and queries of a prepared folder to vectors, and the best images of each query."""
+    """Encode the images and queries of a prepared folder, and list the best images of each query."""
     from mascot.bench.encode import encode as run_encode
 
     with _one_line_errors(), _stopping("mascot bench encode"), progress("images", "texts", "lists") as report:
@@ -196,7 +203,7 @@ def _pair(recipe: str, flag: str, text: str, options: bool) -> tuple[str, str]:
 
 @contextmanager
 def _stopping(command: str) -> Iterator[None]:
-    """Ctrl-C says how to go on."""
+    """Say how to continue after Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt:
@@ -207,13 +214,13 @@ def _stopping(command: str) -> Iterator[None]:
 @bench.command()
 def tables(
     results: _Results,
-    format: Annotated[TableFormat, typer.Option(help="How the tables are written.")] = TableFormat.text,
+    format: Annotated[TableFormat, typer.Option(help="Format of the tables.")] = TableFormat.text,
     out: Annotated[
-        str | None, typer.Option("--out", metavar="PATH", help="A file, or a folder with / behind it; printed without.")
+        str | None, typer.Option("--out", metavar="PATH", help="A file, or a folder that ends with / (default: print).")
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option("--only", metavar="NAMES", help="Some tables, by name or how names begin, with commas."),
+        typer.Option("--only", metavar="NAMES", help="Tables, by name or prefix, separated by commas (default: all)."),
     ] = None,
 ) -> None:
     """Every table of the paper, ours beside the published."""
@@ -235,8 +242,8 @@ def steering(
     only: Annotated[
         str | None, typer.Option(help="Datasets, separated by commas: pixelprose-sim, tokyo, dresden, div400.")
     ] = None,
-    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the photographs' tables.")] = None,
-    queries: Annotated[int, typer.Option(help="Queries of each dataset.")] = 120,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the tables of photographs.")] = None,
+    queries: Annotated[int, typer.Option(help="Number of queries per dataset.")] = 120,
 ) -> None:
     """Print the tables of balance and aim: does steering do what was asked?"""
     from mascot.bench import steering as measured
@@ -258,11 +265,11 @@ def figures(
         typer.Option(metavar="PATH", help="The encoded folder, npz or Parquet file, for the figure of one query."),
     ] = None,
     query: Annotated[
-        int | None, typer.Option(min=0, help="Which query that figure shows; a telling one unless given.")
+        int | None, typer.Option(min=0, help="The query of that figure (default: the first with a right best result).")
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Compare these methods in that figure, with commas between."),
+        typer.Option(metavar="NAMES", help="Methods to compare in that figure, separated by commas."),
     ] = None,
 ) -> None:
     """Every figure of the paper, drawn from the results."""
@@ -289,7 +296,7 @@ def figures(
 @bench.command()
 def compare(
     results: _Results,
-    format: Annotated[CompareFormat, typer.Option(help="How the comparison is written.")] = CompareFormat.text,
+    format: Annotated[CompareFormat, typer.Option(help="Format of the comparison.")] = CompareFormat.text,
 ) -> None:
     """Ours (the mean of the seeds), the published number, and the difference."""
     with _one_line_errors():
@@ -297,50 +304,50 @@ def compare(
         print(comparing.compare(results, format.value), end="")
 
 
-def _suite(
+def _benchmark(
     dataset: str, data: Path | None, model: str | None, methods: str | None, tasks: str | None, seeds: str | None,
     quick: bool, behaviour: str = "published",
-) -> Suite:  # fmt: skip
+) -> Benchmark:  # fmt: skip
     path = Path(dataset)
     given = {"--data": data, "--model": model, "--tasks": tasks, "--seeds": seeds, "--quick": quick or None}
     if dataset == "pixelprose-sim":
         _refuse(dataset, given, "--data", "--model")
-        known = {task.name: task for task in suites.PIXELPROSE_TASKS}
+        known = {task.name: task for task in presets.PIXELPROSE_TASKS}
         asked = [known[name] for name in _some("task", tasks, list(known))]
-        numbers = _numbers(seeds) if seeds is not None else suites.SEEDS[:1] if quick else suites.SEEDS
-        return suites.pixelprose(numbers, _some("method", methods, LABELS), asked, quick, behaviour)
+        numbers = _numbers(seeds) if seeds is not None else presets.SEEDS[:1] if quick else presets.SEEDS
+        return presets.pixelprose(numbers, _some("method", methods, LABELS), asked, quick, behaviour)
     if dataset == "div400":
         _refuse(dataset, given, "--model", "--seeds")
         if quick:
             raise OptionError("--quick must not be given with div400: it asks all of its 57 topics, which are few")
-        known = {task.name: task for task in suites.DIV400_TASKS}
+        known = {task.name: task for task in presets.DIV400_TASKS}
         asked = [known[name] for name in _some("task", tasks, list(known))]
-        return suites.div400(_div400(data), _some("method", methods, suites.DIV400_LABELS), asked)
+        return presets.div400(_div400(data), _some("method", methods, presets.DIV400_LABELS), asked)
     if path.is_dir():
         _refuse("a folder", given, "--data", "--seeds")
-        suite = suites.folder(path, model, _some("method", methods, LABELS), quick, behaviour)
+        benchmark = presets.folder(path, model, _some("method", methods, LABELS), quick, behaviour)
     elif path.suffix in _FILES:
         _refuse("a file", given, "--data", "--model", "--seeds")
-        suite = suites.arrays(path, _some("method", methods, LABELS), quick)
+        benchmark = presets.arrays(path, _some("method", methods, LABELS), quick)
     else:
         raise InputError(
             f"DATASET must be pixelprose-sim, div400, a file {' or '.join(_FILES)}, or a prepared folder, "
             f"got {dataset!r}"
         )
-    named = {task.name: task for task in suite.plan.tasks}
-    return suites.only(suite, [named[name] for name in _some("task", tasks, list(named))])
+    named = {task.name: task for task in benchmark.tasks}
+    return replace(benchmark, tasks=tuple(named[name] for name in _some("task", tasks, list(named))))
 
 
 def _refuse(dataset: str, given: Mapping[str, object], *options: str) -> None:
-    """Refuse options that this dataset has no use for."""
+    """Refuse options that have no effect on this dataset."""
     for option in options:
         if given[option] is not None:
             raise OptionError(f"{option} must not be given with {dataset}: it would change nothing")
 
 
 def _div400(data: Path | None) -> Path:
-    told_where = os.environ.get(_DIV400)
-    where = data if data is not None else Path(told_where) if told_where else None
+    default = os.environ.get(_DIV400)
+    where = data if data is not None else Path(default) if default else None
     if where is None or not where.is_dir():
         raise InputError(
             f"{'' if where is None else f'{where}: no such folder; '}div400 needs --data PATH (or {_DIV400} in the "
@@ -350,7 +357,7 @@ def _div400(data: Path | None) -> Path:
 
 
 def _some(kind: str, given: str | None, known: Sequence[str]) -> list[str]:
-    """The names in a list with commas, checked; all that are known where nothing is given."""
+    """Return the checked names of a comma-separated list (default: all)."""
     if given is None:
         return list(known)
     names = [name.strip() for name in given.split(",") if name.strip()]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from mascot.bins import Ints
+from mascot.bins import Floats
 from mascot.errors import check_share, check_switch
 from mascot.kernels.dpp import ensemble, greedy_map
 from mascot.kernels.similarity import similarities
-from mascot.methods.base import Problem, Selection, refuse_quotas, select_each
+from mascot.methods.base import Problem, Selection, refuse_quotas, stack_positions
 from mascot.methods.relevance import best_positions
 from mascot.serialize import Value
 
 LARGEST_THETA = 0.99  # at 1 the quality exp(theta / (1 - theta) * r) is infinite
+_BATCH = 32  # queries whose kernels are in memory at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +67,48 @@ class KDpp(Value):
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k of each query's candidates, or as many as there are."""
         refuse_quotas(problem, self)
-        return select_each(problem, k, self.strength, lambda q, k: self._choose(problem, q, k))
+        return select_determinant(problem, k, self.strength, self.released, lambda q: self._similarity(problem, q))
 
-    def _choose(self, problem: Problem, q: int, k: int) -> Ints:
-        scores, vectors, best = problem.scores_of(q), problem.unit_vectors_of(q), best_positions(problem, q, k)
-        if self.strength == 0 or (vectors is None and not len(problem.signs)):
-            return best
+    def _similarity(self, problem: Problem, q: int) -> tuple[Floats, Floats]:
+        scores, vectors = problem.scores_of(q), problem.unit_vectors_of(q)
         similarity = np.zeros((len(scores), len(scores)))
         for part, features in zip(problem.signs * problem.weights, problem.features_of(q), strict=True):
-            similarity += part * similarities(features)
+            similarity += part * _similarities(features.shape, features.tobytes())
         if len(problem.signs):
             # Divided after the sum: the diagonal of a mean of ones is then exactly 1.
             similarity /= problem.weights.sum()
         if vectors is not None:
             beta = self.beta if len(problem.signs) else 1.0
-            similarity = (1.0 - beta) * similarity + beta * similarities(vectors)
-        kernel = ensemble(similarity, scores, min(1.0 - self.strength, LARGEST_THETA))
-        return np.asarray(greedy_map(kernel[None], scores[None], len(best), problem.seen_of(q)[None], self.released)[0])
+            similarity = (1.0 - beta) * similarity + beta * _similarities(vectors.shape, vectors.tobytes())
+        return similarity, scores
+
+
+@lru_cache(maxsize=3 * _BATCH)
+def _similarities(shape: tuple[int, ...], content: bytes) -> Floats:
+    """Return the similarities of a block of features; those of the last queries are cached for the next setting."""
+    return similarities(np.frombuffer(content).reshape(shape))
+
+
+def select_determinant(
+    problem: Problem, k: int, strength: float, released: bool, similarity: Callable[[int], tuple[Floats, Floats]]
+) -> Selection:
+    """Select the sets of largest determinant, many queries at a time.
+
+    `similarity(q)` returns the similarity [N, N] of one query's candidates and the scores [N] of their quality.
+    """
+    picks = [best_positions(problem, q, k) for q in range(len(problem))]
+    theta = min(1.0 - strength, LARGEST_THETA)
+    nothing = strength == 0 or (not len(problem.signs) and all(table.vectors is None for table in problem.tables))
+    by_size: dict[tuple[int, int], list[int]] = {}
+    for q, pick in enumerate(picks):
+        if len(pick) and not nothing:
+            by_size.setdefault((len(problem.scores_of(q)), len(problem.seen_of(q))), []).append(q)
+    for queries in by_size.values():
+        for first in range(0, len(queries), _BATCH):
+            batch = queries[first : first + _BATCH]
+            kernels = np.stack([ensemble(*similarity(q), theta) for q in batch])
+            scores = np.stack([problem.scores_of(q) for q in batch])
+            seen = np.stack([problem.seen_of(q) for q in batch])
+            for q, chosen in zip(batch, greedy_map(kernels, scores, len(picks[batch[0]]), seen, released), strict=True):
+                picks[q] = chosen
+    return stack_positions(picks, k, np.where(np.diff(problem.ptr) > 0, strength, 0.0))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
-from mascot.bins import Ints
+from mascot.bins import Floats
 from mascot.errors import InputError, check_share, check_switch, require
-from mascot.kernels.dpp import ensemble, greedy_map
 from mascot.kernels.tangents import combine, tangents, unit_logarithm
-from mascot.methods.base import Problem, Selection, refuse_quotas, select_each
-from mascot.methods.kdpp import LARGEST_THETA
-from mascot.methods.relevance import best_positions
+from mascot.methods.base import Problem, Selection, refuse_quotas
+from mascot.methods.kdpp import select_determinant
 from mascot.serialize import Value
+
+_QUERIES = 32  # whose matrices are cached: 200 candidates take about 2 MB
+_Blocks = tuple[tuple[tuple[int, ...], bytes], ...]  # shape and content of each block of features
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,8 @@ class MsDpp(Value):
     - Quality grows with raw scores: the same strength acts more gently on scores in 0..1 than in 0..100.
     - Candidates without a value all have the same features, so an attribute sees them as copies.
     - Cost is one eigendecomposition per attribute, one for the images and one to combine: cubic in the
-      number of candidates, meant for hundreds. To try many betas and strengths on a query, keep
-      `mascot.kernels.tangents.tangents` of it and call `combine` for each beta.
+      number of candidates, meant for hundreds. The matrices of the last 32 queries are cached, so that
+      trying many strengths and betas on one query computes its logarithms once.
     - Candidates already seen count as chosen, so a second page continues the first.
     """
 
@@ -75,20 +77,34 @@ class MsDpp(Value):
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k of each query's candidates, or as many as there are."""
         refuse_quotas(problem, self)
-        return select_each(problem, k, self.strength, lambda q, k: self._choose(problem, q, k))
+        return select_determinant(problem, k, self.strength, self.released, lambda q: self._similarity(problem, q))
 
-    def _choose(self, problem: Problem, q: int, k: int) -> Ints:
-        scores, vectors, best = problem.scores_of(q), problem.unit_vectors_of(q), best_positions(problem, q, k)
-        if self.strength == 0 or (vectors is None and not len(problem.signs)):
-            return best
+    def _similarity(self, problem: Problem, q: int) -> tuple[Floats, Floats]:
+        scores, vectors = problem.scores_of(q), problem.unit_vectors_of(q)
         if self.normalize is not None and not (scores > 0).all():
             raise InputError(f"MsDpp.normalize takes logarithms and needs scores > 0, got {scores.min()}")
         features = problem.features_of(q)
-        logarithms = tangents(features if vectors is None else (*features, vectors))
-        image = None if vectors is None else logarithms[-1]
-        similarity = combine(
-            logarithms[: len(features)], image, scores, problem.signs, problem.weights, self.beta, self.normalize
-        )
-        quality = unit_logarithm(scores) if self.normalize == "tn+tvms" else scores
-        kernel = ensemble(similarity, quality, min(1.0 - self.strength, LARGEST_THETA))
-        return np.asarray(greedy_map(kernel[None], scores[None], len(best), problem.seen_of(q)[None], self.released)[0])
+        blocks = features if vectors is None else (*features, vectors)
+        similarity = _combined(
+            tuple((block.shape, block.tobytes()) for block in blocks), vectors is not None, scores.tobytes(),
+            tuple(problem.signs.tolist()), tuple(problem.weights.tolist()), self.beta, self.normalize,
+        )  # fmt: skip
+        return similarity, unit_logarithm(scores) if self.normalize == "tn+tvms" else scores
+
+
+@lru_cache(maxsize=_QUERIES)
+def _combined(
+    blocks: _Blocks, with_image: bool, scores: bytes, signs: tuple[float, ...], weights: tuple[float, ...],
+    beta: float, normalize: str | None,
+) -> Floats:  # fmt: skip
+    """Return the combined similarity of one query, which does not depend on the strength."""
+    logarithms = _logarithms(blocks)
+    image = logarithms[-1] if with_image else None
+    return combine(
+        logarithms[: len(signs)], image, np.frombuffer(scores), np.array(signs), np.array(weights), beta, normalize
+    )
+
+
+@lru_cache(maxsize=_QUERIES)
+def _logarithms(blocks: _Blocks) -> Floats:
+    return tangents([np.frombuffer(content).reshape(shape) for shape, content in blocks])

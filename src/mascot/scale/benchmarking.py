@@ -16,10 +16,10 @@ import numpy as np
 
 from mascot.bench.choosing import Choice, choose
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
-from mascot.bench.experiment import Crew, Job, Source, material_of, records
-from mascot.bench.material import Material
 from mascot.bench.points import Point
-from mascot.bench.results import Record, Store, versions
+from mascot.bench.query_set import QuerySet
+from mascot.bench.results import Record, RecordStore, versions
+from mascot.bench.run import Job, queries_of, records
 from mascot.errors import InputError
 from mascot.scale import LOCAL
 from mascot.scale.cluster import cluster
@@ -41,10 +41,10 @@ class _Sent:
         return _sent[self.data_hash]
 
 
-class _Part(Material):
-    """Some consecutive queries of a material."""
+class _Part(QuerySet):
+    """Some consecutive queries of a query set."""
 
-    def __init__(self, whole: Material, first: int, last: int) -> None:
+    def __init__(self, whole: QuerySet, first: int, last: int) -> None:
         super().__init__(whole.dataset, whole.split, whole.n, whole.limit, whole.judged)
         rows, scores, relevant = whole._hits
         # These are cached properties; what does not depend on the queries is shared.
@@ -61,7 +61,7 @@ def _here(job: Job, dataset: Dataset) -> Job:
 
 def _choose(job: Job, dataset: Dataset, first: int, last: int) -> list[Choice]:
     """What the methods of a job choose for one block of queries."""
-    return list(choose(job.points, _Part(material_of(_here(job, dataset)), first, last)))
+    return list(choose(job.points, _Part(queries_of(_here(job, dataset)), first, last)))
 
 
 def _measure(job: Job, dataset: Dataset, *parts: list[Choice]) -> list[tuple[Point, Record]]:
@@ -87,7 +87,7 @@ def _joined(parts: Sequence[list[Choice]]) -> Iterator[Choice]:
 
 
 class RayCrew:
-    """Workers of a Ray cluster, for `mascot.bench.experiment.run`. A task whose worker dies is done again.
+    """Workers of a Ray cluster, for `mascot.bench.run.run`. A task whose worker dies is done again.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class RayCrew:
         self._datasets: dict[str, Any] = {}  # references, by content
         self._tasks: dict[str, Any] = {}
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> RayCrew:
         self._ray = self._open.enter_context(cluster(self._address, self._cpus))
         self._tasks = {
             function.__name__: self._ray.remote(num_cpus=1, max_retries=_RETRIES)(function)
@@ -136,19 +136,19 @@ class RayCrew:
     def _submit(self, job: Job, whole: bool) -> Any:
         dataset = self._dataset(job.data_hash, job.source)
         there = replace(job, source=_Sent(job.data_hash))
-        queries = 0 if whole else len(material_of(job).queries)
+        queries = 0 if whole else len(queries_of(job).queries)
         starts = range(0, queries, self._block) if queries > self._block else ()
         parts = [self._tasks["_choose"].remote(there, dataset, first, first + self._block) for first in starts]
         return self._tasks["_measure"].remote(there, dataset, *parts)
 
-    def _dataset(self, data_hash: str, source: Source) -> Any:
+    def _dataset(self, data_hash: str, source: Any) -> Any:
         if data_hash not in self._datasets:
             self._datasets[data_hash] = self._ray.put(source.load())
         return self._datasets[data_hash]
 
 
 def _write(job: Job, made: Sequence[tuple[Point, Record]]) -> int:
-    store = Store(job.folder)
+    store = RecordStore(job.folder)
     for point, record in made:
         if record["versions"] != versions():
             raise InputError(

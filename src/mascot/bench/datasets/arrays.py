@@ -58,8 +58,7 @@ from numpy.lib.format import MAGIC_PREFIX, read_array_header_1_0, read_array_hea
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from mascot.attributes.columns import as_array, cells, is_missing
-from mascot.bench.datasets.attributes import check_attributes
+from mascot.bench.datasets.attributes import as_columns, check_attributes, is_missing
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Lists, Ragged, Split, Stamp, stamp
 from mascot.errors import InputError
 from mascot.extras import missing
@@ -112,12 +111,12 @@ class Arrays:
 
 
 def _npz(path: Path) -> dict[str, Any]:
-    found = _stored(path)
+    stored = _stored(path)
 
     def numbers(name: str, dimensions: int) -> Floats | None:
-        if name not in found:
+        if name not in stored:
             return None
-        array = found[name]
+        array = stored[name]
         if array.dtype.kind not in "iuf" or array.ndim != dimensions or not array.shape[-1]:
             raise InputError(
                 f"{path}: {name} must be numbers of {dimensions} dimensions, got {array.dtype} {array.shape}"
@@ -127,19 +126,19 @@ def _npz(path: Path) -> dict[str, Any]:
     scores, vectors = numbers("scores", 2), numbers("vectors", 2)
     query_vectors = numbers("query_vectors", 2)
     if (scores is None) == (query_vectors is None):
-        raise InputError(f"{path}: must hold either scores or query_vectors, got {sorted(found)}")
+        raise InputError(f"{path}: must hold either scores or query_vectors, got {sorted(stored)}")
     if query_vectors is not None and vectors is None:
-        raise InputError(f"{path}: query_vectors needs vectors, got {sorted(found)}")
-    columns = {name[len(_COLUMN) :]: array for name, array in found.items() if name.startswith(_COLUMN)}
-    unknown = [
+        raise InputError(f"{path}: query_vectors needs vectors, got {sorted(stored)}")
+    columns = {name[len(_COLUMN) :]: array for name, array in stored.items() if name.startswith(_COLUMN)}
+    unnamed = [
         name
-        for name in found
+        for name in stored
         if not name.startswith(_COLUMN) and name not in ("scores", "vectors", "query_vectors", "positives")
     ]
-    if unknown:
-        raise InputError(f"{path}: {unknown[0]!r} is not known; an attribute is named {_COLUMN}{unknown[0]}")
+    if unnamed:
+        raise InputError(f"{path}: {unnamed[0]!r} is not known; an attribute is named {_COLUMN}{unnamed[0]}")
     if not columns.keys() - {CLUSTER}:
-        raise InputError(f"{path}: must hold at least one attribute, named {_COLUMN}NAME, got {sorted(found)}")
+        raise InputError(f"{path}: must hold at least one attribute, named {_COLUMN}NAME, got {sorted(stored)}")
     images = scores.shape[1] if scores is not None else len(vectors if vectors is not None else ())
     sizes = {f"{_COLUMN}{name}": len(column) for name, column in columns.items() if column.ndim}
     if vectors is not None:
@@ -152,7 +151,7 @@ def _npz(path: Path) -> dict[str, Any]:
     if scores is not None and not np.isfinite(scores).all():
         raise InputError(f"{path}: scores must be finite, got {scores[~np.isfinite(scores)][0]}")
     queries = len(scores if scores is not None else query_vectors if query_vectors is not None else ())
-    positives = _positives(path, found.get("positives"), queries, images)
+    positives = _positives(path, stored.get("positives"), queries, images)
     lists = None
     if scores is not None:
         every = np.tile(np.arange(images), queries)
@@ -211,31 +210,31 @@ def _clusters(column: NDArray[Any], where: str) -> Ints:
     """The cluster of each image by number, -1 where it has none."""
     if column.ndim != 1:
         raise InputError(f"{where} must hold one value for each image, got shape {column.shape}")
-    known: dict[Any, int] = {}
+    numbering: dict[Any, int] = {}
     numbers = np.full(len(column), -1, np.int64)
-    for row, value in enumerate(cells(column)):
+    for row, value in enumerate(column.tolist()):
         if is_missing(value):
             continue
         if not isinstance(value, (str, bytes, int, float)):
             raise InputError(f"{where} must hold numbers or text, got {value!r:.60}")
         if isinstance(value, (str, bytes)) or value >= 0:
-            numbers[row] = known.setdefault(value, len(known))
-    if not known:
+            numbers[row] = numbering.setdefault(value, len(numbering))
+    if not numbering:
         raise InputError(f"{where} must hold at least one cluster, got none")
     return numbers
 
 
-def _positives(path: Path, given: NDArray[Any] | None, queries: int, images: int) -> Ragged:
-    if given is None:
+def _positives(path: Path, positives: NDArray[Any] | None, queries: int, images: int) -> Ragged:
+    if positives is None:
         raise InputError(f"{path}: must hold positives, the rows of the right answers")
-    if given.dtype.kind not in "iu":
-        raise InputError(f"{path}: positives must be integers, got {given.dtype}")
-    if given.shape == (queries,):
-        pairs = np.stack([np.arange(queries), given.astype(np.int64)], axis=1)
-    elif given.ndim == 2 and given.shape[1] == 2:
-        pairs = given.astype(np.int64)
+    if positives.dtype.kind not in "iu":
+        raise InputError(f"{path}: positives must be integers, got {positives.dtype}")
+    if positives.shape == (queries,):
+        pairs = np.stack([np.arange(queries), positives.astype(np.int64)], axis=1)
+    elif positives.ndim == 2 and positives.shape[1] == 2:
+        pairs = positives.astype(np.int64)
     else:
-        raise InputError(f"{path}: positives must be {queries} rows, or pairs (query, row), got shape {given.shape}")
+        raise InputError(f"{path}: positives must be {queries} rows or pairs (query, row), got shape {positives.shape}")
     for column, name, count in ((0, "queries", queries), (1, "rows", images)):
         outside = (pairs[:, column] < 0) | (pairs[:, column] >= count)
         if outside.any():
@@ -275,19 +274,19 @@ def _parquet(path: Path) -> dict[str, Any]:
     first = np.full(len(ids), -1)
     first[image[::-1]] = np.arange(len(image))[::-1]
     for name in names:
-        for row, one in enumerate(image):
-            here, there = values[name][row], values[name][first[one]]
+        for row, own in enumerate(image):
+            here, there = values[name][row], values[name][first[own]]
             if here != there and not (is_missing(here) and is_missing(there)):
                 raise InputError(
-                    f"{path} row {row + 1}: {name} must be the same for id {ids[one]!r}, got {here!r:.60} and in row "
-                    f"{first[one] + 1} {there!r:.60}"
+                    f"{path} row {row + 1}: {name} must be the same for id {ids[own]!r}, got {here!r:.60} and in row "
+                    f"{first[own] + 1} {there!r:.60}"
                 )
-    columns = {name: as_array([values[name][row] for row in first]) for name in names}
+    columns = as_columns({name: [values[name][row] for row in first] for name in names})
     columns = _checked(columns, lambda name: f"{path}: column {name!r}")
     vectors = _vectors(path, [values["vector"][row] for row in first]) if "vector" in values else None
-    found = np.flatnonzero(np.isfinite(scores))
-    order = found[np.argsort(query[found], kind="stable")]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(query[found], minlength=len(queries)))])
+    scored = np.flatnonzero(np.isfinite(scores))
+    order = scored[np.argsort(query[scored], kind="stable")]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(query[scored], minlength=len(queries)))])
     return {
         "columns": columns,
         "positives": Ragged.of([image[(query == q) & positive] for q in range(len(queries))]),
@@ -299,22 +298,22 @@ def _parquet(path: Path) -> dict[str, Any]:
 
 def _numbered(path: Path, name: str, values: list[Any]) -> tuple[list[Any], Ints]:
     """The different values in the order of appearance, and the number of each."""
-    known: dict[Any, int] = {}
+    numbering: dict[Any, int] = {}
     numbers = np.empty(len(values), np.int64)
     for row, value in enumerate(values):
         if is_missing(value) or isinstance(value, (list, dict)):
             raise InputError(f"{path} row {row + 1}: {name} must be text or a number, got {value!r:.60}")
-        numbers[row] = known.setdefault(value, len(known))
-    return list(known), numbers
+        numbers[row] = numbering.setdefault(value, len(numbering))
+    return list(numbering), numbers
 
 
 def _vectors(path: Path, rows: list[Any]) -> Floats:
-    known = [row for row in rows if row is not None]
-    if not known:
+    present = [row for row in rows if row is not None]
+    if not present:
         raise InputError(f"{path}: vector must not be empty in every row")
-    for row in known:
+    for row in present:
         if not isinstance(row, list) or not row or not all(isinstance(value, (int, float)) for value in row):
             raise InputError(f"{path}: vector must be a list of numbers, got {row!r:.60}")
-        if len(row) != len(known[0]):
-            raise InputError(f"{path}: vector must have {len(known[0])} numbers like the first, got {len(row)}")
-    return np.array([[np.nan] * len(known[0]) if row is None else row for row in rows], np.float64)
+        if len(row) != len(present[0]):
+            raise InputError(f"{path}: vector must have {len(present[0])} numbers like the first, got {len(row)}")
+    return np.array([[np.nan] * len(present[0]) if row is None else row for row in rows], np.float64)

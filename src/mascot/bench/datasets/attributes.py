@@ -1,83 +1,78 @@
-"""What a column of a user's data must be to be an attribute; an error says where it stands and what the rule is."""
+"""Checks of the columns of a user's data; an error names the column and the rule."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.attributes.columns import cells, is_missing
+import mascot as mc
 from mascot.bench.measure import is_measure
-from mascot.bench.tasks import CLUSTERS, GEO, GEO_HOUR, HOUR, Geo, Hour
-from mascot.errors import InputError
+from mascot.bench.tasks import CLUSTERS, GEO, GEO_HOUR, HOUR, HOUR_OF_DAY, PLACE, metric_features
 
 _KINDS = "biufMUSO"
 _TASKS = tuple(task.name for task in (GEO, HOUR, GEO_HOUR, CLUSTERS))
 
 
-def check_attributes(columns: Mapping[str, NDArray[Any]], called: Callable[[str], str]) -> None:
-    """Refuse columns that nothing can be spread by.
+def as_columns(columns: Mapping[str, Sequence[Any]]) -> dict[str, NDArray[Any]]:
+    """Return columns of values as arrays, as `Candidates` reads them."""
+    count = len(next(iter(columns.values())))
+    return dict(mc.Candidates(np.zeros(count), columns=dict(columns)).columns)
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or empty text; a list, whether all of its values are."""
+    if isinstance(value, (list, tuple)):
+        return all(map(is_missing, value))
+    return value is None or value != value or (isinstance(value, str) and not value.strip(" \0"))
+
+
+def check_attributes(columns: Mapping[str, NDArray[Any]], describe: Callable[[str], str]) -> None:
+    """Refuse columns that cannot be an attribute.
 
     Parameters
     ----------
     columns
         By name; ``lat`` with ``lon`` is a place, ``taken`` a time, every other a label or a number.
-    called
-        How a column's errors name it, with its file.
+    describe
+        Returns how errors name a column, with its file.
     """
     for name, column in columns.items():
-        where = called(name)
+        where = describe(name)
         if not name.strip():
-            raise InputError(f"{where} must have a name, got {name!r}")
+            raise mc.InputError(f"{where} must have a name, got {name!r}")
         if name in _TASKS or is_measure(name):
-            taken = "a task" if name in _TASKS else "a measure"
-            raise InputError(f"{where} must have another name: {name!r} is {taken} of the benchmark")
+            owner = "a task" if name in _TASKS else "a measure"
+            raise mc.InputError(f"{where} must have another name: {name!r} is {owner} of the benchmark")
         if column.ndim != 1:
-            raise InputError(f"{where} must hold one value for each image, got shape {column.shape}")
+            raise mc.InputError(f"{where} must hold one value for each image, got shape {column.shape}")
         if column.dtype.kind not in _KINDS:
-            raise InputError(f"{where} must hold numbers, times or text, got {column.dtype}")
+            raise mc.InputError(f"{where} must hold numbers, times or text, got {column.dtype}")
+        values = column.tolist()
         if column.dtype.kind == "O":
-            _check_labels(column, where)
-        if not any(map(_told, cells(column))):
-            raise InputError(f"{where} must hold at least one value, got none")
+            _check_labels(values, where)
+        if all(map(is_missing, values)) or (column.dtype.kind == "M" and np.isnat(column).all()):
+            raise mc.InputError(f"{where} must hold at least one value, got none")
     for name, other in (("lat", "lon"), ("lon", "lat")):
+        if name in columns and other not in columns:
+            raise mc.InputError(f"{describe(name)} needs {other!r} beside it: a place is both")
+        if name in columns and columns[name].dtype.kind not in "iufO":
+            raise mc.InputError(f"{describe(name)} must be degrees, got {columns[name].dtype}")
+    for name, attribute in (("lat", PLACE), ("taken", HOUR_OF_DAY)):
         if name in columns:
-            if other not in columns:
-                raise InputError(f"{called(name)} needs {other!r} beside it: a place is both")
-            if columns[name].dtype.kind not in "iufO":
-                raise InputError(f"{called(name)} must be degrees, got {columns[name].dtype}")
-    if "lat" in columns:
-        _readable(Geo(), columns, called("lat"))
-    if "taken" in columns:
-        _readable(Hour(), columns, called("taken"))
+            try:
+                features = metric_features(attribute, columns, None)
+            except mc.InputError as error:
+                raise mc.InputError(f"{describe(name)} cannot be read: {error}") from None
+            if not features.any():
+                raise mc.InputError(f"{describe(name)} must hold at least one value, got none")
 
 
-def _check_labels(column: NDArray[Any], where: str) -> None:
-    for value in column.tolist():
+def _check_labels(values: list[Any], where: str) -> None:
+    for value in values:
         for label in value if isinstance(value, (list, tuple)) else (value,):
-            if not is_missing(label) and (isinstance(label, (complex, dict, list)) or not _hashable(label)):
-                raise InputError(f"{where} must hold numbers, times, text or lists of them, got {label!r:.60}")
-
-
-def _told(value: Any) -> bool:
-    """Whether a value is there; of a list, whether one of them is."""
-    return any(map(_told, value)) if isinstance(value, (list, tuple)) else not is_missing(value)
-
-
-def _hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _readable(facet: Geo | Hour, columns: Mapping[str, NDArray[Any]], where: str) -> None:
-    try:
-        found = facet.features(dict(columns), None)
-    except InputError as error:
-        raise InputError(f"{where} cannot be read: {error}") from None
-    if not np.any(found):
-        raise InputError(f"{where} must hold at least one value, got none")
+            plain = isinstance(label, Hashable) and not isinstance(label, (complex, dict, list))
+            if not plain and not is_missing(label):
+                raise mc.InputError(f"{where} must hold numbers, times, text or lists of them, got {label!r:.60}")

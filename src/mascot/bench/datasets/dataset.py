@@ -86,7 +86,7 @@ class Lists:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hits:
+class QueryHits:
     """The candidates of one query, best first; equal scores keep the lower row first."""
 
     images: Ints  # [n], rows of the dataset
@@ -224,11 +224,11 @@ class Dataset:
                 digest.update(np.ascontiguousarray(array).tobytes() if plain else repr(array.tolist()).encode())
         return digest.hexdigest()
 
-    def candidates(self, query: int, n: int, split: str = "test") -> Hits:
+    def candidates(self, query: int, n: int, split: str = "test") -> QueryHits:
         """The n best candidates of one query, or all there are."""
         block = next(self.blocks(n, split, queries=np.array([query])))
         count = int(block.counts[0])
-        return Hits(block.images[0, :count], block.scores[0, :count], block.relevant[0, :count])
+        return QueryHits(block.images[0, :count], block.scores[0, :count], block.relevant[0, :count])
 
     def blocks(
         self, n: int, split: str = "test", *, size: int = 256, queries: ArrayLike | None = None
@@ -286,10 +286,10 @@ class Dataset:
 def stamp(path: Path) -> Stamp:
     """When a file was written and how long it is, to tell that it is another now; None where there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 def _best(scores: Floats, n: int) -> Ints:

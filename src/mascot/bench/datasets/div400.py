@@ -65,9 +65,9 @@ class Div400:
             of[photo["topic"]].append(row)
         rows = [of[topic["title"]] for topic in topics]
         scores = [
-            _scores(topic["title"], [photos[row] for row in some]) for topic, some in zip(topics, rows, strict=True)
+            _scores(topic["title"], [photos[row] for row in own]) for topic, own in zip(topics, rows, strict=True)
         ]
-        relevant = [[row for row in some if photos[row]["rel"] == 1] for some in rows]
+        relevant = [[row for row in own if photos[row]["rel"] == 1] for own in rows]
         dev = [number for number, topic in enumerate(topics) if topic["split"] == "devset"]
         images = np.arange(len(photos))
         return Dataset(
@@ -98,17 +98,17 @@ class Div400:
 
 def _standard(values: Floats) -> Floats:
     """Zero mean, unit spread, no outliers, and as heavy as any other block."""
-    known = np.where(np.isfinite(values), values, np.nan)
-    spread = np.nanstd(known, axis=0)
-    found = (known - np.nanmean(known, axis=0)) / np.where(spread > 0, spread, 1.0)
-    return np.clip(np.nan_to_num(found), -_LARGEST, _LARGEST) / np.sqrt(values.shape[1])
+    finite = np.where(np.isfinite(values), values, np.nan)
+    spread = np.nanstd(finite, axis=0)
+    scaled = (finite - np.nanmean(finite, axis=0)) / np.where(spread > 0, spread, 1.0)
+    return np.clip(np.nan_to_num(scaled), -_LARGEST, _LARGEST) / np.sqrt(values.shape[1])
 
 
 def _columns(photos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     def column(name: str) -> Any:
-        made = np.empty(len(photos), object)
-        made[:] = [photo[name] for photo in photos]
-        return made
+        values = np.empty(len(photos), object)
+        values[:] = [photo[name] for photo in photos]
+        return values
 
     return {
         "lat": np.array([np.nan if photo["lat"] is None else photo["lat"] for photo in photos]),
@@ -126,10 +126,10 @@ def _scores(topic: str, photos: Sequence[Mapping[str, Any]]) -> Floats:
     def share(text: str) -> float:
         return sum(word in text for word in words) / max(1, len(words))
 
-    found = []
+    scores = []
     for photo in photos:
         title = (photo["title"] or "").lower()
         anywhere = f"{title} {photo['tags'] or ''} {photo['desc'] or ''}".lower()
         early = 1.0 - (photo["rank"] - 1) / len(photos)
-        found.append(_ANYWHERE * share(anywhere) + _TITLE * share(title) + _RANK * early)
-    return np.maximum(np.array(found) / (_ANYWHERE + _TITLE + _RANK), _LEAST)
+        scores.append(_ANYWHERE * share(anywhere) + _TITLE * share(title) + _RANK * early)
+    return np.maximum(np.array(scores) / (_ANYWHERE + _TITLE + _RANK), _LEAST)

@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.attributes.columns import as_array
-from mascot.bench.datasets.attributes import check_attributes
+from mascot.bench.datasets.attributes import as_columns, check_attributes
 from mascot.bench.datasets.dataset import Dataset, Ints, Lists, Ragged, Split, Stamp, stamp
 from mascot.bench.files import replace_text, replacing, sha256
 from mascot.errors import InputError
@@ -115,7 +114,7 @@ def write_folder(
     texts = [query.text for query in queries]
     rows = arrow.array([list(query.positives) for query in queries], arrow.list_(arrow.int64()))
     _table(out / _QUERIES, arrow.table({"text": texts, "positives": rows}))
-    told = {
+    content = {
         **about,
         "format": _FORMAT,
         "name": name,
@@ -124,7 +123,7 @@ def write_folder(
         "validation": validation,
         "sha256": {file: sha256(out / file) for file in (_IMAGES, _QUERIES)},
     }
-    replace_text(out / _ABOUT, json.dumps(told, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+    replace_text(out / _ABOUT, json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
 
 def read_folder(folder: Path) -> Stored:
@@ -143,8 +142,7 @@ def read_folder(folder: Path) -> Stored:
     queries = tuple(Query(text, tuple(rows)) for text, rows in zip(asked["text"], asked["positives"], strict=True))
     if not 1 <= validation < len(images["id"]) or not queries:
         raise InputError(f"{path}: must have images in both splits and a query, got {validation} and {len(queries)}")
-    columns = {column: as_array(values) for column, values in images.items()}
-    return Stored(name, columns, validation, queries, about)
+    return Stored(name, as_columns(images), validation, queries, about)
 
 
 def splits(stored: Stored) -> dict[str, tuple[Ints, Ints]]:
@@ -179,10 +177,10 @@ def slug(model: str) -> str:
 def encoded(folder: Path, model: str | None = None) -> Path:
     """The folder of a model's vectors; without a name the only one there is."""
     if model is not None:
-        found = [folder / ENCODED / slug(model)]
+        folders = [folder / ENCODED / slug(model)]
     else:
-        found = sorted(path.parent for path in folder.glob(f"{ENCODED}/*/{MODEL}"))
-    whole = [path for path in found if _told(path).get("complete")]
+        folders = sorted(path.parent for path in folder.glob(f"{ENCODED}/*/{MODEL}"))
+    whole = [path for path in folders if _model_info(path).get("complete")]
     if len(whole) > 1:
         raise InputError(f"{folder} is encoded by {', '.join(path.name for path in whole)}: choose one with --model")
     if not whole:
@@ -209,25 +207,25 @@ class Folder:
         """The tables, the model's image vectors, and the best candidates of each query."""
         stored = read_folder(self.path)
         where = encoded(self.path, self.model)
-        told = _told(where)
-        if told.get("data") != content(stored):
-            raise InputError(f"{where} was made of other images or queries; make it again with: {_again(self, told)}")
+        model = _model_info(where)
+        if model.get("data") != content(stored):
+            raise InputError(f"{where} was made of other images or queries; make it again with: {_again(self, model)}")
         try:
             vectors = np.load(where / VECTORS, mmap_mode="r", allow_pickle=False)
-            found = {split: _lists(where / f"lists-{split}.npz") for split in SPLITS}
+            lists = {split: _lists(where / f"lists-{split}.npz") for split in SPLITS}
         except (OSError, ValueError, KeyError) as error:
-            raise InputError(f"{where} cannot be read ({error}); make it again with: {_again(self, told)}") from None
+            raise InputError(f"{where} cannot be read ({error}); make it again with: {_again(self, model)}") from None
         parts = splits(stored)
         wanted = stored.about.get("attributes", _ATTRIBUTES)
         columns = {name: column for name, column in stored.columns.items() if name in wanted}
         check_attributes(columns, lambda name: f"{self.path / _IMAGES}: column {name!r}")
         return Dataset(
-            name=dataset_name(stored, str(told.get("model"))),
+            name=dataset_name(stored, str(model.get("model"))),
             columns=columns,
             positives=Ragged.of([query.positives for query in stored.queries]),
             splits={split: Split(rows, queries) for split, (rows, queries) in parts.items()},
             vectors=vectors.astype(np.float64),
-            lists=_joined(found, len(stored.queries)),
+            lists=_joined(lists, len(stored.queries)),
         )
 
 
@@ -247,16 +245,16 @@ def is_published(model: str) -> bool:
     return kind == "blip2" and (not where or _CHECKPOINT in names)
 
 
-def _again(source: Folder, told: Mapping[str, Any]) -> str:
-    return f"mascot bench encode {source.path} --model {told.get('model', source.model or 'blip2')}"
+def _again(source: Folder, model: Mapping[str, Any]) -> str:
+    return f"mascot bench encode {source.path} --model {model.get('model', source.model or 'blip2')}"
 
 
-def _told(where: Path) -> dict[str, Any]:
+def _model_info(where: Path) -> dict[str, Any]:
     try:
-        found = json.loads((where / MODEL).read_text("utf-8"))
+        content = json.loads((where / MODEL).read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _lists(path: Path) -> tuple[Ints, Ints, NDArray[np.float64]]:
@@ -264,11 +262,11 @@ def _lists(path: Path) -> tuple[Ints, Ints, NDArray[np.float64]]:
         return stored["queries"].astype(np.int64), stored["rows"].astype(np.int64), stored["scores"].astype(np.float64)
 
 
-def _joined(found: Mapping[str, tuple[Ints, Ints, NDArray[np.float64]]], queries: int) -> Lists:
+def _joined(lists: Mapping[str, tuple[Ints, Ints, NDArray[np.float64]]], queries: int) -> Lists:
     """The lists of all splits: a query of both has the candidates of both, and each split takes its own."""
-    owner = np.concatenate([np.repeat(asked, rows.shape[1]) for asked, rows, _ in found.values()])
-    images = np.concatenate([rows.reshape(-1) for _, rows, _ in found.values()])
-    scores = np.concatenate([values.reshape(-1) for _, _, values in found.values()])
+    owner = np.concatenate([np.repeat(asked, rows.shape[1]) for asked, rows, _ in lists.values()])
+    images = np.concatenate([rows.reshape(-1) for _, rows, _ in lists.values()])
+    scores = np.concatenate([values.reshape(-1) for _, _, values in lists.values()])
     there = images >= 0
     owner, images, scores = owner[there], images[there], scores[there]
     order = np.argsort(owner, kind="stable")

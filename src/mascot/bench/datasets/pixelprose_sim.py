@@ -230,13 +230,13 @@ class PixelProseSim:
         content += self.own * draw(looks, self.images, half)
         style = self.style * draw(looks, self.images, rest)
         noise = self.noise * np.exp(self.noise_spread * captions.standard_normal((self.images, 1)))
-        told = content + noise * draw(captions, self.images, half)
+        content_told = content + noise * draw(captions, self.images, half)
 
         ones, zeros = np.ones((self.images, 1)), np.zeros((self.images, rest))
         look = np.sqrt(1 - self.shared**2) * _unit(np.hstack([content, style]))
         image = np.hstack([self.shared * ones, 0 * ones, look])
         gap = np.sqrt(1 - self.caption_level**2 - self.caption_signal**2)
-        caption = np.hstack([self.caption_level * ones, gap * ones, self.caption_signal * _unit(told), zeros])
+        caption = np.hstack([self.caption_level * ones, gap * ones, self.caption_signal * _unit(content_told), zeros])
         # float32 values: the last bits of exp and sqrt differ between machines, the content hash must not.
         return image.astype(np.float32).astype(np.float64), caption.astype(np.float32).astype(np.float64)
 

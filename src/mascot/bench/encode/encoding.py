@@ -14,16 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mascot.bench.alone import alone
 from mascot.bench.datasets.folder import ENCODED, Stored, content, read_folder, slug
-from mascot.bench.encode.vectors import (
-    Encoding,
-    Report,
-    add_images,
-    add_texts,
-    begin,
-    read_encoding,
-    save_encoding,
-    write_lists,
-)  # fmt: skip
+from mascot.bench.encode.vectors import EncodedModel, Report, append, begin, read_encoding, save_encoding, write_lists
 from mascot.errors import InputError, OptionError, require
 
 if TYPE_CHECKING:
@@ -90,23 +81,31 @@ def encode(
             encoder.batch = batch or encoder.batch
             encoding = _begun(where, stored, name, encoder, device, masked)
             with _enough_memory(f"encode.batch must fit into the GPU's memory, got {encoder.batch}: try a smaller one"):
-                paths = [folder / file for file in stored.columns["file"][encoding.images_done :]]
-                for pictures in picture_batches(paths, encoder.batch):
-                    encoding = add_images(where, encoding, encoder.pictures(pictures))
-                    if report is not None:
-                        report("images", encoding.images_done, encoding.images)
+                encoding = _encode_images(folder, where, stored, encoding, encoder, report)
                 encoding = _encode_texts(where, stored, encoding, encoder, report)
-        write_lists(where, stored, encoding, candidates, device, report)
+        write_lists(where, stored, encoding, candidates, report)
     return where
 
 
-def _encode_texts(where: Path, stored: Stored, encoding: Encoding, encoder: Model, report: Report | None) -> Encoding:
+def _encode_images(
+    folder: Path, where: Path, stored: Stored, encoding: EncodedModel, encoder: Model, report: Report | None
+) -> EncodedModel:
+    paths = [folder / file for file in stored.columns["file"][encoding.images_done :]]
+    for pictures in picture_batches(paths, encoder.batch):
+        encoding = append(where, encoding, "images", encoder.pictures(pictures))
+        if report is not None:
+            report("images", encoding.images_done, encoding.images)
+    return encoding
+
+
+def _encode_texts(
+    where: Path, stored: Stored, encoding: EncodedModel, encoder: Model, report: Report | None
+) -> EncodedModel:
     step = encoder.batch if encoding.masked else _TEXT_BATCH
     while encoding.texts_done < encoding.queries:
-        queries = stored.queries[encoding.texts_done : encoding.texts_done + step]
-        texts = [query.text for query in queries]
+        texts = [query.text for query in stored.queries[encoding.texts_done : encoding.texts_done + step]]
         vectors = encoder.texts(texts) if encoding.masked else encoder.texts(texts, masked=False)  # type: ignore[call-arg]
-        encoding = add_texts(where, encoding, vectors)
+        encoding = append(where, encoding, "texts", vectors)
         if report is not None:
             report("texts", encoding.texts_done, encoding.queries)
     return encoding
@@ -145,14 +144,14 @@ def _open(name: str, device: str, offline: bool) -> Model:
     return encoder
 
 
-def _begun(where: Path, stored: Stored, name: str, encoder: Model, device: str, masked: bool) -> Encoding:
+def _begun(where: Path, stored: Stored, name: str, encoder: Model, device: str, masked: bool) -> EncodedModel:
     """Return where the work stands: as it was left, or at the beginning."""
     from mascot.photos.encoders.devices import pick_device
     from mascot.photos.encoders.onnx import OnnxClip
 
     kind = "onnx" if isinstance(encoder, OnnxClip) else pick_device(device).partition(":")[0]
     counts = (stored.images, len(stored.queries), encoder.tokens, encoder.dim)
-    fresh = Encoding(name, encoder.fingerprint, kind, content(stored), *counts, masked=masked)
+    fresh = EncodedModel(name, encoder.fingerprint, kind, content(stored), *counts, masked=masked)
     encoding = read_encoding(where)
     if encoding and encoding.images_done and encoding.model != name and encoding.fingerprint != fresh.fingerprint:
         raise InputError(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mascot.errors import InputError, require
-from mascot.extras import package
+import mascot as mc
+from mascot.errors import require
 
 Vectors = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -19,7 +18,7 @@ Ints = NDArray[np.int64]
 _QUERIES = 512  # at once, at most
 _SCORES = 64 << 20  # bytes of the scores of a block of queries with all images
 _TOKENS = 64 << 20  # bytes of a block of images
-_DOTS = {"cpu": 16 << 20, "cuda": 128 << 20}  # bytes of dot products; on a CPU what its cache holds is fastest
+_DOTS = 16 << 20  # bytes of dot products: what the cache holds is fastest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,13 +37,12 @@ def best_lists(
     queries: ArrayLike,
     n: int,
     *,
-    device: str = "cpu",
     report: Callable[[int, int], None] | None = None,
 ) -> BestLists:
     """Return the n best images of each query by the largest dot product over the image's vectors.
 
     Every image gets a fast score; those that may be among the best n are then scored by sums that do not depend on
-    the place of an image in a block. So the lists are the same on every device and for every size of the blocks.
+    the place of an image in a block. So the lists are the same for every size of the blocks.
 
     Parameters
     ----------
@@ -56,8 +54,6 @@ def best_lists(
         The images that can be found, and the queries that are asked.
     n
         Images in a list, >= 1.
-    device
-        ``"cpu"``; ``"cuda"`` scores on the GPU, through torch; ``"auto"`` takes the GPU if there is one.
     report
         Called with the count of finished queries and the total.
 
@@ -72,11 +68,10 @@ def best_lists(
     if len(tokens.shape) == 2:
         tokens = tokens[:, None, :]
     if len(tokens.shape) != 3 or len(texts.shape) != 2 or tokens.shape[2] != texts.shape[1]:
-        raise InputError(
+        raise mc.InputError(
             f"best_lists needs tokens [M, T, D] and texts [Q, D], got shapes {tokens.shape} and {texts.shape}"
         )
     pool, asked = np.unique(_inside("rows", rows, len(tokens))), _inside("queries", queries, len(texts))
-    kind = _device(device)
     size = max(1, min(_QUERIES, _SCORES // (4 * max(1, len(pool)))))
     squares = [np.einsum("itd,itd->it", block, block).max() for block in _blocks(tokens, pool)]
     # Four times the error of a sum of D products of float32: both scores are off by one, and so is the nth.
@@ -85,7 +80,7 @@ def best_lists(
     for start in range(0, len(asked), size):
         block = np.asarray(texts[asked[start : start + size]], np.float32)
         margins = error * np.linalg.norm(block, axis=1)
-        fast = _fast_scores(kind, block, tokens, pool)
+        fast = _fast_scores(block, tokens, pool)
         for at, (text, values, margin) in enumerate(zip(block, fast, margins, strict=True), start):
             cut = np.partition(values, len(values) - n)[len(values) - n] if n < len(values) else -np.inf
             near = pool[values >= cut - margin]
@@ -99,24 +94,16 @@ def best_lists(
     return lists
 
 
-def _fast_scores(device: str, texts: Vectors, tokens: Any, pool: Ints) -> Vectors:
+def _fast_scores(texts: Vectors, tokens: Any, pool: Ints) -> Vectors:
     """Return scores [q, images of the pool], in an order of sums that depends on the blocks."""
     scores = [np.empty((len(texts), 0), np.float32)]
-    for block in _blocks(tokens, pool, _DOTS[device.partition(":")[0]] // (4 * len(texts) * tokens.shape[1])):
-        flat = block.reshape(-1, block.shape[2])
-        if device == "cpu":
-            # Images before queries: the largest of T rows is found several times as fast as that of T neighbours.
-            dots = flat @ np.ascontiguousarray(texts.T)
-            scores.append(dots.reshape(len(block), block.shape[1], len(texts)).max(axis=1).T)
-        else:
-            import torch
-
-            with torch.inference_mode():
-                products = torch.from_numpy(flat.copy()).to(device) @ torch.from_numpy(texts).to(device).T
-                scores.append(products.view(len(block), block.shape[1], len(texts)).amax(1).T.cpu().numpy())
+    for block in _blocks(tokens, pool, _DOTS // (4 * len(texts) * tokens.shape[1])):
+        # Images before queries: the largest of T rows is found several times as fast as that of T neighbours.
+        dots = block.reshape(-1, block.shape[2]) @ np.ascontiguousarray(texts.T)
+        scores.append(dots.reshape(len(block), block.shape[1], len(texts)).max(axis=1).T)
     joined = np.concatenate(scores, axis=1)
     if not np.isfinite(joined).all():
-        raise InputError("best_lists needs finite tokens and texts, got NaN or infinity")
+        raise mc.InputError("best_lists needs finite tokens and texts, got NaN or infinity")
     return joined
 
 
@@ -131,21 +118,9 @@ def _blocks(tokens: Any, rows: Ints, most: int = 1 << 40) -> Iterator[Vectors]:
         )
 
 
-def _device(device: str) -> str:
-    """Return `cpu`, which needs numpy alone, or the GPU's name in torch."""
-    valid = device in ("auto", "cpu") or device.partition(":")[0] == "cuda"
-    require(valid, "device", "must be auto, cpu or cuda", device)
-    if device == "cpu" or (device == "auto" and find_spec("torch") is None):
-        return "cpu"
-    torch = package("torch", "clip", f"device {device}")
-    gpu = torch.cuda.is_available()
-    require(gpu or device == "auto", "device", "must be auto or cpu where torch finds no GPU", device)
-    return device if device != "auto" else "cuda" if gpu else "cpu"
-
-
 def _inside(name: str, values: ArrayLike, count: int) -> Ints:
     array = np.asarray(values, np.int64)
     outside = array[(array < 0) | (array >= count)]
     if len(outside):
-        raise InputError(f"best_lists.{name} must be between 0 and {count - 1}, got {int(outside[0])}")
+        raise mc.InputError(f"best_lists.{name} must be between 0 and {count - 1}, got {int(outside[0])}")
     return array

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import mascot as mc
 from mascot.bench.datasets.folder import (
     ENCODED,
     MODEL,
@@ -26,10 +27,10 @@ from mascot.bench.datasets.folder import (
     read_folder,
     slug,
     splits,
-)
+)  # fmt: skip
 from mascot.bench.encode.scoring import best_lists
 from mascot.bench.files import replace_text, replacing
-from mascot.errors import InputError, require
+from mascot.errors import require
 
 Vectors = NDArray[np.float32]
 Report = Callable[[str, int, int], None]
@@ -39,7 +40,7 @@ _SAME = ("fingerprint", "device", "data", "images", "queries", "tokens", "dim")
 
 
 @dataclass(frozen=True, slots=True)
-class Encoding:
+class EncodedModel:
     """model.json: whose vectors these are, and how many are there."""
 
     model: str
@@ -61,7 +62,11 @@ class Encoding:
         """Whether every vector is there."""
         return (self.images_done, self.texts_done) == (self.images, self.queries)
 
-    def continues(self, other: Encoding) -> bool:
+    def done(self, kind: str) -> int:
+        """Return how many vectors of the images or texts are there."""
+        return self.images_done if kind == "images" else self.texts_done
+
+    def continues(self, other: EncodedModel) -> bool:
         """Whether the vectors of both may be in one file. The name of a model's folder may change."""
         return all(getattr(self, name) == getattr(other, name) for name in _SAME)
 
@@ -71,10 +76,10 @@ class Encoding:
         return {**images, TEXTS: (self.queries, self.dim)}
 
 
-def read_encoding(where: Path) -> Encoding | None:
+def read_encoding(where: Path) -> EncodedModel | None:
     """Return model.json if the vectors it describes are there."""
     try:
-        encoding = Encoding(**json.loads((where / MODEL).read_text("utf-8")))
+        encoding = EncodedModel(**json.loads((where / MODEL).read_text("utf-8")))
         arrays = {name: np.load(where / name, mmap_mode="r", allow_pickle=False) for name in encoding.shapes}
     except (OSError, ValueError, TypeError):
         return None
@@ -82,13 +87,13 @@ def read_encoding(where: Path) -> Encoding | None:
     return encoding if right and all(array.dtype == np.float32 for array in arrays.values()) else None
 
 
-def save_encoding(where: Path, encoding: Encoding) -> Encoding:
+def save_encoding(where: Path, encoding: EncodedModel) -> EncodedModel:
     """Write model.json."""
     replace_text(where / MODEL, json.dumps(asdict(encoding), indent=2, sort_keys=True, ensure_ascii=False) + "\n")
     return encoding
 
 
-def begin(where: Path, encoding: Encoding) -> Encoding:
+def begin(where: Path, encoding: EncodedModel) -> EncodedModel:
     """Make files with room for all vectors."""
     where.mkdir(parents=True, exist_ok=True)
     save_encoding(where, encoding)  # first, so that a count of old rows never stands beside new files
@@ -101,24 +106,23 @@ def begin(where: Path, encoding: Encoding) -> Encoding:
     return encoding
 
 
-def add_images(where: Path, encoding: Encoding, tokens: Vectors) -> Encoding:
-    """Write the vectors of the next images, [n, T, D]; they count when they are safely on disk."""
-    mean = tokens.mean(axis=1, dtype=np.float64)
-    length = np.linalg.norm(mean, axis=-1, keepdims=True)
-    if not length.all():
-        raise InputError("tokens must not average to zero: such an image looks like nothing")
-    _write(where, encoding, {TOKENS: tokens, VECTORS: (mean / length).astype(np.float32)}, encoding.images_done)
-    return save_encoding(where, replace(encoding, images_done=encoding.images_done + len(tokens)))
-
-
-def add_texts(where: Path, encoding: Encoding, texts: Vectors) -> Encoding:
-    """Write the vectors of the next queries, [n, D]."""
-    _write(where, encoding, {TEXTS: texts}, encoding.texts_done)
-    return save_encoding(where, replace(encoding, texts_done=encoding.texts_done + len(texts)))
+def append(where: Path, encoding: EncodedModel, kind: str, rows: Vectors) -> EncodedModel:
+    """Write the vectors of the next images, [n, T, D], or texts, [n, D]; they count when they are safely on disk."""
+    arrays = {TEXTS: rows}
+    if kind == "images":
+        mean = rows.mean(axis=1, dtype=np.float64)
+        length = np.linalg.norm(mean, axis=-1, keepdims=True)
+        if not length.all():
+            raise mc.InputError("tokens must not average to zero: such an image looks like nothing")
+        arrays = {TOKENS: rows, VECTORS: (mean / length).astype(np.float32)}
+    done = encoding.done(kind)
+    for name, values in arrays.items():
+        _write(where / name, encoding.shapes[name], values, done)
+    return save_encoding(where, replace(encoding, **{f"{kind}_done": done + len(rows)}))  # type: ignore[arg-type]
 
 
 def write_lists(
-    where: Path, stored: Stored, encoding: Encoding, candidates: int, device: str, report: Report | None = None
+    where: Path, stored: Stored, encoding: EncodedModel, candidates: int, report: Report | None = None
 ) -> None:
     """Write the lists of both splits, unless they are there with as many candidates."""
     parts = splits(stored)
@@ -128,37 +132,30 @@ def write_lists(
         return
     save_encoding(where, replace(encoding, candidates=0, complete=False))
     tokens, texts = (np.load(where / name, mmap_mode="r", allow_pickle=False) for name in (TOKENS, TEXTS))
-    total, before = sum(len(queries) for _, queries in parts.values()), 0
+    total, done = sum(len(queries) for _, queries in parts.values()), 0
+
+    def progress(count: int, _: int) -> None:
+        if report is not None:
+            report("lists", done + count, total)
+
     for split, (rows, queries) in parts.items():
-
-        def progress(count: int, _: int, before: int = before) -> None:
-            if report is not None:
-                report("lists", before + count, total)
-
-        lists = best_lists(tokens, texts, rows, queries, candidates, device=device, report=progress)
+        lists = best_lists(tokens, texts, rows, queries, candidates, report=progress)
         try:
             with replacing(paths[split]) as stream:
                 np.savez(stream, queries=lists.queries, rows=lists.rows, scores=lists.scores)
         except OSError as error:
-            raise InputError(f"{paths[split]} cannot be written ({error.strerror})") from None
-        before += len(queries)
+            raise mc.InputError(f"{paths[split]} cannot be written ({error.strerror})") from None
+        done += len(queries)
     save_encoding(where, replace(encoding, candidates=candidates, complete=True))
 
 
 def store_vectors(
-    folder: Path,
-    model: str,
-    tokens: Any,
-    texts: Any,
-    *,
-    candidates: int = 200,
-    device: str = "cpu",
-    report: Report | None = None,
+    folder: Path, model: str, tokens: Any, texts: Any, *, candidates: int = 200, report: Report | None = None
 ) -> Path:
     """Put vectors of your own beside a prepared folder, as `encode` would have made them; return their folder.
 
-    They are stored as they are, in float32; make both unit length where scores are to be cosines. For `candidates`,
-    `device` and `report` see `encode`.
+    They are stored as they are, in float32; make both unit length where scores are to be cosines. For `candidates`
+    and `report` see `encode`.
 
     Parameters
     ----------
@@ -178,7 +175,7 @@ def store_vectors(
     images, queries = stored.images, len(stored.queries)
     right = len(tokens.shape) == 3 and min(tokens.shape) >= 1 and tokens.shape[0] == images
     if not right or tuple(texts.shape) != (queries, tokens.shape[2]):
-        raise InputError(
+        raise mc.InputError(
             f"store_vectors needs tokens [{images}, T, D] and texts [{queries}, D], "
             f"got shapes {tuple(tokens.shape)} and {tuple(texts.shape)}"
         )
@@ -187,16 +184,16 @@ def store_vectors(
     for rows in chain(_blocks(tokens), _blocks(texts)):
         digest.update(rows.data)
     counts = (images, queries, int(tokens.shape[1]), int(tokens.shape[2]))
-    fresh = Encoding(model, digest.hexdigest()[:16], "given", content(stored), *counts)
+    fresh = EncodedModel(model, digest.hexdigest()[:16], "given", content(stored), *counts)
     encoding = read_encoding(where)
     if encoding is None or not encoding.whole or encoding.model != model or not encoding.continues(fresh):
         encoding = begin(where, fresh)
-        for kind, vectors, add in (("images", tokens, add_images), ("texts", texts, add_texts)):
+        for kind, vectors in (("images", tokens), ("texts", texts)):
             for rows in _blocks(vectors):
-                encoding = add(where, encoding, rows)
+                encoding = append(where, encoding, kind, rows)
                 if report is not None:
-                    report(kind, encoding.images_done if kind == "images" else encoding.texts_done, len(vectors))
-    write_lists(where, stored, encoding, candidates, device, report)
+                    report(kind, encoding.done(kind), len(vectors))
+    write_lists(where, stored, encoding, candidates, report)
     return where
 
 
@@ -209,22 +206,25 @@ def _has_lists(path: Path, queries: int, candidates: int) -> bool:
     return shapes == [(queries,), (queries, candidates), (queries, candidates)]
 
 
-def _write(where: Path, encoding: Encoding, arrays: Mapping[str, Vectors], row: int) -> None:
-    for name, rows in arrays.items():
-        path, shape = where / name, encoding.shapes[name]
-        if rows.shape[1:] != shape[1:] or row + len(rows) > shape[0]:
-            raise InputError(f"{name} must get rows of shape {shape[1:]} up to {shape[0]}, got {rows.shape} at {row}")
-        if not np.isfinite(rows).all():
-            raise InputError(f"{name} must be finite, got NaN or infinity in rows {row} to {row + len(rows) - 1}")
-        start = np.load(path, mmap_mode="r", allow_pickle=False).offset + row * rows[0].nbytes
-        try:
-            with open(path, "r+b") as stream:  # not a memory map: on a full disk it would end the process silently
-                stream.seek(start)
-                stream.write(np.ascontiguousarray(rows, np.float32).data)
-                stream.flush()
-                os.fsync(stream.fileno())
-        except OSError as error:
-            raise _no_room(path, shape, error) from None
+def _write(path: Path, shape: tuple[int, ...], rows: Vectors, first: int) -> None:
+    """Write rows of a stored array, from the row `first` on."""
+    if rows.shape[1:] != shape[1:] or first + len(rows) > shape[0]:
+        raise mc.InputError(
+            f"{path.name} must get rows of shape {shape[1:]} up to {shape[0]}, got {rows.shape} at {first}"
+        )
+    if not np.isfinite(rows).all():
+        raise mc.InputError(
+            f"{path.name} must be finite, got NaN or infinity in rows {first} to {first + len(rows) - 1}"
+        )
+    try:
+        start = np.load(path, mmap_mode="r", allow_pickle=False).offset + first * rows[0].nbytes
+        with open(path, "r+b") as stream:  # not a memory map: on a full disk it would end the process silently
+            stream.seek(start)
+            stream.write(np.ascontiguousarray(rows, np.float32).data)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise _no_room(path, shape, error) from None
 
 
 def _blocks(rows: Any) -> Iterator[Vectors]:
@@ -233,6 +233,6 @@ def _blocks(rows: Any) -> Iterator[Vectors]:
         yield np.ascontiguousarray(rows[start : start + step], np.float32)
 
 
-def _no_room(path: Path, shape: tuple[int, ...], error: OSError) -> InputError:
+def _no_room(path: Path, shape: tuple[int, ...], error: OSError) -> mc.InputError:
     size = 4 * int(np.prod(shape, dtype=np.int64)) / 1e6
-    return InputError(f"{path} cannot be written ({error.strerror}); it needs {size:,.1f} MB")
+    return mc.InputError(f"{path} cannot be written ({error.strerror}); it needs {size:,.1f} MB")

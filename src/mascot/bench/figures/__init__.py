@@ -7,26 +7,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
-from mascot import from_dict
+import mascot as mc
 from mascot.bench import averages, naming
-from mascot.bench.averages import Results
+from mascot.bench.averages import RunResults
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.figures import control, relevance, runtime, style
 from mascot.bench.figures.one_query import NEEDED, Compared, Picture, of_query, pictures, qualitative
 from mascot.bench.figures.relevance import Drawing
-from mascot.bench.grid import Setting, published, settings
-from mascot.bench.points import Point
+from mascot.bench.grid import published, settings
+from mascot.bench.points import Method
 from mascot.bench.published import Published
 from mascot.bench.tasks import FOCUS, GEO_HOUR, SPREAD
-from mascot.methods.base import Method
 
 __all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
 
 # What each is called where it is missing, and the study it is made of; None as in the tables.
-_BUILDERS: tuple[tuple[str, str | None, Callable[[Results, Published], Iterator[Drawing]]], ...] = (
+_BUILDERS: tuple[tuple[str, str | None, Callable[[RunResults, Published], Iterator[Drawing]]], ...] = (
     ("recall curves", "main", relevance.recall),
     ("trade-off", "main", relevance.tradeoff),
     ("clusters found", None, relevance.judged),
@@ -76,12 +76,12 @@ def draw(
         Labels of methods that the qualitative figure compares, each as the results ran it on place and hour together;
         without them it shows one method spread and focused.
     """
-    found = averages.read(directory)
+    datasets = averages.read(directory)
     files: list[Path] = []
     notes: list[tuple[str, str]] = []
     with style.drawing():
-        for results in found:
-            folder = Path(out) / results.dataset if len(found) > 1 else Path(out)
+        for results in datasets:
+            folder = Path(out) / results.dataset if len(datasets) > 1 else Path(out)
             published = Published(results.dataset)
             notes += [(results.dataset, note) for note in results.notes]
             for name, study, builder in _BUILDERS:
@@ -91,27 +91,24 @@ def draw(
                 if len(files) == before and study is not None:
                     notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
         if dataset is None:
-            notes.append((found[0].dataset, "no qualitative figure: it needs the dataset itself (--data)"))
+            notes.append((datasets[0].dataset, "no qualitative figure: it needs the dataset itself (--data)"))
         elif lacking := [name for name in NEEDED if name not in dataset.columns]:
             notes.append((dataset.name, f"no qualitative figure: it needs a column {' and '.join(lacking)}"))
         else:
-            compared = None if methods is None else _compared(found, methods)
+            compared = None if methods is None else _compared(datasets, methods)
             figure = of_query(dataset, query, caption=caption, method=method, picture=picture, compared=compared)
             files += style.save(figure, Path(out), "qualitative")
     return Drawn(tuple(files), tuple(notes))
 
 
-def _compared(found: Sequence[Results], labels: Sequence[str]) -> list[Compared]:
+def _compared(datasets: Sequence[RunResults], labels: Sequence[str]) -> list[Compared]:
     """Return the methods in both directions, at the setting of the results, else of the paper, else the first."""
-    rows = []
-    for direction in (SPREAD, FOCUS):
-        for label in labels:
-            setting: Setting = published(label, GEO_HOUR.name, direction.name) or settings(label, GEO_HOUR)[0]
-            wanted = {"study": "main", "task": GEO_HOUR.name, "direction": direction.name, "label": label}
-            records = [record for results in found for record in results.where(**wanted).preferred().records]
-            method = from_dict(records[0]["method"]) if records else setting.method
-            point = Point("", GEO_HOUR, direction, label, method, setting.widths)
-            rows.append(Compared(f"{naming.method(label)}, {direction.name}", method, point.wishes))
-            if label == naming.BASE:
-                rows[-1] = Compared(naming.method(label), method, point.wishes)
-    return list({row.name: row for row in rows}.values())
+    rows: dict[str, Compared] = {}
+    for direction, label in product((SPREAD, FOCUS), labels):
+        point = published(label, GEO_HOUR, direction) or settings(label, GEO_HOUR, direction)[0]
+        wanted = {"study": "main", "task": GEO_HOUR.name, "direction": direction, "label": label}
+        records = [record for results in datasets for record in results.where(**wanted).preferred().records]
+        point = replace(point, method=mc.from_dict(records[0]["method"])) if records else point
+        name = naming.method(label) if label == naming.BASE else f"{naming.method(label)}, {direction}"
+        rows.setdefault(name, Compared(name, point.method, point.wishes))
+    return list(rows.values())

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mascot.bench import naming
-from mascot.bench.averages import Measure, Results, summary, wished_diversity
+from mascot.bench.averages import Measure, RunResults, summary, wished_diversity
 from mascot.bench.figures import style
 from mascot.bench.figures.relevance import Drawing, cases, title
 from mascot.bench.published import Published
@@ -30,27 +30,27 @@ _TICKS = {
 }
 
 
-def sensitivity(results: Results, published: Published) -> Iterator[Drawing]:
+def sensitivity(results: RunResults, published: Published) -> Iterator[Drawing]:
     """R@10 (or MAP) of a method as each parameter changes: lines ours, hollow markers published.
 
     Where nothing was published DM has rows of its own, as it has columns in the tables.
     """
-    swept = Results(results.dataset, tuple(r for r in results.records if r["study"] in _SWEEPS)).preferred()
+    swept = RunResults(results.dataset, tuple(r for r in results.records if r["study"] in _SWEEPS)).preferred()
     for label in swept.names("label"):
-        found = swept.where(label=label)
-        studies = [study for study in _SWEEPS if found.where(study=study)]
+        runs = swept.where(label=label)
+        studies = [study for study in _SWEEPS if runs.where(study=study)]
         if len(studies) < 2 and label != "mascot":
             continue  # a method with a strength alone is in the strength figures
-        directions, tasks = cases(found)
+        directions, tasks = cases(runs)
         looks = style.tasks(tasks)
-        said = any(published.sweep(s, t, d, label) for s in studies for t in tasks for d in directions)
-        keys = (results.retrieval,) if said else (results.retrieval, "dm")
+        printed = any(published.sweep(s, t, d, label) for s in studies for t in tasks for d in directions)
+        keys = (results.retrieval,) if printed else (results.retrieval, "dm")
         rows = [(direction, key) for direction in directions for key in keys]
         size = (style.FULL * max(len(studies), 2) / 4, 0.7 + 1.55 * len(rows))
         figure, axes = style.panels(len(rows), len(studies), size, share_y="row", share_x="col")
         for row, (direction, key) in zip(axes, rows, strict=True):
             for ax, study in zip(row, studies, strict=True):
-                part = found.where(study=study, direction=direction)
+                part = runs.where(study=study, direction=direction)
                 for task in part.names("task"):
                     _curve(ax, part.where(task=task), summary(key), looks[task])
                     paper = published.sweep(study, task, direction, label)
@@ -58,21 +58,21 @@ def sensitivity(results: Results, published: Published) -> Iterator[Drawing]:
                 if _SWEEPS[study][1]:
                     ax.set_xscale("log")
                 style.ticks(ax, _TICKS[study])
-                if said:
+                if printed:
                     ax.set_ylim(-0.04, 1.04)
             row[0].set_ylabel(f"{key.upper()}, {direction}")
         for ax, study in zip(axes[-1], studies, strict=True):
             ax.set_xlabel(_SWEEPS[study][0])
         handles = [style.key(looks[task]) for task in tasks]
         names = [naming.task(task) for task in tasks]
-        if said:
+        if printed:
             handles.append(style.key(style.Look(style.QUIET, "o"), line=False, hollow=True))
             names.append(style.PAPER)
         style.legend(figure, handles, names)
         yield f"sensitivity-{label}", figure
 
 
-def strength(results: Results, published: Published) -> Iterator[Drawing]:
+def strength(results: RunResults, published: Published) -> Iterator[Drawing]:
     """Wished diversity, and R@10 (or MAP), of every method as its strength goes from 0 to 1."""
     study = _swept(results)
     stretched = style.stretched(results.retrieval.upper())
@@ -104,7 +104,7 @@ def strength(results: Results, published: Published) -> Iterator[Drawing]:
         yield name, figure
 
 
-def front(results: Results, published: Published) -> Iterator[Drawing]:
+def front(results: RunResults, published: Published) -> Iterator[Drawing]:
     """The trade-off each method offers: R@10 against DM along its strengths, a dot at every tenth."""
     study = _swept(results)
     directions, tasks = cases(study)
@@ -137,13 +137,13 @@ def front(results: Results, published: Published) -> Iterator[Drawing]:
     yield "front", figure
 
 
-def protection(results: Results, published: Published) -> Iterator[Drawing]:
+def protection(results: RunResults, published: Published) -> Iterator[Drawing]:
     """R@1, R@10 and DM of the guarded method as more results are protected."""
     study = results.where(study="protect").preferred()
     measures = [(key.upper(), key) for key in ("r@1", results.retrieval, "dm")]
     for label in study.names("label"):
-        found = study.where(label=label)
-        directions, tasks = cases(found)
+        runs = study.where(label=label)
+        directions, tasks = cases(runs)
         looks = style.tasks(tasks)
         size = (style.FULL * 0.85, 0.6 + 1.5 * len(directions))
         figure, axes = style.panels(len(directions), len(measures), size, share_x=True)
@@ -151,7 +151,7 @@ def protection(results: Results, published: Published) -> Iterator[Drawing]:
         for row, direction in zip(axes, directions, strict=True):
             for ax, (name, key) in zip(row, measures, strict=True):
                 for task in tasks:
-                    part = found.where(direction=direction, task=task)
+                    part = runs.where(direction=direction, task=task)
                     _curve(ax, part, summary(key), looks[task])
                     base = results.where(study="main", label=naming.BASE, direction=direction, task=task)
                     level = base.preferred().average(summary(key))
@@ -160,7 +160,7 @@ def protection(results: Results, published: Published) -> Iterator[Drawing]:
                         ax.axhline(level.value, color=looks[task].colour, linewidth=0.7, linestyle=(0, (3, 2)))
                 ax.set_title(f"{name}, {direction}")
                 ax.set_ylim(top=min(ax.get_ylim()[1], 1.005))
-                style.ticks(ax, found.values)
+                style.ticks(ax, runs.values)
         for ax in axes[-1]:
             ax.set_xlabel("protected results")
         handles = [style.key(looks[task]) for task in tasks]
@@ -172,16 +172,16 @@ def protection(results: Results, published: Published) -> Iterator[Drawing]:
         yield f"protect-{label}", figure
 
 
-def _swept(results: Results) -> Results:
+def _swept(results: RunResults) -> RunResults:
     """The sweeps over strength, without the variants of a method: their lines would hide one another."""
     study = results.where(study="strength").preferred()
     return replace(study, records=tuple(r for r in study.records if r["label"] == naming.origin(r["label"])))
 
 
-def _curve(ax: Axes, found: Results, measure: Measure, look: style.Look) -> None:
+def _curve(ax: Axes, runs: RunResults, measure: Measure, look: style.Look) -> None:
     """One line over the swept values."""
-    steps = [(value, found.where(value=value).average(measure)) for value in found.values]
-    known = [(value, step) for value, step in steps if step is not None]
-    if known:
-        x, y = [value for value, _ in known], [step for _, step in known]
+    steps = [(value, runs.where(value=value).average(measure)) for value in runs.values]
+    present = [(value, step) for value, step in steps if step is not None]
+    if present:
+        x, y = [value for value, _ in present], [step for _, step in present]
         style.band(ax, x, [v.value for v in y], [v.low for v in y], [v.high for v in y], look)

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import metrics
-from mascot.attributes.columns import hours, numbers
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.folder import read_folder
 from mascot.bench.figures import style
-from mascot.errors import InputError
-from mascot.methods.base import Method
+from mascot.bench.points import Method
+from mascot.bench.tasks import hours_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,20 +84,20 @@ def of_query(
     """
     chosen = _first_right(dataset, split) if query is None else query
     hits = dataset.candidates(chosen, n, split)
-    known = hours(dataset.columns, time, "qualitative")[hits.images]
+    present = hours_of(dataset.columns, time)[hits.images]
     for name in place:
-        known = known + numbers(dataset.columns, name, "qualitative")[hits.images]
-    whole = np.isfinite(known)
+        present = present + dataset.columns[name].astype(float)[hits.images]
+    whole = np.isfinite(present)
     if whole.sum() < 2:
-        raise InputError(
+        raise mc.InputError(
             f"qualitative figure: query {chosen} must have 2 candidates with a place and a time, got {whole.sum()}"
         )
     images, relevant = hits.images[whole], hits.relevant[whole]
     columns = {name: column[images] for name, column in dataset.columns.items()}
     vectors = None if dataset.vectors is None else dataset.vectors[images]
-    found = mc.Candidates(scores=hits.scores[whole], columns=columns, vectors=vectors)
+    candidates = mc.Candidates(scores=hits.scores[whole], columns=columns, vectors=vectors)
     attributes = (mc.Place(*place), mc.HourOfDay(time))
-    lists: dict[str, Sequence[int]] = {} if compared else {"Plain": list(range(min(k, len(found))))}
+    lists: dict[str, Sequence[int]] = {} if compared else {"Plain": list(range(min(k, len(candidates))))}
     if compared is None:
         directions = {"Spread": mc.spread, "Focus": mc.focus}
         compared = [
@@ -106,9 +105,9 @@ def of_query(
             for name, wish in directions.items()
         ]
     for row in compared:
-        lists[row.name] = mc.rerank(found, list(row.wishes), k=k, method=row.method).positions.tolist()
+        lists[row.name] = mc.rerank(candidates, list(row.wishes), k=k, method=row.method).positions.tolist()
     return qualitative(
-        found,
+        candidates,
         lists,
         place=place,
         time=time,
@@ -120,7 +119,7 @@ def of_query(
 
 def _first_right(dataset: Dataset, split: str) -> int:
     if split not in dataset.splits or not len(dataset.splits[split].queries):
-        raise InputError(f"qualitative figure: the dataset has no queries in the split {split!r}")
+        raise mc.InputError(f"qualitative figure: the dataset has no queries in the split {split!r}")
     for block in dataset.blocks(1, split):
         right = np.flatnonzero(block.relevant[:, 0])
         if len(right):
@@ -160,8 +159,8 @@ def qualitative(
     top
         How many results are listed.
     """
-    lat, lon = (numbers(candidates.columns, name, "qualitative") for name in place)
-    clock = hours(candidates.columns, time, "qualitative")
+    lat, lon = (candidates.columns[name].astype(float) for name in place)
+    clock = hours_of(candidates.columns, time)
     low, high = float(candidates.scores.min()), float(candidates.scores.max())
     relevance = (candidates.scores - low) / (high - low) if high > low else np.ones(len(candidates))
     names = _captions(candidates, caption, lat, lon)
@@ -225,7 +224,7 @@ def pictures(folder: Path, side: int = 256) -> Picture:
             with open_image(path) as image:
                 return np.asarray(upright(image, side))
         except (Unreadable, OSError) as error:
-            raise InputError(
+            raise mc.InputError(
                 f"{path} gives no picture ({error}); make the folder again with: mascot bench prepare"
             ) from None
 
@@ -245,8 +244,8 @@ def _floor(lists: Iterable[NDArray[np.int64]]) -> str:
 def _captions(candidates: mc.Candidates, caption: str | None, lat: Floats, lon: Floats) -> list[str]:
     if caption is not None:
         if caption not in candidates.columns:
-            known = ", ".join(candidates.columns)
-            raise InputError(f"qualitative caption must be a column ({known}), got {caption!r}")
+            names = ", ".join(candidates.columns)
+            raise mc.InputError(f"qualitative caption must be a column ({names}), got {caption!r}")
         return [str(value) for value in candidates.columns[caption]]
     return [
         f"{abs(y):.1f}°{'N' if y >= 0 else 'S'} {abs(x):.1f}°{'E' if x >= 0 else 'W'}"
@@ -337,29 +336,12 @@ def _map(
         interpolation="bilinear",
         zorder=1,
     )
-    ax.plot(lon, lat, linestyle="none", marker=".", color="#808080", markersize=2.2, markeredgewidth=0, zorder=2)
-    ax.plot(
-        lon[rows],
-        lat[rows],
-        linestyle="none",
-        marker="o",
-        color=_DEEP,
-        markersize=2.8,
-        markeredgecolor="white",
-        markeredgewidth=0.3,
-        zorder=3,
-    )
-    ax.plot(
-        lon[rows[:3]],
-        lat[rows[:3]],
-        linestyle="none",
-        marker="*",
-        color=_ACCENT,
-        markersize=7,
-        markeredgecolor="white",
-        markeredgewidth=0.5,
-        zorder=4,
-    )
+    every = np.arange(len(lat))
+    for order, (drawn, marker, colour, size, edge) in enumerate(
+        ((every, ".", "#808080", 2.2, 0.0), (rows, "o", _DEEP, 2.8, 0.3), (rows[:3], "*", _ACCENT, 7, 0.5)), start=2
+    ):
+        look: Any = {"color": colour, "markersize": size, "markeredgecolor": "white", "markeredgewidth": edge}
+        ax.plot(lon[drawn], lat[drawn], linestyle="none", marker=marker, zorder=order, **look)
     world = extent[1] - extent[0] >= 300
     for axis, step in ((ax.xaxis, 60), (ax.yaxis, 30)):
         axis.set_major_locator(MultipleLocator(step) if world else MaxNLocator(4))

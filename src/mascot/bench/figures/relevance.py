@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mascot.bench import naming
-from mascot.bench.averages import Average, Results, summary
+from mascot.bench.averages import Average, RunResults, summary
 from mascot.bench.averages import recall as recall_at
 from mascot.bench.figures import style
 from mascot.bench.figures.style import Floats
@@ -24,10 +24,10 @@ _ROOM = np.array([0.16, 0.08])  # inches that half a number on a curve takes, ac
 Drawing = tuple[str, "Figure"]
 
 
-def cases(results: Results) -> tuple[list[str], list[str]]:
+def cases(results: RunResults) -> tuple[list[str], list[str]]:
     """The directions (rows of a figure) and tasks (its columns) that there are."""
-    kept = [direction for direction in results.names("direction") if direction in ("spread", "focus")]
-    return kept, results.names("task")
+    directions = [direction for direction in results.names("direction") if direction in ("spread", "focus")]
+    return directions, results.names("task")
 
 
 def title(task: str, direction: str) -> str:
@@ -35,28 +35,28 @@ def title(task: str, direction: str) -> str:
     return f"{name[0].upper()}{name[1:]}, {direction}"
 
 
-def recall(results: Results, published: Published) -> Iterator[Drawing]:
+def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
     """Recall at K of every method, one panel for each task and direction: ours at every K, published curves dotted."""
     main = results.where(study="main")
     for point in main.points or [""]:
-        found = main.at(point)
-        directions, tasks = cases(found)
-        labels = [label for label in found.names("label") if label == naming.origin(label)]
-        if not _any(found, "r@1"):
+        main_at = main.at(point)
+        directions, tasks = cases(main_at)
+        labels = [label for label in main_at.names("label") if label == naming.origin(label)]
+        if not _any(main_at, "r@1"):
             return
         narrow = len(tasks) == 1  # the legend is long
         size = (style.width(len(tasks)), 0.75 + 1.75 * len(directions) + narrow)
         figure, axes = style.panels(len(directions), len(tasks), size, share_y="row", share_x=True)
-        said = False
+        printed = False
         for row, direction in zip(axes, directions, strict=True):
             for ax, task in zip(row, tasks, strict=True):
                 for label in labels:
-                    runs = found.where(task=task, direction=direction, label=label)
+                    runs = main_at.where(task=task, direction=direction, label=label)
                     curve = [(k, runs.average(recall_at(k))) for k in range(1, _CUTOFFS[-1] + 1)]
                     _line(ax, [(k, value) for k, value in curve if value is not None], label)
                     paper = published.recall(task, direction, label)
                     if paper:
-                        said = True
+                        printed = True
                         at = [k for k in _CUTOFFS if f"r@{k}" in paper]
                         style.published_line(ax, at, [paper[f"r@{k}"] for k in at], style.method(label))
                 ax.set_xscale("log")
@@ -67,21 +67,21 @@ def recall(results: Results, published: Published) -> Iterator[Drawing]:
         for ax in axes[-1]:
             ax.set_xlabel("K")
         handles = [style.key(style.method(label)) for label in labels]
-        words = [_marked(label, found, point) for label in labels]
-        if said:
+        words = [_marked(label, main_at, point) for label in labels]
+        if printed:
             handles.append(style.key(style.Look(style.QUIET, "none", 0.8, style.DOTS)))
             words.append(style.PAPER)
-        style.legend(figure, handles, words, _sentences(found, point))
+        style.legend(figure, handles, words, _sentences(main_at, point))
         yield "-".join(filter(None, ("recall", point))), figure
 
 
-def _marked(label: str, found: Results, point: str) -> str:
+def _marked(label: str, results: RunResults, point: str) -> str:
     """A method's name with the marks it has in the tables: its setting is not the paper's."""
-    return naming.method(label) + "".join(f" {mark}" for mark in stand_ins(found.where(label=label), point))
+    return naming.method(label) + "".join(f" {mark}" for mark in stand_ins(results.where(label=label), point))
 
 
-def _sentences(found: Results, point: str) -> list[str]:
-    return [f"{mark} {sentence}" for mark, sentence in stand_ins(found, point).items()]
+def _sentences(results: RunResults, point: str) -> list[str]:
+    return [f"{mark} {sentence}" for mark, sentence in stand_ins(results, point).items()]
 
 
 def _line(ax: Axes, curve: Sequence[tuple[int, Average]], label: str) -> None:
@@ -93,39 +93,39 @@ def _line(ax: Axes, curve: Sequence[tuple[int, Average]], label: str) -> None:
             style.under(ax, x, [v.value for v in y], look)
 
 
-def tradeoff(results: Results, published: Published) -> Iterator[Drawing]:
+def tradeoff(results: RunResults, published: Published) -> Iterator[Drawing]:
     """R@10 against DM at the operating points: ours filled, the published hollow, curves of equal HM behind."""
     yield from _scatter(
         results, published, "tradeoff", (results.retrieval, "dm"), (results.retrieval.upper(), "DM"), "equal HM"
     )
 
 
-def judged(results: Results, published: Published) -> Iterator[Drawing]:
+def judged(results: RunResults, published: Published) -> Iterator[Drawing]:
     """P@20 against cluster recall at 20, where the dataset's images were judged."""
     yield from _scatter(results, published, "judged", ("p@20", "cr@20"), ("P@20", "CR@20"), "equal HM of the means")
 
 
 def _scatter(
-    results: Results, published: Published, name: str, keys: tuple[str, str], names: tuple[str, str], mean: str
+    results: RunResults, published: Published, name: str, keys: tuple[str, str], names: tuple[str, str], mean: str
 ) -> Iterator[Drawing]:
     main = results.where(study="main")
     for point in main.points or [""]:
-        found = main.at(point)
-        if not (_any(found, keys[0]) and _any(found, keys[1])):
+        main_at = main.at(point)
+        if not (_any(main_at, keys[0]) and _any(main_at, keys[1])):
             return
-        directions, tasks = cases(found)
-        labels = found.names("label")
+        directions, tasks = cases(main_at)
+        labels = main_at.names("label")
         narrow = len(tasks) == 1  # the legend is long
         size = (style.width(len(tasks)), 0.8 + 2.0 * len(directions) + narrow)
         figure, axes = style.panels(len(directions), len(tasks), size)
-        said = False
+        printed = False
         for row, direction in zip(axes, directions, strict=True):
             for ax, task in zip(row, tasks, strict=True):
                 for label in labels:
-                    runs = found.where(task=task, direction=direction, label=label)
-                    row_said = published.row(task, direction, naming.origin(label)) or {}
-                    paper = (row_said.get(keys[0]), row_said.get(keys[1]))
-                    said |= _point(ax, runs.average(summary(keys[0])), runs.average(summary(keys[1])), paper, label)
+                    runs = main_at.where(task=task, direction=direction, label=label)
+                    row_printed = published.row(task, direction, naming.origin(label)) or {}
+                    paper = (row_printed.get(keys[0]), row_printed.get(keys[1]))
+                    printed |= _point(ax, runs.average(summary(keys[0])), runs.average(summary(keys[1])), paper, label)
                 _equal_means(ax)
                 ax.set_title(title(task, direction))
                 ax.set_xlabel(names[0])
@@ -133,17 +133,17 @@ def _scatter(
             row[0].set_ylabel(names[1])
         shown = [label for label in labels if label == naming.origin(label)]
         handles = [style.key(style.method(label), line=False) for label in shown]
-        words = [_marked(label, found, point) for label in shown]
+        words = [_marked(label, main_at, point) for label in shown]
         quiet = style.Look(style.QUIET, "o")
         if shown != labels:
             handles.append(style.key(style.Look(style.QUIET, "s"), line=False, pale=True))
             words.append("released greedy")
-        if said:
+        if printed:
             handles += [style.key(quiet, line=False), style.key(quiet, line=False, hollow=True)]
             words += [style.OURS, style.PAPER]
         handles.append(style.key(style.Look(style.CONTOUR, "none", 0.8)))
         words.append(mean)
-        style.legend(figure, handles, words, _sentences(found, point))
+        style.legend(figure, handles, words, _sentences(main_at, point))
         yield "-".join(filter(None, (name, point))), figure
 
 
@@ -247,5 +247,5 @@ def label_spot(level: float, box: Floats, taken: Floats, inches: Floats) -> Floa
     return None if apart[best] < 1 else np.asarray(curve[best])
 
 
-def _any(found: Results, key: str) -> bool:
-    return any(record["summary"].get(key) is not None for record in found.records)
+def _any(results: RunResults, key: str) -> bool:
+    return any(record["summary"].get(key) is not None for record in results.records)

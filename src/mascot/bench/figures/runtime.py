@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mascot.bench import naming
-from mascot.bench.averages import Results, average
+from mascot.bench.averages import RunResults, average
 from mascot.bench.figures import style
 from mascot.bench.figures.relevance import Drawing
 from mascot.bench.published import Published
@@ -14,7 +14,7 @@ from mascot.bench.published import Published
 _WAYS = {"single": "one query at a time", "batch": "many at once", None: "ours"}
 
 
-def runtime(results: Results, published: Published) -> Iterator[Drawing]:
+def runtime(results: RunResults, published: Published) -> Iterator[Drawing]:
     """A dot for each method and way of asking, on a logarithmic axis; published times hollow."""
     study = results.where(study="runtime")
     labels = study.names("label")
@@ -23,7 +23,7 @@ def runtime(results: Results, published: Published) -> Iterator[Drawing]:
         return
     figure, axes = style.panels(1, 1, (style.COLUMN, 0.9 + 0.16 * len(labels)))
     ax = axes[0][0]
-    said = False
+    printed = False
     for place, label in enumerate(labels):
         look = style.method(label)
         times = []
@@ -46,7 +46,7 @@ def runtime(results: Results, published: Published) -> Iterator[Drawing]:
             ax.plot([min(times), max(times)], [place, place], color=look.colour, linewidth=1.0, alpha=0.6)
         paper = published.runtime(naming.origin(label))
         if paper is not None:
-            said = True
+            printed = True
             style.hollow(ax, [paper], [place], style.Look(look.colour, "o", size=5))
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter("{x:g}")
@@ -61,7 +61,7 @@ def runtime(results: Results, published: Published) -> Iterator[Drawing]:
         look = style.Look(style.QUIET, "|", size=7) if way == "batch" else quiet
         handles.append(style.key(look, line=False, hollow=way == "batch"))
         names.append(_WAYS[way])
-    if said:
+    if printed:
         handles.append(style.key(quiet, line=False, hollow=True))
         names.append(f"{style.PAPER} (RTX A6000)")
     style.legend(figure, handles, names)

@@ -117,9 +117,9 @@ _OWN_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
 
 def method(label: str) -> Look:
     """A method's look, the same in every figure; one that is not known gets a look from its name."""
-    known = _METHODS.get(naming.origin(label))
-    if known is not None:
-        return known if naming.origin(label) == label else Look(known.colour, known.marker, 0.9, ":", known.size)
+    look = _METHODS.get(naming.origin(label))
+    if look is not None:
+        return look if naming.origin(label) == label else Look(look.colour, look.marker, 0.9, ":", look.size)
     number = crc32(label.encode())
     return Look(_OTHERS[number % len(_OTHERS)], _OTHER_MARKERS[number // 7 % len(_OTHER_MARKERS)])
 

@@ -41,13 +41,7 @@ class Hosts:
         with self._lock:
             lock = self._locks.setdefault(host, threading.Lock())
         with lock:
-            if host not in self._journal.entries:
-                try:
-                    entry: dict[str, Any] = {"ok": self._locate(host)}
-                except Loss as loss:
-                    entry = loss.to_dict()
-                self._journal.put(host, entry)
-            entry = self._journal.entries[host]
+            entry = self._journal.settle(host, lambda: self._locate(host))
         if "lost" in entry:
             raise Loss(entry["lost"], entry["detail"], entry["url"])
         location: Location = entry["ok"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mascot.bench.prepare.losses import NO_ANSWER
+from mascot.bench.prepare.losses import NO_ANSWER, Loss
 
 
 class Journal:
@@ -43,6 +44,17 @@ class Journal:
         with self._lock:
             self._stream.write(json.dumps([key, value], separators=(",", ":")).encode() + b"\n")
             self.entries[key] = value
+
+    def settle(self, key: str, make: Callable[[], Any]) -> dict[str, Any]:
+        """Return the entry of a key, ``{"ok": value}`` or a loss; if there is none, `make` its value and write it."""
+        if key not in self.entries:
+            try:
+                entry = {"ok": make()}
+            except Loss as loss:
+                entry = loss.to_dict()
+            self.put(key, entry)
+        settled: dict[str, Any] = self.entries[key]
+        return settled
 
     def __enter__(self) -> Journal:
         return self

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from mascot.bench.prepare.journal import Journal
-from mascot.bench.prepare.losses import NO_ANSWER, Loss
+from mascot.bench.prepare.losses import NO_ANSWER
 from mascot.errors import InputError
 
 T = TypeVar("T")
@@ -52,14 +52,10 @@ def run_all(
     stopped = threading.Event()
 
     def settle(item: T) -> dict[str, Any]:
-        entry: dict[str, Any] | None = journal.entries.get(key(item))
-        if entry is None or ("ok" in entry and not valid(entry["ok"])):
-            try:
-                entry = {"ok": task(item)}
-            except Loss as loss:
-                entry = loss.to_dict()
-            journal.put(key(item), entry)
-        return entry
+        entry = journal.entries.get(key(item), {})
+        if "ok" in entry and not valid(entry["ok"]):
+            del journal.entries[key(item)]
+        return journal.settle(key(item), lambda: task(item))
 
     def work() -> None:
         while (job := inbox.get()) is not None and not stopped.is_set():

@@ -73,9 +73,9 @@ class PixelProse:
             raise InputError(f"the dataset must have Parquet files of {', '.join(_PARTS)}, got {len(files)} others")
         prep.sources["hub"] = {"url": hub.dataset, "revision": commit}
         read, unique = prep.tally("place and time in the tables"), prep.tally("duplicates")
-        rows: dict[str, Row] = {}  # by address
+        rows: dict[str, Photograph] = {}  # by address
         names: set[tuple[str, str]] = set()
-        accepted: list[tuple[Row, dict[str, Any]]] = []
+        accepted: list[tuple[Photograph, dict[str, Any]]] = []
         with Journal(prep.work / "shards.jsonl") as journal:
             for number, (part, _, name) in enumerate(shards, 1):
                 step, entry = f"table {number} of {len(shards)}", journal.entries.get(name)
@@ -92,7 +92,7 @@ class PixelProse:
                     journal.put(name, entry)
                 prep.sources[name] = entry["source"]
                 read.add(entry["tally"])
-                for row in (Row(**values) for values in entry["rows"]):
+                for row in (Photograph(**values) for values in entry["rows"]):
                     if row.url in rows or (row.uid and row.name in names):
                         unique.lose(Loss("duplicate"), row.url)
                         continue
@@ -169,12 +169,12 @@ class PixelProse:
         if not isinstance(caption, str) or not caption.strip():
             raise Loss("no caption")
         caption = caption.replace("\n", "") if self.newlines == "delete" else caption
-        row = Row(part, str(record["uid"] or ""), url, caption, lat, lon, clock.isoformat(timespec="seconds"))
+        row = Photograph(part, str(record["uid"] or ""), url, caption, lat, lon, clock.isoformat(timespec="seconds"))
         return asdict(row)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Photograph:
     """A photograph with a place, a time and a caption."""
 
     part: str

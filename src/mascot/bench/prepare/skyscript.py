@@ -15,7 +15,7 @@ from mascot.bench.datasets.folder import Query
 from mascot.bench.prepare import pictures
 from mascot.bench.prepare.archives import Member, directory
 from mascot.bench.prepare.losses import Loss, Tally
-from mascot.bench.prepare.pickles import PickledArray, read_pickle
+from mascot.bench.prepare.pickles import numbers, read_pickle
 from mascot.bench.prepare.preparation import Preparation
 from mascot.errors import InputError
 from mascot.photos.plausible import Wrong, place
@@ -132,7 +132,7 @@ class _Image:
 def centre(record: Any) -> tuple[float, float]:
     """Return latitude and longitude of the centre of a record's `bbox` or `box`: west, south, east, north."""
     box = (record.get("bbox") or record.get("box")) if isinstance(record, dict) else None
-    box = box.tolist() if isinstance(box, PickledArray) else box
+    box = numbers(box)
     if not isinstance(box, (list, tuple)) or len(box) != 4 or not all(type(side) in (int, float) for side in box):
         raise Loss("no place", f"a box must be 4 numbers, got {type(box).__name__}")
     west, south, east, north = map(float, box)

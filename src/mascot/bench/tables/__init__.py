@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mascot.bench import averages
-from mascot.bench.averages import Record, Results
+from mascot.bench.averages import Record, RunResults
 from mascot.bench.published import Published
 from mascot.bench.tables import analysis, comparison, control, differences, sizes
-from mascot.bench.tables.grid import Column, Row, Section, Table
+from mascot.bench.tables.grid import Column, ResultTable, Section, TableRow
 from mascot.bench.tables.render import FORMATS, render
 from mascot.errors import OptionError
 
-__all__ = ["FORMATS", "Column", "Row", "Section", "Sheets", "Table", "build", "render", "select", "write"]
+__all__ = ["FORMATS", "Column", "ResultTable", "Section", "Sheets", "TableRow", "build", "render", "select", "write"]
 
-Builder = Callable[[Results, Published], Iterator[Table]]
+Builder = Callable[[RunResults, Published], Iterator[ResultTable]]
 
 # What each is called where it is missing, and the study it is made of; None where it is the data that has no such
 # thing, which is not worth a word.
@@ -50,7 +50,7 @@ _SUFFIXES = {"text": "txt", "markdown": "md", "latex": "tex", "csv": "csv"}
 class Sheets:
     """All tables of some results, and what could not be made of them."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[ResultTable, ...]
     notes: tuple[tuple[str, str], ...]  # dataset and sentence
 
 
@@ -80,18 +80,18 @@ def _named(key: str, name: str) -> bool:
     return key == name or key.startswith(f"{name}-")
 
 
-def _build(found: Iterable[Results]) -> Sheets:
-    tables: list[Table] = []
+def _build(datasets: Iterable[RunResults]) -> Sheets:
+    tables: list[ResultTable] = []
     notes: list[tuple[str, str]] = []
-    for results in found:
+    for results in datasets:
         published = Published(results.dataset)
         notes += [(results.dataset, note) for note in results.notes]
         for name, study, builder in _BUILDERS:
-            made = [table.trimmed() for table in builder(results, published)]
-            made = [table for table in made if table.sections]
-            if not made and study is not None:
+            own = [table.trimmed() for table in builder(results, published)]
+            own = [table for table in own if table.sections]
+            if not own and study is not None:
                 notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
-            tables += made
+            tables += own
     return Sheets(tuple(tables), tuple(notes))
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mascot.bench import naming
-from mascot.bench.averages import Results, summary
+from mascot.bench.averages import RunResults, summary
 from mascot.bench.measure import PRECISIONS
 from mascot.bench.published import Published
-from mascot.bench.tables.grid import Column, Row, Section, Table, Value
+from mascot.bench.tables.grid import Column, ResultTable, Section, TableRow, Value, sections, table
 from mascot.bench.tables.judged import at_their_best
 
 OURS, PAPER = "ours", "published"
@@ -25,51 +25,51 @@ _STAND_INS = {
 _SPREAD_FOCUS = ("spread", "focus")
 
 
-def comparison(results: Results, published: Published) -> Iterator[Table]:
+def comparison(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """HM, R@10 (or MAP), DM and R@1 of every method, for each direction and operating point."""
     keys = ("hm", results.retrieval, "dm", "r@1")
     names = [key.upper() for key in keys]
     columns = [Column(name, group, ranked=name == "HM") for group in (OURS, PAPER) for name in names]
 
-    def cells(found: Results, task: str, direction: str, label: str) -> Sequence[Value]:
+    def cells(runs: RunResults, task: str, direction: str, label: str) -> Sequence[Value]:
         row = published.row(task, direction, label) or {}
-        return [*(found.average(summary(key)) for key in keys), *(row.get(key) for key in keys)]
+        return [*(runs.average(summary(key)) for key in keys), *(row.get(key) for key in keys)]
 
     notes = (_METADATA_ALONE,) if results.where(study="main").blind else ()
     yield from _by_direction_and_point(results, "", "", columns, cells, notes)
 
 
-def recall(results: Results, published: Published) -> Iterator[Table]:
+def recall(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """R@1, 3, 5, 10 and 20 of every method."""
     columns = [Column(key.upper(), group, ranked=True) for group in (OURS, PAPER) for key in _RECALLS]
 
-    def cells(found: Results, task: str, direction: str, label: str) -> Sequence[Value]:
+    def cells(runs: RunResults, task: str, direction: str, label: str) -> Sequence[Value]:
         curve = published.recall(task, direction, label)
-        return [*(found.average(summary(key)) for key in _RECALLS), *(curve.get(key) for key in _RECALLS)]
+        return [*(runs.average(summary(key)) for key in _RECALLS), *(curve.get(key) for key in _RECALLS)]
 
     yield from _by_direction_and_point(results, "recall-", "recall, ", columns, cells)
 
 
-def several(results: Results, published: Published) -> Iterator[Table]:
+def several(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """MAP, MRR and precision of every method, where queries have several positives."""
     if not any("mrr" in record["summary"] for record in results.where(study="main").records):
         return
     columns = [Column(key.upper(), ranked=True) for key in _SEVERAL]
 
-    def cells(found: Results, task: str, direction: str, label: str) -> Sequence[Value]:
-        return [found.average(summary(key)) for key in _SEVERAL]
+    def cells(runs: RunResults, task: str, direction: str, label: str) -> Sequence[Value]:
+        return [runs.average(summary(key)) for key in _SEVERAL]
 
     note = "MAP divides by the positives found, as published; R@K, of other tables, asks whether any is there."
     yield from _by_direction_and_point(results, "several-", "several positives, ", columns, cells, (note,))
 
 
-def judged(results: Results, published: Published) -> Iterator[Table]:
+def judged(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Precision, cluster recall and their F1 at 20, where the dataset's images were judged."""
     columns = [Column(key.upper(), ranked=True) for key in (*_JUDGED,)] + [Column("kept")]
 
-    def cells(found: Results, task: str, direction: str, label: str) -> Sequence[Value]:
-        values: list[Value] = [found.average(summary(key)) for key in _JUDGED]
-        return [*values, found.average(summary("kept")) if any(v is not None for v in values) else None]
+    def cells(runs: RunResults, task: str, direction: str, label: str) -> Sequence[Value]:
+        values: list[Value] = [runs.average(summary(key)) for key in _JUDGED]
+        return [*values, runs.average(summary("kept")) if any(v is not None for v in values) else None]
 
     yield from _by_direction_and_point(results, "judged-", "clusters found, ", columns, cells)
     for name, part in subsets(results):
@@ -77,141 +77,107 @@ def judged(results: Results, published: Published) -> Iterator[Table]:
     yield from at_their_best(results)
 
 
-def subsets(results: Results) -> Iterator[tuple[str, Results]]:
+def subsets(results: RunResults) -> Iterator[tuple[str, RunResults]]:
     """The results on each part of the queries that the records name, such as the topics no choice has seen."""
     for name in dict.fromkeys(name for record in results.records for name in record.get("subsets", {})):
         yield name, results.within(name)
 
 
-def stand_ins(found: Results, point: str) -> dict[str, str]:
+def stand_ins(results: RunResults, point: str) -> dict[str, str]:
     """Marks, each with its sentence, of the settings that stand in for published ones."""
-    kinds = [kind for kind in _STAND_INS if point == "published" and found.where(point=kind)]
+    kinds = [kind for kind in _STAND_INS if point == "published" and results.where(point=kind)]
     return dict(_STAND_INS[kind] for kind in kinds)
 
 
 def _by_direction_and_point(
-    results: Results,
+    results: RunResults,
     prefix: str,
     heading: str,
     columns: Sequence[Column],
-    cells: Callable[[Results, str, str, str], Sequence[Value]],
-    said: Sequence[str] = (),
-) -> Iterator[Table]:
+    cells: Callable[[RunResults, str, str, str], Sequence[Value]],
+    sentences: Sequence[str] = (),
+) -> Iterator[ResultTable]:
     main = results.where(study="main")
     points = main.points or [""]  # "" where no method has a choice of points
     for direction in (d for d in main.names("direction") if d in _SPREAD_FOCUS):
         for point in points:
             part = main.where(direction=direction).at(point)
-            sections = []
+            parts = []
             for task in part.names("task"):
                 rows = []
                 for label in part.where(task=task).names("label"):
-                    found = part.where(task=task, label=label)
-                    name = naming.method(label) + "".join(f" {mark}" for mark in stand_ins(found, point))
-                    made = tuple(cells(found, task, direction, naming.origin(label)))
-                    rows.append(Row(name, made, ranked=label != naming.BASE))
-                sections.append(Section(naming.task(task), tuple(rows)))
-            notes = [*said, *(f"{mark} {word}" for mark, word in stand_ins(part, point).items())]
+                    runs = part.where(task=task, label=label)
+                    name = naming.method(label) + "".join(f" {mark}" for mark in stand_ins(runs, point))
+                    values = tuple(cells(runs, task, direction, naming.origin(label)))
+                    rows.append(TableRow(name, values, ranked=label != naming.BASE))
+                parts.append(Section(naming.task(task), tuple(rows)))
+            notes = [*sentences, *(f"{mark} {word}" for mark, word in stand_ins(part, point).items())]
             where = f" {naming.POINTS[point]}" if point else ""
-            yield Table(
-                results.dataset,
-                prefix + "-".join(filter(None, (direction, point))),
-                f"{heading}{direction}{where}".capitalize(),
-                part.setting,
-                "method",
-                tuple(columns),
-                tuple(sections),
-                tuple(notes),
-                seeds=len(part.seeds),
-            )
+            key = prefix + "-".join(filter(None, (direction, point)))
+            yield from table(part, key, f"{heading}{direction}{where}".capitalize(), columns, parts, notes)
 
 
-def appearance(results: Results, published: Published) -> Iterator[Table]:
+def appearance(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Diversity of the image vectors beside DM and R@10: do the wishes change how varied the pictures look?"""
     main = results.where(study="main", task="geo_hour").preferred()
     if main.blind:
         return
     keys = ("appearance", "dm", results.retrieval)
-    names = ("appearance", "DM", results.retrieval.upper())
-    sections = []
+    parts = []
     for direction in (d for d in main.names("direction") if d in _SPREAD_FOCUS):
-        found = main.where(direction=direction)
         rows = []
-        for label in found.names("label"):
-            source = naming.origin(label)
-            said = published.appearance("geo_hour", direction, source)
-            row = published.row("geo_hour", direction, source) if said is not None else None
-            paper: list[Value] = [said, *((row or {}).get(key) for key in keys[1:])]
-            ours = [found.where(label=label).average(summary(key)) for key in keys]
-            rows.append(Row(naming.method(label), (*ours, *paper), ranked=label != naming.BASE))
-        sections.append(Section(direction, tuple(rows)))
-    if sections:
-        yield Table(
-            results.dataset,
-            "appearance",
-            "Appearance diversity, geo + hour",
-            main.setting,
-            "method",
-            tuple(Column(name, group) for group in (OURS, PAPER) for name in names),
-            tuple(sections),
-            ("Appearance is the normalised Vendi score of the image vectors; it is never inverted.",),
-            seeds=len(main.seeds),
-        )
+        for label in main.where(direction=direction).names("label"):
+            runs, source = main.where(direction=direction, label=label), naming.origin(label)
+            printed = published.appearance("geo_hour", direction, source)
+            row = published.row("geo_hour", direction, source) if printed is not None else None
+            cells = (*(runs.average(summary(key)) for key in keys), printed, *map((row or {}).get, keys[1:]))
+            rows.append(TableRow(naming.method(label), cells, ranked=label != naming.BASE))
+        parts.append(Section(direction, tuple(rows)))
+    names = ("appearance", "DM", results.retrieval.upper())
+    columns = [Column(name, group) for group in (OURS, PAPER) for name in names]
+    note = "Appearance is the normalised Vendi score of the image vectors; it is never inverted."
+    yield from table(main, "appearance", "Appearance diversity, geo + hour", columns, parts, (note,))
 
 
-def parameters(results: Results, published: Published) -> Iterator[Table]:
-    """What the validation search chose, and what the paper's chose."""
+def parameters(results: RunResults, published: Published) -> Iterator[ResultTable]:
+    """Yield what the validation search chose, and what the paper's chose."""
     main = results.where(study="main", point="validated")
-    columns = (
-        *(Column(name, OURS) for name in ("strength", "σ geo", "σ time", "other", results.retrieval.upper())),
-        *(Column(name, PAPER) for name in ("strength", "σ geo", "σ time", results.retrieval.upper())),
+
+    def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
+        for label in part.names("label"):
+            runs = part.where(label=label)
+            chosen = [_chosen(record["method"], record["wishes"]) for record in runs.records]
+            ours = [_each(row[key] for row in chosen) for key in ("strength", "geo", "time", "other")]
+            printed = published.operating_point(task, direction, naming.origin(label)) or {}
+            paper = [_text(printed.get(key)) for key in ("strength", "sigma_geo", "sigma_time")]
+            retrieved = runs.average(summary(results.retrieval))
+            yield TableRow(naming.method(label), (*ours, retrieved, *paper, printed.get("retrieval")))
+
+    names = ("strength", "σ geo", "σ time")
+    columns = [Column(name, OURS) for name in (*names, "other", results.retrieval.upper())]
+    columns += [Column(name, PAPER) for name in (*names, results.retrieval.upper())]
+    notes = (
+        "Several values: the seeds chose differently. Widths in degrees (geo) and hours (time).",
+        "Strength of the DPPs is 1 - theta.",
     )
-    sections = []
-    for direction in main.names("direction"):
-        for task in main.where(direction=direction).names("task"):
-            found = main.where(direction=direction, task=task)
-            rows = []
-            for label in found.names("label"):
-                runs = found.where(label=label)
-                chosen = [_chosen(record["method"], record["wishes"]) for record in runs.records]
-                ours: list[Value] = [_each(row[key] for row in chosen) for key in ("strength", "geo", "time", "other")]
-                said = published.operating_point(task, direction, naming.origin(label)) or {}
-                paper: list[Value] = [_text(said.get(key)) for key in ("strength", "sigma_geo", "sigma_time")]
-                cells = (*ours, runs.average(summary(results.retrieval)), *paper, said.get("retrieval"))
-                rows.append(Row(naming.method(label), cells))
-            sections.append(Section(f"{direction}, {naming.task(task)}", tuple(rows)))
-    if sections:
-        yield Table(
-            results.dataset,
-            "parameters",
-            "Parameters chosen on validation",
-            main.setting,
-            "method",
-            columns,
-            tuple(sections),
-            (
-                "Several values: the seeds chose differently. Widths in degrees (geo) and hours (time).",
-                "Strength of the DPPs is 1 - theta.",
-            ),
-            seeds=len(main.seeds),
-        )
+    yield from table(main, "parameters", "Parameters chosen on validation", columns, sections(main, rows), notes)
 
 
 def _chosen(method: Mapping[str, Any], wishes: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
     """Strength, widths and the rest of what can be searched, as text."""
-    found: dict[str, str | None] = {"strength": _text(method.get("strength")), "geo": None, "time": None}
+    chosen: dict[str, str | None] = {"strength": _text(method.get("strength")), "geo": None, "time": None}
     rest = [f"{name} {method[name]:g}" for name in ("beta", "clusters", "protect") if method.get(name)]
     if method.get("keep") is not None:
         rest.append(f"keep {method['keep']:g}")
     # The other methods do not see the bins.
     for attribute in [wish["attribute"] for wish in wishes if method.get("kind") == "Mascot"]:
         if attribute["kind"] == "Grid":
-            found["geo"] = _text(attribute["sigma"])
+            chosen["geo"] = _text(attribute["sigma"])
         elif attribute["kind"] == "HourOfDay":
-            found["time"] = _text(attribute["sigma"])
+            chosen["time"] = _text(attribute["sigma"])
         elif attribute.get("sigma_km") is not None:
             rest.append(f"{attribute['name']} {attribute['sigma_km']:g} km")
-    return found | {"other": ", ".join(rest) or None}
+    return chosen | {"other": ", ".join(rest) or None}
 
 
 def _text(value: float | None) -> str | None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from mascot.bench import naming
-from mascot.bench.averages import Record, Results, summary
+from mascot.bench.averages import Average, Record, RunResults, summary
 from mascot.bench.datasets.dataset import Floats
 from mascot.bench.grid import GUARDED
 from mascot.bench.measure import dm_per_query
 from mascot.bench.published import Published
 from mascot.bench.tables.comparison import subsets
-from mascot.bench.tables.grid import Column, Row, Section, Table, Value
+from mascot.bench.tables.grid import Column, ResultTable, TableRow, Value, sections, table
 
 DRAWS = 2000
 _TAILS = (2.5, 97.5)  # percent
@@ -23,17 +22,7 @@ _JUDGED = ("cr@20", "p@20", "f1@20")
 _LEAST = 1e-9  # DM is a harmonic mean: a query without diversity makes it next to nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The mean over seeds of ours less theirs, and where 95 % of the bootstrap's differences lie."""
-
-    value: float
-    low: float
-    high: float
-    seeds: int
-
-
-def paired(ours: Results, theirs: Results, measure: str, draws: int = DRAWS) -> Difference | None:
+def paired(ours: RunResults, theirs: RunResults, measure: str, draws: int = DRAWS) -> Average | None:
     """The difference of two methods on the queries that both were asked.
 
     In each draw the queries of every seed are drawn anew, with replacement and for both methods alike; the measure is
@@ -50,8 +39,9 @@ def paired(ours: Results, theirs: Results, measure: str, draws: int = DRAWS) -> 
 
     Returns
     -------
-    Difference
-        None where no seed has the values of both.
+    Average
+        The mean over seeds of ours less theirs, with the limits of 95 % of the bootstrap's differences; None where no
+        seed has the values of both.
     """
     values: list[Floats] = []
     drawn: list[Floats] = []
@@ -61,32 +51,32 @@ def paired(ours: Results, theirs: Results, measure: str, draws: int = DRAWS) -> 
         if not shared:
             continue
         once = np.full((1, len(shared)), 1 / len(shared))
-        both = [np.array([one[query] for query in shared]) for one in (mine, other)]
+        both = [np.array([method[query] for query in shared]) for method in (mine, other)]
         for shares, into in ((once, values), (_shares(len(shared), draws, seed), drawn)):
             first, second = (_of_means(measure, shares @ columns) for columns in both)
             into.append(first - second)
     if not values:
         return None
     low, high = np.percentile(np.mean(drawn, axis=0), _TAILS)
-    return Difference(float(np.mean(values)), float(low), float(high), len(values))
+    return Average(float(np.mean(values)), float(low), float(high), len(values))
 
 
 def _columns(record: Record, measure: str) -> dict[int, Floats]:
     """Of each query the numbers whose means make the measure."""
-    told, retrieval = record["per_query"], record.get("retrieval", "r@10")
-    channels = ("appearance", "metadata") if told.get("appearance") else ("metadata",)
+    values, retrieval = record["per_query"], record.get("retrieval", "r@10")
+    channels = ("appearance", "metadata") if values.get("appearance") else ("metadata",)
     needed = {"hm": (retrieval, *channels), "dm": channels}.get(measure, (measure,))
-    if any(not told.get(name) for name in needed):
+    if any(not values.get(name) for name in needed):
         return {}
-    table = np.array([[np.nan if v is None else v for v in told[name]] for name in needed], dtype=np.float64).T
-    known = np.isfinite(table).all(axis=1)
+    table = np.array([[np.nan if v is None else v for v in values[name]] for name in needed], dtype=np.float64).T
+    present = np.isfinite(table).all(axis=1)
     if measure in ("hm", "dm"):
-        looks = table[known, -2] if len(channels) == 2 else None
-        wished = dm_per_query(looks, table[known, -1], focus=record["direction"] == "focus")
-        table = np.column_stack([table[known, : -len(channels)], 1 / np.maximum(wished, _LEAST)])
+        looks = table[present, -2] if len(channels) == 2 else None
+        wished = dm_per_query(looks, table[present, -1], focus=record["direction"] == "focus")
+        table = np.column_stack([table[present, : -len(channels)], 1 / np.maximum(wished, _LEAST)])
     else:
-        table = table[known]
-    queries = np.asarray(record["queries"])[known].tolist()
+        table = table[present]
+    queries = np.asarray(record["queries"])[present].tolist()
     return dict(zip(queries, table, strict=True))
 
 
@@ -107,24 +97,24 @@ def _shares(queries: int, draws: int, seed: int) -> Floats:
     return np.asarray(counts / queries, dtype=np.float64)
 
 
-def best_rival(found: Results, measure: str) -> Results | None:
+def best_rival(results: RunResults, measure: str) -> RunResults | None:
     """Of all methods but ours, at every operating point they have, the one with the highest mean.
 
     It is chosen on the queries it is compared on, which favours it.
     """
-    whole = len(found.seeds)
+    whole = len(results.seeds)
     rivals = [
         runs
-        for label in found.names("label")
+        for label in results.names("label")
         if label not in GUARDED
-        for point in dict.fromkeys(record.get("point") for record in found.where(label=label).records)
-        if len((runs := found.where(label=label, point=point)).seeds) == whole
+        for point in dict.fromkeys(record.get("point") for record in results.where(label=label).records)
+        if len((runs := results.where(label=label, point=point)).seeds) == whole
     ]
-    known = [(mean.value, runs) for runs in rivals if (mean := runs.average(summary(measure))) is not None]
-    return max(known, key=lambda pair: pair[0])[1] if known else None
+    means = [(mean.value, runs) for runs in rivals if (mean := runs.average(summary(measure))) is not None]
+    return max(means, key=lambda pair: pair[0])[1] if means else None
 
 
-def differences(results: Results, published: Published) -> Iterator[Table]:
+def differences(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Each of ours less the best rival: HM, R@10 (or MAP) and DM.
 
     To spread judged data it is what people's judgements give.
@@ -134,7 +124,7 @@ def differences(results: Results, published: Published) -> Iterator[Table]:
         yield from _less_the_best(part, f"differences-{name}", f"Ours less the best rival, {name} queries")
 
 
-def _less_the_best(results: Results, key: str, title: str) -> Iterator[Table]:
+def _less_the_best(results: RunResults, key: str, title: str) -> Iterator[ResultTable]:
     main = results.where(study="main")
     usual = ("hm", results.retrieval, "dm")
     if any(record["summary"].get("cr@20") is not None for record in main.records):
@@ -145,46 +135,33 @@ def _less_the_best(results: Results, key: str, title: str) -> Iterator[Table]:
 
 
 def _against(
-    main: Results, key: str, title: str, measures: tuple[str, ...], directions: tuple[str, ...]
-) -> Iterator[Table]:
-    sections = []
-    for direction in (d for d in main.names("direction") if d in directions):
-        for task in main.where(direction=direction).names("task"):
-            found = main.where(direction=direction, task=task)
-            rival = best_rival(found, measures[0])
-            ours = [label for label in found.names("label") if label in GUARDED]
-            if rival is not None and ours:
-                rows = [_row(found.where(label=label), rival, measures) for label in ours]
-                sections.append(Section(f"{direction}, {naming.task(task)}", tuple(rows)))
-    if sections:
-        parts = ("difference", "from", "to")
-        yield Table(
-            main.dataset,
-            key,
-            title,
-            main.setting,
-            "method",
-            (
-                *(Column(name, measures[0].upper()) for name in ("ours", "rival's")),
-                *(Column(name, measure.upper(), signed=True) for measure in measures for name in parts),
-                Column("rival"),
-            ),
-            tuple(sections),
-            (
-                f"The rival is the method and operating point with the highest {measures[0].upper()} on these very "
-                "queries, which favours it. From, to: 95 % of paired bootstrap draws over the queries of each seed; "
-                "an interval that holds 0 shows no difference. Other datasets are not in it.",
-            ),
-            seeds=len(main.seeds),
-        )
+    main: RunResults, key: str, title: str, measures: tuple[str, ...], directions: tuple[str, ...]
+) -> Iterator[ResultTable]:
+    def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
+        rival = best_rival(part, measures[0])
+        if rival is not None:
+            yield from (
+                _row(part.where(label=label), rival, measures) for label in part.names("label") if label in GUARDED
+            )
+
+    parts = [section for section in sections(main, rows, directions) if section.rows]
+    columns = [Column(name, measures[0].upper()) for name in ("ours", "rival's")]
+    names = ("difference", "from", "to")
+    columns += [Column(name, measure.upper(), signed=True) for measure in measures for name in names]
+    note = (
+        f"The rival is the method and operating point with the highest {measures[0].upper()} on these very queries, "
+        "which favours it. From, to: 95 % of paired bootstrap draws over the queries of each seed; an interval that "
+        "holds 0 shows no difference. Other datasets are not in it."
+    )
+    yield from table(main, key, title, [*columns, Column("rival")], parts, (note,))
 
 
-def _row(ours: Results, rival: Results, measures: tuple[str, ...]) -> Row:
+def _row(ours: RunResults, rival: RunResults, measures: tuple[str, ...]) -> TableRow:
     cells: list[Value] = [runs.average(summary(measures[0])) for runs in (ours, rival)]
     for measure in measures:
-        found = paired(ours, rival, measure)
-        cells += [None] * 3 if found is None else [found.value, found.low, found.high]
+        difference = paired(ours, rival, measure)
+        cells += [None] * 3 if difference is None else [difference.value, difference.low, difference.high]
     first = rival.records[0]
     point = first.get("point")
     how = f", {point}" if point not in ("default", None) else ""
-    return Row(naming.method(ours.records[0]["label"]), (*cells, f"{naming.method(first['label'])}{how}"))
+    return TableRow(naming.method(ours.records[0]["label"]), (*cells, f"{naming.method(first['label'])}{how}"))

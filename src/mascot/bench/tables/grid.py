@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from mascot.bench.averages import Average
+from mascot.bench import naming
+from mascot.bench.averages import Average, RunResults
 
 Value = Average | float | str | None
 
@@ -22,7 +23,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One line. The base retriever is shown but not ranked."""
 
     name: str
@@ -36,7 +37,7 @@ class Section:
     """Rows that belong together under a heading."""
 
     heading: str
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
     @property
     def lines(self) -> int:
@@ -44,7 +45,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ResultTable:
     """Everything a format needs to know.
 
     Parameters
@@ -69,7 +70,7 @@ class Table:
     notes: tuple[str, ...] = ()
     seeds: int = 0
 
-    def split(self, lines: int) -> list[Table]:
+    def split(self, lines: int) -> list[ResultTable]:
         """The table in parts of at most so many lines each, headings counted; a section stays whole."""
         parts: list[list[Section]] = [[]]
         for section in self.sections:
@@ -86,20 +87,20 @@ class Table:
     def shorts(self) -> bool:
         return any(self.short(cell) for section in self.sections for row in section.rows for cell in row.cells)
 
-    def trimmed(self) -> Table:
+    def trimmed(self) -> ResultTable:
         """Without the columns, rows and sections in which nothing stands."""
-        kept = [
+        filled = [
             c
             for c in range(len(self.columns))
             if any(row.cells[c] is not None for section in self.sections for row in section.rows)
         ]
-        place = {c: index for index, c in enumerate(kept)}
+        place = {c: index for index, c in enumerate(filled)}
         sections = []
         for section in self.sections:
             rows = tuple(
                 replace(
                     row,
-                    cells=tuple(row.cells[c] for c in kept),
+                    cells=tuple(row.cells[c] for c in filled),
                     bold=frozenset(place[c] for c in row.bold if c in place),
                 )
                 for row in section.rows
@@ -107,30 +108,58 @@ class Table:
             )
             if rows:
                 sections.append(replace(section, rows=rows))
-        return replace(self, columns=tuple(self.columns[c] for c in kept), sections=tuple(sections))
+        return replace(self, columns=tuple(self.columns[c] for c in filled), sections=tuple(sections))
 
     @property
     def marked(self) -> bool:
         return any(column.ranked for column in self.columns)
 
 
+def sections(
+    results: RunResults, rows: Callable[[str, str, RunResults], Iterable[TableRow]], directions: Sequence[str] = ()
+) -> list[Section]:
+    """Return a section for each direction and task; `rows(task, direction, results)` returns the rows of one.
+
+    `directions` are those that may appear (default: all).
+    """
+    return [
+        Section(f"{direction}, {naming.task(task)}", tuple(rows(task, direction, part)))
+        for direction in results.names("direction")
+        if not directions or direction in directions
+        for task in results.where(direction=direction).names("task")
+        for part in [results.where(direction=direction, task=task)]
+    ]
+
+
+def table(
+    results: RunResults, key: str, title: str, columns: Iterable[Column], parts: Sequence[Section],
+    notes: Iterable[str] = (), stub: str = "method",
+) -> Iterator[ResultTable]:  # fmt: skip
+    """Yield a table of results, unless it would be empty."""
+    if any(section.rows for section in parts):
+        yield ResultTable(
+            results.dataset, key, title, results.setting, stub, tuple(columns), tuple(parts), tuple(notes),
+            seeds=len(results.seeds),
+        )  # fmt: skip
+
+
 def marks(section: Section, columns: Sequence[Column]) -> list[list[str]]:
     """``"best"``, ``"second"`` or nothing for each cell of each row; equal as shown is equally good."""
-    found = [["best" if c in row.bold else "" for c in range(len(columns))] for row in section.rows]
+    grid = [["best" if c in row.bold else "" for c in range(len(columns))] for row in section.rows]
     for c, column in enumerate(columns):
         if not column.ranked:
             continue
-        shown: list[float | None] = []
+        rounded: list[float | None] = []
         for row in section.rows:
             value = number(row.cells[c]) if row.ranked else None
-            shown.append(None if value is None else round(value, column.digits))
-        order = sorted({value for value in shown if value is not None}, reverse=True)
-        if sum(value is not None for value in shown) < 2:
+            rounded.append(None if value is None else round(value, column.digits))
+        order = sorted({value for value in rounded if value is not None}, reverse=True)
+        if sum(value is not None for value in rounded) < 2:
             continue
-        for r, value in enumerate(shown):
+        for r, value in enumerate(rounded):
             if value is not None and value in order[:2]:
-                found[r][c] = "best" if value == order[0] else "second"
-    return found
+                grid[r][c] = "best" if value == order[0] else "second"
+    return grid
 
 
 def number(value: Value) -> float | None:
@@ -144,8 +173,8 @@ def shown(value: Value, column: Column) -> str:
     """The cell as text; an empty one is an em dash."""
     if isinstance(value, str):
         return value
-    found = number(value)
-    if found is None:
+    value_shown = number(value)
+    if value_shown is None:
         return "—"
-    rounded = round(found, column.digits) + 0.0  # no -0.0000
+    rounded = round(value_shown, column.digits) + 0.0  # no -0.0000
     return f"{rounded:+.{column.digits}f}" if column.signed and rounded else f"{rounded:.{column.digits}f}"

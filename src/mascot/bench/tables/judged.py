@@ -7,45 +7,35 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mascot.bench import naming
-from mascot.bench.averages import Record, Results
-from mascot.bench.tables.grid import Column, Row, Section, Table, Value
+from mascot.bench.averages import Record, RunResults
+from mascot.bench.tables.grid import Column, ResultTable, Section, TableRow, Value, table
 
 _KEYS = ("p@20", "cr@20", "f1@20")
 _CHOSEN = "cr@20"
 _LEFT_OUT, _BEST = "chosen on the other topics", "best on these topics"
 
 
-def at_their_best(results: Results) -> Iterator[Table]:
+def at_their_best(results: RunResults) -> Iterator[ResultTable]:
     """P@20, CR@20 and F1@20 of every method whose strength was swept to spread, the setting of highest mean CR@20."""
     swept = results.where(study="strength", direction="spread")
     columns = [Column(key.upper(), group, ranked=key != "p@20") for group in (_LEFT_OUT, _BEST) for key in _KEYS]
     columns.append(Column("settings", digits=0))
-    for direction in swept.names("direction"):
-        part = swept.where(direction=direction)
-        sections = []
-        for task in part.names("task"):
-            some = part.where(task=task)
-            rows = [Row(naming.method(label), _row(some.where(label=label))) for label in some.names("label")]
-            sections.append(Section(naming.task(task), tuple(rows)))
-        yield Table(
-            results.dataset,
-            f"judged-settings-{direction}",
-            f"Clusters found, {direction}, every method at its best",
-            part.setting,
-            "method",
-            tuple(columns),
-            tuple(sections),
-            (
-                "Settings are those of the strength sweeps; the one with the highest mean CR@20 is taken, for each "
-                "topic on all other topics, and once on all of them. The second flatters who has more settings.",
-            ),
-            seeds=len(part.seeds),
-        )
+    parts = []
+    for task in swept.names("task"):
+        part = swept.where(task=task)
+        rows = [TableRow(naming.method(label), _row(part.where(label=label))) for label in part.names("label")]
+        parts.append(Section(naming.task(task), tuple(rows)))
+    note = (
+        "Settings are those of the strength sweeps; the one with the highest mean CR@20 is taken, for each topic on "
+        "all other topics, and once on all of them. The second flatters who has more settings."
+    )
+    title = "Clusters found, spread, every method at its best"
+    yield from table(swept, "judged-settings-spread", title, columns, parts, (note,))
 
 
-def _row(found: Results) -> tuple[Value, ...]:
+def _row(results: RunResults) -> tuple[Value, ...]:
     """Of each seed the two choices, averaged."""
-    seeds = [made for seed in found.by_seed() if (made := _choices(seed.records)) is not None]
+    seeds = [choices for seed in results.by_seed() if (choices := _choices(seed.records)) is not None]
     if not seeds:
         return (None,) * (2 * len(_KEYS) + 1)
     return (*(float(value) for value in np.mean(seeds, axis=0)),)
@@ -55,9 +45,9 @@ def _choices(records: Sequence[Record]) -> list[float] | None:
     judged = [record["per_query"] for record in records if record["per_query"].get(_CHOSEN)]
     if not judged or sum(value is not None for value in judged[0][_CHOSEN]) < 2:
         return None
-    values = {key: np.array([one[key] for one in judged], dtype=np.float64) for key in _KEYS}  # [settings, topics]
-    known = np.isfinite(values[_CHOSEN]).all(axis=0)  # a topic may have no clusters
-    values = {key: some[:, known] for key, some in values.items()}
+    values = {key: np.array([columns[key] for columns in judged], float) for key in _KEYS}  # [settings, topics]
+    present = np.isfinite(values[_CHOSEN]).all(axis=0)  # a topic may have no clusters
+    values = {key: column[:, present] for key, column in values.items()}
     quality = values[_CHOSEN]
     others = quality.sum(axis=1, keepdims=True) - quality
     topic, best = np.arange(quality.shape[1]), int(quality.mean(axis=1).argmax())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from mascot.bench.averages import Average
-from mascot.bench.tables.grid import Column, Table, Value, marks, number, shown
+from mascot.bench.tables.grid import Column, ResultTable, Value, marks, number, shown
 from mascot.errors import OptionError
 
 _WIDTH = 100  # of the sentences under a table of text
@@ -34,7 +34,7 @@ _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9.+]+")
 CSV_FIELDS = ("dataset", "table", "section", "row", "group", "column", "value", "low", "high", "seeds", "note")
 
 
-def render(tables: Sequence[Table], notes: Sequence[tuple[str, str]], format: str) -> str:
+def render(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]], format: str) -> str:
     """All tables as one text.
 
     Parameters
@@ -51,14 +51,14 @@ def render(tables: Sequence[Table], notes: Sequence[tuple[str, str]], format: st
     return FORMATS[format](tables, notes)
 
 
-def _text(tables: Sequence[Table], notes: Sequence[tuple[str, str]]) -> str:
+def _text(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str:
     parts = [_text_table(table) for table in tables]
     if notes:
         parts.append("Notes\n" + "\n".join(f"- {dataset}: {note}" for dataset, note in notes))
     return "\n\n".join(parts) + "\n"
 
 
-def _text_table(table: Table) -> str:
+def _text_table(table: ResultTable) -> str:
     sign = {"best": "*", "second": "+", "": " "}
     head = [column.name + " " for column in table.columns]
     body: list[tuple[str, list[str]]] = []
@@ -96,14 +96,14 @@ def _text_line(name: str, cells: Sequence[str], stub: int, widths: Sequence[int]
     ).rstrip()
 
 
-def _markdown(tables: Sequence[Table], notes: Sequence[tuple[str, str]]) -> str:
+def _markdown(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str:
     parts = [_markdown_table(table) for table in tables]
     if notes:
         parts.append("### Notes\n\n" + "\n".join(f"- {dataset}: {note}" for dataset, note in notes))
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_table(table: Table) -> str:
+def _markdown_table(table: ResultTable) -> str:
     sign = {"best": "**{}**", "second": "_{}_", "": "{}"}
     head = [f"{column.group} {column.name}".strip() for column in table.columns]
     lines = [
@@ -131,7 +131,7 @@ def _bars(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _latex(tables: Sequence[Table], notes: Sequence[tuple[str, str]]) -> str:
+def _latex(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str:
     parts = ["% Needs \\usepackage{booktabs}."]
     for table in tables:
         floats = table.split(_LINES)  # a float cannot break over pages
@@ -141,7 +141,7 @@ def _latex(tables: Sequence[Table], notes: Sequence[tuple[str, str]]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _latex_table(table: Table, part: int, parts: int) -> str:
+def _latex_table(table: ResultTable, part: int, parts: int) -> str:
     """One float; the parts of a long table are told apart in caption and label, and the first keeps its own."""
     sign = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}
     width = len(table.columns)
@@ -192,7 +192,7 @@ def latex(text: str) -> str:
     return "".join(_LATEX.get(sign, sign) for sign in text)
 
 
-def _csv(tables: Sequence[Table], notes: Sequence[tuple[str, str]]) -> str:
+def _csv(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str:
     """One line a number, unrounded, with the lowest and the highest seed."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\n")
@@ -211,13 +211,13 @@ def _csv(tables: Sequence[Table], notes: Sequence[tuple[str, str]]) -> str:
     return stream.getvalue()
 
 
-def _cell(table: Table, value: Value, column: Column) -> str:
+def _cell(table: ResultTable, value: Value, column: Column) -> str:
     """The cell as text, with the number of its seeds where that is fewer than the others have."""
     text = shown(value, column)
     return f"{text} ({value.seeds})" if isinstance(value, Average) and table.short(value) else text
 
 
-def _notes(table: Table) -> list[str]:
+def _notes(table: ResultTable) -> list[str]:
     return [*table.notes, *([_SHORT] if table.shorts else [])]
 
 
@@ -230,7 +230,7 @@ def _spans(columns: Sequence[Column]) -> Iterator[tuple[int, int, str]]:
         start = stop
 
 
-FORMATS: dict[str, Callable[[Sequence[Table], Sequence[tuple[str, str]]], str]] = {
+FORMATS: dict[str, Callable[[Sequence[ResultTable], Sequence[tuple[str, str]]], str]] = {
     "text": _text,
     "markdown": _markdown,
     "latex": _latex,

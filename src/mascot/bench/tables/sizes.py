@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mascot.bench.averages import Results
+from mascot.bench.averages import RunResults
 from mascot.bench.published import Published
-from mascot.bench.tables.grid import Column, Row, Section, Table
+from mascot.bench.tables.grid import Column, ResultTable, Section, TableRow, table
 
 
-def sizes(results: Results, published: Published) -> Iterator[Table]:
+def sizes(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Images, queries and attributes.
 
     A record may say how large each split of its dataset is (``sizes``); of the test queries that were asked it always
@@ -18,37 +18,23 @@ def sizes(results: Results, published: Published) -> Iterator[Table]:
     main = results.where(study="main")
     if not main:
         return
-    found: dict[str, dict[str, int]] = {}
+    sizes: dict[str, dict[str, int]] = {}
     for record in main.records:
-        found |= record.get("sizes", {})
-    asked = {len(record["queries"]) for record in main.records}
-    attributes = dict.fromkeys(wish["attribute"]["name"] for record in main.records for wish in record["wishes"])
-    rows = [
-        Row(
-            split,
-            (
-                _number(found.get(split, {}).get("images")),
-                _number(found.get(split, {}).get("queries")),
-                "/".join(map(str, sorted(asked))) if split == "test" else _asked(results, split, found),
-                ", ".join(sorted(attributes)) if split == "test" else None,
-            ),
-        )
-        for split in dict.fromkeys((*found, "test"))
-    ]
-    yield Table(
-        results.dataset,
-        "sizes",
-        "The dataset",
-        main.setting,
-        "split",
-        (Column("images", digits=0), Column("queries", digits=0), Column("asked"), Column("attributes")),
-        (Section("", tuple(rows)),),
-        ("Asked: queries of these results, and of the search before. Attributes: what is spread or focused.",),
-    )
+        sizes |= record.get("sizes", {})
+    asked = "/".join(map(str, sorted({len(record["queries"]) for record in main.records})))
+    attributes = {wish["attribute"]["name"] for record in main.records for wish in record["wishes"]}
+    rows = []
+    for split in dict.fromkeys((*sizes, "test")):
+        counts = [_number(sizes.get(split, {}).get(kind)) for kind in ("images", "queries")]
+        last = (asked, ", ".join(sorted(attributes))) if split == "test" else (_asked(results, split, sizes), None)
+        rows.append(TableRow(split, (*counts, *last)))
+    columns = (Column("images", digits=0), Column("queries", digits=0), Column("asked"), Column("attributes"))
+    note = "Asked: queries of these results, and of the search before. Attributes: what is spread or focused."
+    yield from table(main, "sizes", "The dataset", columns, [Section("", tuple(rows))], (note,), "split")
 
 
-def _asked(results: Results, split: str, found: Mapping[str, Mapping[str, int]]) -> str | None:
-    there = found.get(split, {}).get("queries")
+def _asked(results: RunResults, split: str, sizes: Mapping[str, Mapping[str, int]]) -> str | None:
+    there = sizes.get(split, {}).get("queries")
     if split not in results.limits or there is None:
         return None
     limit = results.limits[split]

@@ -1,6 +1,6 @@
 """What stands between a method and all the clusters of Div400: CR@20 with knowledge that nobody has.
 
-``python -m mascot.bench.datasets.div400_ceilings DIR`` prints P@20 and CR@20 of ours and of rivals, each at the best of
+``python -m benchmarks.div400_ceilings DIR`` prints P@20 and CR@20 of ours and of rivals, each at the best of
 a few settings:
 
 - *as it is*: the scores and attributes of the benchmark;
@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,21 +23,19 @@ import mascot as mc
 from mascot.bench.choosing import choose
 from mascot.bench.datasets.dataset import Dataset, Ints, Lists
 from mascot.bench.datasets.div400 import Div400
-from mascot.bench.material import Material
 from mascot.bench.measure import per_query
-from mascot.bench.outside import Pyversity
 from mascot.bench.points import Point
-from mascot.bench.suites import DIV400_TASK
-from mascot.bench.tasks import SPREAD, Own, Task
-from mascot.methods import KDpp, Mmr
-from mascot.methods.base import Method
+from mascot.bench.presets import DIV400_TASK
+from mascot.bench.pyversity import Pyversity
+from mascot.bench.query_set import QuerySet
+from mascot.bench.tasks import SPREAD
 
 _STRENGTHS = (0.3, 0.5, 0.7)
 _BETAS = (0.0, 0.6)
-METHODS: Mapping[str, Sequence[Method]] = {
+METHODS: Mapping[str, Sequence[Any]] = {
     "guarded": [mc.Mascot(strength=strength) for strength in _STRENGTHS],
-    "MMR": [Mmr(strength, published=True) for strength in _STRENGTHS],
-    "k-DPP": [KDpp(strength, beta) for strength, beta in product(_STRENGTHS, _BETAS)],
+    "MMR": [mc.Mmr(strength, published=True) for strength in _STRENGTHS],
+    "k-DPP": [mc.KDpp(strength, beta) for strength, beta in product(_STRENGTHS, _BETAS)],
     "pyversity's MMR": [Pyversity("mmr", strength) for strength in _STRENGTHS],
 }
 CASES = ("as it is", "relevance known", "clusters known")
@@ -45,21 +44,19 @@ _KNOWN = "known"  # the column that takes the place of look
 
 
 def ceilings(
-    dataset: Dataset, methods: Mapping[str, Sequence[Method]] = METHODS
+    dataset: Dataset, methods: Mapping[str, Sequence[Any]] = METHODS
 ) -> dict[tuple[str, str], tuple[float, float]]:
     """P@20 and CR@20 by case and method, at the setting with the highest CR@20."""
-    who, _, when, where = DIV400_TASK.facets
-    told = Task(DIV400_TASK.name, (who, Own(mc.Category(_KNOWN)), when, where))
+    user, _, date, place = DIV400_TASK.attributes
+    clusters = replace(DIV400_TASK, attributes=(user, mc.Category(_KNOWN), date, place))
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for case, (changed, task) in zip(
         CASES,
-        ((dataset, DIV400_TASK), (_relevance_known(dataset), DIV400_TASK), (_clusters_known(dataset), told)),
+        ((dataset, DIV400_TASK), (_relevance_known(dataset), DIV400_TASK), (_clusters_known(dataset), clusters)),
         strict=True,
     ):
-        material = Material(changed, "test", 150, judged="cluster")
-        points = [
-            Point("main", task, SPREAD, label, method, n=150) for label, some in methods.items() for method in some
-        ]
+        material = QuerySet(changed, "test", 150, judged="cluster")
+        points = [Point(label, task, SPREAD, method, n=150) for label, several in methods.items() for method in several]
         for choice in choose(points, material):
             numbers = per_query(choice.point, choice.positions, material)
             key, ours = (case, choice.point.label), (float(numbers["p@20"].mean()), float(numbers["cr@20"].mean()))

@@ -1,6 +1,6 @@
 """What the attributes of Div400 know of the judged clusters: whether two relevant photographs share one.
 
-``python -m mascot.bench.datasets.div400_pairs DIR`` prints the area under the ROC curve, mean over the topics: of each
+``python -m benchmarks.div400_pairs DIR`` prints the area under the ROC curve, mean over the topics: of each
 attribute's distance, and of a logistic regression on several of them that was fitted to other topics.
 """
 

@@ -1,4 +1,4 @@
-"""A split of a dataset, ready to be re-ranked and measured: candidates, and what the metrics look at."""
+"""The queries of a split with their candidates, ready to be re-ranked and measured."""
 
 from __future__ import annotations
 
@@ -7,31 +7,30 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+import mascot as mc
 from mascot import metrics
 from mascot.bench.datasets.dataset import Bools, Dataset, Floats, Ints
-from mascot.bench.tasks import Facet, Look, Task, Widths
-from mascot.errors import InputError
-from mascot.kernels.similarity import similarities
+from mascot.bench.tasks import BenchTask, Widths, metric_features, primary_bins, unit_rows
 
 _TABLE = 3000  # images up to which all pairs of them are compared once, instead of list by list
 _BLOCK = 64
-_LISTS = 1024  # whose vectors are in memory at once
+_LISTS = 1024  # lists whose vectors are in memory at once
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
-    """The candidates of Q queries.
+class QuerySet:
+    """Q queries and the candidates of each.
 
     Parameters
     ----------
-    dataset
-    split
+    dataset, split
+        The queries are those of the split, which find the images of the split.
     n
         Candidates of a query.
     limit
-        The first so many queries of the split; None is all of them.
+        Take only the first queries of the split (default: all).
     judged
-        Column with the cluster each positive belongs to by human judgement (negative: none), for CR@k.
+        Column with the cluster that people put each positive into (negative: none), for CR@k.
     """
 
     dataset: Dataset
@@ -39,13 +38,13 @@ class Material:
     n: int = 200
     limit: int | None = None
     judged: str | None = None
-    _features: dict[Facet, Floats] = field(default_factory=dict, init=False, repr=False)
-    _bins: dict[tuple[Task, Widths], Ints] = field(default_factory=dict, init=False, repr=False)
+    _features: dict[mc.Attribute, Floats] = field(default_factory=dict, init=False, repr=False)
+    _bins: dict[tuple[BenchTask, Widths], Ints] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def queries(self) -> Ints:
         if self.split not in self.dataset.splits:
-            raise InputError(f"split must be one of {sorted(self.dataset.splits)}, got {self.split!r}")
+            raise mc.InputError(f"split must be one of {sorted(self.dataset.splits)}, got {self.split!r}")
         return self.dataset.splits[self.split].queries[: self.limit]
 
     @cached_property
@@ -58,14 +57,16 @@ class Material:
                 relevant[len(rows), :count] = block.relevant[i, :count]
                 if not count:
                     query = int(block.queries[i])
-                    raise InputError(f"{self.dataset.name}: every query must have a candidate, query {query} has none")
+                    raise mc.InputError(
+                        f"{self.dataset.name}: every query must have a candidate, query {query} has none"
+                    )
                 rows.append(block.images[i, :count])
                 scores.append(block.scores[i, :count])
         return rows, scores, relevant
 
     @property
     def rows(self) -> list[Ints]:
-        """Of each query its candidates' rows, best first."""
+        """The rows of each query's candidates, best first."""
         return self._hits[0]
 
     @property
@@ -77,9 +78,16 @@ class Material:
         """[Q, n], true for a positive."""
         return self._hits[2]
 
+    def candidates(self, q: int) -> mc.Candidates[int]:
+        """Return the candidates of one query, with their columns and vectors."""
+        rows, data = self.rows[q], self.dataset
+        columns = {name: column[rows] for name, column in data.columns.items()}
+        vectors = None if data.vectors is None else data.vectors[rows]
+        return mc.Candidates(self.scores[q], columns=columns, vectors=vectors)
+
     @property
     def answered(self) -> Bools:
-        """[Q] whether a query has a positive, found or not."""
+        """[Q] whether a query has a positive, retrieved or not."""
         return self.dataset.positives.lengths[self.queries] > 0
 
     @cached_property
@@ -94,11 +102,11 @@ class Material:
 
     @cached_property
     def relevance(self) -> Floats:
-        """[Q, n], from 0 to 1 over each query's candidates; 0 behind the end of a short list."""
-        found = np.zeros((len(self.rows), self.n))
+        """[Q, n], from 0 to 1 over each query's candidates; 0 after the end of a short list."""
+        relevance = np.zeros((len(self.rows), self.n))
         for q, scores in enumerate(self.scores):
-            found[q, : len(scores)] = (scores - scores[-1]) / (scores[0] - scores[-1] + 1e-8)
-        return found
+            relevance[q, : len(scores)] = (scores - scores[-1]) / (scores[0] - scores[-1] + 1e-8)
+        return relevance
 
     @property
     def unit(self) -> Floats | None:
@@ -112,34 +120,29 @@ class Material:
         pairs = _pairs(self.dataset)
         if pairs is not None:
             return metrics.normalised_vendi(pairs[shown[:, :, None], shown[:, None, :]])
-        parts = [shown[first : first + _LISTS] for first in range(0, len(shown), _LISTS)]
-        # By products instead of differences: several times as fast, and equal images are still at distance 0.
-        found = [metrics.normalised_vendi(similarities(self.unit[part])) for part in parts]
-        return np.concatenate(found)
+        parts = [self.unit[shown[first : first + _LISTS]] for first in range(0, len(shown), _LISTS)]
+        return np.concatenate([metrics.normalised_vendi(_similarities(part)) for part in parts])
 
-    def features(self, facet: Facet) -> Floats:
-        """[M, d] what the metrics see of an attribute."""
-        if facet not in self._features:
-            self._features[facet] = facet.features(self.dataset.columns, self.dataset.vectors)
-        return self._features[facet]
+    def features(self, attribute: mc.Attribute) -> Floats:
+        """Return the [M, d] points by which the metrics compare an attribute."""
+        if attribute not in self._features:
+            self._features[attribute] = metric_features(attribute, self.dataset.columns, self.dataset.vectors)
+        return self._features[attribute]
 
-    def primary_bins(self, task: Task, widths: Widths) -> Ints:
-        """[M] the published primary bin of each image."""
+    def primary_bins(self, task: BenchTask, widths: Widths) -> Ints:
+        """Return [M] the published primary bin of each image."""
         key = (task, widths)
         if key not in self._bins:
-            parts = []
-            for facet in task.facets:
-                attribute = facet.primary if isinstance(facet, Look) else facet.attribute(widths, 1)
-                own = attribute.membership(self.dataset.columns, self.dataset.vectors)
-                parts.append(own.resolve().sparse().compact()[0].dense())
-            bins = np.concatenate(parts, axis=1)
-            # Narrow bins of a coarse grid may miss every image of a small set: then all are in the same one, none.
+            columns, vectors = dict(self.dataset.columns), self.dataset.vectors
+            parts = [primary_bins(attribute, widths).membership(columns, vectors) for attribute in task.attributes]
+            bins = np.concatenate([part.resolve().sparse().compact()[0].dense() for part in parts], axis=1)
+            # Narrow bins of a coarse grid may miss every image of a small set: then all images share no bin at all.
             self._bins[key] = metrics.primary_bin(bins) if bins.shape[1] else np.zeros(len(bins), np.int64)
         return self._bins[key]
 
     @cached_property
     def dataset_places(self) -> dict[str, float]:
-        """Return what the paper says of the places of a split; empty without places.
+        """What the paper says of the places of a split; empty without places.
 
         The shares of images north and south of 60 degrees, and the share of queries with candidates within 15 degrees
         of the antimeridian on both sides of it.
@@ -161,31 +164,34 @@ class Material:
             return None
         of = self.dataset.columns[self.judged].astype(np.int64)
         positives = [of[self.dataset.positives[query]] for query in self.queries.tolist()]
-        return of, np.array([len(np.unique(some[some >= 0])) for some in positives])
+        return of, np.array([len(np.unique(labels[labels >= 0])) for labels in positives])
 
 
-# Of the dataset and not of a split: several materials of one dataset are in use at once.
+def _similarities(rows: Floats) -> Floats:
+    """Return 1 / (1 + distance) of [Q, K, D] rows by their products: several times as fast as by differences."""
+    lengths = (rows * rows).sum(axis=-1)
+    squared = lengths[:, :, None] + lengths[:, None, :] - 2.0 * (rows @ np.swapaxes(rows, -1, -2))
+    return np.asarray(1.0 / (1.0 + np.sqrt(np.where(squared > 1e-12, squared, 0.0))))  # equal images are at distance 0
+
+
+# Cached by dataset and not by split: several query sets of one dataset are in use at once.
 @lru_cache(maxsize=4)
 def _unit(dataset: Dataset) -> Floats | None:
-    if dataset.vectors is None:
-        return None
-    vectors = np.nan_to_num(dataset.vectors)
-    unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return unit
+    return None if dataset.vectors is None else unit_rows(dataset.vectors)
 
 
 @lru_cache(maxsize=4)
 def _pairs(dataset: Dataset) -> Floats | None:
-    """[M, M] similarities of all images, where there are few enough."""
+    """Return [M, M] similarities of all images, where there are few enough."""
     unit = _unit(dataset)
     if unit is None or len(unit) > _TABLE:
         return None
     count = len(unit)
     table = np.empty((count, count))
     parts = [np.arange(first, min(first + _BLOCK, count)) for first in range(0, count, _BLOCK)]
-    for i, one in enumerate(parts):
-        for other in parts[i:]:
-            kernel = metrics.similarity_kernel(unit[np.concatenate([one, other])][None])[0]
-            across = kernel[: len(one), len(one) :]
-            table[np.ix_(one, other)], table[np.ix_(other, one)] = across, across.T
+    for i, first in enumerate(parts):
+        for second in parts[i:]:
+            kernel = metrics.similarity_kernel(unit[np.concatenate([first, second])][None])[0]
+            across = kernel[: len(first), len(first) :]
+            table[np.ix_(first, second)], table[np.ix_(second, first)] = across, across.T
     return table

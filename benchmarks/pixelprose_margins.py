@@ -1,6 +1,6 @@
 """Why published rows are missed on the simulated PixelProse: the base's rows fix the order of scores, not the scores.
 
-    python -m mascot.bench.datasets.pixelprose_margins
+    python -m benchmarks.pixelprose_margins
 
 Any rising function of the scores leaves the base retriever's list, and so every row the simulation was fitted to, as
 it is. But the methods add coverage to scores, and how far the best match stands above the rest decides when they let go
@@ -26,10 +26,9 @@ from mascot.bench.choosing import choose
 from mascot.bench.datasets.dataset import Dataset, Lists, Ragged
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.grid import inferred, published
-from mascot.bench.material import Material
 from mascot.bench.measure import per_query, summary
-from mascot.bench.points import Point
 from mascot.bench.published import Published
+from mascot.bench.query_set import QuerySet
 from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD
 
 LABELS = ("mascot", "uniform-binning", "prob-coverage", "no-normalization")
@@ -54,7 +53,7 @@ CHANGES = (Change(), Change(1.15), Change(1.3), Change(1.0, 1.6, -0.32), Change(
 
 def bent(dataset: Dataset, power: float, split: str = "test", *, factor: float = 1.0, shift: float = 0.0) -> Dataset:
     """The same lists with other scores; see `Change`."""
-    found = Material(dataset, split)
+    found = QuerySet(dataset, split)
     images: list[np.ndarray] = [np.empty(0, np.int64)] * dataset.queries
     scores = [np.empty(0)] * dataset.queries
     for query, rows, old in zip(found.queries.tolist(), found.rows, found.scores, strict=True):
@@ -71,17 +70,17 @@ def rows(
     measures: Sequence[str] = ("r@10", "dm"),
 ) -> dict[Key, tuple[float, ...]]:
     """Measures of each method at its published or inferred setting, on all or the first so many test queries."""
-    material = Material(dataset, limit=limit)
+    material = QuerySet(dataset, limit=limit)
     points = []
     for label, task, direction in product(labels, (GEO_HOUR, HOUR, GEO), (FOCUS, SPREAD)):
-        setting = published(label, task.name, direction.name) or inferred(label, task.name, direction.name)
+        setting = published(label, task, direction) or inferred(label, task, direction)
         assert setting is not None
-        points.append(Point("main", task, direction, label, setting.method, setting.widths))
+        points.append(setting)
     made = {}
     for choice in choose(points, material):
         point = choice.point
         numbers = summary(point, per_query(point, choice.positions, material))
-        made[point.label, point.task.name, point.direction.name] = tuple(numbers[name] for name in measures)
+        made[point.label, point.task.name, point.direction] = tuple(numbers[name] for name in measures)
     return made
 
 

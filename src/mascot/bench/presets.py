@@ -1,0 +1,213 @@
+"""The benchmarks that `mascot bench run` knows: the simulated PixelProse, Div400, a file, and a prepared folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+import mascot as mc
+from mascot.bench.datasets.arrays import CLUSTER, Arrays
+from mascot.bench.datasets.dataset import Dataset
+from mascot.bench.datasets.div400 import Div400
+from mascot.bench.datasets.folder import Folder, read_folder
+from mascot.bench.datasets.pixelprose_sim import PixelProseSim
+from mascot.bench.grid import DPPS, GUARDED, LABELS, dpp
+from mascot.bench.points import Point
+from mascot.bench.published import Published
+from mascot.bench.pyversity import STRATEGIES, Pyversity
+from mascot.bench.studies import Benchmark
+from mascot.bench.tasks import GEO, GEO_HOUR, HOUR, SPREAD, BenchTask, corrected
+
+SEEDS = (0, 1, 2)
+PIXELPROSE_TASKS = (GEO_HOUR, HOUR, GEO)
+QUICK_QUERIES = 80
+_VALIDATION = 50  # queries that the published search asked where each has one positive
+_QUICK_VALIDATION = 16
+_QUICK_STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def pixelprose(
+    seeds: Sequence[int] = SEEDS,
+    labels: Sequence[str] = LABELS,
+    tasks: Sequence[BenchTask] = PIXELPROSE_TASKS,
+    quick: bool = False,
+    behaviour: str = "published",
+) -> Benchmark:
+    """Return the protocol of the paper on the simulated PixelProse; `quick` asks a few of the queries."""
+    sources = tuple((seed, PixelProseSim(seed=seed)) for seed in seeds)
+    benchmark = as_behaviour(Benchmark("pixelprose-sim", sources, tuple(labels), tuple(tasks)), behaviour)
+    return _quick(benchmark) if quick else benchmark
+
+
+def as_behaviour(benchmark: Benchmark, behaviour: str) -> Benchmark:
+    """Return the benchmark as the published study ran it, or as is correct.
+
+    ``"published"``: MMR, DPPs and clustering take the hour as minutes / 1439, and the side studies also run at the
+    released settings. ``"correct"``: the hour is minutes / 1440, and the side studies are ours alone.
+    """
+    if behaviour == "published":
+        return benchmark
+    return replace(benchmark, tasks=tuple(map(corrected, benchmark.tasks)), released=False)
+
+
+_PYVERSITY = {f"pyversity-{strategy}": strategy for strategy in STRATEGIES}
+DIV400_LABELS = ("base", "clustering", "mmr", *DPPS, *GUARDED, *_PYVERSITY)
+_WEIGHTS = (1.0, 1.0, 1.0, 0.5)
+_USER, _DATE = mc.Category("user"), mc.Date("taken", sigma_days=0.5)
+_NEAR = mc.Place(sigma_km=1.0, missing="neutral")
+DIV400_TASK = BenchTask("all", (_USER, mc.Branches(), _DATE, _NEAR), _WEIGHTS)
+DIV400_TASKS = (DIV400_TASK, BenchTask("all-k-means", (_USER, mc.Clusters(25), _DATE, _NEAR), _WEIGHTS))
+_DIV400_STRENGTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+_DIV400_BETAS = (0.2, 0.4, 0.6, 0.8)
+_DIV400_N = 150  # no topic has more
+
+
+def div400(folder: Path, labels: Sequence[str] = DIV400_LABELS, tasks: Sequence[BenchTask] = DIV400_TASKS) -> Benchmark:
+    """Return the benchmark that spreads photographer, look, time and place together on the 57 topics of Div400.
+
+    Look is seen in two ways: as branches, and as k-means clusters. Every method is run at every strength (and DPPs at
+    four betas), so that its best on these very topics is known. Rivals are chosen on the 9 topics of the devset: the
+    48 others, which no choice of theirs has seen, are summed up on their own as ``unseen``.
+    """
+    rivals = [point for task, label in product(tasks, labels) for point in _rivals(label, task)]
+    return Benchmark(
+        "div400",
+        ((0, Div400(folder)),),
+        tuple(label for label in labels if label not in _PYVERSITY),
+        tuple(tasks),
+        (SPREAD,),
+        n=_DIV400_N,
+        published=None,
+        clusters=False,
+        search_k=20,
+        validation=None,
+        metric="f1@20",
+        judged="cluster",
+        extra=tuple(rivals),
+        subsets=("unseen",),
+    )
+
+
+def _rivals(label: str, task: BenchTask) -> Iterator[Point]:
+    """Yield a rival of ours at every strength, and a DPP at four betas besides."""
+    for strength in _DIV400_STRENGTHS:
+        point = Point(label, task, study="strength", value=strength, n=_DIV400_N)
+        if label in _PYVERSITY:
+            yield replace(point, method=Pyversity(_PYVERSITY[label], strength))
+        elif label == "mmr":
+            yield replace(point, method=mc.Mmr(strength, published=True))
+        elif label in DPPS:
+            for beta in _DIV400_BETAS:
+                yield replace(point, method=dpp(label, beta, 1 - strength), point=f"beta {beta}")
+
+
+def arrays(path: Path, labels: Sequence[str] = LABELS, quick: bool = False) -> Benchmark:
+    """Return the benchmark of a file: every attribute on its own, and place with hour where it has both."""
+    source = Arrays(path)
+    dataset = source.load()
+    benchmark = Benchmark(
+        path.stem,
+        ((0, source),),
+        tuple(labels),
+        own_tasks(dataset, judged=CLUSTER),
+        published=None,
+        clusters=dataset.vectors is not None,
+        validation=_validation_queries(dataset),
+        judged=CLUSTER if CLUSTER in dataset.columns else None,
+    )
+    return _adapted(as_behaviour(benchmark, "correct"), dataset, quick)
+
+
+def folder(
+    path: Path,
+    model: str | None = None,
+    labels: Sequence[str] = LABELS,
+    quick: bool = False,
+    behaviour: str = "published",
+) -> Benchmark:
+    """Return the protocol of the paper on an encoded folder; only the datasets of the paper run as published."""
+    source = Folder(path, model)
+    dataset = source.load()
+    stored = read_folder(path)
+    is_published = Published(stored.name).known
+    benchmark = Benchmark(
+        dataset.name,
+        ((int(stored.about.get("seed", 0)), source),),
+        tuple(labels),
+        own_tasks(dataset),
+        published=stored.name if is_published else None,
+        validation=stored.about.get("validation_queries", _validation_queries(dataset)),
+        retrieval=str(stored.about.get("measure", "r@10")),
+    )
+    return _adapted(as_behaviour(benchmark, behaviour if is_published else "correct"), dataset, quick)
+
+
+def _validation_queries(dataset: Dataset) -> int | None:
+    """Return how many validation queries the search asks; all of them where some have several positives."""
+    return _VALIDATION if int(dataset.positives.lengths.max()) == 1 else None
+
+
+def _adapted(benchmark: Benchmark, dataset: Dataset, quick: bool) -> Benchmark:
+    """Return the benchmark without the methods that cannot run on the dataset, with notes that say so."""
+    lowest, alike = _scores(dataset, benchmark.n)
+    logarithmic = [label for label in benchmark.labels if label in ("ms-dpp+tn", "ms-dpp+tn+tvms")]
+    if lowest <= 0 and logarithmic:
+        why = f"{' and '.join(logarithmic)} take the logarithm of scores and were left out: the lowest is {lowest:g}"
+        benchmark = _without(benchmark, logarithmic, why)
+    if dataset.vectors is None:
+        if "clustering" in benchmark.labels:
+            why = "clustering looks at vectors and was left out: there are none"
+            benchmark = _without(benchmark, ["clustering"], why)
+        benchmark = _noted(benchmark, "there are no vectors: DM is the diversity of the metadata alone")
+    bare = int((dataset.positives.lengths == 0).sum())
+    if bare:
+        note = f"{bare} of {dataset.queries} queries have no positive: recall, precision and HM are of the others"
+        benchmark = _noted(benchmark, note)
+    if alike:
+        note = f"{alike} of {dataset.queries} queries have one score for all candidates: rows decide"
+        benchmark = _noted(benchmark, note)
+    return _quick(benchmark) if quick else benchmark
+
+
+def _without(benchmark: Benchmark, labels: Sequence[str], why: str) -> Benchmark:
+    """Return the benchmark without some methods, and with the reason; raise where none is left."""
+    rest = tuple(label for label in benchmark.labels if label not in labels)
+    if not rest:
+        raise mc.InputError(f"{benchmark.name}: {why}, and no other method was asked for")
+    return _noted(replace(benchmark, labels=rest), why)
+
+
+def _noted(benchmark: Benchmark, note: str) -> Benchmark:
+    return replace(benchmark, notes=(*benchmark.notes, note))
+
+
+def _scores(dataset: Dataset, n: int) -> tuple[float, int]:
+    """Return the lowest score of a candidate, and how many queries score several candidates all alike."""
+    lowest, alike = np.inf, set()
+    for split in dataset.splits:
+        for block in dataset.blocks(n, split):
+            low = np.where(block.images >= 0, block.scores, np.inf).min(axis=1)
+            lowest = min(lowest, float(low.min(initial=np.inf)))
+            equal = (block.counts > 1) & (low == block.scores[:, 0])
+            alike |= set(block.queries[equal].tolist())
+    return lowest, len(alike)
+
+
+def _quick(benchmark: Benchmark) -> Benchmark:
+    return replace(benchmark, steps=_QUICK_STEPS, validation=_QUICK_VALIDATION, test=QUICK_QUERIES)
+
+
+def own_tasks(dataset: Dataset, judged: str | None = None) -> tuple[BenchTask, ...]:
+    """Return the tasks that a dataset's columns allow; the column of judged clusters is not an attribute."""
+    columns = dataset.columns
+    tasks = [GEO] if {"lat", "lon"} <= columns.keys() else []
+    tasks += [HOUR] if "taken" in columns else []
+    both = [GEO_HOUR] if len(tasks) == 2 else []
+    for name, column in columns.items():
+        if name not in ("lat", "lon", "taken", judged):
+            tasks.append(BenchTask(name, (mc.Number(name) if column.dtype.kind == "f" else mc.Category(name),)))
+    return (*both, *tasks)

@@ -1,0 +1,56 @@
+"""Strategies of the package pyversity as methods here, on the features that MMR compares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import mascot as mc
+from mascot.errors import require
+
+STRATEGIES = ("mmr", "msd", "dpp", "cover", "ssd")
+
+
+@dataclass(frozen=True, slots=True)
+class Pyversity:
+    """A strategy of pyversity (`strength` is its `diversity`), on [unit image vector, features of each attribute].
+
+    Relevance is scaled to 0..1 over the candidates, as its documentation advises. It can spread, not focus.
+    """
+
+    strategy: str
+    strength: float = 0.5
+
+    def __post_init__(self) -> None:
+        require(self.strategy in STRATEGIES, "Pyversity.strategy", f"must be one of {STRATEGIES}", self.strategy)
+        require(0 <= self.strength <= 1, "Pyversity.strength", "must be in 0..1", self.strength)
+
+    def select(self, problem: Any, k: int) -> Any:
+        """Select k of each query's candidates."""
+        try:
+            import pyversity
+        except ImportError:
+            raise mc.MissingExtra("comparing with pyversity needs: pip install pyversity") from None
+        selection = mc.Relevance().select(problem, k)
+        positions = selection.positions.copy()
+        factors = problem.signs * problem.weights / problem.weights.sum()
+        for q in range(len(problem)):
+            vectors, scores = problem.unit_vectors_of(q), problem.scores_of(q)
+            blocks = [] if vectors is None else [vectors]
+            blocks += [factor * features for factor, features in zip(factors, problem.features_of(q), strict=True)]
+            result = pyversity.diversify(
+                embeddings=np.concatenate(blocks, axis=1).astype(np.float32), scores=relevance(scores),
+                k=int((positions[q] >= 0).sum()), strategy=self.strategy, diversity=self.strength,
+            )  # fmt: skip
+            positions[q, : len(result.indices)] = result.indices
+        return replace(selection, positions=positions, shown=positions)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"method": f"pyversity-{self.strategy}", "strength": self.strength}
+
+
+def relevance(scores: Any) -> Any:
+    """Return the scores scaled to 0..1, as every normalised method scales them."""
+    return (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)

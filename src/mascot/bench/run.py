@@ -1,0 +1,218 @@
+"""Run a benchmark: search on the validation split, then measure on the test split, on all cores, resumably."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import mascot as mc
+from mascot.bench.choosing import Choice, choose, time_single
+from mascot.bench.datasets.dataset import Dataset
+from mascot.bench.grid import best, is_dpp, search
+from mascot.bench.measure import measure
+from mascot.bench.points import Point
+from mascot.bench.query_set import QuerySet
+from mascot.bench.results import Record, RecordStore, digest, versions
+from mascot.bench.studies import Benchmark, studies
+from mascot.bench.tasks import CLUSTERS
+from mascot.bench.workers import JobWorkers
+
+_TIMED = 40  # queries timed one by one
+_POINTS_PER_JOB = 24  # unless they share work
+_COSTS = {mc.KDpp: 10.0, mc.MsDpp: 10.0, mc.Clustering: 40.0, mc.Mmr: 5.0}  # of a point, with coverage as 1
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Points of one split of one dataset, to be done by one process."""
+
+    benchmark: str
+    seed: int
+    source: Any  # see `Benchmark.sources`
+    data_hash: str
+    limit: int | None
+    judged: str | None
+    retrieval: str
+    folder: Path
+    points: tuple[Point, ...]
+    subsets: tuple[str, ...] = ()
+
+    def key(self, point: Point) -> dict[str, Any]:
+        """Return all that the result of a point depends on."""
+        return {
+            **point.to_dict(),
+            "dataset": self.benchmark,
+            "data_hash": self.data_hash,
+            "seed": self.seed,
+            "limit": self.limit,
+            "versions": versions(),
+        }
+
+
+def run(
+    benchmark: Benchmark,
+    folder: Path,
+    jobs: int | None = None,
+    report: Callable[[str, int, int], None] | None = None,
+    workers: Any = None,
+) -> list[Record]:
+    """Run the points that have no result yet, and return the records of the test split, each once.
+
+    Parameters
+    ----------
+    folder
+        The folder of the results.
+    jobs
+        Number of processes (default: all cores).
+    report
+        Called with the stage, the points done and the points in all.
+    workers
+        Workers of a cluster in place of processes, such as `mascot.scale.benchmarking.RayCrew`; see `JobWorkers`.
+    """
+    store = RecordStore(folder)
+    hashes = {seed: _loaded(source).content_hash for seed, source in benchmark.sources}
+    same = {"dataset": benchmark.name, "validation": benchmark.validation, "test": benchmark.test, "n": benchmark.n}
+    store.claim(same, hashes, benchmark.notes)
+
+    def job(seed: int, source: Any, points: Sequence[Point]) -> Job:
+        split = points[0].split if points else ""
+        subsets = benchmark.subsets if split == "test" else ()
+        options = (benchmark.limit(split), benchmark.judged, benchmark.retrieval, folder)
+        empty = Job(benchmark.name, seed, source, hashes[seed], *options, (), subsets)
+        # Points may differ in what has no effect, such as the width of places where only hours are asked for.
+        unique = {digest(empty.key(point)): point for point in reversed(points)}
+        return replace(empty, points=tuple(reversed(unique.values())))
+
+    with workers or JobWorkers(do, jobs) as crew:
+        searched = list(_searched(benchmark))
+        _do_all([job(seed, source, searched) for seed, source in benchmark.sources], crew, report, "search")
+        tests = []
+        for seed, source in benchmark.sources:
+            search_job = job(seed, source, searched)
+            records = [store.get(search_job.key(point)) for point in search_job.points]
+            chosen = best(search_job.points, [record for record in records if record is not None], benchmark.metric)
+            points = [*studies(benchmark, chosen), *benchmark.extra]
+            for split in dict.fromkeys(point.split for point in points):  # a few studies are of the validation split
+                part = job(seed, source, [point for point in points if point.split == split])
+                tests.append(part if split == "test" else replace(part, limit=None))
+        _do_all(tests, crew, report, "test")
+    store.finish()
+    records = [store.get(test.key(point)) for test in tests for point in test.points]
+    return [record for record in records if record is not None]
+
+
+def _searched(benchmark: Benchmark) -> Iterator[Point]:
+    if any("validation" in _loaded(source).splits for _, source in benchmark.sources):
+        size = (benchmark.n, benchmark.search_k)
+        yield from search(benchmark.labels, benchmark.tasks, benchmark.directions, *size, benchmark.published)
+        if benchmark.clusters:
+            central = [label for label in benchmark.labels if label == "mascot"]
+            yield from search(central, [CLUSTERS], benchmark.directions, *size)
+
+
+def _do_all(jobs: Sequence[Job], crew: Any, report: Callable[[str, int, int], None] | None, stage: str) -> None:
+    """Run the missing points of jobs, cut into portions of shared work, the longest first."""
+    total = sum(len(job.points) for job in jobs)
+    portions = [portion for job in jobs for portion in _portions(_missing(job))]
+    done = total - sum(len(portion.points) for portion in portions)
+    # Timing comes last, when nothing else is waiting for the cores.
+    timed = [portion for portion in portions if portion.points[0].study == "runtime"]
+    others = sorted((portion for portion in portions if portion not in timed), key=_cost, reverse=True)
+    for counts in ((0,), crew.each(others, None), crew.each(timed, 1)):
+        for count in counts:
+            done += count
+            if report is not None:
+                report(stage, done, total)
+
+
+def _missing(job: Job) -> Job:
+    store = RecordStore(job.folder)
+    return replace(job, points=tuple(point for point in job.points if not store.has(job.key(point))))
+
+
+def _portions(job: Job) -> Iterator[Job]:
+    groups: dict[tuple[Any, ...], list[Point]] = defaultdict(list)
+    for point in job.points:
+        kind = "dpp" if is_dpp(point.method) else type(point.method).__name__  # DPPs share their logarithms
+        key = ("runtime",) if point.study == "runtime" else (kind, point.split, point.n, point.task.name)
+        groups[key].append(point)
+    for key, points in groups.items():
+        size = len(points) if key[0] in ("dpp", "runtime") else _POINTS_PER_JOB
+        for first in range(0, len(points), size):
+            yield replace(job, points=tuple(points[first : first + size]))
+
+
+def _cost(job: Job) -> float:
+    """Return roughly how long a job takes."""
+    once = _COSTS.get(type(job.points[0].method), 1.0)
+    return len(job.points) * once * (1.0 if job.points[0].split == "test" else 0.1)
+
+
+@lru_cache(maxsize=4)
+def _loaded(source: Any) -> Dataset:
+    dataset: Dataset = source.load()
+    return dataset
+
+
+@lru_cache(maxsize=4)
+def _query_set(source: Any, split: str, n: int, limit: int | None, judged: str | None) -> QuerySet:
+    return QuerySet(_loaded(source), split, n, limit, judged)
+
+
+def queries_of(job: Job) -> QuerySet:
+    """Return the queries that the points of a job are asked."""
+    first = job.points[0]
+    return _query_set(job.source, first.split, first.n, job.limit, job.judged)
+
+
+def do(job: Job) -> int:
+    """Choose, measure and write the points of a job; return how many they are."""
+    store = RecordStore(job.folder)
+    for point, record in records(job):
+        store.put(job.key(point), record)
+    return len(job.points)
+
+
+def records(job: Job, choices: Iterable[Choice] | None = None) -> Iterator[tuple[Point, Record]]:
+    """Yield the points of a job with their records; `choices` that were made before are only measured."""
+    queries = queries_of(job)
+    single = [point for point in job.points if (point.study, point.point) == ("runtime", "single")]
+    for point in single:
+        choice = time_single(point, queries, _TIMED)
+        first = _query_set(job.source, point.split, point.n, len(choice.positions), job.judged)
+        yield point, _record(job, choice, first, ())
+    others = [point for point in job.points if point not in single]
+    for choice in choose(others, queries) if choices is None else choices:
+        yield choice.point, _record(job, choice, queries, job.subsets)
+
+
+def _record(job: Job, choice: Choice, queries: QuerySet, subsets: Sequence[str]) -> Record:
+    point = choice.point
+    measured = measure(point, choice.positions, queries, job.retrieval, subsets)
+    if choice.first_gain is not None:
+        measured["per_query"]["first_gain"] = [round(float(gain), 6) for gain in choice.first_gain]
+        measured["summary"]["first_gain"] = float(choice.first_gain.mean())
+    splits = queries.dataset.splits.items()
+    k = min(point.k, queries.largest)
+    return {
+        **point.to_dict(),
+        "dataset": job.benchmark,
+        "data_hash": job.data_hash,
+        "seed": job.seed,
+        "retrieval": job.retrieval,
+        "queries": queries.queries.tolist(),
+        "sizes": {name: {"images": len(split.images), "queries": len(split.queries)} for name, split in splits},
+        "places": queries.dataset_places,
+        "versions": versions(),
+        # Results and candidates there were, which may be fewer than were asked for.
+        "k": k,
+        "n": min(point.n, queries.largest),
+        "short": sum(len(rows) < k for rows in queries.rows),
+        "bare": int((~queries.answered).sum()),
+        **measured,
+        "seconds": choice.seconds,
+    }
