@@ -97,7 +97,7 @@ def test_a_graph_is_trusted_for_one_search_a_day(tmp_path: Path, monkeypatch: py
     assert list(tmp_path.iterdir()) == [path]  # written a moment ago: another change could leave the same times
     monkeypatch.setattr(blocks, "_SETTLED_S", -1.0)
     CheckedFile(path, sums).verify(trust=True)
-    assert Record(path).holds()
+    assert _is_recorded(path)
     other = [0]
     CheckedFile(path, other).verify(trust=True)
     with pytest.raises(DamagedIndex):
@@ -105,17 +105,26 @@ def test_a_graph_is_trusted_for_one_search_a_day(tmp_path: Path, monkeypatch: py
     with monkeypatch.context() as later:
         tomorrow = time.time() + 25 * 3600
         later.setattr(time, "time", lambda: tomorrow)
-        assert not Record(path).holds()
+        assert not _is_recorded(path)
     os.utime(path, ns=(_AN_HOUR_AGO, _AN_HOUR_AGO))
-    assert not Record(path).holds()
+    assert not _is_recorded(path)
     with pytest.raises(DamagedIndex):
         CheckedFile(path, other).verify(trust=True)
-    assert not Record(path).holds()
+    assert not _is_recorded(path)
     verified = CheckedFile(path, sums)
     verified.verify(trust=False)
-    assert Record(path).holds()
+    assert _is_recorded(path)
     record = tmp_path / "graph.usearch.verified"
     record.write_bytes(b"\xff" + record.read_bytes()[1:])
-    assert not Record(path).holds()
-    path.unlink()
-    verified.verify(trust=False)  # a newer index took its place: what is mapped stays as it is
+    assert not _is_recorded(path)
+    path.rename(tmp_path / "mapped")  # another process builds the index anew; this one has the old file mapped
+    path.write_bytes(_ROWS.tobytes())
+    verified.verify(trust=False)
+    with (tmp_path / "mapped").open("r+b") as file:
+        file.write(b"!")
+    with pytest.raises(DamagedIndex):
+        verified.verify(trust=False)
+
+
+def _is_recorded(path: Path) -> bool:
+    return Record(path, path.stat()).holds()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -43,13 +44,18 @@ def rows_of_block(row_bytes: int) -> int:
 
 
 def file_checksums(path: Path) -> list[int]:
-    """A checksum of every block of a file, read by all cores."""
-    size = path.stat().st_size
+    """A checksum of every block of a file."""
+    with path.open("rb") as file:
+        return _checksums(file.fileno())
+
+
+def _checksums(descriptor: int) -> list[int]:
+    """A checksum of every block of an open file, read by all cores."""
+    size = os.fstat(descriptor).st_size
     if size == 0:
         return []
     with (
-        path.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as content,
         memoryview(content) as view,
         ThreadPoolExecutor(min(os.cpu_count() or 1, -(-size // _FILE_BLOCK))) as pool,
     ):
@@ -64,9 +70,8 @@ def _part_checksum(view: memoryview, first: int) -> int:
 class Record:
     """Remembers beside a file that all of it was verified, for other processes: for a day, unless the file changes."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, status: os.stat_result) -> None:
         self._path = path.with_name(f"{path.name}.verified")
-        status = path.stat()
         self._state = " ".join(map(str, _state(status)))
         self._changed = max(status.st_mtime, status.st_ctime)
 
@@ -87,10 +92,15 @@ class Record:
 
 
 class Watch:
-    """Tells when a file that this process has verified must be verified again: after a change, and after an hour."""
+    """Tells when a file that this process has verified must be verified again: after a change, and after an hour.
+
+    The file is kept open: it may be replaced by another of the same name, while this process has it mapped.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._state = path, _state(path.stat())
+        self.descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        weakref.finalize(self, os.close, self.descriptor)
+        self._name, self._state = path.name, _state(os.fstat(self.descriptor))
         self._until = time.monotonic() + _AGAIN_S
 
     def has_expired(self) -> bool:
@@ -98,14 +108,11 @@ class Watch:
 
         Raises `DamagedIndex` where the file has another size: reading a mapping behind its end ends the process.
         """
-        try:
-            state = _state(self._path.stat())
-        except OSError:  # removed by another process, which built a newer index: a mapping stays as it is
-            state = self._state
+        state = _state(os.fstat(self.descriptor))
         if state == self._state and time.monotonic() < self._until:
             return False
         if state[0] != self._state[0]:
-            raise DamagedIndex(f"{self._path.name} has {state[0]} bytes and should have {self._state[0]}")
+            raise DamagedIndex(f"{self._name} has {state[0]} bytes and should have {self._state[0]}")
         self._state, self._until = state, time.monotonic() + _AGAIN_S
         return True
 
@@ -125,23 +132,21 @@ class CheckedFile:
 
     def __init__(self, path: Path, sums: list[int]) -> None:
         self._path, self._sums = path, sums
-        self._watch, self._record = Watch(path), Record(path)
-        self._verified = False
+        self._watch, self._verified = Watch(path), False
 
     def verify(self, *, trust: bool) -> None:
         """Verify the file unless this process has done so, or with `trust` another one. Raises `DamagedIndex`."""
-        try:
-            if self._watch.has_expired():
-                self._verified, self._record = False, Record(self._path)
-            if self._verified or (trust and self._record.holds()):
-                return
-            sums = file_checksums(self._path)
-        except FileNotFoundError:  # as above
+        if self._watch.has_expired():
+            self._verified = False
+        if self._verified:
             return
-        if sums != self._sums:
+        record = Record(self._path, os.fstat(self._watch.descriptor))
+        if trust and record.holds():
+            return
+        if _checksums(self._watch.descriptor) != self._sums:
             raise DamagedIndex(f"{self._path.name} is damaged")
         self._verified = True
-        self._record.write()
+        record.write()
 
 
 class CheckedRows:

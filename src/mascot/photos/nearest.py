@@ -185,11 +185,11 @@ def open_nearest(
         Accept a large index of an earlier state that was built a moment ago: while another process adds photographs,
         searches would build one index after another. Also work in memory where the disk is full.
     rebuild
-        Do not use the index on disk: it is known to be damaged.
+        The index in use is damaged: use that on disk only where another process has repaired it.
     """
     for _ in range(_TRIES):
         place = folder / f"nearest-{store.changes}-{space.fingerprint}-{exact}"
-        nearest = None if rebuild else _load(place, space, exact)
+        nearest = _load_sound(place, space, exact) if rebuild else _load(place, space, exact)
         if nearest is None and hurry and not rebuild:
             nearest = _recent(place, space, exact)
         if nearest is not None:
@@ -377,6 +377,17 @@ def _load(place: Path, space: Space, exact: int, *, trust: bool = True) -> Neare
         return None
     checked = CheckedRows(np.asarray(vectors), sums if rows else None, block_rows, watch)
     return Nearest(ids, checked, space, graph, _state(place))
+
+
+def _load_sound(place: Path, space: Space, exact: int) -> Nearest | None:
+    """The index on disk if every byte of it is as it was written."""
+    nearest = _load(place, space, exact, trust=False)
+    try:
+        if nearest is not None:
+            nearest.verify()
+    except DamagedIndex:
+        return None
+    return nearest
 
 
 def damage_of(place: Path, space: Space, exact: int) -> str | None:
