@@ -185,21 +185,21 @@ class CheckedRows:
         results = np.empty(len(self._array), np.float32)
         step = max(_PART // max(self._array[:1].nbytes, 1) // 64, 1) * 64
 
-        def fill(first: int) -> None:
-            part = slice(first, first + step)
-            self._verify(np.arange(first // self._block_rows, -(-min(part.stop, len(results)) // self._block_rows)))
-            results[part] = compute(self._array[part])
+        def fill(starts: range) -> None:
+            for first in starts:
+                part = slice(first, first + step)
+                last = min(part.stop, len(results))
+                self._verify(np.arange(first // self._block_rows, -(-last // self._block_rows)))
+                results[part] = compute(self._array[part])
 
         starts = range(0, len(results), step)
         if self._array.nbytes < _LARGE:
-            for first in starts:
-                fill(first)
+            fill(starts)
         else:
             threads = os.cpu_count() or 1
             stretches = [starts[len(starts) * i // threads : len(starts) * (i + 1) // threads] for i in range(threads)]
             with ThreadPoolExecutor(threads) as pool:
-                for _ in pool.map(lambda stretch: [fill(first) for first in stretch], stretches):
-                    pass
+                list(pool.map(fill, stretches))
         return results
 
     def take(self, rows: NDArray[np.int64]) -> Rows:
