@@ -1,10 +1,10 @@
-# Two commands do everything on a fresh machine: `make demo` and `make test`.
+# `make demo` and `make test` do everything on a fresh machine; CONTRIBUTING.md lists the others.
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := .demo/trips
 PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all check browser lint bench torture clean
+.PHONY: demo test test-all check browser lint docs bench torture clean
 
 # Makes a sample library, indexes it, and searches it three times: plain, spread by place, focused on one evening.
 demo: .venv/.demo
@@ -21,7 +21,7 @@ test: .venv/.dev lint browser
 test-all: .venv/.dev lint browser
 	$(BIN)/pytest -n auto
 
-# The page is tested in a real browser: installed where it is missing and may be, else those tests skip and say so.
+# The page is tested in a real browser: it is installed if root runs this on Debian, otherwise those tests are skipped.
 browser:
 	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null \
@@ -33,15 +33,22 @@ lint: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/vulture
 
-# Lint and the tests of the core alone: a minute.
+# Lint and the unit tests of the core, without engines, Ray, a browser or torch: a minute on two cores.
+UNIT := attributes methods metrics kernels $(patsubst %,test_%.py,errors names probe properties registry rerank reranker tables words)
 check: .venv/.dev lint
-	$(BIN)/pytest -n auto -m "not slow" tests/attributes tests/methods tests/metrics tests/kernels tests/test_errors.py tests/test_rerank.py
+	$(BIN)/pytest -n auto -m "not slow and not integration" $(addprefix tests/,$(UNIT))
+
+# The site, with an API reference from the docstrings. Strict: a broken link is an error.
+docs: .venv/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "build/site/index.html"
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks.latency
 
-# What a file, a request or a fault can do: bounded, on this machine alone.
+# Attacks by files, requests and faults: bounded in time, on this machine alone.
 torture: .venv/.dev
 	$(BIN)/python -m benchmarks.torture
 

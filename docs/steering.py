@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/method.md: `python -m docs.steering`. Each shows results before and after one change."""
+"""Draw the pictures of README.md and docs/method.md, results before and after: `python -m docs.steering`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,42 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mascot as mc
+from mascot.cli import example
 
 FIGURES = Path(__file__).parent / "figures"
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 GREY, BLUE, ORANGE = "#b8bec6", "#2b6cb0", "#dd6b20"
+PALETTE = ("#2b6cb0", "#dd6b20", "#2f855a", "#b83280", "#6b46c1", "#b7791f", "#0987a0", "#c53030", "#4a5568", "#975a16")
+
+
+def draw_ten_rows(path: Path) -> None:
+    """Ten results of "sunset over water": by relevance, and spread over places; one colour per city."""
+    hits, records = example.candidates(), example.records()
+    steered = mc.rerank(hits, mc.spread(mc.Place()), k=10)
+    lists = {"by relevance": mc.rerank(hits, [], k=10), "spread over places": steered}
+    cities = list(dict.fromkeys(records[i]["city"] for page in lists.values() for i in page.positions))
+    share = steered.relevance.sum() / lists["by relevance"].relevance.sum()
+    figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
+    axes.set(xlim=(0, 2), ylim=(10.7, -0.4))
+    axes.axis("off")
+    for column, (title, page) in enumerate(lists.items()):
+        names = {records[i]["city"] for i in page.positions}
+        count = f"{len(names)} {'city' if len(names) == 1 else 'cities'}"
+        note = f"{count}, {share:.0%} of the relevance" if column else count
+        axes.text(column + 0.02, 0.1, title, weight="bold", size=12)
+        axes.text(column + 0.93, 0.1, note, ha="right", size=9, color="#4a5568")
+        for row, (position, was) in enumerate(zip(page.positions, page.was, strict=True), 1):
+            record = records[position]
+            colour = PALETTE[cities.index(record["city"]) % len(PALETTE)]
+            axes.add_patch(plt.Rectangle((column + 0.02, row - 0.4), 0.91, 0.8, color=colour, alpha=0.16, lw=0))
+            axes.add_patch(plt.Rectangle((column + 0.02, row - 0.4), 0.012, 0.8, color=colour, lw=0))
+            axes.text(column + 0.05, row, str(row), va="center", size=9, color="#4a5568")
+            axes.text(column + 0.11, row, record["id"].replace("-", " "), va="center", size=9)
+            axes.text(column + 0.52, row, record["city"], va="center", size=9, color=colour, weight="bold")
+            if was != row:
+                axes.text(column + 0.91, row, f"was {was}", va="center", ha="right", size=8, color="#4a5568")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
 
 
 def draw_aim(axes: Any) -> None:
@@ -89,6 +121,7 @@ def draw_constraints(axes: Any) -> None:
 
 
 def main() -> None:
+    draw_ten_rows(FIGURES / "ten-rows.png")
     pictures = {"aim": draw_aim, "balance": draw_balance, "outliers": draw_outliers, "constraints": draw_constraints}
     for name, draw in pictures.items():
         figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")

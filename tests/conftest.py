@@ -1,4 +1,4 @@
-"""Real data, where it is: `../shared/data` from the project's root."""
+"""Settings of all tests: Hypothesis without deadlines, integration marks, and real data from `../shared/data`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from mascot.kernels import native
 from mascot.kernels.native import build_native
+
+# A busy machine decides nothing: examples have no deadline, and generating them may take long.
+settings.register_profile("mascot", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("mascot")
+
+# Tests that need an engine, a framework, Ray, a browser or torch, by folder or file; single ones have the mark.
+INTEGRATION = (
+    "scale/", "bench/test_encode", "connect/test_clients", "connect/test_engines", "connect/test_haystack",
+    "connect/test_langchain", "connect/test_llamaindex", "photos/test_blip2", "photos/test_clip", "photos/test_sees",
+    "server/test_container", "server/test_page",
+)  # fmt: skip
 
 # Tests never ask a real model hub and never use a developer's own models; those of the hub serve one themselves.
 os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HOME": str(Path(tempfile.gettempdir()) / "mascot-tests-without-models")}
@@ -22,12 +34,19 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile the native kernel again where its sources are newer than the library, as an editable install does not."""
-    if hasattr(config, "workerinput"):  # the first process has done it
+    if hasattr(config, "workerinput"):  # the main process has done it
         return
     sources = Path(build_native.__file__).parent
     newest = max(path.stat().st_mtime for path in (*sources.glob("*.c"), *sources.glob("*.h")))
     if native.LIBRARY.exists() and native.LIBRARY.stat().st_mtime < newest:
         build_native.build()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    folder = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(folder) and item.path.relative_to(folder).as_posix().startswith(INTEGRATION):
+            item.add_marker(pytest.mark.integration)
 
 
 @pytest.fixture(scope="session")

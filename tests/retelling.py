@@ -1,36 +1,74 @@
-"""Pages whose examples are run again: what a page shows is what the program prints."""
+"""Run the command in this process, and run the console examples of a page again."""
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from unittest import mock
+
+from mascot.cli import main
+
+# Commands of the examples that run in this process where the line needs no shell: a start costs half a second.
+_IN_PROCESS = re.compile(r"mascot (rerank|probe|demo|--version|--help)\b[^|<>;&$`]*")
+
+
+def run_command(*words: str, stdin: str | bytes = b"", folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run `mascot ...` in this process, with these bytes on its standard input."""
+    source = io.TextIOWrapper(io.BytesIO(stdin.encode() if isinstance(stdin, str) else stdin), encoding="utf-8")
+    outputs = {name: io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for name in ("stdout", "stderr")}
+    code: object = 0
+    before = Path.cwd()
+    with (
+        mock.patch.multiple(sys, argv=["mascot", *words], stdin=source, **outputs),
+        mock.patch.dict(os.environ, environment(), clear=True),
+    ):
+        try:
+            os.chdir(folder or before)
+            main()
+        except SystemExit as end:
+            code = end.code
+        finally:
+            os.chdir(before)
+        for stream in outputs.values():
+            stream.flush()
+    texts = {name: stream.detach().getvalue().decode() for name, stream in outputs.items()}  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(words, int(str(code or 0)), **texts)
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's, with a terminal's wishes for colour and width left out."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
-    # The tests may run in another folder than the checkout that a relative PYTHONPATH speaks of.
-    path = os.pathsep.join(str(Path(part).resolve()) for part in kept.get("PYTHONPATH", "").split(os.pathsep) if part)
-    return {**kept, **({"PYTHONPATH": path} if path else {}), **more}
+    """Return the environment of this process, without a terminal's settings for colour and width."""
+    variables = {name: text for name, text in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+    # The tests may run in another folder than the checkout to which a relative PYTHONPATH refers.
+    parts = variables.get("PYTHONPATH", "").split(os.pathsep)
+    path = os.pathsep.join(str(Path(part).resolve()) for part in parts if part)
+    return {**variables, **({"PYTHONPATH": path} if path else {}), **more}
 
 
 def retold(page: Path, folder: Path, given: Mapping[str, str] | None = None) -> str:
-    """The page with every `$ ...` line of its console blocks run again, in `folder`."""
+    """Return the page with the output of every `$ ...` line of its console blocks, run again in `folder`."""
     mascot = f'mascot() {{ "{sys.executable}" -m mascot.cli "$@"; }}\n'
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
-    def ran(block: re.Match[str]) -> str:
-        told = []
-        for line in re.findall(r"^\$ .*$", block.group(1), re.M):
-            done = subprocess.run(
-                ["bash", "-c", mascot + line[2:]], cwd=folder, env=environment(PATH=path, **(given or {})), timeout=240,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            )  # fmt: skip
-            told.append(line + "\n" + done.stdout.decode().strip("\n") + "\n" * bool(done.stdout.strip()))
-        return "```console\n" + "".join(told) + "```"
+    def output_of(line: str) -> bytes:
+        if _IN_PROCESS.fullmatch(line):
+            done = run_command(*shlex.split(line)[1:], folder=folder)
+            return (done.stdout + done.stderr).encode()
+        return subprocess.run(
+            ["bash", "-c", mascot + line], cwd=folder, env=environment(PATH=path, **(given or {})), timeout=240,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        ).stdout  # fmt: skip
 
-    return re.sub(r"```console\n(.*?)```", ran, page.read_text(encoding="utf-8"), flags=re.S)
+    def with_output(block: re.Match[str]) -> str:
+        parts = []
+        for line in re.findall(r"^\$ .*$", block.group(1), re.M):
+            output = output_of(line[2:])
+            parts.append(line + "\n" + output.decode().strip("\n") + "\n" * bool(output.strip()))
+        return "```console\n" + "".join(parts) + "```"
+
+    return re.sub(r"```console\n(.*?)```", with_output, page.read_text(encoding="utf-8"), flags=re.S)

@@ -1,4 +1,4 @@
-"""The command as it is used: a process, with files, pipes and exit codes.
+"""The command as it is used, with files, pipes and exit codes: in this process, and a few times as a real one.
 
 `python tests/test_cli.py` runs the examples of docs/cli.md and writes down what they print.
 """
@@ -24,24 +24,20 @@ import pytest
 
 import mascot as mc
 from mascot.cli import example
-from retelling import environment, retold
+from retelling import environment, retold, run_command
 
 DOCS = Path(__file__).parents[1] / "docs" / "cli.md"
 COMMAND = [sys.executable, "-m", "mascot.cli"]
 ANSI = "\x1b["
 
 
-def run(*words: str, given: str | bytes | None = None, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """`mascot ...` in a process of its own, `given` on its standard input."""
-    text = given.encode() if isinstance(given, str) else given
-    done = subprocess.run(
-        [*COMMAND, *words], input=text or b"", capture_output=True, cwd=folder, timeout=60, env=environment()
-    )
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+def run(*words: str, given: str | bytes = b"") -> subprocess.CompletedProcess[str]:
+    """`mascot ...` in this process, `given` on its standard input."""
+    return run_command(*words, stdin=given)
 
 
-def good(*words: str, given: str | bytes | None = None, folder: Path | None = None) -> str:
-    done = run(*words, given=given, folder=folder)
+def good(*words: str, given: str | bytes = b"") -> str:
+    done = run(*words, given=given)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -241,7 +237,7 @@ def table(records: list[dict[str, Any]], wishes: list[mc.Wish], explain: bool, m
     """The table of these candidates, best three."""
     from mascot.cli import printing, tables
 
-    (query,) = tables.queries(tables.Table("t", records, list(range(len(records)))))
+    (query,) = tables.queries(tables.RecordTable("t", records, list(range(len(records)))))
     console = printing._console(1000)
     with console.capture() as caught:
         console.print(printing.ranking_table(query, mc.rerank(query.candidates, wishes, 3, method), explain))
@@ -310,7 +306,7 @@ def test_closed_streams_are_one_line(
     with monkeypatch.context() as closed:
         closed.setattr(sys, "stdin", None)
         assert told(closed, "rerank") == 2
-    assert capsys.readouterr().err == "mascot: no file was given and nothing is piped in; name a file, or see --help\n"
+    assert capsys.readouterr().err == "mascot: no input: name a FILE or pipe records to standard input; see --help\n"
     with monkeypatch.context() as closed:
         closed.setattr(sys, "stdout", None)
         assert told(closed, "rerank", hits) == 2
@@ -428,19 +424,19 @@ def test_a_typed_label_finds_the_number() -> None:
         (["--spread", "tags"], HITS, "no column 'tags'"),
         (["--spread", "place:north,east"], HITS, "a wish names its columns as in place:lat,lon"),
         (["--spread", "look"], HITS, "no column 'vector'; its columns: id, city"),
-        (["--focus", "camera=Leica"], HITS, "column 'camera' never holds 'Leica'; it holds: X100V"),
+        (["--focus", "camera=Leica"], HITS, "column 'camera' has no value 'Leica'; its values: X100V"),
         (["--spread", "place:lat"], HITS, "'place:lat': write place[:LAT,LON]"),
         (["--strength", "7"], HITS, "Mascot.strength must be in 0..1, got 7.0"),
         (["--strength", "0.5", "--keep", "0.9"], HITS, "give keep or strength"),
-        (["--paper", "--protect", "3"], HITS, "protect, keep and order are options of the guarded method"),
+        (["--paper", "--protect", "3"], HITS, "protect, keep and order are options of the method mascot"),
         (["--paper", "--method", "mmr"], HITS, "--paper means --method paper, got --method mmr as well"),
         (["-k", "0"], HITS, "k must be a whole number >= 1, got 0"),
         ([], HITS + "{oops}\n", "standard input line 61: not JSON"),
         ([], '{"score": 1}\n{"score": null}\n', "standard input line 2: score must be a finite number, got None"),
         (["--input-format", "csv"], "score\n1\n2,3\n", "standard input line 3: 2 values, the header has 1"),
-        ([], "", "standard input holds no records"),
+        ([], "", "standard input has no records"),
         (["nowhere.jsonl"], "", "nowhere.jsonl: No such file or directory"),
-        (["hits.txt"], "", "hits.txt: the suffix must be one of"),
+        (["hits.txt"], "", "hits.txt: unknown suffix; use .jsonl"),
         (["--spread", "place"], '{"score": 1, "lat": 95, "lon": 0}', "must be a latitude in -90..90, got 95.0"),
         (
             ["--focus", "camera", "--focus", "hour"],
@@ -559,7 +555,7 @@ def test_many_queries_go_through_the_batch_and_rank_the_same(monkeypatch: pytest
     from mascot.cli import tables
 
     rows = example.records()
-    table = tables.Table("t", [row | {"query": i % 5} for i, row in enumerate(rows)], list(range(len(rows))))
+    table = tables.RecordTable("t", [row | {"query": i % 5} for i, row in enumerate(rows)], list(range(len(rows))))
     found = tables.queries(table)
     wishes = [words.spread("place"), words.focus("hour=18"), words.focus("camera=X-T3")]
     alone = [ranking.ids for ranking in cli._ranked(found, wishes, 4, mc.Mascot(), None)]
@@ -636,7 +632,7 @@ def test_a_terminal_shows_progress_over_many_queries() -> None:
 
 
 def test_nothing_to_read_on_a_terminal_is_said_at_once() -> None:
-    assert "no file was given and nothing is piped in" in on_a_terminal("rerank")
+    assert "no input: name a FILE" in on_a_terminal("rerank")
 
 
 @cache

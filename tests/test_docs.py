@@ -20,7 +20,7 @@ import mascot
 from retelling import environment
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]  # and test_tutorials
 
 
 SERVICE = "http://127.0.0.1:8765"
@@ -43,7 +43,7 @@ def blocks(page: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.S | re.M)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
 def test_the_examples_of_a_page_run_and_print_what_they_say(page: Path, request: pytest.FixtureRequest) -> None:
     names: dict[str, object] = {}
     text = page.read_text(encoding="utf-8")
@@ -76,8 +76,8 @@ def modules() -> list[ModuleType]:
         "mascot.wishes",
         "mascot.metrics",
     )
-    found = pkgutil.walk_packages(mascot.__path__, "mascot.")
-    return [mascot, *(importlib.import_module(m.name) for m in found if m.name.startswith(core))]
+    names = [module.name for module in pkgutil.walk_packages(mascot.__path__, "mascot.")]
+    return [mascot, *(importlib.import_module(name) for name in names if name.startswith(core))]
 
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__)

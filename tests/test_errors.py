@@ -91,7 +91,7 @@ INPUT = {
         1,
         mc.Mascot(normalize=False),
     ),
-    "scores must have as many values in each query, got 1 or 2": lambda: mc.Batch([[1, 2], [3]]),
+    "scores must have the same number of values in each query, got 1 or 2": lambda: mc.Batch([[1, 2], [3]]),
     "Candidates.ids must be hashable, got (1, [2])": lambda: mc.Candidates([1], ids=[(1, [2])]),
     "Candidates.columns['x'] must be a list or an array of values, got 5": lambda: mc.Candidates([1], columns={"x": 5}),
     "rerank needs Candidates, got Batch: rerank_many": lambda: mc.rerank(mc.Batch([[1.0]]), []),  # type: ignore[arg-type]
@@ -181,7 +181,7 @@ OPTIONS = {
     "Clustering.seed must be a whole number >= 0, got None": lambda: mc.Clustering(seed=None),  # type: ignore[arg-type]
     "threads must be a whole number >= 1, got '2'": lambda: mc.rerank_many([hits()], [], threads="2"),  # type: ignore[arg-type]
     "threads must be a whole number >= 1, got 1.5": lambda: mc.rerank_many([hits()], [], threads=1.5),  # type: ignore[arg-type]
-    "from_dict needs a dictionary such as to_dict() gives, got [1]": lambda: mc.from_dict([1]),  # type: ignore[arg-type]
+    "from_dict needs a dictionary as returned by to_dict(), got [1]": lambda: mc.from_dict([1]),  # type: ignore[arg-type]
     "kind must be one of Branches, Category, Clustering,": lambda: mc.from_dict({"kind": ["Mmr"]}),
     "Mascot.keep must be in 0..1 and above 0, got 0": lambda: mc.Mascot(keep=0),
     "Mascot.keep searches for the strength: give keep or strength, got keep=0.9 and strength=0.5": lambda: mc.Mascot(
@@ -195,7 +195,7 @@ OPTIONS = {
         hits(), mc.spread(mc.Number("lat", sigma=1e-9))
     ),
     "kind must be one of Branches, Category,": lambda: mc.from_dict({"kind": "Nope"}),
-    "Place cannot be made of {'latitude': 'x'}": lambda: mc.from_dict({"kind": "Place", "latitude": "x"}),
+    "Place does not take {'latitude': 'x'}": lambda: mc.from_dict({"kind": "Place", "latitude": "x"}),
 }
 
 
@@ -235,7 +235,7 @@ STEERING = {
     "Number near must be a number, got 'cheap'": lambda: mc.focus(mc.Number("price"), near="cheap"),
     "Date near must be a time (ISO, EXIF or datetime), got (1, 2)": lambda: mc.focus(mc.Date(), near=(1, 2)),
     "Weekday near must be a day of the week or a time, got 9.5": lambda: mc.focus(mc.Weekday(), near=9.5),
-    "Category near must be a label, or several, got {'a': 1}": lambda: mc.focus("who", near={"a": 1}),
+    "Category near must be a label or a list of labels, got {'a': 1}": lambda: mc.focus("who", near={"a": 1}),
     "spread(who).weight must be at most 1e100, got 1e+101": lambda: mc.spread("who", 1e101),
     "strength is not a parameter of Relevance, got 0.3": lambda: mc.rerank(
         hits(), mc.spread("who"), method=mc.Relevance(), strength=0.3

@@ -171,7 +171,7 @@ def test_native_selects_what_the_reference_selects(
     assert_same(slow, fast)
 
 
-@COMMON
+@settings(COMMON, max_examples=70)
 @given(
     st.lists(candidates(), min_size=1, max_size=4), st.lists(wishes(), min_size=1, max_size=3),
     st.lists(constraints(), max_size=2), methods(),
@@ -239,5 +239,7 @@ def test_real_photographs_are_selected_alike(
             for name, key in (("lat", "lat"), ("lon", "lon"), ("hour", "taken"), ("who", "user"))
         }
         queries.append(mc.Candidates(scores=[1 / row["rank"] for row in rows], columns=columns))
+    if method.keep is not None:  # the reference tries some thirty strengths per query
+        queries = queries[::3]
     for query, ranking in zip(queries, mc.rerank_many(queries, asked, 20, method), strict=True):
         assert_same(mc.rerank(query, asked, 20, method, backend="numpy"), ranking)

@@ -171,6 +171,7 @@ def test_the_number_of_threads_changes_nothing(threads: int | None) -> None:
     assert many.ids[::37] == [ranking.ids for ranking in one_by_one]
 
 
+@pytest.mark.integration
 def test_tensors_may_have_gradients_and_short_numbers() -> None:
     torch = pytest.importorskip("torch")
     scores = torch.tensor([3.0, 2.0, 1.0], requires_grad=True)

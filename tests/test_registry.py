@@ -53,7 +53,7 @@ def test_every_method_can_be_typed() -> None:
     methods = {type(words.method(name)) for name in registry.METHOD_NAMES}
     assert methods == set(registry.METHODS)
     assert words.method("paper") == mc.Mascot.paper(0.5)
-    with pytest.raises(mc.OptionError, match="no method is called 'magic'; there are mascot, paper, mmr"):
+    with pytest.raises(mc.OptionError, match="there is no method 'magic'; choose from mascot, paper, mmr"):
         words.method("magic")
 
 

@@ -1,4 +1,4 @@
-"""The candidates of one query, or of many, checked at the door."""
+"""The candidates of one query, or of many, checked on construction."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from mascot.attributes.columns import as_array, vectors_of
 from mascot.bins import Floats
 from mascot.errors import InputError, hashed, warn_once
+from mascot.kernels.reference import normalized
 
 TableLike = Any  # a dictionary of columns, or a pandas, Polars, Arrow or Hugging Face table
 VectorsLike = Any  # an array, or a list or column of vectors
@@ -42,8 +43,8 @@ class Candidates(Generic[Id]):
         N x D numbers, for `Clusters` and the similarity methods: an array, or a list or column of vectors. None or a
         row of NaN is a missing vector.
 
-    Scores are copied. Arrays given as columns and vectors are kept, not copied: do not change them while rankings of
-    them are in use.
+    Scores are copied. Columns and vectors that are arrays are not copied: do not change them while rankings of them are
+    in use.
 
     Examples
     --------
@@ -85,14 +86,14 @@ class Candidates(Generic[Id]):
         records: Iterable[Mapping[str, Any]], score: str | None = "score", id: str | None = "id",
         vector: str | None = None,
     ) -> Candidates[Any]:  # fmt: skip
-        """Return candidates of a list of dictionaries, best first or in any order.
+        """Return the candidates of a list of dictionaries, in any order.
 
         Parameters
         ----------
         records
-            What the search returned. `Ranking.records()` returns the same objects.
+            Hits of a search. `Ranking.records()` returns the same objects.
         score
-            Name of the score, higher is better (default: "score"); None where the order is all there is.
+            Name of the score, higher is better (default: "score"); None: the order of the records is their relevance.
         id
             Name of the id (default: "id"); positions where no record has it.
         vector
@@ -139,7 +140,7 @@ class Candidates(Generic[Id]):
 
 
 class RecordColumns(Mapping[str, NDArray[Any]]):
-    """Columns of a list of dictionaries, read when they are asked for. A name may be a dotted path."""
+    """Columns of a list of dictionaries, read on first use. A name may be a dotted path."""
 
     def __init__(self, records: Sequence[Any]) -> None:
         self._records = records
@@ -186,7 +187,7 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
 class Batch:
     """The candidates of Q queries as Q x N arrays or nested lists: scores, columns, and vectors Q x N x D.
 
-    Arrays are kept, not copied: leave them alone while rankings of them are in use.
+    Arrays are not copied: do not change them while rankings of them are in use.
 
     >>> Batch(scores=[[0.9, 0.4], [0.8, 0.7]], columns={"hour": [[9, 17], [3, 4]]})
     Batch(2 x 2: hour)
@@ -210,37 +211,45 @@ class Batch:
 
 
 def as_ids(ids: Any, count: int, owner: str, like: str = "candidates") -> list[Hashable]:
-    """Ids of any list or column, as many as there are candidates."""
+    """Return the ids of a list or column, checked: hashable, one for each candidate."""
     plain = ids.tolist() if hasattr(ids, "tolist") else ids.to_pylist() if hasattr(ids, "to_pylist") else ids
-    listed: list[Hashable] = list(plain)
-    if len(listed) != count:
-        raise InputError(f"{owner}.ids must have {count} entries like the {like}, got {len(listed)}")
-    hashed(listed, f"{owner}.ids must be hashable")
-    return listed
+    names: list[Hashable] = list(plain)
+    if len(names) != count:
+        raise InputError(f"{owner}.ids must have {count} entries like the {like}, got {len(names)}")
+    hashed(names, f"{owner}.ids must be hashable")
+    return names
 
 
 def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> Floats:
-    """Scores as float64, finite, of so many dimensions; those of one query are the caller's no more: a copy."""
-    given = scores if isinstance(scores, np.ndarray) else as_scores(on_host(scores))
-    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
-        at = int(np.flatnonzero(np.ma.getmaskarray(given))[0])
-        raise InputError(f"{owner} must all be there, got a masked one at position {at}")
-    if isinstance(given, np.ndarray) and given.dtype.kind in "cMm":
-        raise InputError(f"{owner} must be numbers, got {given.dtype}")
+    """Return scores as float64, checked: finite, with this many dimensions. Those of one query are copied."""
+    values = scores if isinstance(scores, np.ndarray) else as_scores(on_host(scores))
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        at = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
+        raise InputError(f"{owner} must not be masked, got a masked value at position {at}")
+    if isinstance(values, np.ndarray) and values.dtype.kind in "cMm":
+        raise InputError(f"{owner} must be numbers, got {values.dtype}")
     try:
-        array = np.array(given, np.float64) if dimensions == 1 else np.asarray(given, np.float64)
+        array = np.array(values, np.float64) if dimensions == 1 else np.asarray(values, np.float64)
     except OverflowError:
         raise InputError(f"{owner} must be below 1.8e308, got a larger integer") from None
     except (TypeError, ValueError):
-        sizes = {len(row) for row in given if isinstance(row, Sized)} if isinstance(given, (list, tuple)) else set()
+        sizes = {len(row) for row in values if isinstance(row, Sized)} if isinstance(values, (list, tuple)) else set()
         if dimensions == 2 and len(sizes) > 1:
-            raise InputError(f"{owner} must have as many values in each query, got {_or(sizes)}") from None
+            raise InputError(f"{owner} must have the same number of values in each query, got {_or(sizes)}") from None
         raise InputError(f"{owner} must be numbers, got {scores!r:.80}") from None
     if array.ndim != dimensions:
         raise InputError(f"{owner} must have {dimensions} dimension(s), got {array.ndim}")
     if array.size:
         _check_finite(array, owner)
     return array
+
+
+def scaled(scores: Floats, robust: bool = False) -> Floats:
+    """Return scores scaled to 0..1 over the candidates, as rankings show relevance.
+
+    With `robust`, far outliers count as the outermost of the other scores.
+    """
+    return normalized(scores, robust) if len(scores) else scores
 
 
 def _check_finite(scores: Floats, owner: str) -> None:
@@ -250,14 +259,14 @@ def _check_finite(scores: Floats, owner: str) -> None:
     raise InputError(f"{owner} must be finite, got {scores[bad][0]} at position {int(np.flatnonzero(bad)[0])}")
 
 
-def on_host(given: Any) -> Any:
-    """A tensor, or a list of tensors, as numpy takes it: without gradients, in memory, of a type it has."""
-    if hasattr(given, "detach"):
-        there = given.detach().cpu()
-        return (there.double() if there.is_floating_point() else there).numpy()
-    if isinstance(given, (list, tuple)) and given and hasattr(given[0], "detach"):
-        return [on_host(part) for part in given]
-    return given
+def on_host(values: Any) -> Any:
+    """Return a tensor, or a list of tensors, as numpy arrays in main memory; other values unchanged."""
+    if hasattr(values, "detach"):
+        tensor = values.detach().cpu()
+        return (tensor.double() if tensor.is_floating_point() else tensor).numpy()
+    if isinstance(values, (list, tuple)) and values and hasattr(values[0], "detach"):
+        return [on_host(part) for part in values]
+    return values
 
 
 def as_scores(scores: Any) -> Any:
@@ -265,55 +274,57 @@ def as_scores(scores: Any) -> Any:
 
 
 def as_columns(columns: Any, shape: tuple[int, ...], owner: str, like: str = "scores") -> dict[str, NDArray[Any]]:
-    """Arrays of N values, or of the Q x N of a batch one query after the other; each value may be a row of its own."""
-    found: dict[str, NDArray[Any]] = {}
-    for name, given in named_columns(columns, owner):
-        if type(given) is np.ndarray and given.shape == shape and len(shape) == 1:  # the usual case
-            found[name] = given
+    """Return columns as arrays of N values, or of Q * N for a batch; a value may itself be a list."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, values in named_columns(columns, owner):
+        if type(values) is np.ndarray and values.shape == shape and len(shape) == 1:  # the usual case
+            arrays[name] = values
             continue
         misfit = partial(_misfit, owner, name, shape, like)
-        column = _listed(on_host(given), f"{owner}.columns[{name!r}]")
+        column = _sequence(on_host(values), f"{owner}.columns[{name!r}]")
         array = as_array(column) if len(shape) == 1 else as_array(_flat(column, shape, misfit))
         if array.shape[:1] != (math.prod(shape),):
             raise misfit(_by(array.shape))
-        found[name] = array
-    return found
+        arrays[name] = array
+    return arrays
 
 
 def as_corpus(columns: Any, vectors: Any, owner: str) -> tuple[dict[str, NDArray[Any]], Floats | None, int]:
-    """The columns and vectors of a corpus, and how many rows it has: as many as the first of them."""
-    named = {}
-    for name, given in named_columns(columns, owner):
-        named[name] = as_array(_listed(on_host(given), f"{owner}.columns[{name!r}]"))
-    read = None if vectors is None else vectors_of(_listed(on_host(vectors), f"{owner}.vectors"), f"{owner}.vectors")
-    first = next(iter(named.values()), read)
+    """Return the columns and vectors of a corpus, and its number of rows: the length of the first column."""
+    arrays = {}
+    for name, values in named_columns(columns, owner):
+        arrays[name] = as_array(_sequence(on_host(values), f"{owner}.columns[{name!r}]"))
+    matrix = (
+        None if vectors is None else vectors_of(_sequence(on_host(vectors), f"{owner}.vectors"), f"{owner}.vectors")
+    )
+    first = next(iter(arrays.values()), matrix)
     if first is None:
         raise InputError(f"{owner}.fit needs columns or vectors, got neither")
     count = len(first) if first.ndim else 0
     if not count:
         raise InputError(f"{owner}.fit needs at least one row, got none")
-    like = repr(next(iter(named))) if named else "its rows"
-    if read is not None:
-        _check_vectors(read, (count,), owner, like)
-    return as_columns(named, (count,), owner, like), read, count
+    like = repr(next(iter(arrays))) if arrays else "its rows"
+    if matrix is not None:
+        _check_vectors(matrix, (count,), owner, like)
+    return as_columns(arrays, (count,), owner, like), matrix, count
 
 
-def _listed(given: Any, owner: str) -> Any:
-    """Something with several values in it."""
-    if not any(hasattr(given, name) for name in ("__iter__", "__array__", "to_numpy", "to_pylist")):
-        raise InputError(f"{owner} must be a list or an array of values, got {given!r:.80}")
-    return given
+def _sequence(values: Any, owner: str) -> Any:
+    """Return the values if they are a list or an array."""
+    if not any(hasattr(values, name) for name in ("__iter__", "__array__", "to_numpy", "to_pylist")):
+        raise InputError(f"{owner} must be a list or an array of values, got {values!r:.80}")
+    return values
 
 
 def named_columns(columns: Any, owner: str) -> Iterable[tuple[str, Any]]:
-    """The columns of a dictionary, or of a pandas, Arrow, Polars or Hugging Face table."""
+    """Return names and columns of a dictionary, or of a pandas, Arrow, Polars or Hugging Face table."""
     if columns is None:
         return ()
     if hasattr(columns, "column_names") and hasattr(columns, "features"):  # Hugging Face datasets
         return [(name, columns[name]) for name in columns.column_names]
     if hasattr(columns, "items"):
-        named: Iterable[tuple[str, Any]] = columns.items()
-        return named
+        pairs: Iterable[tuple[str, Any]] = columns.items()
+        return pairs
     if hasattr(columns, "column_names"):
         return zip(columns.column_names, columns.columns, strict=True)
     if hasattr(columns, "get_columns"):
@@ -321,20 +332,20 @@ def named_columns(columns: Any, owner: str) -> Iterable[tuple[str, Any]]:
     raise InputError(f"{owner}.columns must be a dictionary or a table, got {type(columns).__name__}")
 
 
-def _misfit(owner: str, name: str, shape: tuple[int, ...], like: str, got: str) -> InputError:
-    return InputError(f"{owner}.columns[{name!r}] must have {_by(shape)} values like {like}, got {got}")
+def _misfit(owner: str, name: str, shape: tuple[int, ...], like: str, actual: str) -> InputError:
+    return InputError(f"{owner}.columns[{name!r}] must have {_by(shape)} values like {like}, got {actual}")
 
 
-def _flat(given: Any, shape: tuple[int, ...], misfit: Callable[[str], InputError]) -> Any:
-    """What Q queries have of N each, one query after the other: an array, or a list."""
-    if not isinstance(given, (list, tuple)):
-        array = as_array(given)
+def _flat(values: Any, shape: tuple[int, ...], misfit: Callable[[str], InputError]) -> Any:
+    """Return Q x N values flattened to an array or list of Q * N."""
+    if not isinstance(values, (list, tuple)):
+        array = as_array(values)
         if array.ndim > 1:
             if array.shape[:2] != shape:
                 raise misfit(_by(array.shape))
             return array.reshape(-1, *array.shape[2:])
-        given = array
-    rows: list[Any] = [row if isinstance(row, (list, tuple)) else _row(row) for row in given]
+        values = array
+    rows: list[Any] = [row if isinstance(row, (list, tuple)) else _row(row) for row in values]
     sizes = {-1 if row is None else len(row) for row in rows}
     if -1 in sizes:
         raise misfit(str(len(rows)))
@@ -346,17 +357,17 @@ def _flat(given: Any, shape: tuple[int, ...], misfit: Callable[[str], InputError
     return [value for row in rows for value in row]
 
 
-def _row(given: Any) -> NDArray[Any] | None:
-    """What one query has, as an array; None where that is a single value."""
-    return as_array(given) if hasattr(given, "__len__") and not isinstance(given, (str, bytes)) else None
+def _row(values: Any) -> NDArray[Any] | None:
+    """Return the values of one query as an array; None for a single value."""
+    return as_array(values) if hasattr(values, "__len__") and not isinstance(values, (str, bytes)) else None
 
 
 def as_vectors(vectors: Any, shape: tuple[int, ...], owner: str) -> Floats | None:
-    """An array of N x D numbers, or of the Q * N x D of a batch."""
+    """Return vectors as an array of N x D numbers, or of Q * N x D for a batch."""
     if vectors is None:
         return None
-    given = _listed(on_host(vectors), f"{owner}.vectors")
-    flat = given if len(shape) == 1 else _flat(given, shape, partial(_no_vectors, owner, shape, "scores"))
+    values = _sequence(on_host(vectors), f"{owner}.vectors")
+    flat = values if len(shape) == 1 else _flat(values, shape, partial(_no_vectors, owner, shape, "scores"))
     array = vectors_of(flat, f"{owner}.vectors")
     _check_vectors(array, shape, owner, "scores")
     return array
@@ -367,8 +378,8 @@ def _check_vectors(array: Floats, shape: tuple[int, ...], owner: str, like: str)
         raise _no_vectors(owner, shape, like, _by(array.shape))
 
 
-def _no_vectors(owner: str, shape: tuple[int, ...], like: str, got: str) -> InputError:
-    return InputError(f"{owner}.vectors must be {_by(shape)} x D like {like}, got {got}")
+def _no_vectors(owner: str, shape: tuple[int, ...], like: str, actual: str) -> InputError:
+    return InputError(f"{owner}.vectors must be {_by(shape)} x D like {like}, got {actual}")
 
 
 def _or(sizes: Iterable[int]) -> str:

@@ -1,4 +1,4 @@
-"""From plain dictionaries back to attributes, wishes and methods."""
+"""Attributes, wishes and methods from plain dictionaries: the inverse of `to_dict`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*ATTRIBUTES, *METHODS
 
 
 def from_dict(data: Mapping[str, Any]) -> Any:
-    """The attribute, wish or method that `to_dict` described.
+    """Return the attribute, wish or method that `to_dict` described.
 
     Parameters
     ----------
     data
-        ``"kind"``, the name of a class such as ``"HourOfDay"``, and its parameters; what is left out stays at its
-        default. Attributes of your own do not come back.
+        ``"kind"``, the name of a class such as ``"HourOfDay"``, and its parameters; missing parameters have
+        their defaults. Attributes of your own cannot be restored.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def from_dict(data: Mapping[str, Any]) -> Any:
     True
     """
     if not isinstance(data, Mapping):
-        raise OptionError(f"from_dict needs a dictionary such as to_dict() gives, got {data!r:.80}")
+        raise OptionError(f"from_dict needs a dictionary as returned by to_dict(), got {data!r:.80}")
     kind = data.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise OptionError(f"kind must be one of {', '.join(sorted(_KINDS))}, got {kind!r}")
@@ -42,4 +42,4 @@ def from_dict(data: Mapping[str, Any]) -> Any:
     try:
         return _KINDS[kind](**fields)
     except TypeError as error:
-        raise OptionError(f"{kind} cannot be made of {fields!r}: {error}") from None
+        raise OptionError(f"{kind} does not take {fields!r}: {error}") from None

@@ -45,12 +45,12 @@ def quoted(value: Any) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """A number of Python or numpy; True and False are none."""
+    """Return whether a value is a number of Python or numpy; booleans are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: Any) -> bool:
-    """A whole number of Python or numpy; True and False are none, nor is 2.0."""
+    """Return whether a value is an integer of Python or numpy; booleans and 2.0 are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 

@@ -1,4 +1,4 @@
-"""Why each result is there: reasons a person understands, and the gains behind them."""
+"""Explanations: why each result was selected, in sentences and as gains."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Reason:
     step: int | None  # when it was selected, from 1; None: left out
     gains: dict[str, float]  # of relevance and of each attribute
     opened: dict[str, list[str]] = field(default_factory=dict)  # bins it was the first to cover
-    because: str = ""  # a sentence: why it is here, or what kept it out
+    because: str = ""  # why it was selected, or why not
 
     @property
     def gain(self) -> float:
@@ -68,11 +68,11 @@ class Explanation:
     left_out: list[Reason]
     strength: float
     wishes: tuple[AnyWish, ...]
-    notes: tuple[str, ...] = ()  # what could not be met
+    notes: tuple[str, ...] = ()  # shares that could not be met
 
     def __str__(self) -> str:
-        asked = ", ".join(describe_wish(wish) for wish in self.wishes) or "relevance only"
-        lines = [f"{asked}; strength {self.strength:g}"]
+        title = ", ".join(describe_wish(wish) for wish in self.wishes) or "relevance only"
+        lines = [f"{title}; strength {self.strength:g}"]
         width = max((len(str(r.id)) for r in self.results + self.left_out), default=2)
         for place, reason in enumerate(self.results, 1):
             moved = "" if place == reason.was else f", was {_ordinal(reason.was)}"
@@ -97,7 +97,7 @@ class Explanation:
 
 
 def names_of(wishes: Sequence[Wish]) -> list[str]:
-    """Return attribute names, made distinct from one another and from relevance."""
+    """Return the attributes' names, numbered where they repeat or equal "relevance"."""
     names = ["relevance"]
     for wish in wishes:
         name, number = wish.attribute.name, 2
@@ -108,7 +108,7 @@ def names_of(wishes: Sequence[Wish]) -> list[str]:
 
 
 def describe_wish(wish: AnyWish) -> str:
-    """Return a wish as a person would say it."""
+    """Return a wish as text: "focus hour near 18:00"."""
     name = wish.attribute.name
     if isinstance(wish, Limit):
         return f"at most {wish.n} per {name}"
@@ -126,12 +126,12 @@ def explain_ranking(ranking: Ranking[Any]) -> Explanation:
 
 
 def replay_gains(ranking: Ranking[Any]) -> Account | None:
-    """Return what each result, and the best of the others, earned; None for methods other than `Mascot`."""
+    """Return the gains of each result and of the best candidates left out; None for methods other than `Mascot`."""
     method = ranking.method
     if not isinstance(method, Mascot) or not len(ranking):
         return None
-    problem, selection, others = ranking._problem.only(0), ranking._selection, _others(ranking)
-    scores, seen = problem.scores, problem.seen_of(0)
+    problem, selection, runners_up = ranking._problem.only(0), ranking._selection, _runners_up(ranking)
+    scores, shown_before = problem.scores, problem.seen_of(0)
     relevance = scores
     if method.normalize:
         relevance = reference.normalized(scores, robust=method.robust and not problem.aimed)
@@ -143,12 +143,12 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
     if not problem.bins:
         lam = 0.0
     kinds = len(problem.signs)
-    gains, other_gains = np.zeros((kinds, len(picks))), np.zeros((kinds, len(others)))
+    gains, other_gains = np.zeros((kinds, len(picks))), np.zeros((kinds, len(runners_up)))
     opened: list[list[list[str]]] = []
     by_peak = method.bin_weight == "query"
     for a, bins in enumerate(problem.bins):
         resolved, missing = bins.resolve(), bins.missing()
-        wanted = np.concatenate([picks, others, seen])
+        rows_needed = np.concatenate([picks, runners_up, shown_before])
         neutral = problem.rules[a] == "neutral" and bool(missing.any())
         if neutral or by_peak:  # both look at all candidates
             pairs, used = resolved.sparse().compact()
@@ -156,61 +156,61 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
             if neutral:
                 matrix[missing] = reference.mean_membership(matrix, missing)
             weight = reference.peak_relevance(matrix, relevance) if by_peak else np.ones(pairs.count)
-            matrix = matrix[wanted]
+            matrix = matrix[rows_needed]
         else:
-            pairs, used = resolved.take(wanted).sparse().compact()
+            pairs, used = resolved.take(rows_needed).sparse().compact()
             matrix, weight = pairs.dense(), np.ones(pairs.count)
         if selection.tops[0, a] == 0:
             weight = np.zeros_like(weight)
-        own, theirs, before = np.split(matrix, [len(picks), len(picks) + len(others)])
+        of_picks, of_runners_up, before = np.split(matrix, [len(picks), len(picks) + len(runners_up)])
         fade = float(selection.rooms[0, a])
-        left = reference.covered(np.ones(len(weight)), before, fade)
+        uncovered = reference.covered(np.ones(len(weight)), before, fade)
         names: list[list[str]] = []
-        for step, row in enumerate(own):
+        for step, row in enumerate(of_picks):
             if step == len(picks) - 1:
-                other_gains[a] = (theirs * (weight * left)).sum(axis=1)
-            gains[a, step] = (row * weight * left).sum()
-            fresh = row * left
+                other_gains[a] = (of_runners_up * (weight * uncovered)).sum(axis=1)
+            gains[a, step] = (row * weight * uncovered).sum()
+            fresh = row * uncovered
             best = np.argsort(-fresh, kind="stable")[:_MOST_BINS]
             limit = _OPEN * row.max(initial=0.0)
             names.append([resolved.name(int(used[u])) for u in best if fresh[u] > 0 and fresh[u] >= limit])
-            left = left * (1 - fade * row)
+            uncovered = uncovered * (1 - fade * row)
         opened.append(names)
         if problem.signs[a] < 0 and problem.rules[a] == "last":
             gains[a, missing[picks]] = selection.tops[0, a]
-            other_gains[a, missing[others]] = selection.tops[0, a]
+            other_gains[a, missing[runners_up]] = selection.tops[0, a]
         gains[a] *= lam * selection.multipliers[0, a]
         other_gains[a] *= lam * selection.multipliers[0, a]
-    return Account((1 - lam) * relevance[picks], gains, opened, (1 - lam) * relevance[others], other_gains)
+    return Account((1 - lam) * relevance[picks], gains, opened, (1 - lam) * relevance[runners_up], other_gains)
 
 
-def _others(ranking: Ranking[Any]) -> Ints:
+def _runners_up(ranking: Ranking[Any]) -> Ints:
     """Return the best candidates left out, by score."""
     problem = ranking._problem
     scores = problem.scores
-    taken = np.concatenate([ranking._shown, problem.seen_of(0)])
+    excluded = np.concatenate([ranking._shown, problem.seen_of(0)])
     order = np.argsort(-scores, kind="stable")
-    return np.asarray(order[~np.isin(order, taken)][:_LEFT_OUT])
+    return np.asarray(order[~np.isin(order, excluded)][:_LEFT_OUT])
 
 
 class _Explainer:
-    """Collects what the sentences of one ranking need: the values of its results in every attribute asked about."""
+    """Writes the explanation of one ranking from its fitted wishes and gains."""
 
     def __init__(self, ranking: Ranking[Any]) -> None:
         self.ranking, self.fitted = ranking, ranking._fitted
-        self.shown = ranking._shown
+        self.results = ranking._shown
         rows = ranking._rows
         self.rows: Ints = np.arange(len(ranking._problem.scores)) if rows is None else rows
         self.problem = ranking._problem.only(0)
         account = ranking._account
         self.account = account
         self.step = {position: s for s, position in enumerate(ranking._selection.positions[0].tolist())}
-        self.others = _others(ranking)
+        self.runners_up = _runners_up(ranking)
 
     def explanation(self) -> Explanation:
         ranking = self.ranking
-        results = [self._reason(int(i), place) for place, i in enumerate(self.shown)]
-        left_out = [self._left_out(m, int(i)) for m, i in enumerate(self.others)]
+        results = [self._reason(int(i), place) for place, i in enumerate(self.results)]
+        left_out = [self._left_out(m, int(i)) for m, i in enumerate(self.runners_up)]
         return Explanation(results, left_out, ranking.strength, ranking.wishes, tuple(self._notes()))
 
     def _reason(self, i: int, place: int) -> Reason:
@@ -235,11 +235,11 @@ class _Explainer:
         for wish, focus in zip(self.fitted.named, self.fitted.focuses, strict=True):
             parts.append(_near_text(wish, focus.bins, focus.point, int(self.rows[i])))
         for wish, bins in zip(self.fitted.coverage, self.problem.bins, strict=True):
-            parts.append(_coverage_text(wish, bins, i, self.shown))
+            parts.append(_coverage_text(wish, bins, i, self.results))
         for constraint, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
             parts.append(self._count_text(constraint, labels, i, place))
         parts = [part for part in parts if part]
-        if not parts or self.step[i] < min(self.ranking._selection.protect, len(self.shown)):
+        if not parts or self.step[i] < min(self.ranking._selection.protect, len(self.results)):
             protected = self.ranking._selection.protect
             if protected and self.step[i] < protected:
                 parts.append("one of the best matches" if protected > 1 else "the best match")
@@ -251,7 +251,7 @@ class _Explainer:
             return ""
         code = int(codes[0])
         name = labels.name(code)
-        same = [p for p, j in enumerate(self.shown) if code in labels.take(self.rows[[j]]).indices]
+        same = [p for p, j in enumerate(self.results) if code in labels.take(self.rows[[j]]).indices]
         if isinstance(wish, Limit):
             return f"{_ordinal_word(same.index(place) + 1)} of at most {_number_word(wish.n)} from {name}"
         if name not in wish.shares:
@@ -262,15 +262,15 @@ class _Explainer:
         account = self.account
         for wish, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
             for code in labels.take(self.rows[[i]]).indices:
-                count = sum(int(code) in labels.take(self.rows[[j]]).indices for j in self.shown)
+                count = sum(int(code) in labels.take(self.rows[[j]]).indices for j in self.results)
                 if isinstance(wish, Limit) and count >= wish.n:
                     return self._make(i, None, {}, {}, f"{labels.name(int(code))} already has {_number_word(wish.n)}")
-        if account is None or not len(self.shown):
+        if account is None or not len(self.results):
             return self._make(i, None, {}, {}, "")
         names = names_of(self.fitted.coverage)
         gains = {"relevance": float(account.other_relevance[m])}
         gains |= {name: float(account.other_gains[a, m]) for a, name in enumerate(names)}
-        if all(step < self.ranking._selection.protect for step in range(len(self.shown))):
+        if all(step < self.ranking._selection.protect for step in range(len(self.results))):
             return self._make(i, None, gains, {}, "every place is protected")
         last = {"relevance": float(account.relevance[-1])}
         last |= {name: float(account.gains[a, -1]) for a, name in enumerate(names)}
@@ -289,18 +289,18 @@ class _Explainer:
         for wish, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
             if isinstance(wish, Limit):
                 continue
-            wanted = wish.targets(len(self.shown))
+            targets = wish.targets(len(self.results))
             names = labels.labels if labels.labels is not None else tuple(map(str, range(labels.count)))
             for value in wish.shares:
                 codes = [code for code, name in enumerate(names) if name == value]
-                count = sum(bool(np.isin(labels.take(self.rows[[j]]).indices, codes).any()) for j in self.shown)
-                if count < wanted[value]:
+                count = sum(bool(np.isin(labels.take(self.rows[[j]]).indices, codes).any()) for j in self.results)
+                if count < targets[value]:
                     available = sum(bool(np.isin(labels.take(self.rows[[j]]).indices, codes).any())
                                     for j in range(len(self.rows)))  # fmt: skip
                     why = "no candidate has it" if not available else "the candidates have no more"
-                    if available >= wanted[value]:
+                    if available >= targets[value]:
                         why = "limits and protected results leave no room"
-                    notes.append(f"share {wish.attribute.name}: {count} of {wanted[value]} from {value} ({why})")
+                    notes.append(f"share {wish.attribute.name}: {count} of {targets[value]} from {value} ({why})")
         return notes
 
 
@@ -315,29 +315,29 @@ def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
         return f"{wish.attribute.name} {_text(target)}" if apart == 0 else f"not {_text(target)}"
     if unit in ("globe", "degrees"):
         return f"{_distance(apart)} from {_text(target)}"
-    value, named = _value_text(bins, row), _value_text(point, 0)
+    value, target_text = _value_text(bins, row), _value_text(point, 0)
     if unit == "date" and apart >= 1 and isinstance(bins, AxisBins) and isinstance(point, AxisBins):
         apart = abs(np.floor(bins.values[0][row]) - np.floor(point.values[0][0]))  # days as the calendar counts them
-    if apart == 0 or value == named:
+    if apart == 0 or value == target_text:
         return value
-    return f"{value}, {_apart(apart, unit)} from {named}"
+    return f"{value}, {_apart(apart, unit)} from {target_text}"
 
 
-def _coverage_text(wish: Wish, bins: Bins, i: int, shown: Ints) -> str:
-    """Return how a result stands among the others in one attribute."""
+def _coverage_text(wish: Wish, bins: Bins, i: int, results: Ints) -> str:
+    """Return how a result compares with the other results in one attribute."""
     if bool(bins.missing(np.array([i]))[0]):
         return f"{wish.attribute.name} unknown"
     pairs = bins if isinstance(bins, SparseBins) else None
     if pairs is not None:
         codes = pairs.take(np.array([i])).indices
         name = pairs.name(int(codes[0]))
-        same = sum(bool(np.isin(pairs.take(np.array([j])).indices, codes).any()) for j in shown)
+        same = sum(bool(np.isin(pairs.take(np.array([j])).indices, codes).any()) for j in results)
         article = f"from {name}" if isinstance(wish.attribute, Category) else f"of {name}"
         return f"the only one {article}" if same == 1 else f"one of {same} {article}"
-    others = shown[shown != i]
-    if not len(others) or not isinstance(bins, (GlobeBins, AxisBins)):
+    other_results = results[results != i]
+    if not len(other_results) or not isinstance(bins, (GlobeBins, AxisBins)):
         return ""
-    apart = distances(bins, bins.take(np.array([i])), others)
+    apart = distances(bins, bins.take(np.array([i])), other_results)
     nearest = float(np.nanmin(apart)) if not np.isnan(apart).all() else np.nan
     if np.isnan(nearest):
         return f"the only one with a {wish.attribute.name}"
@@ -348,7 +348,7 @@ def _coverage_text(wish: Wish, bins: Bins, i: int, shown: Ints) -> str:
 
 
 def _value_text(bins: Bins, row: int) -> str:
-    """Return a row's value as a person writes it."""
+    """Return the value of a row as text: "18:30", "2019-07-14"."""
     assert isinstance(bins, AxisBins)
     value = float(bins.values[0][row])
     if bins.unit == "hour":

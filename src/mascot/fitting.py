@@ -12,7 +12,7 @@ import numpy as np
 
 from mascot.attributes.attribute import missing_rule
 from mascot.bins import Bins, Bools, Floats, Ints, SparseBins, join_bins
-from mascot.errors import require
+from mascot.errors import OptionError
 from mascot.kernels.native import MOST_QUOTAS
 from mascot.kernels.reference import Quota
 from mascot.methods.aim import NamedFocus, aim_scores
@@ -35,11 +35,11 @@ class FittedWishes:
     constraints: tuple[Limit | Share, ...]
     labels: tuple[SparseBins, ...]
     quotas: tuple[Quota, ...]  # of the constraints; capacities of shares depend on k
-    removed: Bools | None = None  # [rows] rows that are no candidates any more
+    removed: Bools | None = None  # [rows] rows that were removed
 
     @property
     def may_drop(self) -> bool:
-        """Whether candidates may have to be left out."""
+        """Whether candidates may be dropped."""
         wishes = (*self.coverage, *self.named)
         return self.removed is not None or any(missing_rule(wish.attribute) == "drop" for wish in wishes)
 
@@ -55,8 +55,8 @@ class FittedWishes:
                 missing = bins.missing(rows)
                 out = missing if out is None else out | missing
         if self.removed is not None:
-            gone = self.removed if rows is None else self.removed[rows]
-            out = gone if out is None else out | gone
+            removed = self.removed if rows is None else self.removed[rows]
+            out = removed if out is None else out | removed
         return out if out is not None and out.any() else None
 
     def problem(
@@ -146,12 +146,19 @@ def _sort_wishes(
     wishes: tuple[AnyWish, ...],
 ) -> tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Limit | Share, ...]]:
     """Return the coverage wishes, the focuses with a named value, and the limits and shares."""
-    coverage = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is None)
-    named = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is not None)
-    constraints = tuple(wish for wish in wishes if isinstance(wish, (Limit, Share)))
-    rule = f"must have at most {MOST_QUOTAS} limits and shares"
-    require(len(constraints) <= MOST_QUOTAS, "wishes", rule, constraints)
-    return coverage, named, constraints
+    coverage: list[Wish] = []
+    named: list[Wish] = []
+    constraints: list[Limit | Share] = []
+    for wish in wishes:
+        if not isinstance(wish, Wish):
+            constraints.append(wish)
+        elif wish.near is None:
+            coverage.append(wish)
+        else:
+            named.append(wish)
+    if len(constraints) > MOST_QUOTAS:
+        raise OptionError(f"wishes must have at most {MOST_QUOTAS} limits and shares, got {len(constraints)}")
+    return tuple(coverage), tuple(named), tuple(constraints)
 
 
 def assemble(
@@ -160,7 +167,7 @@ def assemble(
 ) -> FittedWishes:  # fmt: skip
     """Sort the wishes by kind beside their bins and labels."""
     coverage, named, constraints = _sort_wishes(wishes)
-    quotas = tuple(wish.quota(own) for wish, own in zip(constraints, labels, strict=True))
+    quotas = tuple(wish.quota(row_labels) for wish, row_labels in zip(constraints, labels, strict=True))
     return FittedWishes(wishes, rows, tables, coverage, bins, named, focuses, constraints, labels, quotas, removed)
 
 

@@ -1,4 +1,4 @@
-"""How close to collapse? Step each knob once past its value and see what is left of the top results."""
+"""Sensitivity: step each parameter once past its value and measure how much relevance is left."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _VERDICTS = ("steady", "drifts", "collapses")
 
 
 # A knob is a field of the method or of an attribute, known by its name; each is moved down (-1) and up (+1).
-# Rounding keeps 0.1 + 0.2 a number that prints as it was meant.
+# Rounding makes 0.1 + 0.2 print as 0.3.
 _KNOBS: dict[str, Callable[[Any, int], Any]] = {
     "strength": lambda value, way: round(min(max(value + way * 0.1, 0.0), 1.0), 10),
     "sigma": lambda value, way: value * 1.5**way,
@@ -38,7 +38,7 @@ _KNOBS: dict[str, Callable[[Any, int], Any]] = {
 
 
 def verdict(share: float) -> str:
-    """``"steady"``, ``"drifts"`` or ``"collapses"``, for the share of relevance that survived."""
+    """Return ``"steady"``, ``"drifts"`` or ``"collapses"`` for the share of relevance that survived."""
     return _VERDICTS[0] if share >= STEADY else _VERDICTS[1] if share >= COLLAPSE else _VERDICTS[2]
 
 
@@ -62,7 +62,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What each step left of the top results. `print` shows it as a table.
+    """How much relevance survives each step. `print` shows it as a table.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Probe:
 
     @property
     def verdict(self) -> str:
-        """The worst step's, or ``"collapses"`` where the unstepped result has lost as much already."""
+        """The verdict of the worst step, or ``"collapses"`` where the unstepped result keeps less than half already."""
         if self.kept < COLLAPSE:
             return _VERDICTS[2]
         return self.worst.verdict if self.worst else _VERDICTS[0]
@@ -105,7 +105,7 @@ class Probe:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data, ready for JSON."""
+        """Return the same as plain data, ready for JSON."""
         return {
             "verdict": self.verdict,
             "k": self.k,
@@ -121,9 +121,9 @@ def probe(
     """Step each knob once past its value and measure what survives of the first k results.
 
     Strength moves by 0.1, every attribute's width (`sigma`, `sigma_km`, `sigma_days`) by a factor of 1.5, a grid
-    by 5 `cells`, each up and down. A width that is left open is stepped from the width it takes here. Relevance is
-    the summed relevance of the k results; a step is *steady* where at least 90% of the unstepped result's survives,
-    *collapses* where less than half does, and *drifts* between.
+    by 5 `cells`, each up and down. A width that follows the candidates is stepped from its value for these
+    candidates. A step is *steady* where at least 90% of the summed relevance of the k results survives, *collapses*
+    where less than half does, and *drifts* between.
 
     Parameters
     ----------
@@ -133,14 +133,14 @@ def probe(
     Examples
     --------
     >>> import mascot as mc
-    >>> found = mc.Candidates(scores=[0.9, 0.8, 0.5, 0.2], columns={"taken": [8, 9, 18, 19]})
-    >>> probe(found, [mc.focus(mc.HourOfDay("taken"))], k=3).verdict
+    >>> hits = mc.Candidates(scores=[0.9, 0.8, 0.5, 0.2], columns={"taken": [8, 9, 18, 19]})
+    >>> probe(hits, [mc.focus(mc.HourOfDay("taken"))], k=3).verdict
     'steady'
     """
     used = method or Mascot()
     unstepped = rerank(candidates, wishes, k, used)
-    asked = unstepped.wishes
-    steered = [wish for wish in asked if isinstance(wish, Wish)]
+    wishes_used = unstepped.wishes
+    steered = [wish for wish in wishes_used if isinstance(wish, Wish)]
     bins = [wish.bins(candidates.columns, candidates.vectors, len(candidates)) for wish in steered]
     rows = _ranked_rows(steered, bins, len(candidates))
     ideal = normalized(candidates.scores[rows]) if len(rows) else np.zeros(0)
@@ -153,20 +153,20 @@ def probe(
     steps: list[Step] = []
     skipped: list[str] = []
 
-    def step(knob: str, value: float, stepped: float, left: float) -> None:
-        steps.append(Step(knob, value, stepped, left, left / base if base > 0 else 1.0))
+    def step(knob: str, value: float, stepped: float, share_left: float) -> None:
+        steps.append(Step(knob, value, stepped, share_left, share_left / base if base > 0 else 1.0))
 
     for name, value, stepped, moved in _moves(used, "", None, skipped):
-        step(name, value, stepped, share(rerank(candidates, asked, k, moved)))
-    for wish, label, own in zip(steered, names_of(steered), bins, strict=True):
-        for name, value, stepped, moved in _moves(wish.attribute, f"{label}.", own.take(rows), skipped):
-            others = [replace(wish, attribute=moved) if other is wish else other for other in asked]
-            step(name, value, stepped, share(rerank(candidates, others, k, used)))
+        step(name, value, stepped, share(rerank(candidates, wishes_used, k, moved)))
+    for wish, label, wish_bins in zip(steered, names_of(steered), bins, strict=True):
+        for name, value, stepped, moved in _moves(wish.attribute, f"{label}.", wish_bins.take(rows), skipped):
+            changed = [replace(wish, attribute=moved) if other is wish else other for other in wishes_used]
+            step(name, value, stepped, share(rerank(candidates, changed, k, used)))
     return Probe(min(k, len(rows)), base, tuple(steps), tuple(skipped))
 
 
 def _moves(owner: Any, prefix: str, bins: Bins | None, skipped: list[str]) -> Iterator[tuple[str, float, float, Any]]:
-    """Every knob of a method or an attribute, one step down and one up: (knob, value, stepped, owner with it)."""
+    """Yield every knob of a method or attribute, stepped down and up: (knob, value, stepped, changed owner)."""
     for name in [f.name for f in fields(owner) if f.name in _KNOBS] if is_dataclass(owner) else []:
         value = getattr(owner, name)
         if value is None and bins is not None:
@@ -187,7 +187,7 @@ def _moves(owner: Any, prefix: str, bins: Bins | None, skipped: list[str]) -> It
 
 
 def _width_here(bins: Bins, name: str) -> float | None:
-    """The width that an open one takes over these rows."""
+    """Return the width of bins that follow these rows."""
     closed = bins.resolve()
     axes: Sequence[Axis] = getattr(closed, "axes", ())
     width: float | None = axes[0].sigma if len(axes) == 1 else getattr(closed, name, None)
@@ -195,9 +195,9 @@ def _width_here(bins: Bins, name: str) -> float | None:
 
 
 def _ranked_rows(wishes: Sequence[Wish], bins: Sequence[Bins], count: int) -> Ints:
-    """Positions of the candidates that no attribute drops."""
+    """Return positions of the candidates that no attribute drops."""
     dropped = np.zeros(count, bool)
-    for wish, own in zip(wishes, bins, strict=True):
+    for wish, wish_bins in zip(wishes, bins, strict=True):
         if missing_rule(wish.attribute) == "drop":
-            dropped |= own.missing()
+            dropped |= wish_bins.missing()
     return np.flatnonzero(~dropped)

@@ -1,4 +1,4 @@
-"""What comes back: the results of a query, best first."""
+"""Rankings: the results of one query or of many, best first."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any, Generic, SupportsIndex, overload
 import numpy as np
 
 from mascot.bins import Floats, Ints
-from mascot.candidates import Id
+from mascot.candidates import Id, scaled
 from mascot.explain import Account, Explanation, explain_ranking, names_of, replay_gains
 from mascot.fitting import FittedWishes
-from mascot.kernels.reference import normalized
 from mascot.methods.base import Method, Problem, Selection
 from mascot.serialize import plain
 from mascot.wishes import AnyWish
@@ -28,9 +27,9 @@ class Ranking(Generic[Id]):
         Of each result: its id, its position in the input, its score, its relevance from 0 to 1 over the candidates,
         its rank by score from 1.
     strength
-        The strength used: the method's, or the one that `keep` led to.
+        The strength used: that of the method, or the one found for `keep`.
     method, wishes
-        What was asked for.
+        The method and the wishes that were used.
     """
 
     def __init__(
@@ -40,11 +39,11 @@ class Ranking(Generic[Id]):
         self._ids, self._scores, self._problem, self._selection = ids, scores, problem, selection
         self._stay, self._fitted, self._rows = stay, fitted, rows
         self.method, self.wishes, self.strength = method, wishes, float(selection.strengths[0])
-        shown = selection.shown[0]
-        if selection.positions.shape[1] and shown[-1] < 0:
-            shown = shown[shown >= 0]
-        self._shown: Ints = shown
-        self.positions: Ints = shown if stay is None else stay[shown]
+        positions = selection.shown[0]
+        if selection.positions.shape[1] and positions[-1] < 0:
+            positions = positions[positions >= 0]
+        self._shown: Ints = positions
+        self.positions: Ints = positions if stay is None else stay[positions]
         self.ids: list[Id] = [ids[i] for i in self.positions.tolist()]
         self.source: Sequence[Any] | None = None
 
@@ -73,11 +72,7 @@ class Ranking(Generic[Id]):
 
     @cached_property
     def _all_relevance(self) -> Floats:
-        return (
-            normalized(self._scores, robust=getattr(self.method, "robust", False))
-            if len(self._scores)
-            else self._scores
-        )
+        return scaled(self._scores, robust=getattr(self.method, "robust", False))
 
     @property
     def relevance(self) -> Floats:
@@ -102,8 +97,8 @@ class Ranking(Generic[Id]):
     @property
     def shown_before(self) -> list[Id]:
         """Ids that earlier pages showed."""
-        seen = self._problem.seen_of(0)
-        return [self._ids[i] for i in (seen if self._stay is None else self._stay[seen]).tolist()]
+        positions = self._problem.seen_of(0)
+        return [self._ids[i] for i in (positions if self._stay is None else self._stay[positions]).tolist()]
 
     @cached_property
     def _account(self) -> Account | None:
@@ -111,7 +106,7 @@ class Ranking(Generic[Id]):
 
     @property
     def gains(self) -> dict[str, Floats]:
-        """What relevance and each attribute contributed to each result's gain when it was selected."""
+        """Contributions of relevance and of each attribute to each result's gain at its selection."""
         account = self._account
         if account is None:
             return {}
@@ -121,11 +116,11 @@ class Ranking(Generic[Id]):
         return parts | {name: account.gains[a, order] for a, name in enumerate(names_of(self._fitted.coverage))}
 
     def explain(self) -> Explanation:
-        """Return why each result is there, and what kept the best of the others out."""
+        """Return why each result was selected, and why the best other candidates were not."""
         return explain_ranking(self)
 
     def to_dict(self, gains: bool = True) -> dict[str, Any]:
-        """Return the ranking as plain data, ready for JSON; without gains it costs less."""
+        """Return the ranking as plain data, ready for JSON; without gains it is faster."""
         parts = self.gains if gains else {}
         was, scores, relevance = self.was.tolist(), self.scores.tolist(), self.relevance.tolist()
         results = [
@@ -145,10 +140,10 @@ class Ranking(Generic[Id]):
 
 
 class Rankings(Sequence[Ranking[Id]], Generic[Id]):
-    """The rankings of a batch; an item is a whole `Ranking`.
+    """The rankings of a batch; an item is a `Ranking`.
 
-    `positions` [Q, k] is all that most callers need: -1 stands after the last result of a query that has fewer than k.
-    `ids` are those of the results, a list for each query; `strengths` [Q] what the method used.
+    `positions` [Q, k] is all that most callers need; queries with fewer than k results are padded with -1. `ids` are
+    the ids of the results, a list for each query; `strengths` [Q] are the strengths used.
     """
 
     def __init__(
@@ -159,23 +154,23 @@ class Rankings(Sequence[Ranking[Id]], Generic[Id]):
         self._stay, self._fitted, self.method, self.wishes = stay, fitted, method, wishes
         self.sources: list[Any] | None = None
         self.strengths: Floats = selection.strengths
-        shown = selection.shown
+        positions = selection.shown
         if stay is not None:  # positions among the candidates that stay, back to all
-            at = problem.ptr[:-1, None] + np.maximum(shown, 0)
-            real = shown >= 0
-            shown = np.where(real, stay[np.minimum(at, max(len(stay) - 1, 0))] if len(stay) else -1, -1)
-        if shown.shape[1] < k:  # no query has as many
-            shown = np.pad(shown, ((0, 0), (0, k - shown.shape[1])), constant_values=-1)
-        self.positions: Ints = shown
+            at = problem.ptr[:-1, None] + np.maximum(positions, 0)
+            real = positions >= 0
+            positions = np.where(real, stay[np.minimum(at, max(len(stay) - 1, 0))] if len(stay) else -1, -1)
+        if positions.shape[1] < k:  # all queries have fewer
+            positions = np.pad(positions, ((0, 0), (0, k - positions.shape[1])), constant_values=-1)
+        self.positions: Ints = positions
 
     @cached_property
     def ids(self) -> list[list[Any]]:
-        rows = [shown[shown >= 0] for shown in self.positions]
+        rows = [row[row >= 0] for row in self.positions]
         if self._ids is None:
             return [row.tolist() for row in rows]
         if isinstance(self._ids, np.ndarray):  # row numbers of all queries, one after the other
             return [self._ids[start + row].tolist() for start, row in zip(self._ptr, rows, strict=False)]
-        return [[of[i] for i in row.tolist()] for of, row in zip(self._ids, rows, strict=True)]
+        return [[ids[i] for i in row.tolist()] for ids, row in zip(self._ids, rows, strict=True)]
 
     def __len__(self) -> int:
         return len(self.positions)

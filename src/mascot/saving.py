@@ -56,9 +56,9 @@ def load_reranker(path: Path) -> tuple[tuple[AnyWish, ...], Method, FittedWishes
     if document.get("version") != _VERSION:
         raise InputError(f"Reranker.load needs version {_VERSION}, got {document.get('version')!r} in {str(path)!r}")
     wishes = tuple(from_dict(wish) for wish in document["wishes"])
-    named = [wish for wish in wishes if getattr(wish, "near", None) is not None]
+    focuses_on_values = [wish for wish in wishes if getattr(wish, "near", None) is not None]
     focuses: list[NamedFocus] = []
-    for a, (wish, described) in enumerate(zip(named, document["focuses"], strict=True)):
+    for a, (wish, described) in enumerate(zip(focuses_on_values, document["focuses"], strict=True)):
         focuses.append(wish.named_focus(_restore(described, f"focus{a}", arrays)))
     fitted = assemble(
         wishes, document["rows"], (Table({}),),
@@ -70,7 +70,7 @@ def load_reranker(path: Path) -> tuple[tuple[AnyWish, ...], Method, FittedWishes
 
 
 def _describe(bins: Bins, name: str, arrays: _Arrays) -> dict[str, Any]:
-    """Put the arrays of the bins among the others, and return what is left of them."""
+    """Add the arrays of the bins to `arrays` and return their other fields."""
     if isinstance(bins, AxisBins):
         for at, values in enumerate(bins.values):
             arrays[f"{name}.{at}"] = values

@@ -1,4 +1,4 @@
-"""Frozen values: parameters that print, compare, hash and travel as plain dictionaries."""
+"""Frozen values: printable, comparable, hashable, and convertible to plain dictionaries."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 
 from mascot.errors import OptionError
 
-_KEPT = (str, int, float, bool, type(None), dict)  # what JSON knows
+_JSON_TYPES = (str, int, float, bool, type(None), dict)  # the types of JSON
 
 
 class Value:
-    """What attributes, wishes and methods share; they are frozen dataclasses besides."""
+    """Base class of attributes, wishes and methods, which are frozen dataclasses."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The parameters and the class's name, ready for JSON. `mascot.from_dict` is the way back.
+        """Return the name of the class and the parameters, ready for JSON. `mascot.from_dict` restores them.
 
-        A parameter that would not come back the same, such as an attribute of your own, is refused.
+        A parameter that could not be restored, such as an attribute of your own without `to_dict`, is refused.
         """
         return _described(self, _saved)
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it: numbers, text, lists, dictionaries; for anything else what `str` makes of it."""
+    """Return a value of JSON: number, text, list or dictionary; `str` of anything else."""
     if isinstance(value, Value):
         return _described(value, lambda part, _: plain(part))
     if hasattr(value, "to_dict"):
@@ -36,7 +36,7 @@ def plain(value: Any) -> Any:
         return value.item()
     if isinstance(value, (tuple, list, set, frozenset)):
         return [plain(part) for part in value]
-    return value if isinstance(value, _KEPT) else str(value)
+    return value if isinstance(value, _JSON_TYPES) else str(value)
 
 
 def _described(value: Value, written: Callable[[Any, str], Any]) -> dict[str, Any]:
@@ -54,6 +54,6 @@ def _saved(value: Any, owner: str) -> Any:
         value = value.item()
     if isinstance(value, (tuple, list)):
         return [_saved(part, owner) for part in value]
-    if not isinstance(value, _KEPT):
+    if not isinstance(value, _JSON_TYPES):
         raise OptionError(f"{owner} cannot be saved unless it has to_dict(), got {value!r}")
     return value

@@ -1,4 +1,4 @@
-"""What the user wants: spread and focus of attributes, limits and shares of their values."""
+"""Wishes: spread and focus of attributes, limits and shares of their values."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Wish(Value):
         require(self.sign < 0, owner, "cannot have near: only focus can", self.near)
         if not hasattr(attribute, "point"):
             raise OptionError(f"{owner}: near needs an attribute with point(value), got {attribute!r}")
-        _point(attribute, self.near)  # refuses what no candidate can be near to
+        _point(attribute, self.near)  # checks the value
         if isinstance(attribute, Value):
             object.__setattr__(self, "near", _plain_near(self.near, isinstance(attribute, Category)))
 
@@ -154,18 +154,18 @@ class Share(Value):
         owner = np.repeat(np.arange(labels.rows), np.diff(labels.indptr))
         pairs = np.unique(np.stack([owner, group_of[labels.indices]]), axis=1)
         # Rows with a named value count for it alone; rows without any count as others.
-        named = np.isin(np.arange(labels.rows), pairs[0, pairs[1] < other])
+        has_value = np.isin(np.arange(labels.rows), pairs[0, pairs[1] < other])
         pairs = pairs[:, (pairs[1] < other)]
-        rest = np.flatnonzero(~named)
-        rows = np.concatenate([pairs[0], rest])
-        groups_of_rows = np.concatenate([pairs[1], np.full(len(rest), other)])
+        without_value = np.flatnonzero(~has_value)
+        rows = np.concatenate([pairs[0], without_value])
+        groups_of_rows = np.concatenate([pairs[1], np.full(len(without_value), other)])
         order = np.argsort(rows, kind="stable")
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=labels.rows))]).astype(np.int64)
         return Quota(indptr, groups_of_rows[order].astype(np.int64), np.zeros(other + 1, np.int64), 1)
 
 
 class _HashableDict(dict[str, float]):
-    """A dictionary that a frozen dataclass can hold: it is not changed after it was made."""
+    """A dictionary that a frozen dataclass can hold; it is never changed."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
@@ -190,20 +190,20 @@ def labels_of_rows(wish: Limit | Share, columns: Columns, vectors: Floats | None
 def check_wishes(wishes: AnyWish | Sequence[AnyWish], k: int | None = None) -> tuple[AnyWish, ...]:
     """Return one wish or several as a tuple, checked for contradictions."""
     many = hasattr(wishes, "__iter__") and not isinstance(wishes, str)
-    listed: tuple[Any, ...] = tuple(wishes) if many else (wishes,)  # type: ignore[arg-type]
-    for wish in listed:
+    checked: tuple[Any, ...] = tuple(wishes) if many else (wishes,)  # type: ignore[arg-type]
+    for wish in checked:
         if not isinstance(wish, (Wish, Limit, Share)):
             raise OptionError(f"wishes must be spread(...), focus(...), limit(...) or share(...), got {wish!r}")
-    for share_ in (wish for wish in listed if isinstance(wish, Share) and k is not None):
-        for limit_ in (wish for wish in listed if isinstance(wish, Limit) and not wish.fill):
+    for share_ in (wish for wish in checked if isinstance(wish, Share) and k is not None):
+        for limit_ in (wish for wish in checked if isinstance(wish, Limit) and not wish.fill):
             largest = max(share_.shares, key=lambda value: share_.shares[value])
-            wanted = share_.targets(k or 0)[largest]
-            if limit_.attribute == share_.attribute and wanted > limit_.n:
+            target = share_.targets(k or 0)[largest]
+            if limit_.attribute == share_.attribute and target > limit_.n:
                 raise OptionError(
                     f"limit({limit_.attribute.name}) contradicts share({share_.attribute.name}): "
-                    f"{largest!r} is to have {wanted} of {k} results, and at most {limit_.n}"
+                    f"{largest!r} is to have {target} of {k} results, and at most {limit_.n}"
                 )
-    return listed
+    return checked
 
 
 def _as_attribute(attribute: Any, owner: str) -> Attribute:
@@ -284,7 +284,7 @@ def focus(attribute: Attribute | str, weight: float = 1.0, near: Any = None, wit
 
 
 def limit(attribute: Attribute | str, n: int, fill: bool = False) -> Limit:
-    """Ask for at most n results per value. The limit is never exceeded, also by protected results.
+    """Ask for at most n results per value. The limit is never exceeded, not even by protected results.
 
     Parameters
     ----------

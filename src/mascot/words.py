@@ -1,4 +1,4 @@
-"""Text to wishes and methods: what a person types becomes objects here.
+"""Parse wishes and methods from text, as typed on the command line.
 
 KIND[:COLUMNS][~WIDTH][=NEAR[~WITHIN]][*WEIGHT]   place:lat,lon~50   hour=18:30~1   camera=X100*2
 KIND[:COLUMNS]=N                                  seller=2
@@ -48,37 +48,37 @@ _LEAP_YEAR = 2024  # any leap year will do where only the day of the year counts
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How one kind of attribute is written."""
+    """The syntax of one attribute."""
 
     usage: str
     attribute: Callable[..., Attribute]
-    readers: tuple[Callable[[str], Any], ...]  # one for each word behind the colon, usually a column
-    default: tuple[str, ...]  # those words where there is no colon; () if there must be one
-    near: Callable[[str], Any] | None = None  # reads what is behind the equals sign
+    readers: tuple[Callable[[str], Any], ...]  # one for each word after the colon, usually a column
+    default: tuple[str, ...]  # the words where there is no colon; () if the colon is required
+    near: Callable[[str], Any] | None = None  # reads the text after the equals sign
 
 
 def spread(text: str, missing: Missing = "last") -> Wish:
-    """A wish for more, as typed after `--spread`.
+    """Return the wish typed after `--spread`.
 
     >>> spread("place:lat,lon*2").weight
     2.0
     """
     attribute, near, weight = _parse(text, missing)
     if near is not None:
-        raise OptionError(f"{text!r}: spread has no place to be near, only focus does")
+        raise OptionError(f"{text!r}: only focus takes a value; write --focus")
     return Wish(attribute, 1, weight)
 
 
 def focus(text: str, missing: Missing = "last") -> Wish:
-    """A wish for less, as typed after `--focus`.
+    """Return the wish typed after `--focus`.
 
     >>> focus("place=35.7,139.7").near
     (35.7, 139.7)
     """
-    rest, tilde, within = text.rpartition("~")
-    if tilde and "=" in rest:
+    before, tilde, within = text.rpartition("~")
+    if tilde and "=" in before:
         within, _, weight_text = within.partition("*")
-        attribute, near, weight = _parse(rest + (f"*{weight_text}" if weight_text else ""), missing)
+        attribute, near, weight = _parse(before + (f"*{weight_text}" if weight_text else ""), missing)
         try:
             return Wish(attribute, -1, weight, near, _number(within))
         except ValueError as error:
@@ -88,7 +88,7 @@ def focus(text: str, missing: Missing = "last") -> Wish:
 
 
 def limit(text: str, fill: bool = False) -> Limit:
-    """A limit as typed after `--limit`.
+    """Return the limit typed after `--limit`.
 
     >>> limit("seller=2").n
     2
@@ -98,7 +98,7 @@ def limit(text: str, fill: bool = False) -> Limit:
 
 
 def split_limit(text: str) -> tuple[str, int]:
-    """What a typed limit counts, and how many.
+    """Return what a typed limit counts, and how many.
 
     >>> split_limit("seller=2")
     ('seller', 2)
@@ -110,7 +110,7 @@ def split_limit(text: str) -> tuple[str, int]:
 
 
 def share(text: str) -> Share:
-    """Target shares as typed after `--share`.
+    """Return the target shares typed after `--share`.
 
     >>> share("region=Europe:60%,Asia:0.4").shares
     {'Europe': 0.6, 'Asia': 0.4}
@@ -120,7 +120,7 @@ def share(text: str) -> Share:
 
 
 def split_share(text: str) -> tuple[str, dict[str, float]]:
-    """What typed shares count, and the share of each value.
+    """Return what typed shares count, and the share of each value.
 
     >>> split_share("city=Porto:25%,Faro:0.5")
     ('city', {'Porto': 0.25, 'Faro': 0.5})
@@ -147,89 +147,89 @@ def method(
     keep: float | None = None,
     order: str | None = None,
 ) -> Any:
-    """The method of that name with the options that are given; the others stay at its defaults.
+    """Return the method of that name with these options; None is the default of the method.
 
     >>> method("mascot", strength=0.7).strength
     0.7
     """
     guarded = {"protect": protect, "keep": keep, "order": order}
-    given: dict[str, Any] = {option: value for option, value in guarded.items() if value is not None}
-    if given and name != "mascot":
-        raise OptionError(f"protect, keep and order are options of the guarded method, not of {name}")
+    options: dict[str, Any] = {option: value for option, value in guarded.items() if value is not None}
+    if options and name != "mascot":
+        raise OptionError(f"protect, keep and order are options of the method mascot, not of {name}")
     if strength is not None and name != "relevance":
-        given["strength"] = strength
+        options["strength"] = strength
     if name == "paper":
-        return Mascot.paper(**{"strength": 0.5, **given})
+        return Mascot.paper(**{"strength": 0.5, **options})
     chosen = method_named(name)
     if chosen is None:
-        raise OptionError(f"no method is called {name!r}; there are {', '.join(METHOD_NAMES)}")
-    return chosen(**given)
+        raise OptionError(f"there is no method {name!r}; choose from {', '.join(METHOD_NAMES)}")
+    return chosen(**options)
 
 
 def columns_of(wish: AnyWish) -> list[str]:
-    """The columns a typed wish reads."""
+    """Return the columns that a typed wish reads."""
     attribute: Any = wish.attribute
-    named = [getattr(attribute, f.name) for f in fields(attribute) if f.name in ("lat", "lon", "column")]
-    return [name for name in named if name is not None]
+    columns = [getattr(attribute, f.name) for f in fields(attribute) if f.name in ("lat", "lon", "column")]
+    return [name for name in columns if name is not None]
 
 
 def anchored(wish: AnyWish, labels: Iterable[Any]) -> AnyWish:
-    """The same wish, its `near` exchanged for the label it spells: typed `5` may mean the number or the text.
+    """Return the wish with `near` replaced by the label of that text: typed `5` may mean the number or the text.
 
-    `labels` are the cells of the wish's column. Wishes about anything but a category stay as they are.
+    `labels` are the cells of the wish's column. Wishes for other attributes than `Category` are returned unchanged.
     """
     if not isinstance(wish, Wish) or wish.near is None or not isinstance(wish.attribute, Category):
         return wish
-    known = {str(label): label for cell in labels for label in labels_of(cell)}
-    folded = {text.casefold(): label for text, label in reversed(known.items())}
-    if wish.near not in known and wish.near.casefold() not in folded:
-        some = ", ".join(list(known)[:8]) + (", ..." if len(known) > 8 else "")
-        raise OptionError(f"column {wish.attribute.column!r} never holds {wish.near!r}; it holds: {some}")
-    return replace(wish, near=known.get(wish.near, folded.get(wish.near.casefold())))
+    labels_by_text = {str(label): label for cell in labels for label in labels_of(cell)}
+    folded = {text.casefold(): label for text, label in reversed(labels_by_text.items())}
+    if wish.near not in labels_by_text and wish.near.casefold() not in folded:
+        examples = ", ".join(list(labels_by_text)[:8]) + (", ..." if len(labels_by_text) > 8 else "")
+        raise OptionError(f"column {wish.attribute.column!r} has no value {wish.near!r}; its values: {examples}")
+    return replace(wish, near=labels_by_text.get(wish.near, folded.get(wish.near.casefold())))
 
 
 def split(text: str) -> tuple[str, str | None, float]:
-    """What a typed wish is about, the value it is near, and its weight.
+    """Return the attribute, the value after `=` and the weight of a typed wish.
 
     >>> split("place=Lisbon*2")
     ('place', 'Lisbon', 2.0)
     """
-    rest, weight = text.strip(), 1.0
-    found = _WEIGHT.search(rest)
-    if found:
-        rest, weight = rest[: found.start()], float(found.group(1))
-    name, equals, near = (part.strip() for part in rest.partition("="))
+    text, weight = text.strip(), 1.0
+    weight_match = _WEIGHT.search(text)
+    if weight_match:
+        text, weight = text[: weight_match.start()], float(weight_match.group(1))
+    name, equals, near = (part.strip() for part in text.partition("="))
     return name, near if equals else None, weight
 
 
 def with_width(text: str, width: float) -> str:
-    """The same typed wish with this width.
+    """Return the typed wish with this width.
 
     >>> with_width("place:lat,lon*2", 50)
     'place:lat,lon~50*2'
     """
     name, near, weight = split(text)
-    behind = ("" if near is None else f"={near}") + ("" if weight == 1 else f"*{weight:g}")
-    return f"{_split_width(name)[0]}~{width:g}{behind}"
+    suffix = ("" if near is None else f"={near}") + ("" if weight == 1 else f"*{weight:g}")
+    return f"{_split_width(name)[0]}~{width:g}{suffix}"
 
 
 def _parse(text: str, missing: Missing) -> tuple[Attribute, Any, float]:
-    rest, near, weight = split(text)
-    rest, width = _split_width(rest)
-    name, colon, behind = (part.strip() for part in rest.partition(":"))
+    head, near, weight = split(text)
+    head, width = _split_width(head)
+    name, colon, arguments = (part.strip() for part in head.partition(":"))
     if name not in _KINDS:
         if colon or not name:
             kinds = ", ".join(kind.usage for kind in _KINDS.values())
-            raise OptionError(f"{text!r}: no attribute is called {name!r}; write {kinds}, or the name of a column")
-        name, colon, behind = "category", ":", name  # a bare name is a column of labels
+            raise OptionError(f"{text!r}: there is no attribute {name!r}; write {kinds}, or the name of a column")
+        name, colon, arguments = "category", ":", name  # a bare name is a column of labels
     kind = _KINDS[name]
-    words = [word.strip() for word in behind.split(",")] if colon else list(kind.default)
+    words = [word.strip() for word in arguments.split(",")] if colon else list(kind.default)
     if len(words) != len(kind.readers) or not all(words):
         raise OptionError(f"{text!r}: write {kind.usage}")
     if near is not None and (kind.near is None or not near):
-        raise OptionError(f"{text!r}: {'nothing' if kind.near else f'{name} has no values'} to be near")
+        raise OptionError(f"{text!r}: {'name a value after =' if kind.near else f'{name} takes no value'}")
     try:
-        values = [read(word) for read, word in zip(kind.readers, words, strict=True)]
+        values = [reader(word) for reader, word in zip(kind.readers, words, strict=True)]
         point = None if near is None or kind.near is None else kind.near(near)
         attribute: Any = kind.attribute(*values, missing=missing)
         return replace(attribute, **width), point, weight
@@ -256,7 +256,7 @@ def _number(text: str) -> float:
     return number
 
 
-def _whole(text: str) -> int:
+def _integer(text: str) -> int:
     if not text.isdigit():
         raise ValueError(f"must be a whole number, got {text!r}")
     return int(text)
@@ -267,12 +267,12 @@ def _point(text: str) -> tuple[float, float]:
     if len(parts) != 2:
         raise ValueError(f"must be latitude,longitude, got {text!r}")
     lat, lon = _number(parts[0]), _number(parts[1])
-    Place().point((lat, lon))  # refuses what is not on the globe
+    Place().point((lat, lon))  # checks the range
     return lat, lon
 
 
 def _hour(text: str) -> float:
-    """`18`, `18.5` or `18:30`."""
+    """Return the hour of `18`, `18.5` or `18:30`."""
     clock = re.fullmatch(r"(\d{1,2}):(\d{1,2})", text)
     if ":" in text and not (clock and int(clock[2]) < 60):
         raise ValueError(f"must be an hour like 18 or 18:30, got {text!r}")
@@ -283,7 +283,7 @@ def _hour(text: str) -> float:
 
 
 def _date(text: str) -> str:
-    """A day; the middle of a month or of a year stands for it."""
+    """Return a day; a month or a year is read as its middle."""
     day = text + {4: "-07-01", 7: "-15"}.get(len(text), "")
     try:
         if not re.match(r"\d{4}-\d{2}-\d{2}", day):  # newer Pythons read 20240501 and 2024-W18-3, the columns do not
@@ -295,24 +295,24 @@ def _date(text: str) -> str:
 
 
 def _season(text: str) -> str:
-    """A day of the year: `07-14`, a whole date, or a month's name, whose middle stands for it."""
-    month = _named(text, _MONTHS)
+    """Return a day of the year: `07-14`, a whole date, or the middle of a month given by name."""
+    month = _index_of(text, _MONTHS)
     if month is not None:
         return f"{_LEAP_YEAR}-{month + 1:02d}-15"
     return _date(f"{_LEAP_YEAR}-{text}" if re.fullmatch(r"\d{2}-\d{2}", text) else text)
 
 
 def _weekday(text: str) -> str:
-    day = _named(text, _DAYS)
+    day = _index_of(text, _DAYS)
     if day is None:
         raise ValueError(f"must be a day of the week, got {text!r}")
     return _DAYS[day]
 
 
-def _named(text: str, names: tuple[str, ...]) -> int | None:
-    """Which of the names this is, or begins; three letters are enough."""
-    given = text.lower()
-    return next((i for i, name in enumerate(names) if len(given) >= 3 and name.startswith(given)), None)
+def _index_of(text: str, names: tuple[str, ...]) -> int | None:
+    """Return the index of the name that begins with this text of at least three letters, or None."""
+    prefix = text.lower()
+    return next((i for i, name in enumerate(names) if len(prefix) >= 3 and name.startswith(prefix)), None)
 
 
 _KINDS = {
@@ -325,6 +325,6 @@ _KINDS = {
     "number": _Kind("number:COLUMN", Number, (str,), (), _number),
     "cycle": _Kind("cycle:COLUMN,PERIOD", Cycle, (str, _number), (), _number),
     "category": _Kind("category:COLUMN", Category, (str,), (), str),
-    "branches": _Kind("branches[:COUNT]", Branches, (lambda word: (_whole(word),),), ("16",)),
-    "look": _Kind("look[:CLUSTERS]", Clusters, (_whole,), ("10",)),
+    "branches": _Kind("branches[:COUNT]", Branches, (lambda word: (_integer(word),),), ("16",)),
+    "look": _Kind("look[:CLUSTERS]", Clusters, (_integer,), ("10",)),
 }

@@ -230,7 +230,7 @@ def test_masked_times_and_vectors_are_missing_and_unmasked_ones_stay() -> None:
 @pytest.mark.parametrize(
     ("scores", "said"),
     [
-        (np.ma.array([0.9, 0.5], mask=[0, 1]), "scores must all be there, got a masked one at position 1"),
+        (np.ma.array([0.9, 0.5], mask=[0, 1]), "scores must not be masked, got a masked value at position 1"),
         (np.array([1 + 2j, 3]), "scores must be numbers, got complex128"),
         ([1 + 2j, 3], "scores must be numbers, got [(1+2j), 3]"),
         (np.array(["2020-01-01"], "datetime64[D]"), "scores must be numbers, got datetime64[D]"),
@@ -384,9 +384,9 @@ def test_a_batch_says_how_a_column_is_shaped(column: Any, got: str) -> None:
 @pytest.mark.parametrize(
     ("attribute", "near", "said"),
     [
-        (mc.Category("c"), NAN, "Category near must be a label, or several, got nan"),
-        (mc.Category("c"), [], "Category near must be a label, or several, got []"),
-        (mc.Category("c"), {"a": 1}, "Category near must be a label, or several, got {'a': 1}"),
+        (mc.Category("c"), NAN, "Category near must be a label or a list of labels, got nan"),
+        (mc.Category("c"), [], "Category near must be a label or a list of labels, got []"),
+        (mc.Category("c"), {"a": 1}, "Category near must be a label or a list of labels, got {'a': 1}"),
         (mc.Number("c"), "abc", "Number near must be a number, got 'abc'"),
         (mc.Number("c"), [1, 2], "Number near must be a number, got [1, 2]"),
         (mc.Cycle("c", 360.0), np.float64(NAN), "Cycle near must be a number, got nan"),

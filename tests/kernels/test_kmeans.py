@@ -21,7 +21,7 @@ SHAPES = st.tuples(st.integers(1, 40), st.integers(1, 5))
 POINTS = st.one_of(arrays(np.float64, SHAPES, elements=COARSE), arrays(np.float64, SHAPES, elements=FINE))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=80)
 @given(POINTS, st.integers(1, 12), st.integers(0, 5))
 def test_labels_are_a_partition_around_means(points, clusters, seed):
     labels, centres = kmeans(points, clusters, seed)
@@ -31,7 +31,7 @@ def test_labels_are_a_partition_around_means(points, clusters, seed):
         np.testing.assert_allclose(centre, points[labels == label].mean(axis=0), rtol=1e-12, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=80)
 @given(arrays(np.float64, SHAPES, elements=COARSE), st.integers(1, 12), st.integers(0, 5))
 def test_equal_points_share_a_label_and_distinct_points_suffice(points, clusters, seed):
     labels, centres = kmeans(points, clusters, seed)
@@ -40,7 +40,7 @@ def test_equal_points_share_a_label_and_distinct_points_suffice(points, clusters
     assert len(set(zip(member.ravel().tolist(), labels.tolist(), strict=True))) == len(distinct)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=50)
 @given(POINTS, st.integers(1, 12), st.integers(-300, 300))
 def test_labels_do_not_depend_on_type_unit_or_blocks(points, clusters, power):
     labels = kmeans(points, clusters, 0)[0].tolist()
@@ -57,7 +57,7 @@ def test_labels_are_those_of_earlier_versions():
     assert "".join(map(str, kmeans(points, 5, seed=3)[0])) == earlier
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=50)
 @given(st.integers(1, 600), st.integers(0, 10**6), st.integers(-60, 0))
 def test_products_of_rounded_rows_are_exact_in_any_order(width, seed, smallest):
     rng = np.random.default_rng(seed)

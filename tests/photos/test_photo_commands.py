@@ -288,7 +288,10 @@ def test_real_photographs_are_steered(real: Path) -> None:
         (["search", "x", "--share", "city=Lisbon"], "write NAME=VALUE:SHARE"),
         (["search", "x", "--focus", "hour=18~0"], "focus(hour).within must be > 0, got 0"),
         (["search", "x", "--limit", "city=1", "--method", "kdpp"], "limit"),
-        (["search", "x", "--method", "mmr", "--protect", "3"], "protect, keep and order are options of the guarded"),
+        (
+            ["search", "x", "--method", "mmr", "--protect", "3"],
+            "protect, keep and order are options of the method mascot",
+        ),
         (["search", "x", "--encoder", "nonsense"], "nonsense"),
         (["index", "--encoder", "clip:/nonexistent"], "/nonexistent"),
         (["index", "/nonexistent"], "there is no folder /nonexistent"),

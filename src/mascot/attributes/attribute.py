@@ -16,20 +16,20 @@ Missing = Literal["last", "neutral", "drop"]
 
 
 class Attribute(Protocol):
-    """All a user's own attribute needs."""
+    """The interface of an attribute: all that an attribute of your own needs."""
 
     @property
     def name(self) -> str: ...
 
     def membership(self, columns: Columns, vectors: Floats | None) -> Any:
-        """`Bins`, an N x bins array, or a SciPy sparse matrix; values in 0..1."""
+        """Return an N x bins array, a SciPy sparse matrix or `Bins`; values in 0..1, zeros: missing."""
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        """An N x d array of points whose distances mean something; a missing value is a row of zeros."""
+        """Return an N x d array of points, compared by distance; a missing value is a row of zeros."""
 
 
 def missing_rule(attribute: Attribute) -> Missing:
-    """What a candidate without a value gets: the last place, a neutral one, or none."""
+    """Return what a candidate without a value gets: the last place, a neutral gain, or removal."""
     rule: Missing = getattr(attribute, "missing", "last")
     return rule
 
@@ -39,30 +39,30 @@ def check_missing(owner: str, rule: str) -> None:
 
 
 def check_sigma(owner: str, sigma: float | None) -> None:
-    """A width that may be left open."""
+    """Check a width; None follows the candidates."""
     if sigma is not None:
         check_positive(owner, sigma)
 
 
-def as_bins(given: Any, owner: str, rows: int) -> Bins:
-    """A user's membership, checked: N rows, values finite and in 0..1."""
-    if hasattr(given, "resolve") and hasattr(given, "sparse"):
-        bins: Bins = given
+def as_bins(membership: Any, owner: str, rows: int) -> Bins:
+    """Return a membership as bins, checked: N rows, values finite and in 0..1."""
+    if hasattr(membership, "resolve") and hasattr(membership, "sparse"):
+        bins: Bins = membership
         if bins.rows != rows:
             raise InputError(f"{owner}.membership must have {rows} rows, got {bins.rows}")
         return bins
-    if hasattr(given, "tocsr"):
-        matrix = given.tocsr().copy()  # what follows works in place, and the matrix is the user's
+    if hasattr(membership, "tocsr"):
+        matrix = membership.tocsr().copy()  # the user's matrix is not changed
         shape = _two_dimensions(matrix.shape, owner)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         indptr, indices, values = (np.asarray(part) for part in (matrix.indptr, matrix.indices, matrix.data))
     else:
         try:
-            array = np.asarray(given, dtype=np.float64)
+            array = np.asarray(membership, dtype=np.float64)
         except (TypeError, ValueError):
             rule = "must be numbers in rows of one length"
-            raise InputError(f"{owner}.membership {rule}, got {given!r:.60}") from None
+            raise InputError(f"{owner}.membership {rule}, got {membership!r:.60}") from None
         shape = _two_dimensions(array.shape, owner)
         row, indices = np.nonzero(array)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=shape[0]))])

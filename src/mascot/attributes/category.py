@@ -26,7 +26,7 @@ class Category(Value):
     missing
         What a candidate without a label gets: ``"last"``, ``"neutral"`` or ``"drop"``.
     name
-        What explanations and gains call it; the column's name unless given.
+        Name in explanations and gains (default: the column's name).
     """
 
     column: str
@@ -60,10 +60,10 @@ class Category(Value):
 
     def point(self, value: Any) -> dict[str, Any]:
         try:
-            known = len(set(labels_of(value))) > 0
+            is_label = len(set(labels_of(value))) > 0
         except TypeError:
-            known = False
-        require(known, "Category near", "must be a label, or several", shown(value))
+            is_label = False
+        require(is_label, "Category near", "must be a label or a list of labels", shown(value))
         return {self.column: value}
 
 
@@ -75,7 +75,7 @@ def text_labels(values: Sequence[str | None]) -> SparseBins:
 
 
 def labels_of(value: Any) -> Iterable[Hashable]:
-    """The labels of one cell."""
+    """Return the labels of one cell."""
     if isinstance(value, (list, set, frozenset, tuple, np.ndarray)):
         return [label for label in value if not is_missing(label)]
     return [] if is_missing(value) else [value]

@@ -23,15 +23,15 @@ class Clusters(Value):
     Parameters
     ----------
     count
-        How many clusters; fewer where there are fewer vectors.
+        Number of clusters (default: 10); fewer where there are fewer vectors.
     seed
-        Where k-means begins: the same seed finds the same clusters, with any number of threads.
+        Seed of k-means: the same seed gives the same clusters, with any number of threads.
     missing
         What a candidate without a vector gets: ``"last"``, ``"neutral"`` or ``"drop"``.
     name
-        What explanations and gains call it.
+        Name in explanations and gains.
     column
-        Column of vectors, N x D or a list each; the candidates' own vectors unless given.
+        Column of vectors, N x D or a list each (default: the candidates' own vectors).
     """
 
     count: int = 10
@@ -47,7 +47,7 @@ class Clusters(Value):
 
     @property
     def local(self) -> bool:
-        """Bins are found anew for each query."""
+        """Whether the bins depend on the other rows: they are computed for each query."""
         return True
 
     def _labels(self, columns: Columns, vectors: Floats | None) -> Ints:

@@ -1,4 +1,4 @@
-"""What comes round again: hour of day, day of year, weekday, and any cycle."""
+"""Attributes on a circle: hour of day, day of year, weekday, and any cycle."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _named_codes(values: Floats, names: tuple[str, ...]) -> SparseBins:
 
 
 def _circle(values: Floats, period: float) -> Floats:
-    """Points on the unit circle; zeros where the value is missing."""
+    """Return points on the unit circle; zeros where the value is missing."""
     angle = values * (2 * math.pi / period)
     return np.nan_to_num(np.stack([np.sin(angle), np.cos(angle)], axis=1), copy=False)
 
@@ -46,20 +46,20 @@ def _check(owner: str, bins: int, sigma: float, missing: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class HourOfDay(Value):
-    """Time of day on a 24-hour circle, to the minute. The clock on the wall counts: a time zone is read over.
+    """Time of day on a 24-hour circle, to the minute. Local time counts: a time zone is ignored.
 
     Parameters
     ----------
     column
         Column of times, plain hours in 0..24, or text like ``"18:30"``.
     bins
-        How many centres stand on the circle, the first at midnight.
+        Number of bins, the first at midnight (default: 24).
     sigma
-        Width of a bin's bump in hours.
+        Width of a bin in hours (default: 1.5).
     missing
         What a candidate without a time gets: ``"last"``, ``"neutral"`` or ``"drop"``.
     name
-        What explanations and gains call it.
+        Name in explanations and gains.
     """
 
     column: str = "taken"
@@ -96,13 +96,13 @@ class DayOfYear(Value):
     column
         Column of times.
     bins
-        How many centres stand on the circle, the first on 1 January; 24 are half-months.
+        Number of bins, the first on 1 January (default: 24, half-months).
     sigma
-        Width of a bin's bump in days.
+        Width of a bin in days (default: 15).
     missing
         What a candidate without a time gets: ``"last"``, ``"neutral"`` or ``"drop"``.
     name
-        What explanations and gains call it.
+        Name in explanations and gains.
     """
 
     column: str = "taken"
@@ -144,11 +144,11 @@ class Weekday(Value):
     column
         Column of times.
     sigma
-        Width of a bin's bump in days; with 0.5 days stay nearly apart.
+        Width of a bin in days (default: 0.5, which hardly mixes the days).
     missing
         What a candidate without a time gets: ``"last"``, ``"neutral"`` or ``"drop"``.
     name
-        What explanations and gains call it.
+        Name in explanations and gains.
     """
 
     column: str = "taken"
@@ -182,22 +182,22 @@ class Weekday(Value):
 
 @dataclass(frozen=True, slots=True)
 class Cycle(Value):
-    """Numbers that come round: compass bearings, phases, hues.
+    """Numbers on a circle: compass bearings, phases, hues.
 
     Parameters
     ----------
     column
         Column of numbers; any number is taken modulo `period`.
     period
-        Where the circle closes, in the column's unit: 360 for degrees.
+        Length of the circle in the column's unit: 360 for degrees.
     bins
-        How many centres stand on the circle, the first at 0.
+        Number of bins, the first at 0 (default: 24).
     sigma
-        Width of a bin's bump in the column's unit; a bin and a half unless given.
+        Width of a bin in the column's unit (default: one and a half bins).
     missing
         What a candidate without a number gets: ``"last"``, ``"neutral"`` or ``"drop"``.
     name
-        What explanations and gains call it; the column's name unless given.
+        Name in explanations and gains (default: the column's name).
     """
 
     column: str
@@ -211,13 +211,13 @@ class Cycle(Value):
         check_positive("Cycle.period", self.period)
         smallest, largest = 1 / LARGEST_NUMBER, LARGEST_NUMBER  # angles and bins stay finite and positive
         require(smallest <= self.period <= largest, "Cycle.period", "must lie within 1e-150..1e150", self.period)
-        check_whole("Cycle.bins", self.bins, 1)  # the width is made of both
+        check_whole("Cycle.bins", self.bins, 1)  # the width depends on both
         _check("Cycle", self.bins, self.width, self.missing)
         object.__setattr__(self, "name", self.name or self.column)
 
     @property
     def width(self) -> float:
-        """The width in use: a bin and a half unless given."""
+        """The width in use (default: one and a half bins)."""
         return self.period / self.bins * 1.5 if self.sigma is None else self.sigma
 
     def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:

@@ -1,4 +1,4 @@
-"""What lies on a line: dates and numbers. Bins follow the candidates' own range."""
+"""Attributes on a line: dates and numbers. Bins follow the range of the candidates."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _MOST_BINS = 4_000_000
 
 
 def _line_bins(values: Floats, sigma: float | None, smallest: float, owner: str, unit: str) -> AxisBins:
-    known = values[~np.isnan(values)]
-    if sigma is not None and len(known):
-        bins = float(known.max() - known.min()) / (SPACING * sigma)
+    valued = values[~np.isnan(values)]
+    if sigma is not None and len(valued):
+        bins = float(valued.max() - valued.min()) / (SPACING * sigma)
         require(
             bins <= _MOST_BINS,
             owner,
@@ -33,10 +33,10 @@ def _line_bins(values: Floats, sigma: float | None, smallest: float, owner: str,
 
 
 def _standard(values: Floats) -> Floats:
-    """Zero mean, unit spread; zeros where the value is missing."""
-    known = values[~np.isnan(values)]
-    spread = float(known.std()) if len(known) else 0.0
-    centre = float(known.mean()) if len(known) else 0.0
+    """Return the values with mean 0 and deviation 1; missing values are 0."""
+    valued = values[~np.isnan(values)]
+    spread = float(valued.std()) if len(valued) else 0.0
+    centre = float(valued.mean()) if len(valued) else 0.0
     return np.nan_to_num((values - centre) / (spread or 1.0))[:, None]
 
 
@@ -49,13 +49,13 @@ class Number(Value):
     column
         Column of numbers.
     sigma
-        Width of a bin's bump in the column's unit. Unless given, an eighth of the root-mean-square difference
-        between two candidates, outliers aside, so that the scale of the column does not matter; outliers then count
-        as just beyond the others.
+        Width of a bin in the column's unit (default: an eighth of the root-mean-square difference between two
+        candidates, outliers ignored, so that the unit of the column does not matter; outliers then count as just
+        beyond the other values).
     missing
         What a candidate without a number gets: ``"last"``, ``"neutral"`` or ``"drop"``.
     name
-        What explanations and gains call it; the column's name unless given.
+        Name in explanations and gains (default: the column's name).
     """
 
     column: str
@@ -92,11 +92,11 @@ class Date(Value):
     column
         Column of times.
     sigma_days
-        Width of a bin's bump in days. Unless given it follows the candidates, as that of `Number`; never below an hour.
+        Width of a bin in days (default: follows the candidates, as for `Number`; at least an hour).
     missing
         What a candidate without a time gets: ``"last"``, ``"neutral"`` or ``"drop"``.
     name
-        What explanations and gains call it.
+        Name in explanations and gains.
     """
 
     column: str = "taken"

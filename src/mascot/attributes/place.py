@@ -1,4 +1,4 @@
-"""Where: on the globe (`Place`), or on the paper's flat grid (`Place.grid`)."""
+"""Places: on the globe (`Place`), or on the paper's flat grid (`Place.grid`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
 from mascot.attributes.category import text_labels
-from mascot.attributes.columns import extent, numbers, shown
+from mascot.attributes.columns import numbers_within, shown
 from mascot.bins import Axis, AxisBins, Floats, GlobeBins, SparseBins
 from mascot.errors import InputError, OptionError, check_positive, check_whole, require
 from mascot.serialize import Value
@@ -34,20 +34,19 @@ class NamedPoint(tuple[float, ...]):
 
 @dataclass(frozen=True, slots=True)
 class Place(Value):
-    """Points on the globe: great-circle distance, no edge at the antimeridian, none at the poles.
+    """Points on the globe: great-circle distance, no edge at the antimeridian or the poles.
 
     Parameters
     ----------
     lat, lon
         Columns in degrees. Any longitude is taken modulo 360.
     sigma_km
-        Width of a bin's bump in kilometres: two photographs this far apart count as two places more
-        than as one. Unless given, an eighth of the candidates' root-mean-square distance, outliers aside, so that
-        one city and the whole world both work; never below 50 m.
+        Width of a bin in kilometres (default: an eighth of the candidates' root-mean-square distance, outliers
+        ignored, so that one city and the whole world both work; at least 50 m).
     missing
         What a candidate without a place gets: ``"last"``, ``"neutral"`` or ``"drop"``.
     name
-        What explanations and gains call it.
+        Name in explanations and gains.
 
     Examples
     --------
@@ -77,22 +76,18 @@ class Place(Value):
         missing: Missing = "last",
         name: str = "place",
     ) -> Grid:
-        """The paper's planar grid: `cells` x `cells` centres over the world, width in degrees, no wrap. See `Grid`."""
+        """Return the paper's grid: `cells` x `cells` centres over the world, width in degrees, no wrap. See `Grid`."""
         return Grid(lat, lon, cells, sigma, missing, name)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> GlobeBins:
-        lat, lon = coordinates(columns, self.lat, self.lon, "Place")
-        # Longitude wraps: 179 degrees and -179 degrees are neighbours.
-        west, east = extent(lon)
-        if west < -180 or east >= 180:
-            lon = (lon + 180) % 360 - 180
+        lat, lon = coordinates(columns, self.lat, self.lon, "Place", wrap=True)
         return GlobeBins(np.radians(lat), np.radians(lon), self.sigma_km or 0.0)
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return unit_vectors(*coordinates(columns, self.lat, self.lon, "Place"))
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
-        """Places have no names to count; a column of cities has."""
+        """Refuse: places have no names to count; a column of cities has."""
         raise OptionError("limit and share count named values: use a column of cities or countries, got Place")
 
     def point(self, value: Any) -> dict[str, Any]:
@@ -110,13 +105,13 @@ class Grid(Value):
     lat, lon
         Columns in degrees.
     cells
-        How many evenly spaced centres from -90 to 90, and as many from -180 to 180, ends included.
+        Number of evenly spaced centres from -90 to 90, and from -180 to 180, ends included (default: 20).
     sigma
-        Width of a bin's bump in degrees.
+        Width of a bin in degrees (default: 15).
     missing
         What a candidate without a place gets: ``"last"``, ``"neutral"`` or ``"drop"``.
     name
-        What explanations and gains call it.
+        Name in explanations and gains.
     """
 
     lat: str = "lat"
@@ -154,21 +149,26 @@ class Grid(Value):
         return _point(value, self.lat, self.lon, "Place.grid")
 
 
-def coordinates(columns: Columns, lat: str, lon: str, owner: str) -> tuple[Floats, Floats]:
-    """Latitude and longitude in degrees; a place is missing unless both are there."""
-    north, east = numbers(columns, lat, owner), numbers(columns, lon, owner)
-    south, farthest = extent(north)
-    if south < -90 or farthest > 90:
+def coordinates(columns: Columns, lat: str, lon: str, owner: str, wrap: bool = False) -> tuple[Floats, Floats]:
+    """Return latitude and longitude in degrees; a place that lacks either is missing.
+
+    With `wrap`, longitudes are brought to -180..180: 179 degrees and -179 degrees are neighbours.
+    """
+    north, lowest, highest, missing = numbers_within(columns, lat, owner)
+    east, west_end, east_end, also_missing = numbers_within(columns, lon, owner)
+    if lowest < -90 or highest > 90:
         wrong = np.abs(north) > 90
         raise InputError(f"{owner} column {lat!r} must be a latitude in -90..90, got {north[wrong][0]}")
-    missing = np.isnan(north + east)
-    if not missing.any():
+    if wrap and (west_end < -180 or east_end >= 180):
+        east = (east + 180) % 360 - 180
+    if not (missing or also_missing):
         return north, east
-    return np.where(missing, np.nan, north), np.where(missing, np.nan, east)
+    unknown = np.isnan(north + east)
+    return np.where(unknown, np.nan, north), np.where(unknown, np.nan, east)
 
 
 def unit_vectors(lat: Floats, lon: Floats) -> Floats:
-    """Points on the unit sphere; zeros where the place is missing."""
+    """Return points on the unit sphere; zeros where the place is missing."""
     north, east = np.radians(lat), np.radians(lon)
     points = np.stack([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)], axis=1)
     return np.nan_to_num(points, copy=False)

@@ -15,7 +15,7 @@ from mascot.kernels.constants import BEYOND, MARGIN, REACH, SCALE, SPACING
 
 SECONDS_A_DAY = 86_400.0
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_FAR = 2.0**60  # bins; an integer can hold no more
+_FAR = 2.0**60  # bins; the largest that fits an int64 with room to add
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ class AxisBins:
         return math.prod(axis.count for axis in self.axes)
 
     def missing(self, rows: Ints | None = None) -> Bools:
-        first, *others = self.values if rows is None else tuple(values[rows] for values in self.values)
-        return np.isnan(sum(others, start=first))
+        values, *further = self.values if rows is None else tuple(values[rows] for values in self.values)
+        return np.isnan(sum(further, start=values))
 
     def name(self, bin_: int) -> str:
         if self.unit == "degrees":

@@ -37,13 +37,15 @@ def distances(bins: Bins, point: Bins, rows: Ints | None) -> Floats:
         apart = np.abs(values[0] - target[0])
         period = bins.axes[0].period
         return np.minimum(apart % period, period - apart % period) if period > 0 else apart
-    own, wanted = bins.sparse(), point.sparse()
-    if own.labels is not None and wanted.labels is not None:  # both were numbered on their own: compare names
-        names = {wanted.labels[code] for code in wanted.indices}
-        codes = np.array([code for code, label in enumerate(own.labels) if label in names], np.int64)
+    memberships, target_bins = bins.sparse(), point.sparse()
+    if (
+        memberships.labels is not None and target_bins.labels is not None
+    ):  # each numbers its labels differently: compare names
+        names = {target_bins.labels[code] for code in target_bins.indices}
+        codes = np.array([code for code, label in enumerate(memberships.labels) if label in names], np.int64)
     else:
-        codes = wanted.indices
-    picked = own if rows is None else own.take(rows)
+        codes = target_bins.indices
+    picked = memberships if rows is None else memberships.take(rows)
     matches = np.isin(picked.indices, codes)
     hits = np.bincount(np.repeat(np.arange(picked.rows), np.diff(picked.indptr)), matches, minlength=picked.rows) > 0
     return np.where(picked.missing(), np.nan, np.where(hits, 0.0, 1.0))

@@ -75,9 +75,9 @@ class GlobeBins:
         half = np.arcsin(np.sqrt(np.clip((limit - across) / np.maximum(along, 1e-300), 0.0, 1.0)))
         cells = cell_counts(ring, rings)
         cell_width = 2 * math.pi / cells
-        left = np.ceil((lon[owner] - 2 * half + math.pi) / cell_width - 0.5 - 1e-9).astype(np.int64)
-        right = np.floor((lon[owner] + 2 * half + math.pi) / cell_width - 0.5 + 1e-9).astype(np.int64)
-        pair, cell = ranges(left, np.clip(right - left + 1, 0, cells))
+        first_cell = np.ceil((lon[owner] - 2 * half + math.pi) / cell_width - 0.5 - 1e-9).astype(np.int64)
+        last_cell = np.floor((lon[owner] + 2 * half + math.pi) / cell_width - 0.5 + 1e-9).astype(np.int64)
+        pair, cell = ranges(first_cell, np.clip(last_cell - first_cell + 1, 0, cells))
 
         apart = lon[owner][pair] - ((cell + 0.5) * cell_width[pair] - math.pi)
         haversine = across[pair] + along[pair] * np.sin(apart / 2) ** 2

@@ -29,11 +29,11 @@ def join_bins(parts: Sequence[Bins]) -> Bins:
         return replace(first, lat=np.concatenate([p.lat for p in globes]), lon=np.concatenate([p.lon for p in globes]))
     rows = [part.sparse() for part in parts]
     starts = np.cumsum([0, *(len(part.indices) for part in rows)])
-    whole = all(part.values is None for part in rows)
+    all_ones = all(part.values is None for part in rows)
     return SparseBins(
         indptr=np.concatenate([[0], *(part.indptr[1:] + at for part, at in zip(rows, starts, strict=False))]),
         indices=np.concatenate([part.indices for part in rows]),
-        values=None if whole else np.concatenate([_values(part) for part in rows]),
+        values=None if all_ones else np.concatenate([_values(part) for part in rows]),
         count=max(part.count for part in rows),
     )
 

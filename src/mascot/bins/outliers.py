@@ -19,16 +19,16 @@ def inliers(points: Floats) -> tuple[Bools, float]:
     inlier, count = np.ones(points.shape[1], np.bool_), points.shape[1]
     if not count:
         return inlier, 0.0
-    deviation = whole = 0.0
+    deviation = first_deviation = 0.0
     for turn in range(ROUNDS):
         apart = points - points[:, [int(inlier.argmax())]]  # differences keep the digits of dates and of near places
         squared = ((apart - apart[:, inlier].mean(axis=1, keepdims=True)) ** 2).sum(axis=0)
         deviation = math.sqrt(float(squared[inlier].mean()))
-        whole = whole if turn else deviation
+        first_deviation = first_deviation if turn else deviation
         inside = squared <= (OUTLIER * deviation) ** 2
         if turn == ROUNDS - 1 or inside.sum() in (inlier.sum(), 0):
             break
         inlier = inside
-    if deviation <= LEAST * whole:
-        return np.ones(count, np.bool_), whole
+    if deviation <= LEAST * first_deviation:
+        return np.ones(count, np.bool_), first_deviation
     return inlier, deviation

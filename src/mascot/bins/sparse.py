@@ -79,7 +79,7 @@ def from_pairs(row: Ints, bin_: Ints, value: Floats, rows: int, count: int) -> S
 
 
 def ranges(first: Ints, counts: Ints) -> tuple[Ints, Ints]:
-    """For each i the integers first[i] .. first[i] + counts[i] - 1, flattened, with their owner i."""
+    """Return, for each i, the integers first[i] .. first[i] + counts[i] - 1, flattened, with their owner i."""
     ends = np.cumsum(counts)
     owner = np.repeat(np.arange(len(counts)), counts)
     return owner, first[owner] + np.arange(int(ends[-1]) if len(ends) else 0) - (ends - counts)[owner]

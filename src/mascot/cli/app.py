@@ -1,4 +1,4 @@
-"""The `mascot` command: parses words, prints, and turns errors into one line and an exit code."""
+"""The `mascot` command: parses arguments, prints, and turns errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mascot.extras import install_command, installed
 from mascot.methods.base import Method
 from mascot.probe import probe as run_probe
 
-_REFUSED = 2  # exit code where the command cannot do what was asked
+_REFUSED = 2  # exit code of errors
 
 
 def _refuse(message: str) -> NoReturn:
@@ -30,7 +30,7 @@ def _refuse(message: str) -> NoReturn:
 try:
     import typer
 
-    if not installed("rich"):  # loaded where a table or a progress bar is shown
+    if not installed("rich"):  # imported only where a table or a progress bar is printed
         raise ModuleNotFoundError(name="rich")
     from mascot.cli import options, photos, printing
     from mascot.cli import serve as server
@@ -40,8 +40,8 @@ except ModuleNotFoundError as error:
         raise
     _refuse(f"the mascot command needs: {install_command('typer', 'rich')}")
 
-_CHUNK = 500  # queries a batch, so that the progress bar moves
-_BAR = 100  # queries from which a progress bar is worth its line
+_CHUNK = 500  # queries per batch, so that the progress bar moves
+_BAR = 100  # least queries for a progress bar
 _DEMO_RESULTS = 10
 
 app = typer.Typer(
@@ -62,7 +62,7 @@ class InputFormat(str, Enum):
     parquet = "parquet"
 
 
-class Metric(str, Enum):
+class TuneMetric(str, Enum):
     ndcg = "ndcg"
     precision = "precision"
 
@@ -82,25 +82,31 @@ _Path = Annotated[
     str | None,
     typer.Argument(
         metavar="FILE",
-        help="JSON lines, JSON, CSV, TSV (all four also .gz) or Parquet; - or nothing reads standard input.",
+        help="JSON lines, JSON, CSV, TSV (each also .gz) or Parquet; - or no FILE reads standard input.",
     ),
 ]
-_Paper = Annotated[bool, typer.Option("--paper", help="The published method: short for --method paper.")]
+_Paper = Annotated[bool, typer.Option("--paper", help="Use the published method; the same as --method paper.")]
 _Score = Annotated[str, typer.Option(metavar="COLUMN", help="Column of scores, higher is better.")]
-_Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of ids; 'id' if there is one.")]
+_Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of ids (default: 'id' if there is one).")]
 _Query = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column to group by, a result list each; 'query' if there is one.")
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Column to group by, one result list per value (default: 'query' if there is one)."
+    ),
 ]
 _Vector = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column of vectors, for look; 'vector' if there is one.")
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Column of vectors, for look and branches (default: 'vector' if there is one)."
+    ),
 ]
 _InputFormat = Annotated[
-    InputFormat | None, typer.Option(help="By the file's suffix unless given; JSON lines on standard input.")
+    InputFormat | None, typer.Option(help="Format of FILE (default: by its suffix; JSON lines on standard input).")
 ]
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         from mascot.kernels import native
 
         kernel = f"native kernel, {native.description()}" if native.available() else f"numpy: {native.description()}"
@@ -111,7 +117,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _mascot(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Steer what a search result is made of: spread or focus any attribute, keep the best matches."""
@@ -120,7 +126,7 @@ def _mascot(
 @app.command()
 def rerank(
     path: _Path = None,
-    k: Annotated[int, typer.Option("-k", help="How many results a query.")] = 20,
+    k: Annotated[int, typer.Option("-k", help="Results per query.")] = 20,
     spread: options.Spread = None,
     focus: options.Focus = None,
     limit: options.Limit = None,
@@ -138,10 +144,10 @@ def rerank(
     id: _Id = None,
     query: _Query = None,
     vector: _Vector = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why each result is there.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why each result was selected.")] = False,
     input_format: _InputFormat = None,
     format: Annotated[
-        OutputFormat | None, typer.Option(help="Table on a terminal, JSON lines in a pipe, unless given.")
+        OutputFormat | None, typer.Option(help="Output format (default: table on a terminal, JSON lines in a pipe).")
     ] = None,
 ) -> None:
     """Re-rank the hits of a search.
@@ -163,18 +169,18 @@ def rerank(
       look:10            look             (clusters of the vectors)
       branches:16        branches         (branches of a tree of the vectors)
 
-    JSON lines out are the input records in their new order with rank, was
-    (the rank by relevance alone), relevance (0 to 1) and, with --explain, reason.
+    The output has the input records in their new order, with rank, was
+    (the rank by score), relevance (0 to 1) and, with --explain, reason.
     """
     chosen = options.method(strength, protect, keep, order, method, paper)
     extra: list[mc.Limit | mc.Share] = [
         *(words.limit(text, fill) for text in limit or []),
         *(words.share(text) for text in share or []),
     ]
-    asked = _read(path, input_format, spread, focus, missing, score, id, query, vector, extra)
-    with _lines_named(asked):
-        rankings = list(_bar(_ranked(asked.queries, asked.wishes, k, chosen, already), len(asked.queries)))
-    results = list(zip(asked.queries, rankings, strict=True))
+    request = _read_request(path, input_format, spread, focus, missing, score, id, query, vector, extra)
+    with _lines_named(request):
+        rankings = list(_bar(_ranked(request.queries, request.wishes, k, chosen, already), len(request.queries)))
+    results = list(zip(request.queries, rankings, strict=True))
     shape = format or (OutputFormat.table if sys.stdout.isatty() else OutputFormat.jsonl)
     if shape is OutputFormat.json:
         printing.show_json([printing.query_dict(*pair, explain) for pair in results])
@@ -190,7 +196,7 @@ def rerank(
 @app.command()
 def probe(
     path: _Path = None,
-    k: Annotated[int, typer.Option("-k", help="How many results to look at.")] = 10,
+    k: Annotated[int, typer.Option("-k", help="Results to examine.")] = 10,
     spread: options.Spread = None,
     focus: options.Focus = None,
     strength: options.Strength = None,
@@ -205,26 +211,28 @@ def probe(
     query: _Query = None,
     vector: _Vector = None,
     input_format: _InputFormat = None,
-    format: Annotated[OutputFormat, typer.Option(help="A table, or the same as data.")] = OutputFormat.table,
+    format: Annotated[OutputFormat, typer.Option(help="Output format.")] = OutputFormat.table,
 ) -> None:
-    """Say how close the wishes are to collapse.
+    """Measure how sensitive the results are to each parameter.
 
-    Each knob is stepped once past its value, to see what is left of the results:
+    Each parameter is stepped once past its value and the results are compared:
     strength by 0.1, widths by a factor of 1.5. A step is steady where 90% of the
     relevance survives, collapses where less than half does, and drifts between.
     Wishes and options are those of rerank.
     """
     chosen = options.method(strength, protect, keep, order, method, paper)
-    asked = _read(path, input_format, spread, focus, missing, score, id, query, vector)
-    found = asked.queries
-    with _lines_named(asked):
-        probes = list(_bar((run_probe(q.candidates, asked.wishes, chosen, k) for q in found), len(found)))
+    request = _read_request(path, input_format, spread, focus, missing, score, id, query, vector)
+    queries = request.queries
+    with _lines_named(request):
+        probes = list(_bar((run_probe(q.candidates, request.wishes, chosen, k) for q in queries), len(queries)))
     if format is OutputFormat.table:
-        grouped = len(found) > 1
-        printing.show(printing.probe_table([q.name for q in found], probes) if grouped else str(probes[0]))
+        grouped = len(queries) > 1
+        printing.show(printing.probe_table([q.name for q in queries], probes) if grouped else str(probes[0]))
         return
-    told = [({} if q.name is None else {"query": q.name}) | p.to_dict() for q, p in zip(found, probes, strict=True)]
-    for part in [told] if format is OutputFormat.json else told:
+    records = [
+        ({} if q.name is None else {"query": q.name}) | p.to_dict() for q, p in zip(queries, probes, strict=True)
+    ]
+    for part in [records] if format is OutputFormat.json else records:
         printing.show_json(part)
 
 
@@ -241,7 +249,7 @@ def tune(
     limit: options.Limit = None,
     share: options.Share = None,
     fill: options.Fill = False,
-    metric: Annotated[Metric, typer.Option(help="Measure of relevance, at -k.")] = Metric.ndcg,
+    metric: Annotated[TuneMetric, typer.Option(help="Measure of relevance, at -k.")] = TuneMetric.ndcg,
     relevance_weight: Annotated[
         float, typer.Option(help="Weight of relevance beside diversity in the objective, between 0 and 1.")
     ] = 0.5,
@@ -282,13 +290,15 @@ def tune(
         *(words.limit(text, fill) for text in limit or []),
         *(words.share(text) for text in share or []),
     ]
-    asked = _read(path, input_format, spread, focus, missing, score, id, query, vector, extra)
-    asked.table.require(judged, "name another with --judged")
+    request = _read_request(path, input_format, spread, focus, missing, score, id, query, vector, extra)
+    request.table.require(judged, "name another with --judged")
     if clusters is not None:
-        asked.table.require(clusters, "name another with --clusters")
-    candidates = [group.candidates for group in asked.queries]
-    with _lines_named(asked):
-        tuning = program.run(candidates, asked.wishes, judged, clusters, k, folds, metric.value, relevance_weight, seed)
+        request.table.require(clusters, "name another with --clusters")
+    candidates = [group.candidates for group in request.queries]
+    with _lines_named(request):
+        tuning = program.run(
+            candidates, request.wishes, judged, clusters, k, folds, metric.value, relevance_weight, seed
+        )
     typed = [("--spread", text) for text in spread or []] + [("--focus", text) for text in focus or []]
     typed += [("--limit", text) for text in limit or []] + [("--share", text) for text in share or []]
     flags = (["--fill"] if fill else []) + ([] if missing is options.Missing.last else ["--missing", missing.value])
@@ -326,16 +336,16 @@ def demo(
         pairs = list(zip(typed[::2], typed[1::2], strict=True))
         wishes = [words.spread(text) if option == "--spread" else words.focus(text) for option, text in pairs]
         ranking = mc.rerank(hits.candidates, wishes, k=_DEMO_RESULTS)
-        told = ranking.explain()
-        shown = [hits.records[int(position)] for position in ranking.positions]
-        left = told.left_out[0]
+        explanation = ranking.explain()
+        results = [hits.records[int(position)] for position in ranking.positions]
+        runner_up = explanation.left_out[0]
         best = sum(mc.rerank(hits.candidates, [], k=_DEMO_RESULTS).relevance)
         printing.show(
             "",
             f"mascot rerank {' '.join(typed)}",
             printing.side_by_side(plain, hits, ranking),
-            f"{_counted(plain)} -> {_counted(shown)}; {sum(ranking.relevance) / best:.0%} of the relevance kept.",
-            f"Left out: {left.id} (was {left.was}), {left.because}.",
+            f"{_counted(plain)} -> {_counted(results)}; {sum(ranking.relevance) / best:.0%} of the relevance kept.",
+            f"Left out: {runner_up.id} (was {runner_up.was}), {runner_up.because}.",
         )
     printing.show(
         "",
@@ -352,15 +362,15 @@ def _counted(records: Sequence[tables.Record]) -> str:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A table, its queries, and the wishes about its columns."""
+class _Request:
+    """A table, its queries, and the wishes on its columns."""
 
-    table: tables.Table
+    table: tables.RecordTable
     queries: list[tables.Query]
     wishes: list[mc.AnyWish]
 
 
-def _read(
+def _read_request(
     path: str | None,
     input_format: InputFormat | None,
     spread: list[str] | None,
@@ -371,39 +381,39 @@ def _read(
     query: str | None,
     vector: str | None,
     extra: Sequence[mc.Limit | mc.Share] = (),
-) -> _Asked:
-    """Read the queries of a table, and typed wishes as wishes about its columns."""
+) -> _Request:
+    """Read a table, and parse the wishes on its columns."""
     wishes: list[mc.AnyWish] = [words.spread(text, missing.value) for text in spread or []]
     wishes += [words.focus(text, missing.value) for text in focus or []]
     wishes += extra
     table = tables.read(path, input_format.value if input_format else None, (id or "id", query or "query"))
-    named = list(dict.fromkeys(column for wish in wishes for column in words.columns_of(wish)))
-    for column in named:
+    columns = list(dict.fromkeys(column for wish in wishes for column in words.columns_of(wish)))
+    for column in columns:
         table.require(column, "a wish names its columns as in place:lat,lon")
-    found = tables.queries(table, score, id, query, vector, named)
-    if any(isinstance(wish.attribute, mc.Clusters) for wish in wishes) and found[0].candidates.vectors is None:
+    queries = tables.queries(table, score, id, query, vector, columns)
+    if any(isinstance(wish.attribute, mc.Clusters) for wish in wishes) and queries[0].candidates.vectors is None:
         table.require("vector", "name another with --vector")
     anchored = [
         words.anchored(wish, (cell for column in words.columns_of(wish) for cell in table.column(column)))
         for wish in wishes
     ]
-    return _Asked(table, found, anchored)
+    return _Request(table, queries, anchored)
 
 
 @contextmanager
-def _lines_named(asked: _Asked) -> Iterator[None]:
-    """Where a wish cannot read a cell, the error says which line it stands in."""
+def _lines_named(request: _Request) -> Iterator[None]:
+    """Add the line of the input to the error where a wish cannot read a cell."""
     try:
         yield
     except mc.InputError:
-        for row, record in enumerate(asked.table.records):
-            for wish in asked.wishes:
+        for row, record in enumerate(request.table.records):
+            for wish in request.wishes:
                 cells = {column: [value_of(record, column)] for column in words.columns_of(wish)}
                 try:
                     if cells:
                         wish.attribute.membership(mc.Candidates([0.0], columns=cells).columns, None)
                 except mc.InputError as error:
-                    raise mc.InputError(f"{asked.table.place(row)}: {error}") from None
+                    raise mc.InputError(f"{request.table.place(row)}: {error}") from None
         raise
 
 
@@ -413,12 +423,12 @@ def _ranked(
     texts = set(already or ())
     for first in range(0, len(queries), _CHUNK):
         candidates = [query.candidates for query in queries[first : first + _CHUNK]]
-        seen = [[id_ for id_ in part.ids if str(id_) in texts] for part in candidates] if texts else None
-        yield from mc.rerank_many(candidates, wishes, k, method, seen)
+        shown_ids = [[id_ for id_ in part.ids if str(id_) in texts] for part in candidates] if texts else None
+        yield from mc.rerank_many(candidates, wishes, k, method, shown_ids)
 
 
 def _bar(items: Iterator[Any], count: int) -> Iterable[Any]:
-    """The items, with a progress bar on standard error where a person waits for many."""
+    """Return the items, with a progress bar on standard error if there are many and it is a terminal."""
     if count < _BAR or not sys.stderr.isatty():
         return items
     from rich.console import Console
@@ -435,7 +445,7 @@ for _command in (photos.search, photos.library, photos.sample, server.serve):
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def bench(context: typer.Context) -> None:
     """Compare the methods on a dataset: run, then tables, figures, compare."""
-    # A program of its own, loaded only when asked for: nobody else waits for it to start.
+    # Imported only here, because it is slow to import.
     from mascot.cli.bench import bench as program
 
     program(args=context.args, prog_name="mascot bench")
@@ -446,9 +456,9 @@ def main() -> None:
     if sys.stderr is None:  # closed, as `2>&-` does
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the command runs
     if sys.stdout is None:
-        _refuse("standard output is closed; send it to /dev/null where nobody is to read it")
+        _refuse("standard output is closed; redirect it to /dev/null to discard the output")
     for stream in (sys.stdout, sys.stderr):
-        # JSON is UTF-8 in every locale; a terminal that cannot show a letter shows a mark instead.
+        # JSON is UTF-8 in every locale; characters that a terminal cannot show are replaced.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
     try:
@@ -460,14 +470,14 @@ def main() -> None:
         print(f"mascot: {error}", file=sys.stderr, flush=True)
         os._exit(_REFUSED)
     except mc.MascotError as error:
-        _refuse(printing.visible(" ".join(str(error).split())))  # it may quote what a file holds
+        _refuse(printing.visible(" ".join(str(error).split())))  # it may quote the content of a file
     except OSError as error:
         _give_up(error)
 
 
 def _give_up(error: OSError) -> NoReturn:
-    """A disk is full, a drive has gone; or the reader has left, as `head` does, which is no error."""
-    with suppress(OSError, ValueError):  # what is left to write is not tried again when Python ends
+    """Report a full disk or a missing drive. A closed pipe, as `head` leaves it, is not an error."""
+    with suppress(OSError, ValueError):  # buffered output is not written again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if error.errno == errno.EPIPE:
         raise SystemExit(1)

@@ -1,6 +1,6 @@
 """Sixty photographs that a search for "sunset over water" might find, for the demo and for trying things out.
 
-Made up, at real places. One evening on a harbour wall in Oia fills the first page, as such trips do.
+Invented, at real places. One evening on a harbour wall in Oia fills the first page.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ _PHOTOS = (
 
 
 def records() -> list[dict[str, Any]]:
-    """The photographs as records: id, city, lat, lon, taken, camera, score; best score first.
+    """Return the photographs as records: id, city, lat, lon, taken, camera, score; best score first.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def records() -> list[dict[str, Any]]:
 
 
 def candidates() -> Candidates:
-    """The same as `Candidates`, to try a wish on.
+    """Return the example as `Candidates`.
 
     Examples
     --------

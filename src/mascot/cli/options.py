@@ -1,4 +1,4 @@
-"""Options that several commands share, and the method they spell."""
+"""Options that several commands share, and the method they select."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mascot.errors import OptionError
 from mascot.registry import METHOD_NAMES
 
 
-class Order(str, Enum):
+class ResultOrder(str, Enum):
     relevance = "relevance"
     selection = "selection"
 
@@ -23,7 +23,7 @@ class Missing(str, Enum):
     drop = "drop"
 
 
-_new_enum: Any = Enum  # mypy reads no members from a list made elsewhere
+_new_enum: Any = Enum  # mypy accepts only literal members
 MethodName: Any = _new_enum("MethodName", {name: name for name in METHOD_NAMES}, type=str)
 
 
@@ -40,11 +40,11 @@ class OverviewFormat(str, Enum):
 
 Spread = Annotated[
     list[str] | None,
-    typer.Option("--spread", metavar="WISH", help="Results from many of these: place, hour, camera, ... Repeatable."),
+    typer.Option("--spread", metavar="WISH", help="Results from many values: place, hour, camera, ... Repeatable."),
 ]
 Focus = Annotated[
     list[str] | None,
-    typer.Option("--focus", metavar="WISH", help="Results from few of these, or near one: hour=18. Repeatable."),
+    typer.Option("--focus", metavar="WISH", help="Results from few values, or near one: hour=18. Repeatable."),
 ]
 Limit = Annotated[
     list[str] | None,
@@ -57,16 +57,18 @@ Share = Annotated[
 Fill = Annotated[bool, typer.Option("--fill", help="Complete the list where limits leave fewer than -k results.")]
 Already = Annotated[
     list[str] | None,
-    typer.Option("--already", metavar="ID", help="An id that an earlier page showed: not shown again. Repeatable."),
+    typer.Option(
+        "--already", metavar="ID", help="Id of a result that an earlier page showed; it is not shown again. Repeatable."
+    ),
 ]
 Strength = Annotated[
     float | None,
-    typer.Option(help="0 is relevance only, 1 is the wishes only; mascot has 0.5 unless given.", show_default=False),
+    typer.Option(help="0 is relevance only, 1 is wishes only (default of mascot: 0.5).", show_default=False),
 ]
 Protect = Annotated[
     int | None,
     typer.Option(
-        help="The first so many by relevance are always kept; 3 unless given, at most a third of -k.",
+        help="Number of best matches that always stay (default: 3, at most a third of -k).",
         show_default=False,
     ),
 ]
@@ -75,15 +77,17 @@ Keep = Annotated[
     typer.Option(help="Find the strength that keeps this share of the best possible relevance, such as 0.95."),
 ]
 Ordered = Annotated[
-    Order | None,
-    typer.Option("--order", help="Show the chosen by relevance (unless given) or as selected.", show_default=False),
+    ResultOrder | None,
+    typer.Option(
+        "--order", help="Show the results by relevance (default) or in the order of selection.", show_default=False
+    ),
 ]
 Method = Annotated[
     MethodName | None,
-    typer.Option("--method", help="How to choose; mascot, the guarded method, unless given.", show_default=False),
+    typer.Option("--method", help="How to choose (default: mascot).", show_default=False),
 ]
 MissingRule = Annotated[
-    Missing, typer.Option("--missing", help="One without the value comes last, is neutral, or is dropped.")
+    Missing, typer.Option("--missing", help="Candidates without a value come last, are neutral, or are dropped.")
 ]
 
 
@@ -91,11 +95,11 @@ def method(
     strength: float | None,
     protect: int | None,
     keep: float | None,
-    order: Order | None,
+    order: ResultOrder | None,
     name: Any = None,
     paper: bool = False,
 ) -> Any:
-    """The method the options spell; `paper` is short for its name."""
+    """Return the method that the options select; `paper` is short for `name="paper"`."""
     if paper and name not in (None, MethodName.paper):
         raise OptionError(f"--paper means --method paper, got --method {name.value} as well")
     chosen = MethodName.paper if paper else name or MethodName.mascot

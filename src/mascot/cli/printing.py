@@ -1,4 +1,4 @@
-"""What the command shows: tables for people, JSON for the next program."""
+"""Output of the command: tables and JSON."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as Grid
 
-_ENDLESS = 10_000  # columns of a pipe: nothing is cut or folded there
-_SENTENCE = 50  # columns of the demo's reasons
-_ID = 32  # letters of an id that a narrow terminal does not fold
-# JSON may hold these as they are, but terminals obey some of them, many programs take others for ends of lines, and
-# halves of letters, which names of files may have, are nothing that UTF-8 could write.
+_ENDLESS = 10_000  # characters per line in a pipe: nothing is cut or folded
+_SENTENCE = 50  # characters per line of the reasons in the demo
+_ID = 32  # characters of an id that a narrow terminal does not fold
+# Valid in JSON, but escaped: control characters, line separators, and lone surrogates, which occur in file names and
+# cannot be encoded in UTF-8.
 _RAW = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def show(*parts: Any) -> None:
-    """Print text and Rich tables: as wide as the terminal and in colour there, whole and plain in a pipe."""
+    """Print text and Rich tables: in colour and as wide as the terminal, or plain and unfolded in a pipe."""
     if sys.stdout.isatty():
         _console(None).print(*parts, sep="\n")
         return
@@ -43,17 +43,17 @@ def show(*parts: Any) -> None:
 def _console(width: int | None) -> Console:
     from rich.console import Console
 
-    # Ids and captions are data: brackets and colons in them are no markup.
+    # Ids and captions are data: brackets and colons in them are not markup.
     return Console(markup=False, emoji=False, highlight=False, width=width)
 
 
 def visible(text: str) -> str:
-    """A name may hold line breaks and worse; a terminal must not obey them."""
+    """Return the text with control characters and line breaks replaced, safe to print on a terminal."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def show_json(value: Any) -> None:
-    """Print one line of JSON. What JSON has no word for becomes text; infinity and NaN become null."""
+    """Print one line of JSON. Other types become text; infinity and NaN become null."""
     text = json.dumps(_clean(value), ensure_ascii=False)
     sys.stdout.write(_RAW.sub(lambda letter: f"\\u{ord(letter.group()):04x}", text) + "\n")
 
@@ -68,8 +68,8 @@ def _clean(value: Any) -> Any:
 
 
 def result_records(query: Query, ranking: Ranking, explain: bool) -> list[Record]:
-    """The input records of the results in their new order, with `rank`, `was`, `relevance`, and the reason."""
-    found = []
+    """Return the input records of the results in their new order, with `rank`, `was`, `relevance`, and the reason."""
+    records = []
     reasons = ranking.explain().results if explain else []
     for place, position in enumerate(ranking.positions):
         record = dict(query.records[int(position)])
@@ -77,33 +77,36 @@ def result_records(query: Query, ranking: Ranking, explain: bool) -> list[Record
         record["relevance"] = _rounded(ranking.relevance[place])
         if explain:
             record["reason"] = _reason(reasons[place])
-        found.append(record)
-    return found
+        records.append(record)
+    return records
 
 
 def query_dict(query: Query, ranking: Ranking, explain: bool) -> dict[str, Any]:
-    """One query's results under what was asked for; with `explain`, also the best that were left out."""
-    asked = ranking.to_dict()
-    found: dict[str, Any] = {} if query.name is None else {"query": query.name}
-    found |= {name: asked[name] for name in ("strength", "method", "wishes")}
-    found["results"] = result_records(query, ranking, explain)
+    """Return wishes, method and results of one query; with `explain`, also the best candidates left out."""
+    fields = ranking.to_dict()
+    result: dict[str, Any] = {} if query.name is None else {"query": query.name}
+    result |= {name: fields[name] for name in ("strength", "method", "wishes")}
+    result["results"] = result_records(query, ranking, explain)
     if explain:
         explanation = ranking.explain()
-        found["left_out"] = [
+        result["left_out"] = [
             {**query.records[reason.position], "was": reason.was, "relevance": _rounded(reason.relevance)}
             | {"reason": _reason(reason)}
             for reason in explanation.left_out
         ]
-        found["notes"] = list(explanation.notes)
-    return found
+        result["notes"] = list(explanation.notes)
+    return result
 
 
 def _reason(reason: Reason) -> dict[str, Any]:
-    told: dict[str, Any] = {} if reason.step is None else {"step": reason.step}
+    result: dict[str, Any] = {} if reason.step is None else {"step": reason.step}
     if reason.gains:
-        told |= {"gain": _rounded(reason.gain), "gains": {name: _rounded(gain) for name, gain in reason.gains.items()}}
+        result |= {
+            "gain": _rounded(reason.gain),
+            "gains": {name: _rounded(gain) for name, gain in reason.gains.items()},
+        }
     opened = {name: bins for name, bins in reason.opened.items() if bins}
-    return told | ({"opened": opened} if opened else {}) | ({"because": reason.because} if reason.because else {})
+    return result | ({"opened": opened} if opened else {}) | ({"because": reason.because} if reason.because else {})
 
 
 def _rounded(value: float) -> float:
@@ -112,8 +115,8 @@ def _rounded(value: float) -> float:
 
 def ranking_table(query: Query, ranking: Ranking, explain: bool) -> Grid:
     """Return the results as a table: rank, rank by score, id, relevance; then the wishes' columns, or the reasons."""
-    told = ranking.explain()
-    reasons = told.results + (told.left_out if explain else [])
+    explanation = ranking.explain()
+    reasons = explanation.results + (explanation.left_out if explain else [])
     columns = list(dict.fromkeys(column for wish in ranking.wishes for column in columns_of(wish)))
     grid = new_grid(None if query.name is None else visible(str(query.name)))
     add_columns(grid, ["rank", "was"], justify="right")
@@ -126,7 +129,7 @@ def ranking_table(query: Query, ranking: Ranking, explain: bool) -> Grid:
     else:
         add_columns(grid, map(visible, columns), overflow="fold", style="cyan")
     for place, (id_, reason) in enumerate(zip(ids, reasons, strict=True), 1):
-        if reason.step is None and place == len(told.results) + 1:
+        if reason.step is None and place == len(explanation.results) + 1:
             grid.add_section()
         rank = "-" if reason.step is None else str(place)
         cells = [f"{reason.relevance:.3f}"]
@@ -136,13 +139,13 @@ def ranking_table(query: Query, ranking: Ranking, explain: bool) -> Grid:
             record = query.records[reason.position]
             cells += [_cell(value_of(record, name)) for name in columns]
         grid.add_row(rank, str(reason.was), id_, *cells, style="dim" if reason.step is None else None)
-    if told.notes:
-        grid.caption, grid.caption_justify = "\n".join(map(visible, told.notes)), "left"
+    if explanation.notes:
+        grid.caption, grid.caption_justify = "\n".join(map(visible, explanation.notes)), "left"
     return grid
 
 
 def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
-    """Probes of many queries, a line each: what the worst step left."""
+    """Return the probes of many queries as a table: the worst step of each."""
     grid = new_grid()
     add_columns(grid, ["query"], overflow="fold")
     add_columns(grid, ["kept"], justify="right")
@@ -158,17 +161,17 @@ def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
 
 
 def side_by_side(plain_records: Sequence[Record], query: Query, ranking: Ranking) -> Grid:
-    """The demo's table: what relevance alone shows, and beside it what the wishes show and why."""
+    """Return the table of the demo: results by relevance alone, steered results, and reasons."""
     from rich.text import Text
 
-    told = ranking.explain()
+    explanation = ranking.explain()
     grid = new_grid()
     add_columns(grid, ["#"], justify="right", style="dim")
     add_columns(grid, ["before"], style="dim")
     add_columns(grid, ["after"], style="cyan")
     add_columns(grid, ["was"], justify="right")
     add_columns(grid, ["because"], max_width=_SENTENCE)
-    for place, (before, reason) in enumerate(zip(plain_records, told.results, strict=True), 1):
+    for place, (before, reason) in enumerate(zip(plain_records, explanation.results, strict=True), 1):
         after = query.records[reason.position]
         where = Text(_where(after), "" if reason.was == place else "bold")
         grid.add_row(str(place), _where(before), where, str(reason.was), reason.because)
@@ -184,7 +187,7 @@ def _cell(value: Any) -> str:
 
 
 def new_grid(title: str | None = None) -> Grid:
-    """A plain table with a line under its head."""
+    """Return a plain table with a line under its header."""
     from rich import box
     from rich.table import Table as Grid
 
@@ -192,7 +195,7 @@ def new_grid(title: str | None = None) -> Grid:
     return Grid(title=title, title_justify="left", title_style="bold", **look)
 
 
-def add_columns(grid: Grid, names: Iterable[str], **how: Any) -> None:
-    """Add columns of one kind."""
+def add_columns(grid: Grid, names: Iterable[str], **style: Any) -> None:
+    """Add columns with the same options of Rich."""
     for name in names:
-        grid.add_column(name, **how)
+        grid.add_column(name, **style)

@@ -35,18 +35,18 @@ def serve(
         ),
     ] = None,
     no_library: Annotated[
-        bool, typer.Option("--no-library", help="Serve re-ranking only, even where there is a library.")
+        bool, typer.Option("--no-library", help="Serve re-ranking only, even if there is a library.")
     ] = False,
-    host: Annotated[str, typer.Option(help="Address to listen on; other than this machine's own needs --token.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")] = _PORT,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; addresses that other machines can reach need --token.")
+    ] = ("127.0.0.1"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free port.")] = _PORT,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that share the port.")] = 1,
     token: Annotated[
-        str | None, typer.Option(envvar="MASCOT_TOKEN", help="Required from every client.", show_default=False)
+        str | None, typer.Option(envvar="MASCOT_TOKEN", help="Token that every client must send.", show_default=False)
     ] = None,
     cors: Annotated[
-        list[str] | None, typer.Option(metavar="ORIGIN", help="Let pages of this origin use the API. Repeatable.")
+        list[str] | None, typer.Option(metavar="ORIGIN", help="Allow pages of this origin to use the API. Repeatable.")
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Show the page in the browser.")] = False,
 ) -> None:
@@ -58,13 +58,13 @@ def serve(
     mascot serve --host 0.0.0.0 --token "$(openssl rand -hex 16)"
 
     Without a token only this machine can use it. Without a library only re-ranking is served. SIGTERM lets
-    requests under way finish; SIGHUP restarts the workers one by one.
+    running requests finish; SIGHUP restarts the workers one by one.
     """
     if token is not None and not token:
         raise mc.OptionError("--token must not be empty")
     if token is None and not _is_loopback(host):
         raise mc.OptionError(
-            f"--host {host} can be reached from other machines: set a --token that clients must know, "
+            f"--host {host} can be reached from other machines: set a --token that clients must send, "
             "or listen on 127.0.0.1"
         )
     for origin in cors or []:
@@ -81,15 +81,15 @@ def serve(
     environment = Settings.from_environment()
     origins = tuple(cors) if cors else environment.cors
     settings = replace(environment, library=folder, token=token, cors=origins, hosts=names)
-    with _listening(host, port) as taken:
-        address = taken.getsockname()
+    with _listening(host, port) as listener:
+        address = listener.getsockname()
         with suppress(KeyboardInterrupt):
-            process.serve(settings, taken, workers, lambda: _announce(address, open_, token))
+            process.serve(settings, listener, workers, lambda: _announce(address, open_, token))
     process.exit_now()
 
 
 def _library(path: Path | None) -> str | None:
-    """The folder of the library to serve, checked; None where none was named and none was indexed before."""
+    """Return the folder of the library to serve, checked; None if none is named and none was indexed."""
     from mascot.photos.whereabouts import enclosing, remembered
 
     if path is None and not (os.environ.get("MASCOT_LIBRARY") or enclosing() or remembered()):
@@ -97,12 +97,12 @@ def _library(path: Path | None) -> str | None:
     from mascot.photos.library import Library
 
     with Library.open(path) as library:
-        library.store.count()  # a library that cannot be read is reported before the port is taken
+        library.store.count()  # report an unreadable library before listening
         return str(library.root)
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens on the port."""
+    """Return a socket that listens on the port."""
     import socket
 
     try:
@@ -110,8 +110,8 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server(address[:2], family=family, backlog=2048)
     except OSError as error:
         raise mc.OptionError(
-            f"cannot listen on {host} port {port}: {error.strerror or error}; name another with --port, "
-            "0 takes any free one"
+            f"cannot listen on {host} port {port}: {error.strerror or error}; choose another --port; "
+            "0 takes any free port"
         ) from None
 
 
@@ -125,7 +125,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _announce(listening: tuple[str, int], open_: bool, token: str | None) -> None:
-    """Print where the server is, and open the page."""
+    """Print the address of the server, and open the page."""
     host, port = listening[:2]
     name = f"[{host}]" if ":" in host else host
     print(f"mascot: http://{name}:{port}/ (Ctrl+C stops it)", file=sys.stderr, flush=True)

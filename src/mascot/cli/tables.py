@@ -1,6 +1,6 @@
 """Tables to candidates: JSON lines, a JSON array, CSV, TSV or Parquet, from a file or from standard input.
 
-A column's name may look into dictionaries: `at.lat` is the `lat` of each record's `at`.
+A column name may be a path into dictionaries: `at.lat` is the `lat` of each record's `at`.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ Record = dict[str, Any]
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
 }  # fmt: skip
-NAMES = ("id", "query")  # columns that hold names, unless others are said to
-_UNITS = {"json": "record", "parquet": "row"}  # where lines say nothing
+NAMES = ("id", "query")  # default columns whose values stay text
+_UNITS = {"json": "record", "parquet": "row"}  # formats without lines
 
-# A number as JSON writes it: "007" and "1e5x" stay text. Longer ones are no numbers that Python would read.
+# A number as in JSON: "007" and "1e5x" stay text, and so do integers longer than Python reads.
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,300})(\.\d+)?([eE][+-]?\d{1,9})?")
 _TIME = re.compile(r"\d{4}[-:]\d{2}[-:]\d{2}.*")
-_LONGEST = 2**31 - 1  # letters of a CSV cell: a list of numbers may be long
-_NOTHING = ("", "na", "n/a", "nan", "none", "null")  # what programs write for a missing number or time
+_LONGEST = 2**31 - 1  # characters of a CSV cell: a list of numbers may be long
+_MISSING_TEXTS = ("", "na", "n/a", "nan", "none", "null")  # spellings of a missing number or time
 
 
 @dataclass(frozen=True)
-class Table:
-    """Records in the order they came, each with where it stands."""
+class RecordTable:
+    """The records of a file in order, each with its line number."""
 
-    name: str  # the file as it was given, or "standard input"
+    name: str  # the path as typed, or "standard input"
     records: list[Record]
     lines: list[int]  # of each record, from 1
     unit: str = "line"
 
     @cached_property
     def columns(self) -> list[str]:
-        """Every column that some record has, in the order of appearance."""
+        """Every column of any record, in the order of appearance."""
         return list(dict.fromkeys(name for record in self.records for name in record))
 
     def column(self, name: str) -> list[Any]:
@@ -66,11 +66,11 @@ class Table:
     def place(self, row: int) -> str:
         return f"{self.name} {self.unit} {self.lines[row]}"
 
-    def require(self, column: str, cure: str) -> None:
-        """Raise unless there is such a column; the message names those that exist, and the cure."""
+    def require(self, column: str, remedy: str) -> None:
+        """Raise unless the column exists; the message lists the columns and the remedy."""
         if column not in self.columns and not any(has(record, column) for record in self.records):
-            known = ", ".join(self.columns)
-            raise InputError(f"{self.name} has no column {column!r}; its columns: {known}; {cure}")
+            columns = ", ".join(self.columns)
+            raise InputError(f"{self.name} has no column {column!r}; its columns: {columns}; {remedy}")
 
 
 @dataclass(frozen=True)
@@ -82,32 +82,32 @@ class Query:
     candidates: Candidates
 
 
-def read(path: str | None = None, kind: str | None = None, names: Collection[str] = NAMES) -> Table:
+def read(path: str | None = None, kind: str | None = None, names: Collection[str] = NAMES) -> RecordTable:
     """Read a table.
 
     Parameters
     ----------
     path
-        A file; None or ``"-"`` is standard input. A file that ends in ``.gz`` is unpacked.
+        A file; None or ``"-"`` is standard input. A file that ends in ``.gz`` is decompressed.
     kind
-        ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"`` or ``"parquet"``; by the file's suffix unless given, JSON lines
-        on standard input.
+        ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"`` or ``"parquet"`` (default: by the file's suffix,
+        JSON lines on standard input).
     names
-        Columns of a CSV or TSV file that stay text as they stand: as numbers, the ids 1.10 and 1.1 would be one.
+        Columns of a CSV or TSV file that stay text: as numbers, the ids 1.10 and 1.1 would be equal.
     """
     name = "standard input" if path in (None, "-") else str(path)
     kind = kind or ("jsonl" if path in (None, "-") else _kind(name))
     if kind is None:
-        known = ", ".join(SUFFIXES)
-        raise InputError(f"{name}: the suffix must be one of {known}, or one of them and .gz; or say --input-format")
+        suffixes = ", ".join(SUFFIXES)
+        raise InputError(f"{name}: unknown suffix; use {suffixes} (also with .gz), or set --input-format")
     with _opened(None if path in (None, "-") else path, name) as stream:
         try:
             numbered = list(_numbered(stream, name, kind, names))
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-            raise InputError(f"{name}: not a whole gzip file: {error}") from None
+            raise InputError(f"{name}: not a complete gzip file: {error}") from None
     if not numbered:
-        raise InputError(f"{name} holds no records")
-    return Table(name, [record for _, record in numbered], [at for at, _ in numbered], _UNITS.get(kind, "line"))
+        raise InputError(f"{name} has no records")
+    return RecordTable(name, [record for _, record in numbered], [at for at, _ in numbered], _UNITS.get(kind, "line"))
 
 
 def _kind(name: str) -> str | None:
@@ -116,7 +116,7 @@ def _kind(name: str) -> str | None:
 
 
 def _numbered(stream: BinaryIO, name: str, kind: str, names: Collection[str]) -> Iterable[tuple[int, Record]]:
-    """The records, each with its line, row or place in the array, from 1."""
+    """Return the records, each with its line, row or index in the array, from 1."""
     if kind == "jsonl":
         return _json_lines(stream, name)
     if kind in ("csv", "tsv"):
@@ -125,18 +125,17 @@ def _numbered(stream: BinaryIO, name: str, kind: str, names: Collection[str]) ->
 
 
 def queries(
-    table: Table,
+    table: RecordTable,
     score: str = "score",
     id: str | None = None,
     query: str | None = None,
     vector: str | None = None,
     inner: Iterable[str] = (),
 ) -> list[Query]:
-    """The table's candidates, query by query in the order of appearance.
+    """Return the candidates of a table, query by query in the order of appearance.
 
-    Without `id`, `query` or `vector` the columns of those names are used where they exist: ids are row numbers
-    without one, all rows are one query's, and there are no vectors. `inner` names columns within dictionaries that
-    are wanted besides.
+    `id`, `query` and `vector` default to the columns of those names where they exist. Without, ids are row numbers,
+    all rows are one query, and there are no vectors. `inner` names further columns, within dictionaries.
     """
     table.require(score, "name another with --score")
     id_column = _optional(table, id, "id")
@@ -150,7 +149,7 @@ def queries(
     scores = [_score(value, table, row, score) for row, value in enumerate(table.column(score))]
     vectors = _vectors(table, vector_column) if vector_column else None
     columns = [name for name in dict.fromkeys([*table.columns, *inner]) if name != vector_column]
-    found = []
+    result = []
     for name, rows in groups.items():
         records = [table.records[row] for row in rows]
         candidates = Candidates(
@@ -159,22 +158,22 @@ def queries(
             columns={column: column_of(records, column) for column in columns},
             vectors=None if vectors is None else vectors[rows],
         )
-        found.append(Query(name, records, candidates))
-    return found
+        result.append(Query(name, records, candidates))
+    return result
 
 
-def _optional(table: Table, given: str | None, usual: str) -> str | None:
-    if given is None:
+def _optional(table: RecordTable, name: str | None, usual: str) -> str | None:
+    if name is None:
         return usual if usual in table.columns else None
-    table.require(given, f"name another with --{usual}")
-    return given
+    table.require(name, f"name another with --{usual}")
+    return name
 
 
 def _hashable(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, (list, dict)) else value
 
 
-def _score(value: Any, table: Table, row: int, column: str) -> float:
+def _score(value: Any, table: RecordTable, row: int, column: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):  # the last for an integer of 400 digits
@@ -184,30 +183,30 @@ def _score(value: Any, table: Table, row: int, column: str) -> float:
     return number
 
 
-def _vectors(table: Table, column: str) -> Floats:
-    """The column as an N x D array; a record without one has a row of NaN."""
+def _vectors(table: RecordTable, column: str) -> Floats:
+    """Return the column as an N x D array; a record without a vector has a row of NaN."""
     rows: list[Floats | None] = []
     for row, value in enumerate(table.column(column)):
         try:
             value = json.loads(value) if isinstance(value, str) else value  # CSV holds lists as text
-            made = None if value is None else np.asarray(value, dtype=np.float64)
+            vector = None if value is None else np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
-            made = np.empty(0)
-        if made is not None and (made.ndim != 1 or not len(made)):
+            vector = np.empty(0)
+        if vector is not None and (vector.ndim != 1 or not len(vector)):
             raise InputError(f"{table.place(row)}: {column} must be a list of numbers, got {value!r:.60}")
-        rows.append(made)
-    size = next((len(made) for made in rows if made is not None), 1)
-    for row, made in enumerate(rows):
-        if made is not None and len(made) != size:
-            raise InputError(f"{table.place(row)}: {column} must have {size} numbers like the first, got {len(made)}")
-    return np.stack([np.full(size, np.nan) if made is None else made for made in rows])
+        rows.append(vector)
+    size = next((len(vector) for vector in rows if vector is not None), 1)
+    for row, vector in enumerate(rows):
+        if vector is not None and len(vector) != size:
+            raise InputError(f"{table.place(row)}: {column} must have {size} numbers like the first, got {len(vector)}")
+    return np.stack([np.full(size, np.nan) if vector is None else vector for vector in rows])
 
 
 @contextmanager
 def _opened(path: str | None, name: str) -> Iterator[BinaryIO]:
     if path is None:
         if sys.stdin is None or sys.stdin.isatty():
-            raise InputError("no file was given and nothing is piped in; name a file, or see --help")
+            raise InputError("no input: name a FILE or pipe records to standard input; see --help")
         yield sys.stdin.buffer
         return
     try:
@@ -216,8 +215,8 @@ def _opened(path: str | None, name: str) -> Iterator[BinaryIO]:
         raise InputError(f"{name}: {error.strerror or error}") from None
     with stream:
         if path.lower().endswith(".gz"):
-            with gzip.open(stream) as unpacked:
-                yield cast(BinaryIO, unpacked)
+            with gzip.open(stream) as decompressed:
+                yield cast(BinaryIO, decompressed)
         else:
             yield stream
 
@@ -228,18 +227,18 @@ def _json_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, Recor
             continue
         place = f"{name} line {number}"
         if line.lstrip(b"\xef\xbb\xbf \t").startswith(b"["):
-            shown = line.decode(errors="replace").strip()
+            start = line.decode(errors="replace").strip()
             raise InputError(
-                f"{place}: must be an object in braces, got {shown:.60}; an array needs --input-format json"
+                f"{place}: must be an object in braces, got {start:.60}; an array needs --input-format json"
             )
         yield number, _object(_parsed(line.strip(), place), place)
 
 
 def _json_array(stream: BinaryIO, name: str) -> Iterator[Record]:
-    found = _parsed(stream.read(), name)
-    if not isinstance(found, list):
+    records = _parsed(stream.read(), name)
+    if not isinstance(records, list):
         raise InputError(f"{name}: must be an array of objects; JSON lines need --input-format jsonl")
-    for number, record in enumerate(found, 1):
+    for number, record in enumerate(records, 1):
         yield _object(record, f"{name} record {number}")
 
 
@@ -251,18 +250,20 @@ def _parsed(text: bytes, place: str) -> Any:
         raise InputError(f"{place}: not JSON: {error.msg} at {at}") from None
     except UnicodeDecodeError:
         raise InputError(f"{place}: not UTF-8 text") from None
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets thousands deep
-        raise InputError(f"{place}: not JSON that can be read: {error}") from None
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, deep nesting
+        raise InputError(f"{place}: JSON that cannot be read: {error}") from None
 
 
-def _object(found: Any, place: str) -> Record:
-    if not isinstance(found, dict):
-        raise InputError(f"{place}: must be an object in braces, got {json.dumps(found):.60}")
-    return found
+def _object(value: Any, place: str) -> Record:
+    if not isinstance(value, dict):
+        raise InputError(f"{place}: must be an object in braces, got {json.dumps(value):.60}")
+    return value
 
 
-def _csv(stream: BinaryIO, name: str, names: Collection[str], mark: str | None = None) -> Iterator[tuple[int, Record]]:
-    """Rows of cells with a mark between them; None is the one that the first line uses."""
+def _csv(
+    stream: BinaryIO, name: str, names: Collection[str], delimiter: str | None = None
+) -> Iterator[tuple[int, Record]]:
+    """Yield the rows of a CSV file with this delimiter (default: that of the first line)."""
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
     before = csv.field_size_limit(_LONGEST)
     reader = csv.reader(())
@@ -270,7 +271,7 @@ def _csv(stream: BinaryIO, name: str, names: Collection[str], mark: str | None =
     lines: list[int] = []
     try:
         first = text.readline()
-        reader = csv.reader(chain([first], text), delimiter=mark or _mark_of(first), strict=True)
+        reader = csv.reader(chain([first], text), delimiter=delimiter or _delimiter_of(first), strict=True)
         header = next(reader, [])
         _require_once(header, f"{name} line 1")
         for row in reader:
@@ -285,7 +286,7 @@ def _csv(stream: BinaryIO, name: str, names: Collection[str], mark: str | None =
     except UnicodeDecodeError:
         raise InputError(f"{name} after line {reader.line_num}: not UTF-8 text") from None
     finally:
-        text.detach()  # the stream is its owner's to close
+        text.detach()  # the caller closes the stream
         csv.field_size_limit(before)
     if not rows:
         return
@@ -297,27 +298,29 @@ def _csv(stream: BinaryIO, name: str, names: Collection[str], mark: str | None =
         yield line, dict(zip(header, values, strict=True))
 
 
-def _mark_of(header: str) -> str:
-    """What stands between names: commas, or semicolons or tabs where there are no commas."""
-    return next((mark for mark in ",;\t" if len(next(csv.reader([header], delimiter=mark), [])) > 1), ",")
+def _delimiter_of(header: str) -> str:
+    """Return the delimiter of a header: a comma, else a semicolon, else a tab."""
+    return next(
+        (character for character in ",;\t" if len(next(csv.reader([header], delimiter=character), [])) > 1), ","
+    )
 
 
 def _require_once(columns: Sequence[str], place: str) -> None:
     twice = [column for column, count in Counter(columns).items() if count > 1]
     if twice:
-        raise InputError(f"{place}: the column {twice[0]!r} stands there twice")
+        raise InputError(f"{place}: the column {twice[0]!r} occurs twice")
 
 
 def _typed(column: Sequence[str]) -> list[Any]:
-    """A CSV column as numbers if every value is one, else as text; nothing between two commas is None.
+    """Return a CSV column as numbers if every value is a number, else as text; an empty cell is None.
 
-    NA and its like are None among numbers and among times. In other text they are text: NA is Namibia too.
+    NA and the like are None among numbers and times. Elsewhere they are text: NA is also Namibia.
     """
-    nothing = [value.lower() in _NOTHING for value in column]
-    known = [value for value, none in zip(column, nothing, strict=True) if not none]
-    if known and all(map(_NUMBER.fullmatch, known)):
+    nothing = [value.lower() in _MISSING_TEXTS for value in column]
+    valued = [value for value, none in zip(column, nothing, strict=True) if not none]
+    if valued and all(map(_NUMBER.fullmatch, valued)):
         return [None if none else json.loads(value) for value, none in zip(column, nothing, strict=True)]
-    if known and all(map(_TIME.fullmatch, known)):
+    if valued and all(map(_TIME.fullmatch, valued)):
         return [None if none else value for value, none in zip(column, nothing, strict=True)]
     return [value or None for value in column]
 
@@ -329,7 +332,7 @@ def _parquet(stream: BinaryIO, name: str) -> list[Record]:
     except ModuleNotFoundError as error:
         raise missing(error, "reading Parquet", "parquet") from None
     try:
-        # On one thread: Arrow's own now and then abort the process while Python shuts down (apache/arrow#34314).
+        # On one thread: Arrow's thread pool can abort the process at exit (apache/arrow#34314).
         file = pyarrow.parquet.ParquetFile(pa.BufferReader(stream.read()), pre_buffer=False)
         table = file.read(use_threads=False)
     except (pa.ArrowException, OSError) as error:
@@ -347,28 +350,28 @@ def _parquet(stream: BinaryIO, name: str) -> list[Record]:
 
 
 def _settled(kind: Any, types: Any) -> bool:
-    """Whether an Arrow type holds neither decimals nor bytes: most do not, and vectors are long."""
+    """Return whether an Arrow type has neither decimals nor bytes, so that its cells need no conversion."""
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         return _settled(kind.value_type, types)
     return bool(types.is_primitive(kind) or types.is_string(kind) or types.is_large_string(kind))
 
 
 def _plain_cells(cells: Sequence[Any]) -> list[Any]:
-    """Decimals as numbers; bytes as text where all of the column is UTF-8, else in hexadecimal."""
+    """Return the cells with decimals as numbers, and bytes as UTF-8 text, or as hexadecimal if any is not UTF-8."""
     try:
         return [_plain(cell, bytes.decode) for cell in cells]
     except UnicodeDecodeError:
         return [_plain(cell, bytes.hex) for cell in cells]
 
 
-def _plain(value: Any, spelled: Callable[[bytes], str]) -> Any:
+def _plain(value: Any, decode: Callable[[bytes], str]) -> Any:
     if isinstance(value, Decimal):
-        places = value.as_tuple().exponent  # the same in all of the column
+        places = value.as_tuple().exponent  # the same in the whole column
         return int(value) if isinstance(places, int) and places >= 0 else float(value)
     if isinstance(value, bytes):
-        return spelled(value)
+        return decode(value)
     if isinstance(value, dict):
-        return {name: _plain(part, spelled) for name, part in value.items()}
+        return {name: _plain(part, decode) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(part, spelled) for part in value]
+        return [_plain(part, decode) for part in value]
     return value

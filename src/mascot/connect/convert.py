@@ -20,14 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.bins import Floats
-from mascot.candidates import Candidates, RecordColumns, as_ids
+from mascot.candidates import Candidates, RecordColumns, as_ids, scaled
 from mascot.connect.documents import as_scores, as_vectors
 from mascot.connect.nested import stem_of
 from mascot.errors import InputError, check_whole, require
-from mascot.kernels.reference import normalized
 
 Fields = Sequence[Mapping[str, Any]]
+Floats = NDArray[np.float64]
 
 
 class HitColumns(RecordColumns):
@@ -522,7 +521,7 @@ def merge(
     if names is not None:
         listed = not isinstance(names, str) and len(names) == len(set(names)) == len(candidates)
         require(listed, "merge names", f"must be {len(candidates)} different names, one for each source", names)
-    each = [_rescaled(part.scores) if rescale else part.scores for part in candidates]
+    each = [scaled(part.scores, robust=True) if rescale else part.scores for part in candidates]
     scores = np.concatenate([np.zeros(0), *each])
     ids: list[Hashable] = []
     for at, part in enumerate(candidates):
@@ -572,10 +571,6 @@ def _candidates(
 
 def _ascend(scores: Floats) -> bool:
     return len(scores) > 1 and bool(scores[0] < scores[-1]) and bool((np.diff(scores) >= 0).all())
-
-
-def _rescaled(scores: Floats) -> Floats:
-    return normalized(scores, robust=True) if len(scores) else scores
 
 
 def _hits(response: Any, named: str, owner: str, path: tuple[str, ...], empty: tuple[str, ...] = ()) -> list[Any]:

@@ -72,13 +72,13 @@ def aim_scores(
     for start, end in pairwise(ptr):
         if start == end:
             continue
-        own = scores[start:end]
-        low, high = inner_range(own) if robust else (float(own.min()), float(own.max()))
+        query_scores = scores[start:end]
+        low, high = inner_range(query_scores) if robust else (float(query_scores.min()), float(query_scores.max()))
         span = high / 2 - low / 2
-        relevance = (np.clip(own, low, high) / 2 - low / 2) / span if span > 0 else np.zeros(len(own))
+        relevance = (np.clip(query_scores, low, high) / 2 - low / 2) / span if span > 0 else np.zeros(len(query_scores))
         blend = (1 - share) * relevance + share * np.asarray(near)[start:end]
         top, bottom = float(blend.max()), float(blend.min())
-        blend = (blend - bottom) / (top - bottom) if top > bottom else np.zeros(len(own))
+        blend = (blend - bottom) / (top - bottom) if top > bottom else np.zeros(len(query_scores))
         # Back to the range of the scores, so that methods that use raw scores see scores of the same size.
         aimed[start:end] = blend if span == 0 else (1 - blend) * low + blend * high
     return aimed

@@ -67,26 +67,26 @@ class Clustering(Value):
         if self.strength > 0 and not (vectors is None and not len(problem.signs)):
             rows = joined(problem.features_of(q), problem.signs, problem.weights, vectors)
             labels, _ = kmeans(rows, self.clusters, self.seed)
-            by_clusters = _cluster_order(labels, scores, whole=bool((problem.signs < 0).any()))
+            by_clusters = _cluster_order(labels, scores, one_by_one=bool((problem.signs < 0).any()))
             place = (1.0 - self.strength) * np.argsort(order) + self.strength * np.argsort(by_clusters)
             order = np.argsort(place, kind="stable")
         return np.asarray(order[open_positions(problem, q)[order]][:k])
 
 
-def _cluster_order(labels: NDArray[np.int64], scores: NDArray[np.float64], whole: bool) -> NDArray[np.int64]:
-    """Every position, best cluster first: cluster by cluster where `whole`, else in rounds."""
+def _cluster_order(labels: NDArray[np.int64], scores: NDArray[np.float64], one_by_one: bool) -> NDArray[np.int64]:
+    """Return every position, best cluster first: cluster by cluster where `one_by_one`, else in rounds."""
     order = np.argsort(-scores, kind="stable")
-    own = labels[order]
+    cluster = labels[order]
     # Below the highest score, so that clusters of equal scores have equal means to the last bit.
     sums = np.bincount(labels, weights=scores - scores[order[0]])
     means = sums / np.bincount(labels)
     # Clusters of equal mean are ranked by their best candidate.
-    _, best = np.unique(own, return_index=True)
+    _, best = np.unique(cluster, return_index=True)
     rank = np.empty(len(means), np.int64)
     rank[np.lexsort((best, -means))] = np.arange(len(means))
-    grouped = np.argsort(own, kind="stable")
-    starts = np.searchsorted(own[grouped], own)
+    grouped = np.argsort(cluster, kind="stable")
+    starts = np.searchsorted(cluster[grouped], cluster)
     turn = np.empty(len(order), np.int64)
     turn[grouped] = np.arange(len(order))
     turn -= starts
-    return order[np.lexsort((turn, rank[own]) if whole else (rank[own], turn))]
+    return order[np.lexsort((turn, rank[cluster]) if one_by_one else (rank[cluster], turn))]

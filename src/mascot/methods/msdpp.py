@@ -69,8 +69,8 @@ class MsDpp(Value):
         check_share("MsDpp.strength", self.strength)
         check_share("MsDpp.beta", self.beta)
         check_switch("MsDpp.released", self.released)
-        known = self.normalize in (None, "tn", "tn+tvms")
-        require(known, "MsDpp.normalize", "must be None, 'tn' or 'tn+tvms'", self.normalize)
+        is_valid = self.normalize in (None, "tn", "tn+tvms")
+        require(is_valid, "MsDpp.normalize", "must be None, 'tn' or 'tn+tvms'", self.normalize)
 
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k of each query's candidates, or as many as there are."""

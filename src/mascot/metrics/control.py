@@ -128,11 +128,11 @@ def top1_agreement(first: ArrayLike, base_first: ArrayLike) -> Floats:
     >>> top1_agreement(["a", "b", "c"], ["a", "x", "c"])
     array([1., 0., 1.])
     """
-    shown, base = np.asarray(first), np.asarray(base_first)
-    _checks.axes("top1_agreement first", shown.shape, "[Q]")
+    top, base = np.asarray(first), np.asarray(base_first)
+    _checks.axes("top1_agreement first", top.shape, "[Q]")
     _checks.axes("top1_agreement base_first", base.shape, "[Q]")
-    _checks.same_length("top1_agreement", first=shown, base_first=base)
-    return np.where(shown == base, 1.0, 0.0)
+    _checks.same_length("top1_agreement", first=top, base_first=base)
+    return np.where(top == base, 1.0, 0.0)
 
 
 def primary_bin(membership: ArrayLike) -> Ints:
@@ -189,12 +189,12 @@ def displacement(first: ArrayLike, base_first: ArrayLike, base_right: ArrayLike,
     """
     owner = "displacement"
     of = _checks.integers(f"{owner} bins", bins, "[N]")
-    shown = _rows(f"{owner} first", first, len(of))
+    top = _rows(f"{owner} first", first, len(of))
     base = _rows(f"{owner} base_first", base_first, len(of))
     right = _checks.flags(f"{owner} base_right", base_right, "[Q]")
-    _checks.same_length(owner, first=shown, base_first=base, base_right=right)
-    displaced = right & (shown != base)
-    return Displacement(displaced, displaced & (of[shown] != of[base]))
+    _checks.same_length(owner, first=top, base_first=base, base_right=right)
+    displaced = right & (top != base)
+    return Displacement(displaced, displaced & (of[top] != of[base]))
 
 
 def fixed_recall_front(recall: ArrayLike, diversity: ArrayLike, floors: ArrayLike) -> tuple[OperatingPoint | None, ...]:

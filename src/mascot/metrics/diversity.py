@@ -59,11 +59,11 @@ def vendi(kernel: ArrayLike, *, order: float = 0.1, ridge: float = 1e-5) -> Floa
     require(is_number(order) and order >= 0, "vendi order", "must be >= 0", order)
     require(is_number(ridge) and 0 <= ridge < math.inf, "vendi ridge", "must be >= 0 and finite", ridge)
     array = _kernel("vendi kernel", kernel)
-    shown = array.shape[-1]
-    eigenvalues = np.linalg.eigvalsh(array / shown)
+    count = array.shape[-1]
+    eigenvalues = np.linalg.eigvalsh(array / count)
     if eigenvalues.min() < -1e-6:
-        raise InputError(f"vendi kernel must be positive semi-definite, got eigenvalue {eigenvalues.min() * shown:.3g}")
-    noise = shown * np.finfo(np.float64).eps
+        raise InputError(f"vendi kernel must be positive semi-definite, got eigenvalue {eigenvalues.min() * count:.3g}")
+    noise = count * np.finfo(np.float64).eps
     return _effective_number(np.where(eigenvalues > noise, eigenvalues, 0.0) + ridge, order)
 
 
@@ -91,8 +91,8 @@ def normalised_vendi(kernel: ArrayLike, *, order: float = 0.1, ridge: float = 1e
     array([0.352])
     """
     score = vendi(kernel, order=order, ridge=ridge)
-    shown = _at_least_two("normalised_vendi", np.shape(kernel)[-1])
-    return np.clip((score - 1.0) / (shown - 1), 0.0, 1.0)
+    count = _at_least_two("normalised_vendi", np.shape(kernel)[-1])
+    return np.clip((score - 1.0) / (count - 1), 0.0, 1.0)
 
 
 def vendi_by_attribute(
@@ -101,7 +101,7 @@ def vendi_by_attribute(
     """Normalised Vendi score of each attribute on its own features.
 
     A diagnostic: the metadata channel of :func:`dm_per_query` comes from the concatenated features and
-    is no mean of these.
+    is not a mean of these.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def dm(appearance: ArrayLike, metadata: ArrayLike, *, focus: bool) -> float:
 
     ``DM = Q / sum_q (1 / h(q))``
 
-    One query at 0 makes the whole 0: this is no mean that can be taken part by part.
+    One query at 0 makes the result 0, so it cannot be computed in parts and averaged.
 
     Parameters
     ----------
@@ -301,18 +301,18 @@ def _kernel(owner: str, values: ArrayLike) -> Floats:
     return array
 
 
-def _at_least_two(owner: str, shown: int) -> int:
-    if shown < 2:
-        raise InputError(f"{owner} K must be >= 2, got {shown}")
-    return shown
+def _at_least_two(owner: str, count: int) -> int:
+    if count < 2:
+        raise InputError(f"{owner} K must be >= 2, got {count}")
+    return count
 
 
 def _pairs(owner: str, distances: ArrayLike) -> Floats:
     """The distances above the diagonal, [Q, K (K - 1) / 2]."""
     array = _square(f"{owner} distances", distances)
-    shown = _at_least_two(owner, array.shape[-1])
+    count = _at_least_two(owner, array.shape[-1])
     if (array < 0).any():
         raise InputError(f"{owner} distances must be >= 0, got {array.min()}")
-    first, second = np.triu_indices(shown, k=1)
+    first, second = np.triu_indices(count, k=1)
     pairs: Floats = array[:, first, second]
     return pairs

@@ -96,9 +96,9 @@ def pairwise_distances(features: ArrayLike) -> Floats:
             [5., 0.]]])
     """
     points = _checks.floats("pairwise_distances features", features, "[Q, K, d]")
-    queries, shown, width = points.shape
-    distances = np.empty((queries, shown, shown))
-    step = max(1, _BLOCK // (shown * shown * width))
+    queries, count, width = points.shape
+    distances = np.empty((queries, count, count))
+    step = max(1, _BLOCK // (count * count * width))
     # Differences, not |x|^2 + |y|^2 - 2xy: that form turns equal results into 1e-8, and the Vendi score
     # of a small order magnifies just that.
     for start in range(0, queries, step):

@@ -89,9 +89,9 @@ def average_precision_at_k(relevant: ArrayLike, k: int) -> Floats:
     array([0.5, 1. , 0. ])
     """
     hits = _first_k("average_precision_at_k", relevant, k)
-    found = hits.cumsum(axis=1, dtype=np.float64)
-    total = np.where(hits, found / np.arange(1, k + 1), 0.0).sum(axis=1)
-    average: Floats = total / np.maximum(found[:, -1], 1.0)
+    positives = hits.cumsum(axis=1, dtype=np.float64)
+    total = np.where(hits, positives / np.arange(1, k + 1), 0.0).sum(axis=1)
+    average: Floats = total / np.maximum(positives[:, -1], 1.0)
     return average
 
 
@@ -155,10 +155,10 @@ def cluster_recall_at_k(clusters: ArrayLike, total: ArrayLike, k: int) -> Floats
         raise InputError(f"{owner} total must be >= 1, got {totals.min()}")
     ordered = np.sort(labels[:, :k], axis=1)
     new = np.diff(ordered, axis=1, prepend=-1) != 0
-    seen = (new & (ordered >= 0)).sum(axis=1)
-    if (seen > totals).any():
-        raise InputError(f"{owner} total must be >= the clusters seen, got {totals[seen > totals][0]}")
-    share: Floats = seen / totals
+    covered = (new & (ordered >= 0)).sum(axis=1)
+    if (covered > totals).any():
+        raise InputError(f"{owner} total must be >= the clusters seen, got {totals[covered > totals][0]}")
+    share: Floats = covered / totals
     return share
 
 
@@ -273,9 +273,9 @@ def relevance_kept(relevance: ArrayLike, positions: ArrayLike) -> Floats:
     if twice.size:
         raise InputError(f"{owner} positions must not repeat, got {twice[0]} twice")
     # Both sums run in the same order, so that an untouched ranking keeps exactly 1.
-    kept = np.sort(np.take_along_axis(scores, chosen, axis=1), axis=1).sum(axis=1)
+    retained = np.sort(np.take_along_axis(scores, chosen, axis=1), axis=1).sum(axis=1)
     best = np.sort(scores, axis=1)[:, candidates - chosen.shape[1] :].sum(axis=1)
-    share: Floats = np.divide(kept, best, out=np.ones_like(kept), where=best > 0)
+    share: Floats = np.divide(retained, best, out=np.ones_like(retained), where=best > 0)
     return share
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot.kernels.reference import normalized
+from mascot.candidates import scaled
 from mascot.photos.photo import CALENDAR, COLUMNS, Photo
 from mascot.rerank import check_method
 from mascot.wishes import Wish, check_wishes
@@ -203,7 +203,7 @@ class Results:
     def _other(self, place: int, was: int) -> dict[str, Any]:
         """The record of a candidate that is no result."""
         scores = self.hits.scores
-        relevance = float(normalized(scores)[place])
+        relevance = float(scaled(scores)[place])
         return self._record(self.hits.photos[place], None, was, float(scores[place]), relevance, {})
 
 

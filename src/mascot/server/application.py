@@ -106,7 +106,7 @@ def make_app(settings: Settings | None = None) -> Starlette:
 
 
 def _service(library: str | None) -> Any:
-    """The photo service; its packages are imported only where there is a library."""
+    """Return the photo service; its packages are imported only if there is a library."""
     if library is None:
         return None
     from mascot.photos.library import Library
@@ -152,7 +152,7 @@ def _running(service: Any, metrics: Metrics, budget: ByteBudget) -> list[Operati
         return JsonAnswer(models.Readiness("ok", kernel.name(), photos))
 
     async def counts(request: Request) -> Response:
-        """Counts and times of requests, for Prometheus."""
+        """Return counts and times of requests, for Prometheus."""
         metrics.held.set(budget.total)
         return Response(await threads.run(metrics.text), media_type=CONTENT_TYPE)
 
@@ -186,7 +186,7 @@ async def _unreadable(_: Request, error: Any) -> Response:
     return JsonAnswer(models.failure("LibraryError", message), 503)
 
 
-async def _left(_: Request, error: Any) -> Response:
+async def _client_left(_: Request, error: Any) -> Response:
     return Response(status_code=_CLIENT_LEFT)
 
 
@@ -197,5 +197,5 @@ _EXCEPTION_HANDLERS: dict[Any, Any] = {
     HTTPException: _failed,
     LibraryGone: _unreadable,
     sqlite3.Error: _unreadable,
-    ClientLeft: _left,
+    ClientLeft: _client_left,
 }

@@ -57,7 +57,7 @@ def _checked(values: list[Any], type_: Any, name: str) -> Any:
 
 
 def _cells(column: Any, name: str) -> Any:
-    """A column as the library takes it: numbers and times as arrays, anything else as a list of checked cells."""
+    """Return a column: numbers and times as arrays, anything else as a list of checked cells."""
     kind = str(column.type)
     if kind.startswith(("timestamp", "date")):
         return column.to_pylist() if getattr(column.type, "tz", None) else column.to_numpy()  # the local clock counts
@@ -75,7 +75,7 @@ _NUMBERS = frozenset(
 
 
 def _matrix(column: Any, arrow: Any) -> Any:
-    """Vectors as one array without a copy where all are there and of one length, else row by row."""
+    """Return vectors as one array without a copy if none is missing and all have one length, else row by row."""
     chunks = column.chunks
     array = chunks[0] if len(chunks) == 1 else column.combine_chunks()
     kind = array.type

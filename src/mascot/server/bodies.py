@@ -41,7 +41,7 @@ class HeldBody:
         self.budget.make_room()
 
     def clear(self) -> None:
-        """Forget what was counted: the bytes are not held any more, and the next ones are a new body."""
+        """Reset the count: the bytes were released, and the next ones belong to a new body."""
         self.budget.total -= self.size
         self.size = 0
         if not self.refused:
@@ -72,13 +72,13 @@ class ByteBudget:
     @contextmanager
     def body(self) -> Iterator[HeldBody]:
         """Count one body as long as the block runs."""
-        held = HeldBody(self)
-        self.bodies[held] = None
+        body = HeldBody(self)
+        self.bodies[body] = None
         try:
-            yield held
+            yield body
         finally:
-            self.bodies.pop(held, None)
-            self.total -= held.size
+            self.bodies.pop(body, None)
+            self.total -= body.size
 
     def make_room(self) -> None:
         """Refuse the oldest bodies until the rest fits. A client that sends normally is never among the oldest."""
@@ -100,20 +100,20 @@ async def read_body(
         raise too_large(largest)
     if not length and "transfer-encoding" not in headers:
         return b""
-    with budget.body() as held:
+    with budget.body() as body:
         deadline = anyio.current_time() + seconds
         parts: list[bytes] = []
         while True:
-            message = await held.part(receive, deadline)
+            message = await body.part(receive, deadline)
             if message["type"] == "http.disconnect":
                 raise HTTPException(499, "the client left")
             part = message.get("body", b"")
             parts.append(part)
-            if held.size + len(part) > largest:
+            if body.size + len(part) > largest:
                 raise too_large(largest)
             if not message.get("more_body", False):
                 return part if len(parts) == 1 else b"".join(parts)
-            held.add(len(part))
+            body.add(len(part))
 
 
 def too_large(largest: int) -> HTTPException:

@@ -9,7 +9,7 @@ _MOST = 200  # of each column, the frequent first
 
 
 def choices(store: Store) -> dict[str, dict[str, int]]:
-    """Cameras, countries and ratings of the library."""
+    """Return cameras, countries and ratings of the library."""
     return {name: _counted(store, name) for name in _COLUMNS}
 
 

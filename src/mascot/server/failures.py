@@ -1,4 +1,4 @@
-"""Why a request fails, for those who raise it and for the one place that answers it."""
+"""Exceptions of requests; `application` turns them into answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class BadBody(ValueError):
 
 
 class ClientLeft(Exception):
-    """The client closed its connection: nobody waits for the answer."""
+    """The client closed its connection before the answer."""
 
 
 class NoLibrary(mc.MascotError):

@@ -85,7 +85,7 @@ class AnswerHeaders:
 
 
 def _request_id(scope: Scope) -> bytes:
-    """The client's own id of this request, where it sends one, else a new one."""
+    """Return the request id that the client sent, else a new one."""
     for name, value in scope["headers"]:
         if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
             return bytes(value)
@@ -119,14 +119,14 @@ class Guard:
             await _refuse(send, 403, "Forbidden", f"origin {headers['origin']!r} may not use this server: see --cors")
             return
         if self._token is not None and scope["path"] not in OPEN_PATHS:
-            token, rest = _token_of(scope.get("query_string", b""))
+            token, query = _token_of(scope.get("query_string", b""))
             if not self._accepts(headers, token):
                 await self._delay(scope, presented=token is not None or "authorization" in headers)
                 await _ask(send, scope, headers, token is not None)
                 return
             if token is not None and scope["path"] == _PAGE:
                 # Out of the address: it would remain in the history and in every link that is passed on.
-                await _redirect(send, _PAGE + rest, _cookie(self._token))
+                await _redirect(send, _PAGE + query, _cookie(self._token))
                 return
         await self._app(scope, receive, send)
 
@@ -161,7 +161,7 @@ class Guard:
 
 
 def _digest(token: bytes) -> str:
-    """What is compared, and what the cookie holds: of one length, and not the token itself."""
+    """Return the digest that is compared and stored in the cookie instead of the token; its length is constant."""
     return sha256(b"mascot " + token).hexdigest()
 
 
@@ -171,15 +171,15 @@ def _cookie(digest: str) -> bytes:
 
 
 def _token_of(query: bytes) -> tuple[bytes | None, str]:
-    """The token of a query string, and the rest of the query as it follows an address."""
+    """Return the token of a query string, and the query without it, as it follows an address."""
     if b"token" not in query and b"%" not in query:
         return None, ""
     pairs = _pairs(query)
     tokens = [value for name, value in pairs if name == "token"]
-    rest = urlencode(
+    query_text = urlencode(
         [pair for pair in pairs if pair[0] != "token"], quote_via=quote, encoding="utf-8", errors="surrogateescape"
     )
-    return tokens[-1].encode("utf-8", "surrogateescape") if tokens else None, f"?{rest}" if rest else ""
+    return tokens[-1].encode("utf-8", "surrogateescape") if tokens else None, f"?{query_text}" if query_text else ""
 
 
 def _pairs(query: bytes) -> list[tuple[str, str]]:
@@ -187,12 +187,12 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
 
 
 def _name(host: str) -> str:
-    """A host without its port."""
+    """Return a host without its port."""
     return (host if host.endswith("]") else host.rpartition(":")[0] or host).lower()
 
 
 async def _ask(send: Send, scope: Scope, headers: dict[str, str], wrong: bool) -> None:
-    """Say that the token is missing: to a person with a form, to a program like every other failure."""
+    """Answer 401: with a form for a browser, as JSON for a program."""
     if scope["path"] == _PAGE and "text/html" in headers.get("accept", ""):
         message = "That is not the token of this server." if wrong else "This server requires its token."
         # The rest of the address goes with the form: a link leads to its view.

@@ -86,7 +86,7 @@ def _neutral(wishes: Sequence[mc.AnyWish]) -> bool:
 
 
 def _bins(attribute: Any, candidates: mc.Candidates) -> tuple[int, int]:
-    """How many bins there will be at most, and how many one candidate reaches at most."""
+    """Return upper bounds: the number of bins, and how many of them one candidate reaches."""
     if isinstance(attribute, mc.Category):
         cells = candidates.columns.get(attribute.column, ())
         if isinstance(cells, np.ndarray) and cells.dtype.kind != "O":
@@ -116,7 +116,7 @@ def _distinct(labels: Sequence[Sequence[Any]]) -> int:
 
 
 def _width(attribute: mc.Clusters, candidates: mc.Candidates) -> int:
-    """Numbers of a vector that is put into clusters."""
+    """Return the dimension of the vectors that are clustered."""
     if attribute.column is None:
         return 0 if candidates.vectors is None else candidates.vectors.shape[1]
     column = candidates.columns.get(attribute.column)

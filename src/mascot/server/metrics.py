@@ -60,7 +60,7 @@ class Metrics:
         return generate_latest(everything)
 
     def close(self) -> None:
-        """Forget what only counts while this process lives."""
+        """Remove the gauges of this process."""
         if SHARED_FOLDER in os.environ:
             mark_process_dead(os.getpid())  # type: ignore[no-untyped-call]
 

@@ -67,7 +67,7 @@ class DrainingServer(uvicorn.Server):
         self._ready = ready
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Begin to stop; Ctrl+C does not wait long."""
+        """Start the shutdown; Ctrl+C shortens the wait for running requests."""
         if sig == signal.SIGINT:
             self.config.timeout_graceful_shutdown = _INTERRUPTED_S
         super().handle_exit(sig, frame)

@@ -89,7 +89,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._set_timer(self._settings.body_timeout_s)
 
     def shutdown(self) -> None:
-        """Begin to drain: the request under way, or the next one, is the last."""
+        """Start to drain: the running request, or the next one, is the last."""
         self._draining = True
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.keep_alive = False

@@ -15,7 +15,7 @@ from mascot.server.bodies import ARROW, JSON, MSGPACK, ByteBudget, format_of, re
 from mascot.server.failures import BadBody
 from mascot.server.metrics import FAILED, log
 from mascot.server.operations import Operation
-from mascot.server.reranking import Task
+from mascot.server.reranking import RerankTask
 from mascot.server.settings import Settings
 from mascot.server.streaming import Duplex, answers
 from mascot.server.threads import Threads
@@ -35,7 +35,7 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
         body = await read_body(request.receive, headers, budget, settings.request_bytes, settings.body_timeout_s)
         if not body:
             raise BadBody("the request must have a body, and it is empty")
-        task = Task(body, format_of(headers, JSON, MSGPACK, ARROW))
+        task = RerankTask(body, format_of(headers, JSON, MSGPACK, ARROW))
         if task.small:
             answer = task.answer()
         else:
@@ -50,7 +50,7 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
 
         async def answer(line: bytes) -> Any:
             try:
-                task = Task(line)
+                task = RerankTask(line)
                 return task.answer() if task.small else await threads.run(task.answer)
             except BadBody as error:
                 return models.failure("ValidationError", str(error))

@@ -15,7 +15,7 @@ _DECODERS: dict[str, Any] = {JSON: JsonDecoder(models.Rerank), MSGPACK: MsgpackD
 _OPTIONS = ("strength", "keep", "protect")
 
 
-class Task:
+class RerankTask:
     """One decoded request: what it asks for, what it may cost, and its answer.
 
     Parameters
@@ -80,7 +80,7 @@ class Task:
 
 
 def _with_nested(columns: dict[str, Any], wishes: list[mc.AnyWish]) -> dict[str, Any]:
-    """The columns, and those that wishes name within the objects of a column: `geo.lat` of `geo`."""
+    """Return the columns, and those that wishes name within the objects of a column: `geo.lat` of `geo`."""
     nested = {}
     for wish in wishes:
         for name in words.columns_of(wish):

@@ -49,43 +49,43 @@ def _failure(error: HTTPException) -> Failure:
 
 
 async def parts(receive: Receive, budget: ByteBudget, seconds: float) -> AsyncIterator[bytes]:
-    """The parts of a body as they arrive; bytes since the last line break count as held."""
-    with budget.body() as held:
+    """Yield the parts of a body as they arrive; bytes since the last line break count as held."""
+    with budget.body() as body:
         while True:
-            message = await held.part(receive, anyio.current_time() + seconds)
+            message = await body.part(receive, anyio.current_time() + seconds)
             if message["type"] == "http.disconnect":
                 return
             part = message.get("body", b"")
             if b"\n" in part:
-                held.clear()
-                held.add(len(part) - part.rindex(b"\n") - 1)
+                body.clear()
+                body.add(len(part) - part.rindex(b"\n") - 1)
             else:
-                held.add(len(part))
+                body.add(len(part))
             yield part
             if not message.get("more_body", False):
                 return
 
 
 async def lines(chunks: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes | None]:
-    """The lines of a body, without blank ones; None stands for one that is too long.
+    """Yield the lines of a body, without blank lines; None for a line that is too long.
 
     No more than a line and a part are held, however long the body is.
     """
-    line, lost = bytearray(), False
+    line, too_long = bytearray(), False
     async for chunk in chunks:
-        *ends, rest = chunk.split(b"\n")
+        *ends, tail = chunk.split(b"\n")
         for end in ends:
-            whole = None if lost or len(line) + len(end) > longest else bytes(line + end)
-            line, lost = bytearray(), False
-            if whole is None or not _is_blank(whole):
-                yield whole
-        lost = lost or len(line) + len(rest) > longest
-        if lost:
+            result = None if too_long or len(line) + len(end) > longest else bytes(line + end)
+            line, too_long = bytearray(), False
+            if result is None or not _is_blank(result):
+                yield result
+        too_long = too_long or len(line) + len(tail) > longest
+        if too_long:
             line.clear()
         else:
-            line += rest
-    if lost or not _is_blank(line):
-        yield None if lost else bytes(line)
+            line += tail
+    if too_long or not _is_blank(line):
+        yield None if too_long else bytes(line)
 
 
 def _is_blank(line: bytes | bytearray) -> bool:

@@ -24,7 +24,7 @@ _CAPTIONS = f"""
 
 
 def suggestions(store: Store) -> list[Suggestion]:
-    """Words and cities of the library, the frequent first, each with a photograph of its own; else captions."""
+    """Return frequent words and cities of the library, each with its own photograph; else captions."""
     words, cities = list(_rows(store, _KEYWORDS)), list(_rows(store, _NAMES))
     chosen = chain(words[:_WORDS], cities[:_CITIES], words[_WORDS:], _rows(store, _CAPTIONS), cities[_CITIES:])
     return list(islice(_distinct(chosen), _MOST))

@@ -22,7 +22,6 @@ from mascot.kernels.reference import Quota
 
 MOST_CANDIDATES, MOST_RESULTS, MOST_WISHES, MOST_QUOTAS = 2048, 256, 8, 8
 MOST_BINS = 4_000_000  # of one query, where they do not fit into shared memory
-MOST_LABELS = 2**16 - 1  # of one row, for limits and shares
 CIRCLE, TILE = 4, 5  # a line whose bumps meet themselves; a plane whose bumps have up to 64 bins
 
 _AXIS = 8  # numbers that describe an axis

@@ -77,11 +77,6 @@ class Postcard:
         """The place that a reader of the file should report."""
         return (self.lat, self.lon) if self.gps == "right" else None
 
-    @property
-    def known_time(self) -> datetime | None:
-        """The time that a reader of the file should report."""
-        return self.taken if self.clock == "right" else None
-
 
 def plan(count: int = 600, seed: int = 0) -> list[Postcard]:
     """Return the postcards of a sample library, sorted by path.
