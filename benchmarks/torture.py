@@ -463,7 +463,7 @@ def sanitized_kernel(arena: Arena) -> Iterator[Trial]:
     names = subprocess.run([*command, "--list"], check=True, **options).stdout.split()
     for name in names[: arena.rounds]:
         done = subprocess.run([*command, name], **options)
-        yield Trial(name, done.returncode == 0, done.stdout[-300:], f"{name}: {done.stdout.splitlines()[-1]}")
+        yield Trial(name, done.returncode == 0, done.stdout[-300:], done.stdout.splitlines()[-1])
 
 
 @contextmanager
