@@ -1,5 +1,7 @@
 """Run the exactness properties on a kernel with sanitizers: `python tests/sanitize.py [baseline|avx2|avx512 ...]`.
 
+`--list` prints which of them this processor has, which is the default.
+
 Each instruction set that the processor has is compiled on its own with the address and undefined-behaviour sanitizers
 into a temporary folder. Anything they find ends the run.
 """
@@ -67,10 +69,14 @@ def run_properties(name: str) -> subprocess.CompletedProcess[str]:
 
 
 def main() -> int:
+    if sys.argv[1:] == ["--list"]:
+        print(*variants())
+        return 0
     failed = 0
     for name in sys.argv[1:] or variants():
         result = run_properties(name)
-        print(f"{name}: {'clean' if result.returncode == 0 else 'FAILED'}\n{(result.stdout + result.stderr)[-3000:]}")
+        print((result.stdout + result.stderr)[-3000:])
+        print(f"{name}: {'clean' if result.returncode == 0 else 'FAILED'}", flush=True)
         failed |= result.returncode
     return int(failed != 0)
 

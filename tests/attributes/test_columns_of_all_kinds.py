@@ -526,3 +526,13 @@ def test_a_label_that_is_a_date_stays_one() -> None:
     found = mc.Candidates([2, 1], columns={"day": days})
     wish = mc.focus(mc.Category("day"), near=days[1])
     assert mc.rerank(found, wish, 1, mc.Mascot(1.0, protect=0)).ids == [1]
+
+
+@given(st.lists(st.sampled_from(["a", "b", " a", "", " ", "c\0d", "A"]), min_size=1, max_size=12))
+@settings(deadline=None)
+def test_texts_make_the_same_bins_as_objects(texts: list[str]) -> None:
+    objects = np.array([*texts, None], object)[:-1]
+    shortcut, general = (mc.Category("x").membership({"x": column}, None) for column in (np.array(texts), objects))
+    assert shortcut.indptr.tolist() == general.indptr.tolist()
+    assert shortcut.indices.tolist() == general.indices.tolist()
+    assert (shortcut.count, shortcut.labels) == (general.count, general.labels)

@@ -211,7 +211,7 @@ def test_killed_and_resumed_is_as_if_never_killed(server: Server, tmp_path: Path
     command = [sys.executable, "-c", code, str(out), path, hosts]
     start = len(server.asked)
     process = subprocess.Popen(command)
-    end = time.monotonic() + 30
+    end = time.monotonic() + 180
     while len(server.asked) < start + 25 and process.poll() is None and time.monotonic() < end:
         time.sleep(0.005)
     assert process.poll() is None, "it must be killed before it is done"
@@ -219,7 +219,7 @@ def test_killed_and_resumed_is_as_if_never_killed(server: Server, tmp_path: Path
     process.wait()
     assert not (out / "dataset.json").exists()
     start = len(server.asked)
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=300)
     assert len(server.asked) - start < 45  # the rest alone
     assert killing.files(out) == killing.files(tmp_path / "whole")
 

@@ -473,7 +473,7 @@ def test_postgres_lets_a_filter_only_read(engine: Engine, photos: str, monkeypat
     began = time.monotonic()
     with pytest.raises(mc.OptionError, match="statement timeout"):
         source.search(QUERY, where="pg_sleep(20) IS NOT NULL")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     assert len(source.search(QUERY, candidates=COUNT)) == COUNT
     source.close()
 
@@ -643,7 +643,7 @@ def test_lance_in_object_storage(engine: Engine, monkeypatch: pytest.MonkeyPatch
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
     try:
         address = f"http://127.0.0.1:{port}"
-        for _ in range(300):
+        for _ in range(1800):
             try:
                 urllib.request.urlopen(f"{address}/moto-api/").close()
                 break

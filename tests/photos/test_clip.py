@@ -340,7 +340,7 @@ print(time.perf_counter() - start)
     text, seconds = _python(script, **environment).splitlines()
     assert "the model openai/clip-vit-base-patch32 is not on this machine and the model hub did not give it" in text
     assert "hf download openai/clip-vit-base-patch32 --local-dir clip-vit-base-patch32" in text
-    assert float(seconds) < 10
+    assert float(seconds) < 60  # importing takes most of it on a busy machine; a retry alone would take minutes
 
 
 def _processor(folder: Path, kind: str) -> Any:

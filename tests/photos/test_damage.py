@@ -29,10 +29,14 @@ def _opened(root: Path) -> Library:
 
 def _answers(root: Path) -> list[tuple[str, float]]:
     with _opened(root) as library:
-        hits = library.hits("sunset over the harbour", candidates=5, encoder=BagOfWords())
-        newest = library.hits(candidates=5)
-        names = [photo.path for photo in (*hits.photos, *newest.photos)]
-        return list(zip(names, [*hits.scores.tolist(), *newest._vectors[:, 0].tolist()], strict=True))
+        return _answers_of(library)
+
+
+def _answers_of(library: Library) -> list[tuple[str, float]]:
+    hits = library.hits("sunset over the harbour", candidates=5, encoder=BagOfWords())
+    newest = library.hits(candidates=5)
+    names = [photo.path for photo in (*hits.photos, *newest.photos)]
+    return list(zip(names, [*hits.scores.tolist(), *newest._vectors[:, 0].tolist()], strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +67,20 @@ def test_flipped_bits_in_the_index_never_change_an_answer(root: Path, name: str)
         chance = random.Random(seed)
         _flip(next(root.glob(f".mascot/nearest-*/{name}")), chance, chance.choice([1, 1, 8]))
         assert _answers(root) == truth, f"seed {seed}"
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "graph.usearch"])
+def test_an_open_library_notices_damage_and_files_that_are_cut(root: Path, name: str) -> None:
+    """A process that had verified its index never looked again, and ended with SIGBUS where a file was cut."""
+    truth = _answers(root)
+    with _opened(root) as library:
+        for seed in range(6):
+            path = next(root.glob(f".mascot/nearest-*/{name}"))
+            if seed % 3:
+                _flip(path, random.Random(seed), 8)
+            else:
+                os.truncate(path, path.stat().st_size // 2)
+            assert _answers_of(library) == truth, f"seed {seed}"
 
 
 def test_damage_that_is_not_read_is_not_looked_for_but_checked(root: Path) -> None:

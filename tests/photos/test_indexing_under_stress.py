@@ -58,9 +58,9 @@ def test_killed_in_the_middle_and_resumed(tmp_path: Path) -> None:
     shutil.copytree(root, tmp_path / "whole")
     kills = 0
     for wait_rows in (32, 96):
-        process = _index(root, pause_s=0.01)
+        process = _index(root, pause_s=0.03)
         database = root / ".mascot" / "library.sqlite"
-        for _ in range(600):
+        for _ in range(3600):
             if database.is_file() and _count(database) >= wait_rows:
                 break
             time.sleep(0.05)
@@ -71,7 +71,7 @@ def test_killed_in_the_middle_and_resumed(tmp_path: Path) -> None:
     partly = len(_content(root))
     assert 96 <= partly < 200
     process = _index(root)
-    said, errors = process.communicate(timeout=120)
+    said, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     assert said.split() == ["200", str(200 - partly)]
     _index(tmp_path / "whole").wait()
@@ -94,7 +94,7 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
     root = _folder(tmp_path / "both", 120)
     shutil.copytree(root, tmp_path / "one")
     processes = [_index(root, pause_s=0.005) for _ in range(2)]
-    said = [process.communicate(timeout=120) for process in processes]
+    said = [process.communicate(timeout=300) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], said
     assert sorted(int(out.split()[1]) for out, _ in said) == [0, 120]  # the second waited, and had nothing to do
     _index(tmp_path / "one").wait()
@@ -107,7 +107,7 @@ def test_searching_while_another_process_indexes(tmp_path: Path) -> None:
         library.index(BagOfWords())
         for i in range(80):
             write_jpeg(root / "later" / f"{i}.jpg", f"later photograph {i}")
-        process = _index(root, pause_s=0.01)
+        process = _index(root, pause_s=0.04)
         sizes = set()
         while process.poll() is None:
             found = library.search("later photograph", k=5, encoder=BagOfWords())
@@ -134,13 +134,13 @@ def test_a_full_disk(tmp_path: Path) -> None:
         free = shutil.disk_usage(root).free
         ballast.write_bytes(b"\0" * max(free - 60_000, 0))
         process = _index(root)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
         assert process.returncode != 0
         assert "InputError: cannot write" in errors
         assert "Free some space" in errors or "No space left" in errors
         ballast.unlink()
         process = _index(root)
-        said, errors = process.communicate(timeout=60)
+        said, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors
         assert said.split()[0] == "60"
         assert len(_content(root)) == 60

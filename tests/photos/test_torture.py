@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,13 +29,32 @@ def test_the_attack_is_survived(folder: Path, name: str) -> None:
 
 
 def test_a_run_goes_on_behind_what_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--short", "--only", "hostile filters", "--out", str(tmp_path)]
+    arguments = ["--short", "--attack", "hostile filters", "--out", str(tmp_path)]
     assert torture.main(arguments) == 0
     first = capsys.readouterr()
-    assert torture.main(arguments) == 0
+    assert torture.main([*arguments, "--resume"]) == 0
     second = capsys.readouterr()
     assert second.out == first.out
     assert (first.err, second.err) == ("hostile filters ...\n", "")
+
+
+def test_an_attack_that_fails_itself_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(arena: torture.Arena) -> Iterator[torture.Trial]:
+        yield torture.Trial("first", True)
+        raise RuntimeError("no server")
+
+    monkeypatch.setitem(torture.ATTACKS, "raw sockets", replace(torture.ATTACKS["raw sockets"], run=fail))
+    arguments = ["--short", "--attack", "raw sockets", "--attack", "hostile filters", "--out", str(tmp_path)]
+    assert torture.main(arguments) == 1
+    output = capsys.readouterr().out
+    assert "FAILED raw sockets: the attack itself failed: RuntimeError('no server')" in output
+    assert re.search(r"^hostile filters +16 +16", output, re.MULTILINE)
+
+
+def test_the_limits_of_time_sum_to_less_than_25_minutes() -> None:
+    assert sum(attack.limit_s for attack in torture.ATTACKS.values()) < 25 * 60
 
 
 def test_the_page_promises_what_the_command_shows() -> None:

@@ -83,7 +83,7 @@ class Mortal(BagOfWords):
         return super().pictures(pictures)
 
 
-def gone(process: int, within_s: float = 10.0) -> bool:
+def gone(process: int, within_s: float = 120.0) -> bool:
     """Whether a process has ended; the one who started it may still have to be told."""
     until = time.monotonic() + within_s
     while time.monotonic() < until:
@@ -97,7 +97,7 @@ def gone(process: int, within_s: float = 10.0) -> bool:
     return False
 
 
-def busy_worker(task: str, within_s: float = 30.0) -> int:
+def busy_worker(task: str, within_s: float = 120.0) -> int:
     """The id of a worker of this process's own cluster that runs a task of this name."""
     until = time.monotonic() + within_s
     while time.monotonic() < until:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -42,7 +44,7 @@ class Served:
         """A client that sends the token, if there is one."""
         headers = {"authorization": f"Bearer {self.token}".encode()} if self.token else {}
         return httpx.Client(
-            base_url=self.address, headers=headers, timeout=30, trust_env=False, verify=False, **options
+            base_url=self.address, headers=headers, timeout=_PATIENCE_S, trust_env=False, verify=False, **options
         )
 
     def stop(self, number: int = signal.SIGTERM) -> int:
@@ -110,6 +112,20 @@ def served(
                 process.kill()
                 process.wait()
         listener.join(5)
+
+
+def read_answer(connection: socket.socket) -> bytes:
+    """The headers and the whole body of the next answer. Raises `ConnectionError` where the connection ends before."""
+    answer = b""
+    while True:
+        head, _, body = answer.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head)
+        if length is not None and len(body) == int(length[1]):
+            return answer
+        part = connection.recv(65536)
+        if not part:
+            raise ConnectionError(f"closed after {answer[:80]!r}")
+        answer += part
 
 
 def _listen(found: Served, ready: threading.Event) -> None:

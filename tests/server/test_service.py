@@ -12,19 +12,22 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from serving import Served, environment, served
+from serving import Served, environment, read_answer, served
 
 import mascot as mc
 from mascot.server.client import Client, ServiceError
 from mascot.server.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
+_PATIENCE_S = 180.0  # on a busy machine
 COLUMNS: dict[str, list[Any]] = {
     "camera": ["X100", "X100", "Pixel", None], "flash": [True, False, True, None],
     "geo": [{"lat": 38.7, "lon": -9.1}, {"lat": 59.9, "lon": 10.7}, None, {"lat": 38.7, "lon": -9.2}],
@@ -85,7 +88,7 @@ def test_photo_routes_say_how_to_make_a_library(service: httpx.Client) -> None:
 
 def test_alive_and_ready_are_two_questions(service: httpx.Client) -> None:
     assert service.get("/healthz").json() == {"status": "ok"}
-    ends = time.monotonic() + 180
+    ends = time.monotonic() + _PATIENCE_S
     while service.get("/readyz").status_code == 503 and time.monotonic() < ends:
         time.sleep(0.2)  # the kernel may be compiled
     ready = service.get("/readyz").json()
@@ -217,14 +220,14 @@ def test_other_servers_can_serve_the_application(command: list[str], tmp_path: P
         [sys.executable, "-m", *words], env=environment(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        ends = time.monotonic() + 120
+        ends = time.monotonic() + _PATIENCE_S
         with Client(f"http://127.0.0.1:{port}") as client:
             while not client.ready() and time.monotonic() < ends:
                 time.sleep(0.2)
             assert client.rerank([0.1, 0.9], k=1)["results"][0]["position"] == 1
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(_PATIENCE_S)
 
 
 # The client
@@ -276,22 +279,17 @@ def test_a_restart_under_load_loses_no_request(tmp_path: Path) -> None:
         while not stop.is_set():
             try:
                 if connection is None:
-                    connection = socket.create_connection(("127.0.0.1", port), 60)
+                    connection = socket.create_connection(("127.0.0.1", port), _PATIENCE_S)
             except OSError as error:
                 wrong.append(f"connect: {error!r}")
                 return
-            answer = b""
             try:
                 connection.sendall(head.encode() + body)
-                while b"\r\n\r\n" not in answer or not answer.endswith(b"}"):
-                    part = connection.recv(65536)
-                    if not part:
-                        break
-                    answer += part
+                answer = read_answer(connection)
             except OSError as error:
-                wrong.append(f"request {counts[number]}: {error!r} after {answer[:60]!r}")
+                wrong.append(f"request {counts[number]}: {error!r}")
                 return
-            if not answer.startswith(b"HTTP/1.1 200") or not answer.endswith(b"}"):
+            if not answer.startswith(b"HTTP/1.1 200"):
                 wrong.append(f"request {counts[number]}: {answer[:80]!r}")
                 return
             counts[number] += 1
@@ -305,18 +303,15 @@ def test_a_restart_under_load_loses_no_request(tmp_path: Path) -> None:
         clients = [threading.Thread(target=ask, args=(number, server.port)) for number in range(len(counts))]
         for client in clients:
             client.start()
-        time.sleep(0.5)
+        _wait_for(lambda: all(counts) or bool(wrong))
         workers = _children(server.process.pid)
         server.process.send_signal(signal.SIGHUP)
-        ends = time.monotonic() + 180
-        while time.monotonic() < ends and _children(server.process.pid) & workers:
-            time.sleep(0.1)
-        replaced = not (_children(server.process.pid) & workers)
+        _wait_for(lambda: not _children(server.process.pid) & workers)
         before = sum(counts)
-        time.sleep(0.5)
+        _wait_for(lambda: sum(counts) > before or bool(wrong))
         stop.set()
         for client in clients:
-            client.join(60)
+            client.join(_PATIENCE_S)
         with server.client() as reader:
             families = {f.name: f for f in text_string_to_metric_families(reader.get("/metrics").text)}
         total = sum(
@@ -324,9 +319,14 @@ def test_a_restart_under_load_loses_no_request(tmp_path: Path) -> None:
             if sample.name.endswith("_total") and sample.labels["route"] == "/api/rerank"
         )  # fmt: skip
     assert wrong == []
-    assert replaced
-    assert sum(counts) > before > 0
     assert total == sum(counts), "the metrics are those of all workers, old and new"
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    ends = time.monotonic() + _PATIENCE_S
+    while not condition():
+        assert time.monotonic() < ends, "waited too long"
+        time.sleep(0.05)
 
 
 def _children(pid: int) -> set[int]:
@@ -334,8 +334,9 @@ def _children(pid: int) -> set[int]:
     path = Path(f"/proc/{pid}/task/{pid}/children")
     if not path.exists():
         pytest.skip("needs /proc")
-    return {
-        int(child)
-        for child in path.read_text().split()
-        if b"multiprocessing.spawn" in Path(f"/proc/{child}/cmdline").read_bytes()
-    }
+    workers = set()
+    for child in path.read_text().split():
+        with suppress(OSError):  # it has ended meanwhile
+            if b"multiprocessing.spawn" in Path(f"/proc/{child}/cmdline").read_bytes():
+                workers.add(int(child))
+    return workers

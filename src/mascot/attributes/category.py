@@ -39,6 +39,8 @@ class Category(Value):
 
     def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         column = column_of(columns, self.column, "Category")
+        if column.dtype.kind == "U" and column.ndim == 1:  # the most common, and worth a shortcut
+            return text_labels([label if label.strip(" \0") else None for label in column.tolist()])
         codes: dict[Hashable, int] = {}
         flat: list[int] = []
         indptr = np.zeros(len(column) + 1, np.int64)

@@ -1,7 +1,7 @@
 """The nearest vectors of a library: derived from its database, disposable, rebuilt when stale or damaged.
 
 Up to 200,000 photographs every vector is compared, in a memory-mapped matrix. Beyond that a `usearch` graph proposes
-candidates, and the same matrix decides. All files have checksums, which are verified when they are read.
+candidates, and the same matrix decides. All files have checksums, which every process verifies when it reads them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,16 @@ from numpy.typing import NDArray
 
 from mascot.errors import InputError, MissingExtra
 from mascot.extras import install_command
-from mascot.photos.blocks import CheckedRows, DamagedIndex, Sums, Verification, checksum, file_checksums, rows_of_block
+from mascot.photos.blocks import (
+    CheckedFile,
+    CheckedRows,
+    DamagedIndex,
+    Sums,
+    Watch,
+    checksum,
+    file_checksums,
+    rows_of_block,
+)
 from mascot.photos.disks import is_full, write_failure
 from mascot.photos.store import DamagedLibrary, Space
 
@@ -65,21 +74,15 @@ class Nearest:
     """Search over one state of a library: that after `changes` changes. What it reads may raise `DamagedIndex`."""
 
     def __init__(
-        self,
-        ids: Ids,
-        vectors: Vectors,
-        space: Space,
-        graph: Any = None,
-        changes: int = 0,
-        sums: Sums | None = None,
-        verification: Verification | None = None,
+        self, ids: Ids, vectors: Vectors | CheckedRows, space: Space, graph: Graph | None = None, changes: int = 0
     ) -> None:
         self.ids, self.space, self.changes = ids, space, changes
-        self._rows, self._graph = CheckedRows(vectors, sums, verification), graph
+        self._rows = vectors if isinstance(vectors, CheckedRows) else CheckedRows(vectors)
+        self._graph = graph
 
     def verify(self) -> None:
         """Compare every vector with its checksum."""
-        self._rows.all()
+        self._rows.map(lambda rows: np.zeros(len(rows), np.float32))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -99,8 +102,7 @@ class Nearest:
             rows = places[self.ids[places] == among] if len(self) else places[:0]
             scores = self._scores(query, rows)
         elif self._graph is not None and count * _SPARE < len(self):
-            keys = self._graph.search(query, count * _SPARE * self.space.tokens).keys
-            rows = np.unique(np.asarray(keys, np.int64))
+            rows = self._graph.search(query, count * _SPARE * self.space.tokens)
             scores = self._scores(query, rows)
         else:
             rows = np.arange(len(self))
@@ -111,7 +113,7 @@ class Nearest:
     def _scores(self, query: Vectors, rows: Ids | None) -> Vectors:
         """The score of every row, or of some."""
         if rows is None:
-            return self._products(self._rows.all(), query)  # at once: BLAS shares it between the cores
+            return self._rows.map(lambda vectors: self._products(vectors, query))
         parts = [self._products(self._rows.take(rows[i : i + _BLOCK]), query) for i in range(0, len(rows), _BLOCK)]
         return np.concatenate([np.zeros(0, np.float32), *parts])
 
@@ -126,6 +128,33 @@ class Nearest:
         """One unit vector for each id: the mean of its tokens."""
         mean = self._rows.take(np.searchsorted(self.ids, ids)).mean(axis=1)
         return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12)
+
+
+class Graph:
+    """Proposes rows that are near a query.
+
+    The whole file is verified before it is opened, and by this process before its second search. The first search may
+    rely on another process that verified it within a day: reading all of a large graph takes longer than one search.
+
+    Parameters
+    ----------
+    sums
+        Checksums of the file.
+    trust
+        Whether to rely on another process.
+    """
+
+    def __init__(self, path: Path, sums: list[int], space: Space, trust: bool) -> None:
+        self._file, self._trust = CheckedFile(path, sums), trust
+        self._file.verify(trust=trust)
+        self._graph = _empty_graph(space)
+        self._graph.view(str(path))
+
+    def search(self, query: Vectors, count: int) -> Ids:
+        """Return rows, each one once, in ascending order. Raises `DamagedIndex`."""
+        self._file.verify(trust=self._trust)
+        self._trust = False
+        return np.unique(np.asarray(self._graph.search(query, count).keys, np.int64))
 
 
 def _best(scores: Vectors, count: int) -> Ids:
@@ -156,11 +185,11 @@ def open_nearest(
         Accept a large index of an earlier state that was built a moment ago: while another process adds photographs,
         searches would build one index after another. Also work in memory where the disk is full.
     rebuild
-        Do not use the index on disk: it is known to be damaged.
+        The index in use is damaged: use that on disk only where another process has repaired it.
     """
     for _ in range(_TRIES):
         place = folder / f"nearest-{store.changes}-{space.fingerprint}-{exact}"
-        nearest = None if rebuild else _load(place, space, exact)
+        nearest = _load_sound(place, space, exact) if rebuild else _load(place, space, exact)
         if nearest is None and hurry and not rebuild:
             nearest = _recent(place, space, exact)
         if nearest is not None:
@@ -242,10 +271,15 @@ def _build(place: Path, store: VectorSource, space: Space, exact: int, progress:
     work.mkdir(parents=True)
     try:
         with store.snapshot():  # the count and the rows are those of one state
-            ids, sums = _write_vectors(work / _VECTORS, store, space, progress)
+            ids, sums = _write_vectors(work / _VECTORS, store, space, exact, progress)
         np.save(work / _IDS, ids)
         np.save(work / _SUMS, sums)
-        about: dict[str, Any] = {"rows": len(ids), "ids": checksum(ids.tobytes()), "sums": checksum(sums.tobytes())}
+        about: dict[str, Any] = {
+            "rows": len(ids),
+            "block_rows": _block_rows(len(ids), space, exact),
+            "ids": checksum(ids.tobytes()),
+            "sums": checksum(sums.tobytes()),
+        }
         if len(ids) > exact:
             _write_graph(work / _GRAPH, np.load(work / _VECTORS, mmap_mode="r"), space, progress)
             about["graph"] = file_checksums(work / _GRAPH)
@@ -262,14 +296,21 @@ def _build(place: Path, store: VectorSource, space: Space, exact: int, progress:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _write_vectors(path: Path, store: VectorSource, space: Space, progress: Progress | None) -> tuple[Ids, Sums]:
+def _block_rows(count: int, space: Space, exact: int) -> int:
+    """Rows under one checksum: one where a graph proposes rows, which lie apart."""
+    return 1 if count > exact else rows_of_block(4 * space.tokens * space.dim)
+
+
+def _write_vectors(
+    path: Path, store: VectorSource, space: Space, exact: int, progress: Progress | None
+) -> tuple[Ids, Sums]:
     """Write the matrix of all vectors; return the ids of its rows and the checksums of its blocks.
 
     It is written and not mapped: a mapped file on a full disk ends the process without a message.
     """
     count = store.count_vectors(space.fingerprint)
     ids = np.empty(count, np.int64)
-    block_rows = rows_of_block(4 * space.tokens * space.dim)
+    block_rows = _block_rows(count, space, exact)
     sums: list[int] = []
     header = {"descr": "<f4", "fortran_order": False, "shape": (count, space.tokens, space.dim)}
     with path.open("wb") as file:
@@ -288,7 +329,7 @@ def _write_vectors(path: Path, store: VectorSource, space: Space, progress: Prog
 
 
 def _write_graph(path: Path, matrix: Any, space: Space, progress: Progress | None) -> None:
-    graph = _graph(space)
+    graph = _empty_graph(space)
     for first in range(0, len(matrix), _GRAPH_ROWS):
         block = matrix[first : first + _GRAPH_ROWS].reshape(-1, space.dim)
         graph.add(np.repeat(np.arange(first, first + len(block) // space.tokens), space.tokens), block)
@@ -300,7 +341,7 @@ def _write_graph(path: Path, matrix: Any, space: Space, progress: Progress | Non
         raise OSError(errno.ENOSPC, f"the graph was not written ({error})", str(path)) from None
 
 
-def _graph(space: Space) -> Any:
+def _empty_graph(space: Space) -> Any:
     try:
         from usearch.index import Index, MetricKind, ScalarKind
     except ModuleNotFoundError:
@@ -311,8 +352,8 @@ def _graph(space: Space) -> Any:
 def _load(place: Path, space: Space, exact: int, *, trust: bool = True) -> Nearest | None:
     """The index on disk; None if a file is missing, cut short, damaged or of another format.
 
-    The ids and the graph are verified here, the vectors when they are read; with `trust`, a graph or vectors that were
-    verified within a day and have not changed are not verified again.
+    The ids and the graph are verified here, the vectors when they are read; with `trust`, a graph that another process
+    verified within a day and that has not changed is not verified again.
     """
     try:
         about = json.loads((place / _ABOUT).read_text("utf-8"))
@@ -322,29 +363,31 @@ def _load(place: Path, space: Space, exact: int, *, trust: bool = True) -> Neare
         rows = about["rows"]
         if checksum(ids.tobytes()) != about["ids"] or checksum(sums.tobytes()) != about["sums"] or len(ids) != rows:
             return None
+        watch = Watch(place / _VECTORS)
         vectors: Any = np.load(place / _VECTORS, mmap_mode="r") if rows else np.zeros((0, space.tokens, space.dim))
-        blocks = -(-rows // rows_of_block(4 * space.tokens * space.dim))
-        if vectors.shape != (rows, space.tokens, space.dim) or len(sums) != blocks:
+        block_rows = int(about.get("block_rows", rows_of_block(4 * space.tokens * space.dim)))
+        if vectors.shape != (rows, space.tokens, space.dim) or len(sums) != -(-rows // block_rows):
             return None
         if rows and (vectors.dtype != np.dtype("<f4") or not vectors.flags.c_contiguous):
             return None
-        verified = Verification(place / _VECTORS)
-        graph = None
-        if rows > exact:
-            verification = Verification(place / _GRAPH)
-            if not (trust and verification.holds()):
-                if file_checksums(place / _GRAPH) != about["graph"]:
-                    return None
-                verification.note()
-            graph = _graph(space)
-            graph.view(str(place / _GRAPH))
+        graph = Graph(place / _GRAPH, about["graph"], space, trust) if rows > exact else None
     except MissingExtra:
         raise
     except Exception:  # numpy raises whatever a damaged header leads to
         return None
-    if trust and verified.holds():
-        return Nearest(ids, np.asarray(vectors), space, graph, _state(place))
-    return Nearest(ids, np.asarray(vectors), space, graph, _state(place), sums if rows else None, verified)
+    checked = CheckedRows(np.asarray(vectors), sums if rows else None, block_rows, watch)
+    return Nearest(ids, checked, space, graph, _state(place))
+
+
+def _load_sound(place: Path, space: Space, exact: int) -> Nearest | None:
+    """The index on disk if every byte of it is as it was written."""
+    nearest = _load(place, space, exact, trust=False)
+    try:
+        if nearest is not None:
+            nearest.verify()
+    except DamagedIndex:
+        return None
+    return nearest
 
 
 def damage_of(place: Path, space: Space, exact: int) -> str | None:

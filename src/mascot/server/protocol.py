@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 from collections import OrderedDict
 from typing import Any
 
@@ -14,6 +15,7 @@ from mascot.server.settings import Settings
 
 _HEADER_BYTES = 64 * 1024
 _LINGER_S = 2.0  # an idle connection has after SIGTERM to send one more request
+_READ_S = 0.05  # after which bytes that have arrived on a connection are read, or looked for again
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -105,10 +107,18 @@ class GuardedProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _too_slow(self) -> None:
-        if self._in_headers and not self.pipeline and (self.cycle is None or self.cycle.response_complete):
+        if self._draining and self._is_idle() and _has_unread(self.transport):  # a request arrived at the last moment
+            self._set_timer(_READ_S)
+        elif self._in_headers and not self.pipeline and (self.cycle is None or self.cycle.response_complete):
             self._refuse(408, "Timeout", "the headers did not arrive in time")
         else:
             self.transport.close()
+
+    def _is_idle(self) -> bool:
+        """Whether no part of a request has been read since the last answer."""
+        return not self._in_headers and (
+            self.cycle is None or (self.cycle.response_complete and not self.cycle.more_body)
+        )
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, or is ambiguous, and close the connection."""
@@ -123,6 +133,15 @@ class GuardedProtocol(HttpToolsProtocol):
         head = b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
         self.transport.write(STATUS_LINE[status] + head + body)
         self.transport.close()
+
+
+def _has_unread(transport: Any) -> bool:
+    """Whether bytes have arrived that a busy process has not read yet."""
+    if transport.is_closing() or not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+    return any(event & select.POLLIN and not event & select.POLLHUP for _, event in poll.poll(0))
 
 
 def _settings(state: dict[str, Any]) -> Settings:
