@@ -118,6 +118,26 @@ def test_an_index_elsewhere_leaves_the_folder_alone(folders: tuple[Path, Path], 
         assert library.index(BagOfWords()).unchanged == 1
 
 
+def test_a_library_from_elsewhere_does_not_open_other_folders(
+    folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = folders
+    with Library.open(first, index=tmp_path / "i") as library:
+        library.index(BagOfWords(), folders=[second])
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state of another user"))
+    with Library.open(tmp_path / "i") as library:
+        assert len(library.search("kite", encoder=BagOfWords())) == 2
+        with pytest.raises(mc.OptionError, match="was not made here: if you mean that folder"):
+            library.index(BagOfWords())
+    write_jpeg(second / "new.jpg", "a new kite")
+    with Library.open(first, index=tmp_path / "i") as library:
+        summary = library.index(BagOfWords(), prune=True)
+        assert (summary.photos, summary.new) == (2, 0)
+        assert [item.path for item in summary.skipped] == [second]
+        assert library.index(BagOfWords(), folders=[second]).new == 1
+        assert library.index(BagOfWords()).unchanged == 3
+
+
 def test_a_folder_with_other_files_does_not_become_an_index(folders: tuple[Path, Path]) -> None:
     first, second = folders
     with Library.open(first, index=second) as library, pytest.raises(mc.InputError, match="holds other files"):

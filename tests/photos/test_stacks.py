@@ -36,7 +36,7 @@ def photo(id_: int, seconds: float | None, camera: str | None = "X100", hash_: s
 def looks(*angles: float) -> np.ndarray[Any, Any]:
     """Unit vectors in a plane, by their angle in degrees."""
     turned = np.zeros((len(angles), 176), np.float32)
-    turned[:, 0], turned[:, 1] = np.cos(np.radians(angles)), np.sin(np.radians(angles))
+    turned[:, -1], turned[:, -2] = np.cos(np.radians(angles)), np.sin(np.radians(angles))
     return turned
 
 
@@ -57,6 +57,13 @@ def test_copies_belong_together_whatever_their_time() -> None:
     assert stacks(shots, looks(0, 0, 40, 80, 41)) == [[0, 1], [2, 4]]
     assert stacks([photo(1, 0), photo(2, 9e5)], looks(0, 0)) == []  # the same view on another day
     assert stacks([photo(1, None), photo(2, None)], looks(0, 0)) == []  # two scanned pages
+
+
+def test_pictures_without_edges_belong_to_none() -> None:
+    flat = np.full((2, 176), 176**-0.5, np.float32)
+    assert stacks([photo(1, 0), photo(2, 1)], flat) == []
+    assert stacks([photo(1, 0), photo(2, None)], flat) == []
+    assert stacks([], looks()) == []
 
 
 def test_photographs_with_different_captions_do_not_belong_together() -> None:

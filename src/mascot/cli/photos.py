@@ -170,7 +170,7 @@ def _watch(library: Library, run: Callable[[], Summary], interval: float, hidden
 
     _note("watching; Ctrl-C ends it")
     with _stopping():
-        for _ in changes(lambda: library.folders, interval, hidden=hidden, follow_links=follow_links):
+        for _ in changes(lambda: library.confirmed_folders, interval, hidden=hidden, follow_links=follow_links):
             try:
                 summary = run()
             except Interrupted:
@@ -449,10 +449,10 @@ def _print_source(steered: Any, format: Format | None, explain: bool, end: str) 
 
 
 def _newest_told(hits: Any) -> str | None:
-    if hits.ranked or hits.newest_of <= len(hits):
+    if hits.ranked or hits.newest_of <= hits.count:
         return None
     return (
-        f"without words the {len(hits)} newest of {hits.newest_of} photographs are looked at: "
+        f"without words the {hits.count} newest of {hits.newest_of} photographs are looked at: "
         "--candidates takes more, --where, --since, --until and --folder others"
     )
 

@@ -63,8 +63,9 @@ def companions(names: Iterable[str], is_picture: frozenset[str]) -> dict[str, Co
         elif suffix in is_picture or suffix in _LIVE_SUFFIXES:
             by_stem[_MOTION.sub("", stem)].append(name)
     pictures: dict[str, Companions] = {}
+    is_developed = is_picture - RAW_SUFFIXES
     for family in by_stem.values():
-        developed = [name for name in family if _suffix(name) in is_picture - RAW_SUFFIXES]
+        developed = [name for name in family if _suffix(name) in is_developed]
         leaders = developed or [name for name in family if _suffix(name) in is_picture]
         others = tuple(name for name in family if name not in leaders)
         for leader in leaders:

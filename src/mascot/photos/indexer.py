@@ -107,6 +107,7 @@ class Indexer:
         encoder: Encoder,
         stamp: str,
         *,
+        confirmed: Collection[Path] | None = None,
         prune: bool = False,
         hidden: bool = False,
         follow_links: bool = False,
@@ -114,6 +115,7 @@ class Indexer:
         report: Report | None = None,
     ) -> None:
         self._root, self._folders = folders[0], folders
+        self._confirmed = folders if confirmed is None else confirmed
         self._store, self._encoder, self._stamp = store, encoder, stamp
         self._prune, self._hidden, self._follow_links = prune, hidden, follow_links
         self._limits = limits or Limits()
@@ -242,6 +244,11 @@ class Indexer:
             if folder in missing:
                 yield Skipped(folder, "not there, as where a drive is not mounted: its photographs are kept")
                 continue
+            if folder not in self._confirmed:
+                yield Skipped(
+                    folder, f"added to this library elsewhere: `mascot index {self._root} {folder}` includes it"
+                )
+                continue
             yield from walk(folder, hidden=self._hidden, follow_links=self._follow_links, unread=self._unread)
 
     def _refusal(self, file: PictureFile) -> Skipped | None:
@@ -345,7 +352,7 @@ class Indexer:
         if absolute.is_relative_to(self._root):
             return path
         tops = (folder for folder in self._folders if absolute.is_relative_to(folder))
-        return next((absolute.relative_to(top.parent).as_posix() for top in tops), path)
+        return next((absolute.relative_to(top).as_posix() for top in tops), path)
 
     def _encode(self, reads: Sequence[_Read]) -> list[tuple[Photo, NDArray[np.float32]]]:
         readings = [read.reading for read in reads]

@@ -26,7 +26,16 @@ from mascot.photos.nearest import EXACT, Nearest, open_nearest
 from mascot.photos.results import Hits, Results, ids_before
 from mascot.photos.store import FOLDER, DamagedLibrary, Store, space_of
 from mascot.photos.texts import as_text, is_text, require_text
-from mascot.photos.whereabouts import DATABASE, enclosing, index_of, name_of, remember, remembered
+from mascot.photos.whereabouts import (
+    DATABASE,
+    confirm_folders,
+    confirmed_folders,
+    enclosing,
+    index_of,
+    name_of,
+    remember,
+    remembered,
+)
 
 if TYPE_CHECKING:
     from mascot.methods.base import Method
@@ -64,6 +73,7 @@ class Library:
         self.root = root.resolve()
         require_text(str(self.root), "the path of a library")
         self.folder = self.root / FOLDER if index is None else Path(index).resolve()
+        self._is_confirmed = True  # whether this user, and not only the index, says which folder it is of
         self._device = device  # where encoders run
         self.exact = exact  # photographs up to which every vector is compared
         self._nearest: Nearest | None = None
@@ -101,9 +111,12 @@ class Library:
                 folder, index = None, place
             elif not (place / FOLDER / DATABASE).is_file():
                 index = index_of(place)
+        is_named = folder is not None
         if folder is None and index is not None:
             folder = _root_of(Path(index))
-        return cls(folder or "", device, index=index)
+        library = cls(folder or "", device, index=index)
+        library._is_confirmed = is_named or index_of(library.root) == library.folder
+        return library
 
     @property
     def is_elsewhere(self) -> bool:
@@ -120,6 +133,12 @@ class Library:
         """All folders with photographs, the first one first."""
         return [self.root, *self._other_folders()]
 
+    @property
+    def confirmed_folders(self) -> list[Path]:
+        """Those of the folders that this user named here. A library from elsewhere may name any."""
+        own = confirmed_folders(self.folder)
+        return [self.root, *(folder for folder in self._other_folders() if folder in own)]
+
     def _other_folders(self) -> list[Path]:
         try:
             paths = json.loads(self.store.fact(_FOLDERS) or "[]")
@@ -130,6 +149,12 @@ class Library:
     def _set_folders(self, added: Sequence[str | os.PathLike[str]]) -> None:
         """Note where the photographs are, with folders to be added; refuse those that overlap."""
         facts: dict[str, str] = {}
+        if not self._is_confirmed:
+            raise OptionError(
+                f"this index names {self.root} and was not made here: if you mean that folder, "
+                f"`mascot index {self.root} --index {self.folder}`"
+            )
+        confirmed = self.confirmed_folders[1:]
         if self.is_elsewhere:
             before = self.store.fact(_ROOT)
             if before not in (None, str(self.root)) and Path(before or "").is_dir():
@@ -140,6 +165,7 @@ class Library:
             facts[_ROOT] = str(self.root)
         others = self._other_folders()
         for folder in (Path(path).resolve() for path in added):
+            confirmed.append(folder)
             if folder in (self.root, *others):
                 continue
             if not folder.is_dir():
@@ -154,6 +180,8 @@ class Library:
         changed = {name: value for name, value in facts.items() if (self.store.fact(name) or "[]") != value}
         if changed:
             self.store.set_facts(changed)
+        if added:
+            confirm_folders(self.folder, dict.fromkeys(confirmed))
 
     def remove_folder(self, folder: str | os.PathLike[str]) -> int:
         """Forget a folder that was added, and its photographs; return how many these were. No file is touched."""
@@ -259,6 +287,7 @@ class Library:
                 self.store,
                 chosen,
                 encoding.stamp,
+                confirmed={*self.confirmed_folders, *(Path(path).resolve() for path in folders)},
                 prune=prune,
                 hidden=hidden,
                 follow_links=follow_links,

@@ -54,6 +54,7 @@ class Hits:
     ) -> None:
         self.root, self.query, self.photos, self.scores = root, query, list(photos), scores
         self.newest_of = newest_of  # without words: how many photographs these are the newest of
+        self.count = len(self.photos)  # of the candidates, those in stacks included
         self._vectors, self._looks = vectors, looks
         self.similar: Mapping[int, tuple[int, ...]] = {}  # ids that a photograph stands for, best score first
         self._stacked: tuple[frozenset[int], Hits] | None = None
@@ -124,6 +125,7 @@ class Hits:
         hits = Hits(
             self.root, self.query, photos, scores[places], self._vectors[places], self._looks[places], self.newest_of
         )
+        hits.count = self.count
         hits.similar = {top: others for top, others in similar.items() if others}
         return hits
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mascot.photos.look import EDGES
 from mascot.photos.photo import Photo
 
 _BURST_S = 10.0  # between two shots
@@ -15,6 +16,7 @@ _BURST_LIKENESS = 0.92  # cosine of looks; of 4,500 pairs of unlike photographs 
 _SCENE_LIKENESS = 0.85  # of a shot with the first one of its stack: a slow pan does not become one stack
 _COPY_LIKENESS = 0.997  # resized, or compressed again
 _COPY_SHAPE = 0.02  # by which the ratio of width and height may differ, as a part of it
+_FLAT = 1e-4  # by which the edges of a picture that has none differ
 _NEIGHBOURS = 3  # later shots that one is compared with
 _TABLES, _BITS = 4, 16  # codes of looks, and bits of each: like pictures have one of them in common
 
@@ -31,16 +33,18 @@ def stacks(photos: Sequence[Photo], looks: NDArray[np.float32]) -> list[list[int
     looks
         Visual descriptors, shape (n, `look.DIM`), of length one.
     """
-    union = _Union([(photo.title, photo.caption) for photo in photos])
+    union = _Union(photos)
     by_hash: dict[str, int] = {}
     for place, photo in enumerate(photos):
         first = by_hash.setdefault(photo.hash, place)
         if first != place and photo.hash:
             union.join(first, place)
     dated = np.array([photo.taken is not None for photo in photos], bool)
-    _join_bursts(photos, looks, np.flatnonzero(dated), union)
-    if not dated.all():
-        _join_copies(photos, looks, dated, union)
+    # A picture without edges looks like any other of its colour.
+    drawn = np.ptp(looks[:, EDGES], axis=1) > _FLAT if len(photos) else dated
+    _join_bursts(photos, looks, np.flatnonzero(dated & drawn), union)
+    if not dated[drawn].all():
+        _join_copies(photos, looks, np.flatnonzero(drawn), dated, union)
     return union.groups()
 
 
@@ -61,18 +65,25 @@ def _join_bursts(photos: Sequence[Photo], looks: NDArray[np.float32], dated: NDA
             union.join(top, two)
 
 
-def _join_copies(photos: Sequence[Photo], looks: NDArray[np.float32], dated: NDArray[np.bool_], union: _Union) -> None:
+def _join_copies(
+    photos: Sequence[Photo],
+    looks: NDArray[np.float32],
+    drawn: NDArray[np.intp],
+    dated: NDArray[np.bool_],
+    union: _Union,
+) -> None:
     """Join neighbours in the order of each code: pictures that look the same have one in common, nearly always."""
     generator = np.random.default_rng(0)
     planes = generator.standard_normal((looks.shape[1], _TABLES * _BITS)).astype(np.float32)
-    signs = (looks - looks.mean(axis=0)) @ planes > 0
+    compared = looks[drawn]
+    signs = (compared - compared.mean(axis=0)) @ planes > 0
     weights = 1 << np.arange(_BITS)
     for table in range(_TABLES):
         codes = signs[:, table * _BITS : (table + 1) * _BITS] @ weights
         order = np.argsort(codes, kind="stable")
         for lag in range(1, min(_NEIGHBOURS, len(order) - 1) + 1):
-            one, two = order[:-lag], order[lag:]
-            candidates = (codes[one] == codes[two]) & (dated[one] != dated[two])
+            one, two = drawn[order[:-lag]], drawn[order[lag:]]
+            candidates = (codes[order[:-lag]] == codes[order[lag:]]) & (dated[one] != dated[two])
             one, two = one[candidates], two[candidates]
             same = _likeness(looks, one, two) >= _COPY_LIKENESS
             for first, second in zip(one[same].tolist(), two[same].tolist(), strict=True):
@@ -93,9 +104,9 @@ def _likeness(looks: NDArray[np.float32], one: NDArray[np.intp], two: NDArray[np
 class _Union:
     """Disjoint sets of places, in each of which all that have words have the same; its top is the first one joined."""
 
-    def __init__(self, words: Sequence[tuple[str | None, ...]]) -> None:
-        self._parents = list(range(len(words)))
-        self._words = [tuple(text for text in texts if text) for texts in words]  # of the set, at its top
+    def __init__(self, photos: Sequence[Photo]) -> None:
+        self._photos, self._parents = photos, list(range(len(photos)))
+        self._words: dict[int, list[str]] = {}  # of a set, by its top
 
     def top(self, place: int) -> int:
         while self._parents[place] != place:
@@ -105,9 +116,15 @@ class _Union:
 
     def join(self, one: int, two: int) -> None:
         one, two = self.top(one), self.top(two)
-        if one != two and (not self._words[one] or self._words[two] in ((), self._words[one])):
-            self._words[one] = self._words[one] or self._words[two]
+        first, second = self._words_of(one), self._words_of(two)
+        if one != two and (not first or not second or first == second):
+            self._words[one] = first or second
             self._parents[two] = one
+
+    def _words_of(self, top: int) -> list[str]:
+        if top not in self._words:
+            self._words[top] = [text for text in (self._photos[top].title, self._photos[top].caption) if text]
+        return self._words[top]
 
     def groups(self) -> list[list[int]]:
         members: dict[int, list[int]] = defaultdict(list)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from mascot.photos.store import FOLDER
 
@@ -44,23 +46,38 @@ def remember(root: Path, index: Path | None = None) -> None:
         last.parent.mkdir(parents=True, exist_ok=True)
         last.write_bytes(os.fsencode(index or root))
         if index is not None:
-            elsewhere.write_text(json.dumps(_indexes() | {str(root): str(index)}), "utf-8")
+            elsewhere.write_text(json.dumps(_pairs("indexes.json") | {str(root): str(index)}), "utf-8")
+
+
+def confirm_folders(index: Path, folders: Iterable[Path]) -> None:
+    """Record which folders this user added to a library: one from elsewhere may name any."""
+    memory = _memory("folders.json")
+    if memory is not None:
+        with suppress(OSError):
+            memory.parent.mkdir(parents=True, exist_ok=True)
+            memory.write_text(json.dumps(_pairs("folders.json") | {str(index): [*map(str, folders)]}), "utf-8")
+
+
+def confirmed_folders(index: Path) -> list[Path]:
+    """Return the folders that this user added to a library."""
+    folders = _pairs("folders.json").get(str(index), [])
+    return [Path(folder) for folder in folders if isinstance(folder, str)] if isinstance(folders, list) else []
 
 
 def index_of(root: Path) -> Path | None:
     """Return where the index of a folder is, if it was written elsewhere and is still there."""
-    index = _indexes().get(str(root))
-    return Path(index) if index is not None and os.path.isfile(os.path.join(index, DATABASE)) else None
+    index = _pairs("indexes.json").get(str(root))
+    return Path(index) if isinstance(index, str) and os.path.isfile(os.path.join(index, DATABASE)) else None
 
 
-def _indexes() -> dict[str, str]:
-    memory = _memory("indexes.json")
+def _pairs(name: str) -> dict[str, Any]:
+    """A file of this user's state that holds one JSON object."""
+    memory = _memory(name)
     try:
-        indexes = json.loads(memory.read_text("utf-8")) if memory else {}
+        pairs = json.loads(memory.read_text("utf-8")) if memory else {}
     except (OSError, ValueError):
         return {}
-    pairs = indexes.items() if isinstance(indexes, dict) else ()
-    return {root: index for root, index in pairs if isinstance(index, str)}
+    return pairs if isinstance(pairs, dict) else {}
 
 
 def remembered() -> Path | None:

@@ -191,7 +191,7 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
     most = float(((best - low) / (high - low + 1e-8)).sum())
     return models.SearchOut(
         query=hits.query,
-        candidates=len(hits),
+        candidates=hits.count,
         newest_of=hits.newest_of,
         strength=explanation.strength,
         kept=min(sum(result.relevance for result in results) / most, 1.0) if most > 0 else 1.0,
