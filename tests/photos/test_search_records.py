@@ -36,11 +36,11 @@ def test_without_words_photographs_are_all_as_good_and_the_newest_come_first(lib
     assert (len(few), few.newest_of) == (5, 12)
     assert {photo.city for photo in few.photos} == {"Lisbon"}
     assert len(library.search(where="0")) == 0
-    assert len(library.search(k=30, candidates=3, stacks=False)) == 30
+    assert len(library.search(k=30, candidates=3)) == 30
 
 
 def test_without_words_nobody_is_protected_for_being_newest(library: Library) -> None:
-    lisbon = library.search(None, [library.focus("place=Lisbon")], k=6, stacks=False)
+    lisbon = library.search(None, [library.focus("place=Lisbon")], k=6)
     assert {photo.city for photo in lisbon.photos} == {"Lisbon"}
     cities = library.search(None, [library.spread("city")], k=3)
     assert {photo.city for photo in cities.photos} == {"Lisbon", "Tokyo", "Sydney"}
