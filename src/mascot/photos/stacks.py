@@ -73,8 +73,9 @@ def _join_copies(
     union: _Union,
 ) -> None:
     """Join neighbours in the order of each code: pictures that look the same have one in common, nearly always."""
-    generator = np.random.default_rng(0)
-    planes = generator.standard_normal((looks.shape[1], _TABLES * _BITS)).astype(np.float32)
+    # Any numbers without a pattern will do, and numpy.random takes long to load.
+    seeds = np.sin(np.arange(1, looks.shape[1] * _TABLES * _BITS + 1)) * 43758.5453
+    planes = (seeds % 1 - 0.5).astype(np.float32).reshape(looks.shape[1], -1)
     compared = looks[drawn]
     signs = (compared - compared.mean(axis=0)) @ planes > 0
     weights = 1 << np.arange(_BITS)
