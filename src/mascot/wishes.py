@@ -23,7 +23,7 @@ from mascot.attributes.place import NamedPoint
 from mascot.bins import Bins, Floats, SparseBins
 from mascot.errors import InputError, OptionError, check_positive, check_switch, check_whole, is_number, require
 from mascot.kernels.reference import Quota
-from mascot.methods.aim import NamedFocus
+from mascot.methods.aim import NamedFocus, closeness
 from mascot.serialize import Value
 
 _LARGEST_WEIGHT = 1e100
@@ -85,6 +85,10 @@ class Wish(Value):
         attribute: Any = self.attribute
         point = {key: as_array([value]) for key, value in _point(attribute, self.near).items()}
         return NamedFocus(bins, as_bins(attribute.membership(point, None), attribute.name, 1), self.weight, self.within)
+
+    def closeness(self, columns: Columns, vectors: Floats | None, rows: int, k: int) -> Floats:
+        """Return how close each of one query's candidates is to the named value, in 0..1, for k results."""
+        return closeness(self.named_focus(self.bins(columns, vectors, rows)), None, np.array([0, rows]), k)
 
 
 @dataclass(frozen=True, slots=True)

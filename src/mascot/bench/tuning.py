@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 import mascot as mc
 from mascot import metrics
 from mascot.extras import package
-from mascot.methods.aim import closeness
 from mascot.words import WIDTHS, columns_of
 
 Floats = NDArray[np.float64]
@@ -419,8 +418,7 @@ def _closeness_of(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], k: int) 
     """Return the measure of a focus near a value: mean closeness as a share of the best possible."""
     near = np.zeros((len(queries), max(map(len, queries))))
     for row, query in zip(near, queries, strict=True):
-        focus = wish.named_focus(wish.bins(query.columns, query.vectors, len(query)))
-        row[: len(query)] = closeness(focus, None, np.array([0, len(query)]), k)
+        row[: len(query)] = wish.closeness(query.columns, query.vectors, len(query), k)
 
     def measure(shown: Ints) -> Floats:
         counts = (shown >= 0).sum(axis=1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ _SCHEMA = """
 CREATE TABLE files (
   number INTEGER PRIMARY KEY,  -- in the order of the walk
   path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, suspect INTEGER NOT NULL,
+  sidecars TEXT NOT NULL, sidecar_state TEXT NOT NULL,
   photo BLOB,                  -- as its header tells; NULL where the file gives no row
   header BLOB,                 -- a digest of what copies have in common
   taken TEXT, lat REAL, lon REAL, city TEXT, camera TEXT,
@@ -41,7 +42,8 @@ CREATE TABLE rows (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, hash T
 CREATE TABLE labels (number INTEGER PRIMARY KEY, moment TEXT NOT NULL);
 CREATE TABLE orders (turn INTEGER PRIMARY KEY, number INTEGER NOT NULL);
 """
-_SEEN = "SELECT number, path, size, mtime_ns, suspect FROM files WHERE number > ? AND {} ORDER BY number LIMIT ?"
+_FILE = "path, size, mtime_ns, suspect, sidecars, sidecar_state"
+_SEEN = f"SELECT number, {_FILE} FROM files WHERE number > ? AND {{}} ORDER BY number LIMIT ?"
 
 
 class Plan:
@@ -52,17 +54,17 @@ class Plan:
     root
         The folder of the files.
     stamp
-        Returns the stamp of a row, of its moment and its original.
+        Returns the stamp of a row, of its moment, its original and the state of its sidecars.
     """
 
-    def __init__(self, root: Path, stamp: Callable[[str | None, str], str]) -> None:
+    def __init__(self, root: Path, stamp: Callable[[str | None, str, str], str]) -> None:
         self._root = root
         self._folder = TemporaryDirectory(prefix="mascot-plan-")
         self._database = sqlite3.connect(Path(self._folder.name) / "plan.db", isolation_level=None)
         self._database.executescript(
             f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -{_CACHE_KIB}; {_SCHEMA} BEGIN"
         )
-        self._database.create_function("stamp_of", 2, stamp, deterministic=True)
+        self._database.create_function("stamp_of", 3, stamp, deterministic=True)
 
     def close(self) -> None:
         self._database.close()
@@ -82,8 +84,14 @@ class Plan:
 
     def add_files(self, files: Iterable[Seen]) -> int:
         """Note what the walk finds, and return how many files there are."""
-        values = ((seen.path, seen.size, seen.mtime_ns, seen.suspect) for seen in files)
-        self._database.executemany("INSERT INTO files (path, size, mtime_ns, suspect) VALUES (?, ?, ?, ?)", values)
+        values = (
+            (
+                seen.path, seen.size, seen.mtime_ns, seen.suspect, "\0".join(map(str, seen.sidecars)),
+                seen.sidecar_state,
+            )
+            for seen in files
+        )  # fmt: skip
+        self._database.executemany(f"INSERT INTO files ({_FILE}) VALUES (?, ?, ?, ?, ?, ?)", values)
         return self.count("files")
 
     def add_photo(self, photo: Photo) -> None:
@@ -116,8 +124,7 @@ class Plan:
 
     def seen(self, path: str) -> Seen:
         """Return a file by its path."""
-        row = self._run("SELECT size, mtime_ns, suspect FROM files WHERE path = ?", path).fetchone()
-        return Seen(self._root / path, path, row[0], row[1], bool(row[2]))
+        return self._file(self._run(f"SELECT {_FILE} FROM files WHERE path = ?", path).fetchone())
 
     def files(self) -> Iterator[Seen]:
         """Yield the files in the order of the walk."""
@@ -143,7 +150,7 @@ class Plan:
         self._run("DELETE FROM labels")
         self._database.executemany("INSERT INTO labels VALUES (?, ?)", label_moments(self._shots()))
         self._run("UPDATE files SET moment = (SELECT moment FROM labels WHERE labels.number = files.number)")
-        self._run("UPDATE files SET stamp = stamp_of(moment, original) WHERE photo IS NOT NULL")
+        self._run("UPDATE files SET stamp = stamp_of(moment, original, sidecar_state) WHERE photo IS NOT NULL")
         self._run("DELETE FROM orders")
         self._run(
             "INSERT INTO orders (number) SELECT number FROM files LEFT JOIN rows USING (path) "
@@ -183,8 +190,13 @@ class Plan:
             yield Shot(number, datetime.fromisoformat(taken), lat, lon, city, camera)
 
     def _seen(self, where: str) -> Iterator[Seen]:
-        for _, path, size, mtime_ns, suspect in self._pages(_SEEN.format(where)):
-            yield Seen(self._root / path, path, size, mtime_ns, bool(suspect))
+        for _, *row in self._pages(_SEEN.format(where)):
+            yield self._file(row)
+
+    def _file(self, row: Sequence[Any]) -> Seen:
+        path, size, mtime_ns, suspect, sidecars, state = row
+        beside = tuple(map(Path, sidecars.split("\0"))) if sidecars else ()
+        return Seen(self._root / path, path, size, mtime_ns, bool(suspect), beside, state)
 
     def _pages(self, sql: str) -> Iterator[Any]:
         """Yield rows page by page after the number in their first column: what is read may be written meanwhile."""

@@ -44,8 +44,9 @@ class Space:
     epoch: str
     device: str
 
-    def stamp(self, moment: str | None, twin: str) -> str:
-        rest = hashlib.blake2b(json.dumps([moment, twin]).encode(), digest_size=6).hexdigest()
+    def stamp(self, moment: str | None, twin: str, sidecars: str = "") -> str:
+        made_of = [moment, twin, sidecars] if sidecars else [moment, twin]
+        rest = hashlib.blake2b(json.dumps(made_of).encode(), digest_size=6).hexdigest()
         return f"{self.fingerprint}-{self.epoch}-{rest}"
 
 
@@ -119,7 +120,8 @@ class Run:
                 self.skipped.append(Skipped(item.path, refusal))
                 continue
             path = item.path.relative_to(self.root).as_posix()
-            yield Seen(item.path, path, item.size, item.mtime_ns, suspects.get(path) == [item.size, item.mtime_ns])
+            suspect = suspects.get(path) == [item.size, item.mtime_ns]
+            yield Seen(item.path, path, item.size, item.mtime_ns, suspect, item.sidecars, item.sidecar_state)
             count += 1
             self.report("looking", count, 0)
 
