@@ -85,6 +85,8 @@ def test_an_album_in_the_browser(chromium: Any, file: Path, width: int, scheme: 
     for place in second.locator(".map circle").all():  # every point lies on the map
         box, frame = place.bounding_box(), second.locator(".map").bounding_box()
         assert frame["x"] <= box["x"] <= frame["x"] + frame["width"]
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
+    assert [rule["id"] for rule in axe.run(page).response["violations"]] == []
     context.close()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from math import cos, log, pi, radians, sin, tan
 
 from mascot.photos.photo import Photo
@@ -27,14 +28,15 @@ def land() -> str:
     rings = []
     for ring in data["rings"]:
         lon = lat = 0.0
-        corners: list[str] = []
+        corners: list[tuple[int, int]] = []
         for east, north in zip(ring[::2], ring[1::2], strict=True):
             lon, lat = lon + east / scale, lat + north / scale
-            corner = f"{_x(lon):.0f} {_y(lat):.0f}"
+            corner = round(_x(lon)), round(_y(lat))
             if not corners or corner != corners[-1]:
                 corners.append(corner)
         if len(corners) > 2:
-            rings.append(f"M{'L'.join(corners)}z")
+            steps = (f"{x - from_x} {y - from_y}" for (from_x, from_y), (x, y) in pairwise(corners))
+            rings.append(f"M{corners[0][0]} {corners[0][1]}l{' '.join(steps)}z".replace(" -", "-"))
     return f'<svg width="0" height="0" aria-hidden="true"><defs><path id="land" d="{"".join(rings)}"/></defs></svg>'
 
 
