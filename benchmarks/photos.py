@@ -29,7 +29,7 @@ from mascot.photos.look import DIM
 from mascot.photos.reading import File, photos_of, picture, read
 from mascot.photos.sample import write_sample
 from mascot.photos.store import Store, put_photo, put_pixels, put_vector
-from mascot.photos.walk import Found, walk
+from mascot.photos.walk import PictureFile, walk
 
 _DIM = 512
 _QUERIES = 200
@@ -166,7 +166,7 @@ def cold_start(root: Path, runs: int) -> None:
 
 def indexing(root: Path, encoder: Encoder) -> None:
     """Wall time of a whole index run beside the time the encoder alone takes for the same pictures."""
-    files = [item.path for item in walk(root) if isinstance(item, Found)]
+    files = [item.path for item in walk(root) if isinstance(item, PictureFile)]
     reads = [(path, read(path.read_bytes())) for path in files]
     photos = photos_of([File(path.relative_to(root).as_posix(), 0, 0, "") for path, _ in reads], [r for _, r in reads])
     pictures = [picture(photo, reading) for photo, (_, reading) in zip(photos, reads, strict=True)]

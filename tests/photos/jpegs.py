@@ -54,8 +54,13 @@ def _degrees(value: float) -> tuple[float, float, float]:
 
 def small_library(root: Path) -> Path:
     """Thirty photographs of three cities: a burst, a trip, and some that say little."""
+    # Unlike their neighbours, so that a search shows each of them.
+    colours = ((220, 30, 30), (30, 200, 40), (30, 60, 220), (230, 220, 40))
     for i in range(12):
-        write_jpeg(root / "Lisbon" / f"burst {i}.jpg", "Sunset over the water", "Lisbon", f"2019-07-14T20:15:{i:02d}")
+        write_jpeg(
+            root / "Lisbon" / f"burst {i}.jpg", "Sunset over the water", "Lisbon",
+            f"2019-07-14T20:15:{i:02d}", colour=colours[i % 4],
+        )  # fmt: skip
     for i, hour in enumerate((6, 9, 12, 15, 18, 21)):
         write_jpeg(
             root / "Tokyo" / f"t{i}.jpg", "Sunset and tower" if i % 2 else "Morning market", "Tokyo",

@@ -25,7 +25,7 @@ import os, sys
 sys.path[:] = sys.argv[1:]
 import mascot.photos.decoder_process as process
 original = process.read
-process.read = lambda file, most: os.abort() if "crash" in file.name else original(file, most)
+process.read = lambda file, most, beside: os.abort() if "crash" in file.name else original(file, most, beside)
 process.main()
 """
 

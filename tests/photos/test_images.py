@@ -317,7 +317,8 @@ def test_options_are_checked() -> None:
 
 
 def test_suffixes_are_lower_case() -> None:
-    assert {".jpg", ".jpeg", ".jpe", ".png", ".webp", ".heic", ".heif", ".tif", ".tiff"} == SUFFIXES
+    assert {".jpg", ".heic", ".gif", ".avif", ".bmp", ".dng", ".cr3"} < SUFFIXES
+    assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in SUFFIXES)
 
 
 def test_nothing_is_written_to_standard_error() -> None:

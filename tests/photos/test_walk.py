@@ -16,7 +16,7 @@ pytest.importorskip("PIL", reason="needs the extra photos")
 pytest.importorskip("pillow_heif", reason="needs the extra photos")
 
 from mascot.errors import InputError
-from mascot.photos.walk import Found, Skipped, walk
+from mascot.photos.walk import PictureFile, Skipped, walk
 
 POSIX = os.name == "posix"
 
@@ -31,7 +31,7 @@ def grow(root: Path, *names: str) -> None:
 def found(root: Path, **options: bool) -> list[str]:
     """Names below the root; complaints are errors here."""
     items = list(walk(root, **options))
-    assert all(isinstance(item, Found) for item in items), items
+    assert all(isinstance(item, PictureFile) for item in items), items
     return [item.path.relative_to(root).as_posix() for item in items]
 
 
@@ -39,7 +39,7 @@ def test_pictures_in_sorted_order_with_their_size_and_time(tmp_path: Path) -> No
     grow(tmp_path, "b.JPG", "a/z.jpeg", "a/b/c.heic", "c.tiff", "a.webp", "notes.txt", "movie.mov", "jpg", "c/d.Png")
     assert found(tmp_path) == ["a/b/c.heic", "a/z.jpeg", "a.webp", "b.JPG", "c/d.Png", "c.tiff"]
     first = next(walk(tmp_path))
-    assert isinstance(first, Found)
+    assert isinstance(first, PictureFile)
     assert first.path.is_absolute()
     assert (first.size, first.mtime_ns) == (3, (tmp_path / "a/b/c.heic").stat().st_mtime_ns)
 
@@ -51,10 +51,31 @@ def test_a_relative_root_gives_absolute_paths(tmp_path: Path, monkeypatch: pytes
 
 
 def test_pictures_of_kinds_that_are_not_read_are_counted(tmp_path: Path) -> None:
-    grow(tmp_path, "a.jpg", "b.NEF", "c/d.nef", "e.gif", "notes.txt", ".hidden.gif", ".mascot/x.gif")
+    grow(tmp_path, "a.jpg", "b.MOV", "c/d.mov", "e.psd", "notes.txt", ".hidden.psd", ".mascot/x.psd")
     unread: Counter[str] = Counter()
     assert len(list(walk(tmp_path, unread=unread))) == 1
-    assert unread == {".nef": 2, ".gif": 1}
+    assert unread == {".mov": 2, ".psd": 1}
+
+
+def test_derivatives_of_other_programs_are_passed_over(tmp_path: Path) -> None:
+    derived = [
+        "@eaDir/a.jpg/SYNOPHOTO_THUMB_M.jpg",
+        ".thumbnails/a.jpg",
+        ".picasaoriginals/a.jpg",
+        "Cat Previews.lrdata/0/a.jpg",
+        "Cat Smart Previews.lrdata/a.dng",
+        "Photos Library.photoslibrary/resources/derivatives/a.jpg",
+        "Photos Library.photoslibrary/top.jpg",
+        "._a.jpg",
+    ]
+    originals = [
+        "Old.photolibrary/Masters/2014/b.jpg",
+        "Photos Library.photoslibrary/originals/0/c.heic",
+        "a.jpg",
+    ]
+    grow(tmp_path, *derived, *originals)
+    assert found(tmp_path) == found(tmp_path, hidden=True) == originals
+    assert found(tmp_path / "Photos Library.photoslibrary") == ["originals/0/c.heic"]
 
 
 def test_an_empty_folder_gives_nothing(tmp_path: Path) -> None:
@@ -91,9 +112,9 @@ def test_names_that_are_no_text_are_skipped_with_a_reason(tmp_path: Path) -> Non
     folder.mkdir()
     grow(folder, "inside.jpg")
     items = list(walk(tmp_path))
-    assert [type(item) for item in items] == [Skipped, Found, Skipped]
+    assert [type(item) for item in items] == [Skipped, PictureFile, Skipped]
     assert [item.reason for item in items if isinstance(item, Skipped)] == ["its name is not valid text"] * 2
-    assert [type(item) for item in walk(folder)] == [Found]  # below it every name is one
+    assert [type(item) for item in walk(folder)] == [PictureFile]  # below it every name is one
 
 
 # Links
@@ -123,7 +144,7 @@ class TestLinks:
         names = ["a.jpg", "0file.jpg", "0folder/b.jpg", "0folder/deep/c.jpg"]
         assert found(tmp_path / "root", follow_links=True) == names
         items = list(walk(tmp_path / "root"))
-        assert [item.path.name for item in items if isinstance(item, Found)] == ["a.jpg"]
+        assert [item.path.name for item in items if isinstance(item, PictureFile)] == ["a.jpg"]
         reasons = {item.path.name: item.reason for item in items if isinstance(item, Skipped)}
         assert reasons == dict.fromkeys(["0file.jpg", "0folder"], "link out of the library (--follow-links)")
 
@@ -166,7 +187,7 @@ def test_a_file_that_vanishes_during_the_walk(tmp_path: Path) -> None:
     (tmp_path / "b.jpg").unlink()
     second, third = items
     assert second == Skipped(tmp_path / "b.jpg", "vanished during the walk")
-    assert isinstance(third, Found)
+    assert isinstance(third, PictureFile)
 
 
 def test_a_folder_that_vanishes_during_the_walk(tmp_path: Path) -> None:
@@ -176,7 +197,7 @@ def test_a_folder_that_vanishes_during_the_walk(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "b")
     second, third = items
     assert second == Skipped(tmp_path / "b", "vanished during the walk")
-    assert isinstance(third, Found)
+    assert isinstance(third, PictureFile)
 
 
 @pytest.mark.skipif(not POSIX, reason="needs permission bits")

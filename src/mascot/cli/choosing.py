@@ -14,7 +14,7 @@ import typer
 
 import mascot as mc
 from mascot import words
-from mascot.cli import printing
+from mascot.cli import options, printing
 
 if TYPE_CHECKING:
     from mascot.photos.album import Section
@@ -194,7 +194,7 @@ def choices(
     album: Album = None,
     format: Annotated[ChoiceFormat | None, typer.Option(help="Table on a terminal, JSON in a pipe.")] = None,
     library: Annotated[
-        Path | None, typer.Option("--library", metavar="PATH", help="The folder that was indexed.")
+        list[Path] | None, typer.Option("--library", metavar="PATH", help="The folder that was indexed.")
     ] = None,
 ) -> None:
     """List the saved choices, or show one, take its photographs away, or delete it.
@@ -209,7 +209,7 @@ def choices(
     target = TakeAway(copy_to, zip, album)
     target.check()
     shape = format or (ChoiceFormat.table if sys.stdout.isatty() else ChoiceFormat.json)
-    with Library.open(library) as opened:
+    with Library.open(options.single_library(library)) as opened:
         if name is None:
             wrong = [*target.names(), *(["--delete"] if delete else [])]
             if wrong:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -85,6 +87,17 @@ Method = Annotated[
 MissingRule = Annotated[
     Missing, typer.Option("--missing", help="One without the value comes last, is neutral, or is dropped.")
 ]
+
+
+def single_library(paths: Sequence[Path] | None) -> Path | None:
+    """Return the value of `--library`, which may be given once."""
+    if paths and len(paths) > 1:
+        folders = " ".join(map(str, paths))
+        raise OptionError(
+            f"--library was given {len(paths)} times, and a search takes one library: "
+            f"`mascot index {folders}` makes one of several folders"
+        )
+    return paths[0] if paths else None
 
 
 def method(

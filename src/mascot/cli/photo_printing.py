@@ -44,7 +44,7 @@ def results_table(library: Library, results: Results, explain: bool, pictures: b
         picture = [half_blocks(library.store.thumbnail(photo.id))] if pictures else []
         why = _why(result, reasons.results[place])
         relevance = [f"{result.relevance:.2f}"] if ranked else []
-        file = _file(photo, photo.id in results.gone)
+        file = _file(photo, photo.id in results.gone, len(result.similar))
         grid.add_row(str(result.rank), *picture, file, *relevance, place_of(photo), time_of(photo), why)
     parts: list[Any] = [grid]
     if explain and reasons.left_out:
@@ -60,11 +60,13 @@ def searched(library: Library) -> Text:
     return Text(f"{visible(as_said(library.root))}: {number_of(library.store.count(), 'photograph')}", "dim")
 
 
-def _file(photo: Photo, gone: bool) -> Text:
+def _file(photo: Photo, gone: bool, similar: int = 0) -> Text:
     folder, _, name = photo.path.rpartition("/")
     text = Text(visible(name), "bold")
     if gone:
         text.append(_GONE, "not bold red")
+    if similar:
+        text.append(f"  {similar} similar", "not bold dim")
     said = photo.caption or photo.title
     if said:
         text.append(f"\n{visible(said)}", "not bold")

@@ -8,7 +8,7 @@ import tempfile
 import time
 import warnings
 import webbrowser
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from enum import Enum
@@ -27,6 +27,7 @@ from mascot.photos.limits import Limits
 
 if TYPE_CHECKING:
     from mascot.photos.indexer import Report, Summary
+    from mascot.photos.library import Library
 
 _SKIPPED_SHOWN = 10
 
@@ -39,7 +40,7 @@ class Format(str, Enum):
 
 
 _Library = Annotated[
-    Path | None,
+    list[Path] | None,
     typer.Option(
         "--library",
         metavar="PATH",
@@ -67,16 +68,28 @@ _Device = Annotated[
 
 
 def index(
-    folder: Annotated[
-        Path | None,
-        typer.Argument(metavar="FOLDER", help="Photographs; unless given, the library you stand in or indexed last."),
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FOLDER...",
+            help="Photographs; several folders make one library, whose index is in the first one. Unless given, the "
+            "library you stand in or indexed last.",
+        ),
     ] = None,
     encoder: _IndexEncoder = "auto",
+    index_folder: Annotated[
+        Path | None,
+        typer.Option("--index", metavar="DIR", help="Keep the index in this folder, for folders that are read-only."),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on: index what is added or changed, until Ctrl-C.")
+    ] = False,
+    interval: Annotated[float, typer.Option(help="Seconds between two looks with --watch.")] = 2.0,
     prune: Annotated[bool, typer.Option("--prune", help="Remove photographs whose files are gone.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Read and encode every photograph again.")] = False,
     hidden: Annotated[bool, typer.Option("--hidden", help="Also look into hidden files and folders.")] = False,
     follow_links: Annotated[
-        bool, typer.Option("--follow-links", help="Also follow links that lead out of FOLDER.")
+        bool, typer.Option("--follow-links", help="Also follow links that lead out of a FOLDER.")
     ] = False,
     max_megapixels: Annotated[float, typer.Option(help="Skip larger images.")] = Limits.max_megapixels,
     max_megabytes: Annotated[float, typer.Option(help="Skip larger files.")] = Limits.max_megabytes,
@@ -95,14 +108,17 @@ def index(
     ] = None,
     ray: Ray = None,
 ) -> None:
-    """Index a folder of photographs, or bring its index up to date.
+    """Index folders of photographs, or bring their index up to date.
 
     \b
     mascot index ~/Pictures
+    mascot index ~/Pictures /mnt/archive
+    mascot index /media/card --index ~/card-index
+    mascot index --watch
     mascot index --prune
     mascot index /archive --into lance:///indexes/archive --ray
 
-    The index is in FOLDER/.mascot. New and changed files are read and encoded; moved and renamed ones
+    The index is in FOLDER/.mascot. New and changed files and sidecars are read and encoded; moved and renamed ones
     are recognised. A run may be stopped at any moment: the next one continues there.
     """
     from mascot.photos.library import Library
@@ -113,31 +129,58 @@ def index(
         "max_seconds": max_seconds,
         "max_memory_mb": max_memory_mb,
     }
-    for name, value in limits.items():
+    for name, value in {**limits, "interval": interval}.items():
         require(value > 0, f"--{name.replace('_', '-')}", "must be > 0", value)
     if ray is not None and into is None:
         raise mc.OptionError("--ray needs --into URI: the machines of a cluster cannot share FOLDER/.mascot")
+    first, others = (folders[0], folders[1:]) if folders else (None, [])
+    walking = {"prune": prune, "hidden": hidden, "follow_links": follow_links}
     if into is not None:
+        if others or index_folder is not None or watch:
+            raise mc.OptionError("--into takes one FOLDER, without --index and --watch")
         from mascot.scale.indexing import index_into
 
-        with Library.open(folder) as library, progress_bar() as report, _stopping():
+        with Library.open(first) as library, progress_bar() as report, _stopping():
             summary = index_into(
-                library.root, into, None if encoder == "auto" else encoder, ray=ray, prune=prune, again=again,
-                hidden=hidden, follow_links=follow_links, device=device.value, report=report, **limits,
+                library.root, into, None if encoder == "auto" else encoder, ray=ray, again=again,
+                device=device.value, report=report, **walking, **limits,
             )  # fmt: skip
         printing.show(*_told(summary))
         return
-    with Library.open(folder, device.value) as library:
+    with Library.open(first, device.value, index_folder) as library:
         from mascot.cli.encoder_choice import choose_encoder
 
         chosen, again = choose_encoder(library, encoder, again, device.value)
-        with progress_bar() as report, _stopping():
-            summary = library.index(
-                chosen, prune=prune, again=again, hidden=hidden, follow_links=follow_links, report=report, **limits
-            )
+
+        def run(again: bool) -> Summary:
+            with progress_bar() as report, _stopping():
+                return library.index(chosen, folders=others, again=again, report=report, **walking, **limits)
+
+        summary = run(again)
         notice = library.notice if summary.new + summary.changed else None
-    printing.show(*_told(summary))
-    _note(notice)
+        printing.show(*_told(summary))
+        _note(notice)
+        if watch:
+            _watch(library, lambda: run(again=False), interval, hidden, follow_links)
+
+
+def _watch(library: Library, run: Callable[[], Summary], interval: float, hidden: bool, follow_links: bool) -> None:
+    """Index again whenever something has changed, until Ctrl-C. What fails is told, and tried again then."""
+    from mascot.photos.watching import changes
+
+    _note("watching; Ctrl-C ends it")
+    with _stopping():
+        for _ in changes(lambda: library.confirmed_folders, interval, hidden=hidden, follow_links=follow_links):
+            try:
+                summary = run()
+            except Interrupted:
+                raise
+            except mc.MascotError as error:
+                _note(printing.visible(" ".join(str(error).split())))
+                continue
+            if summary.new or summary.changed or summary.moved or summary.copied or summary.pruned:
+                printing.show(*_told(summary))
+                sys.stdout.flush()
 
 
 def _note(told: str | None) -> None:
@@ -213,6 +256,8 @@ def _told(done: Summary) -> list[str]:
         lines.append("1 is no longer in the folder; `mascot index --prune` removes it")
     elif done.gone:
         lines.append(f"{done.gone} are no longer in the folder; `mascot index --prune` removes them")
+    if done.paired:
+        lines.append(f"{number_of(done.paired, 'film or RAW file')} beside a photograph, taken as part of it")
     if done.unread:
         kinds = ", ".join(number_of(count, f"{suffix} file") for suffix, count in done.unread)
         lines.append(f"{kinds}: of kinds that are not read")
@@ -257,6 +302,9 @@ def search(
     since: Annotated[str | None, typer.Option(metavar="DATE", help="Taken on this day or later.")] = None,
     until: Annotated[str | None, typer.Option(metavar="DATE", help="Taken on this day or earlier.")] = None,
     folder: Annotated[str | None, typer.Option(metavar="FOLDER", help="Only in this folder of the library.")] = None,
+    no_stacks: Annotated[
+        bool, typer.Option("--no-stacks", help="Show each shot of a burst and each copy, not one for all.")
+    ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say why each result is there.")] = False,
     compare: Annotated[bool, typer.Option("--compare", help="Plain relevance beside the steered list.")] = False,
     format: Annotated[Format | None, typer.Option(help="Table on a terminal, JSON lines in a pipe.")] = None,
@@ -339,7 +387,7 @@ def search(
             )  # fmt: skip
         _print_source(steered, format, explain, end)
         return
-    with Library.open(library, device.value) as opened:
+    with Library.open(options.single_library(library), device.value) as opened:
         wishes: list[mc.AnyWish] = [opened.spread(word, missing.value) for word in spread or []]
         wishes += [opened.focus(word, missing.value) for word in focus or []]
         wishes += [opened.limit(word, fill) for word in limit or []]
@@ -352,7 +400,7 @@ def search(
             text, wishes, k, chosen,
             like=like, candidates=candidates, where=conditions, values=values,
             encoder=None if encoder == "auto" else encoder, already=_photo_ids(already),
-            pin=own.pin, reject=own.reject,
+            pin=own.pin, reject=own.reject, stacks=not no_stacks,
         )  # fmt: skip
         for word in focus or []:
             place = opened.place_meant(word)
@@ -424,10 +472,10 @@ def _print_source(steered: Any, format: Format | None, explain: bool, end: str) 
 
 
 def _newest_told(hits: Any) -> str | None:
-    if hits.ranked or hits.newest_of <= len(hits):
+    if hits.ranked or hits.newest_of <= hits.count:
         return None
     return (
-        f"without words the {len(hits)} newest of {hits.newest_of} photographs are looked at: "
+        f"without words the {hits.count} newest of {hits.newest_of} photographs are looked at: "
         "--candidates takes more, --where, --since, --until and --folder others"
     )
 
@@ -505,22 +553,34 @@ def library(
     ] = options.OverviewFormat.text,
     check: Annotated[bool, typer.Option("--check", help="Look for damage; status 1 if there is any.")] = False,
     repair: Annotated[bool, typer.Option("--repair", help="Look for damage and repair it; say what was lost.")] = False,
+    remove_folder: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Forget a folder that was added with `mascot index A B`.")
+    ] = None,
 ) -> None:
     """Say what is in a library: counts, what is missing, a map and a clock. Or look for damage, and repair it."""
     from mascot.photos.library import Library
     from mascot.photos.overview import overview, points
 
-    with Library.open(path or library) as found:
+    with Library.open(path or options.single_library(library)) as opened:
         if check or repair:
-            _check(found, repair)
+            _check(opened, repair)
             return
-        told = overview(found.root, found.folder, found.store)
+        if remove_folder is not None:
+            from mascot.cli.photo_printing import number_of
+
+            printing.show(
+                f"{number_of(opened.remove_folder(remove_folder), 'photograph')} forgotten; no file was touched"
+            )
+            return
+        summary = overview(opened.root, opened.folder, opened.store)
         if format is options.OverviewFormat.json:
-            printing.show_json(told.to_dict())
+            printing.show_json(summary.to_dict())
             return
         from mascot.cli.photo_printing import overview_text
 
-        printing.show(overview_text(told, points(found.store)))
+        others = "".join(f"\n  and {printing.visible(str(folder))}" for folder in opened.folders[1:])
+        first, _, rest = overview_text(summary, points(opened.store)).partition("\n")
+        printing.show(f"{first}{others}\n{rest}")
 
 
 def _check(library: Any, repair: bool) -> None:
@@ -532,7 +592,7 @@ def _check(library: Any, repair: bool) -> None:
         findings = find_damage(library)
         printing.show(*findings or (f"no damage found: {number_of(library.store.count(), 'photograph')}",))
         if findings:
-            _note(f"{library.folder} is damaged: `mascot library --repair {library.root}` repairs it")
+            _note(f"{library.folder} is damaged: `mascot library --repair {library.location}` repairs it")
             raise typer.Exit(1)
         return
     done = repair_library(library)
@@ -542,7 +602,8 @@ def _check(library: Any, repair: bool) -> None:
         lines.append(f"{number_of(done.photos, 'photograph')} saved, {lost} lost; the old database is {done.damaged}")
     lines.append(f"index of {number_of(done.encoded, 'photograph')} built from the database")
     if done.lost != 0 or done.encoded < done.photos:
-        lines.append(f"Next: mascot index {library.root} reads again what was lost")
+        where = f"{library.root} --index {library.folder}" if library.is_elsewhere else library.root
+        lines.append(f"Next: mascot index {where} reads again what was lost")
     printing.show(*lines)
 
 

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import typer
 
 import mascot as mc
+from mascot.cli import options
 from mascot.extras import package
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _PACKAGES = ("uvicorn", "starlette", "anyio", "msgspec", "prometheus_client", "c
 
 def serve(
     library: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             metavar="PATH",
             help="The folder that was indexed (default: MASCOT_LIBRARY, or the one indexed last).",
@@ -75,7 +76,7 @@ def serve(
     from mascot.server import process
     from mascot.server.settings import LOCAL_NAMES, Settings
 
-    folder = None if no_library else _library(library)
+    folder = None if no_library else _library(options.single_library(library))
     os.environ.pop("MASCOT_LIBRARY", None)
     names = (*LOCAL_NAMES, f"[{host}]" if ":" in host else host)
     environment = Settings.from_environment()
@@ -98,7 +99,7 @@ def _library(path: Path | None) -> str | None:
 
     with Library.open(path) as library:
         library.store.count()  # a library that cannot be read is reported before the port is taken
-        return str(library.root)
+        return str(library.location)
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from mascot.photos.photo import Photo
 from mascot.photos.reading import File, folder_of
-from mascot.photos.store import put_photo
+from mascot.photos.store import put_photo, put_sidecars
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,15 @@ def _is_free(row: Row, wanted: Mapping[str, str], gone: Collection[str]) -> bool
 
 def move(connection: sqlite3.Connection, moves: Mapping[int, File]) -> None:
     """Give rows new paths, which may be those of each other; other rows at these paths are removed."""
-    # Out of each other's way first. Paths are relative: none begins with a slash.
-    connection.executemany("UPDATE photos SET path = '/' || id WHERE id = ?", [(id_,) for id_ in moves])
+    # Out of each other's way first. No path begins with two slashes.
+    connection.executemany("UPDATE photos SET path = '//' || id WHERE id = ?", [(id_,) for id_ in moves])
     connection.executemany("DELETE FROM photos WHERE path = ?", [(file.path,) for file in moves.values()])
     connection.executemany(
         "UPDATE photos SET path = ?, folder = ?, size = ?, mtime_ns = ? WHERE id = ?",
         [(file.path, folder_of(file.path), file.size, file.mtime_ns, id_) for id_, file in moves.items()],
     )
+    for id_, file in moves.items():
+        put_sidecars(connection, id_, file.sidecars)
 
 
 def copy(connection: sqlite3.Connection, source: int, file: File) -> None:
@@ -97,6 +99,7 @@ def copy(connection: sqlite3.Connection, source: int, file: File) -> None:
         Photo.from_row(row), path=file.path, folder=folder_of(file.path), size=file.size, mtime_ns=file.mtime_ns
     )
     id_ = put_photo(connection, photo)
+    put_sidecars(connection, id_, file.sidecars)
     for table, columns in (("pixels", "thumbnail, look"), ("vectors", "space, stamp, vector")):
         connection.execute(
             f"INSERT OR REPLACE INTO {table} SELECT ?, {columns} FROM {table} WHERE photo = ?", (id_, source)

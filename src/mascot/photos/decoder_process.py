@@ -23,6 +23,7 @@ from mascot.photos.images import Unreadable, open_image, upright
 from mascot.photos.limits import Limits
 from mascot.photos.metadata import Metadata, metadata_of
 from mascot.photos.reading import SIDE, read
+from mascot.photos.sidecars import read_sidecars
 
 _CHUNK = 1 << 20  # bytes hashed at a time
 _QUALITY = 90  # of a JPEG made for a browser
@@ -39,13 +40,13 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         try:
             with open(request["path"], "rb") as file:
                 if request["task"] == "look":
-                    _send(answers, {"metadata": _look(file, limits, request["decode"])})
+                    _send(answers, {"metadata": _look(file, limits, request)})
                 elif request["task"] == "convert":
                     _send(answers, {}, (_convert(file, limits, request),))
                 else:
                     _send(answers, {"hash": _digest(file, limits)})
                     if json.loads(requests.readline())["decode"]:
-                        _decode(file, limits, answers)
+                        _decode(file, limits, request, answers)
         except Unreadable as error:
             _send(answers, {"unreadable": str(error)})
         except OSError as error:
@@ -65,18 +66,18 @@ def _digest(file: BinaryIO, limits: Limits) -> str:
     return digest.hexdigest()
 
 
-def _decode(file: BinaryIO, limits: Limits, answers: IO[bytes]) -> None:
+def _decode(file: BinaryIO, limits: Limits, request: dict[str, Any], answers: IO[bytes]) -> None:
     with _time_limit(limits.max_seconds):
-        reading = read(file, limits.max_megapixels)
+        reading = read(file, limits.max_megapixels, read_sidecars(request["sidecars"]))
     parts = (reading.thumbnail, reading.look.tobytes(), reading.image.tobytes())
     _send(answers, {"metadata": _values(reading.metadata), "size": reading.image.size}, parts)
 
 
-def _look(file: BinaryIO, limits: Limits, decode: bool) -> dict[str, Any]:
+def _look(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> dict[str, Any]:
     """The metadata of a picture; its pixels are decoded only to see whether they can be."""
     with _time_limit(limits.max_seconds), open_image(file, limits.max_megapixels) as image:
-        metadata = metadata_of(image)
-        if decode:
+        metadata = metadata_of(image, read_sidecars(request["sidecars"]))
+        if request["decode"]:
             upright(image, SIDE)
     return _values(metadata)
 
@@ -90,8 +91,10 @@ def _convert(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> bytes:
 
 
 def _values(metadata: Metadata) -> dict[str, Any]:
-    taken = metadata.taken
-    return asdict(metadata) | {"taken": None if taken is None else taken.isoformat()}
+    values = asdict(metadata)
+    for name in ("taken", "taken_utc"):
+        values[name] = None if values[name] is None else values[name].isoformat()
+    return values
 
 
 def _send(answers: IO[bytes], header: dict[str, Any], parts: Sequence[bytes] = ()) -> None:

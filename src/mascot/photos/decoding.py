@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -77,11 +77,14 @@ class DecoderPool:
         for worker in workers:
             worker.kill()
 
-    def read(self, path: Path, wanted: Callable[[str], bool] = lambda digest: True) -> Decoded:
-        """Hash a file, and decode it if its hash is `wanted`. Raises `Unreadable`."""
+    def read(
+        self, path: Path, wanted: Callable[[str], bool] = lambda digest: True, sidecars: Sequence[Path] = ()
+    ) -> Decoded:
+        """Hash a file, and decode it with its sidecars if its hash is `wanted`. Raises `Unreadable`."""
+        request = {"task": "read", "path": os.fspath(path), "sidecars": [os.fspath(each) for each in sidecars]}
 
         def converse(worker: _Decoder) -> Decoded:
-            digest = worker.ask({"task": "read", "path": os.fspath(path)}).header["hash"]
+            digest = worker.ask(request).header["hash"]
             decode = wanted(digest)
             if not decode:
                 worker.tell({"decode": False})
@@ -90,9 +93,10 @@ class DecoderPool:
 
         return self._with_worker(converse)
 
-    def look(self, path: Path, decode: bool = False) -> Metadata:
+    def look(self, path: Path, decode: bool = False, sidecars: Sequence[Path] = ()) -> Metadata:
         """Read a file's metadata; with `decode`, also see whether its pixels can be decoded. Raises `Unreadable`."""
-        request = {"task": "look", "path": os.fspath(path), "decode": decode}
+        listed = [os.fspath(each) for each in sidecars]
+        request = {"task": "look", "path": os.fspath(path), "decode": decode, "sidecars": listed}
         return self._with_worker(lambda worker: worker.ask(request).metadata())
 
     def is_dated(self, path: Path) -> bool:
@@ -169,7 +173,8 @@ class _Answer:
     def metadata(self) -> Metadata:
         """The metadata in this answer."""
         values = dict(self.header["metadata"])
-        values["taken"] = None if values["taken"] is None else datetime.fromisoformat(values["taken"])
+        for name in ("taken", "taken_utc"):
+            values[name] = None if values[name] is None else datetime.fromisoformat(values[name])
         for name in ("keywords", "problems"):
             values[name] = tuple(values[name])
         return Metadata(**values)

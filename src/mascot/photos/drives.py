@@ -8,12 +8,21 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from mascot.photos.walk import Skipped
+from mascot.photos.whereabouts import name_of
 
 _TOP = PurePosixPath(".")
 
 
-def emptied(root: Path, lost: Iterable[str]) -> list[Skipped]:
-    """Folders that held some of these files (paths below `root` that are lost) and hold nothing now."""
+def emptied(root: Path, lost: Iterable[str], is_mounted: bool = True) -> list[Skipped]:
+    """Folders that held some of these lost files and hold nothing now.
+
+    Parameters
+    ----------
+    lost
+        Names of files, as `name_of` has them.
+    is_mounted
+        Whether the root is known to be mounted, because it holds the index.
+    """
     left: dict[PurePosixPath, PurePosixPath] = {}
     counts: Counter[PurePosixPath] = Counter()
     for path in lost:
@@ -28,25 +37,20 @@ def emptied(root: Path, lost: Iterable[str]) -> list[Skipped]:
             "remove the folder to let --prune remove them",
         )
         for folder, count in sorted(counts.items())
-        # The top holds the library itself, so it is mounted.
-        if folder != _TOP and _is_empty(root / folder)
+        if not (folder == _TOP and is_mounted) and _is_empty(root / folder)
     ]
 
 
 def in_sight(root: Path, paths: Iterable[str], skipped: Iterable[Skipped]) -> list[str]:
-    """Those of the paths below `root` that are neither skipped nor in a skipped folder."""
-    inside = (item.path for item in skipped if item.path.is_relative_to(root))
-    blind = {path.relative_to(root).as_posix() for path in inside}
+    """Those of these names that are neither skipped nor in a skipped folder."""
+    blind = {name_of(root, item.path) for item in skipped}
     return [path for path in paths if not any(part in blind for part in _upwards(path))]
 
 
 def _upwards(path: str) -> Iterator[str]:
-    """The path, each folder above it, and the top."""
-    yield path
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path
-    yield "."
+    """The path and each folder above it, up to the root of the library or of the file system."""
+    for folder in (PurePosixPath(path), *PurePosixPath(path).parents):
+        yield str(folder)
 
 
 def _still_there(root: Path, folder: PurePosixPath) -> PurePosixPath:

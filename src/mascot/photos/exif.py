@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from PIL import ExifTags, Image
 
 from mascot.photos import plausible
-from mascot.photos.images import quietly
 from mascot.photos.plausible import Moment, Wrong
+from mascot.photos.quiet import quietly
+
+CONTAINER = "mascot.exif"  # in `Image.info` of a preview: the EXIF of its RAW file
 
 _BASE, _GPS = ExifTags.Base, ExifTags.GPS
 _USUAL_SUFFIX = re.compile(
@@ -34,17 +36,27 @@ class Exif:
 
 
 def read(image: Image.Image) -> Exif:
-    """The EXIF block of an opened image, as far as it can be read; empty if there is none."""
+    """The EXIF block of an opened image, as far as it can be read; empty if there is none. Of a RAW file, its own."""
+    if CONTAINER in image.info:
+        container: Exif = image.info[CONTAINER]
+        return container
+    content = image.info.get("exif")
+    if isinstance(content, bytes):
+        # Read afresh: Pillow may have read it on opening, and its warnings were lost there.
+        return read_block(lambda block: block.load(content))
+    # Not the method of PNG, which decodes the picture first.
+    return read_block(lambda block: Image.Image.getexif(image))
+
+
+def read_block(load: Callable[[Image.Exif], Image.Exif | None]) -> Exif:
+    """The block that `load` fills or returns."""
     block = Image.Exif()
     tags: dict[str, Mapping[int, Any]] = {"picture": {}, "exposure": {}, "gps": {}}
     failure: str | None = None
     with quietly() as warned:
         try:
-            if isinstance(image.info.get("exif"), bytes):
-                # Read afresh: Pillow may have read it on opening, and its warnings were lost there.
-                block.load(image.info["exif"])
-            else:
-                block = Image.Image.getexif(image)  # not the method of PNG, which decodes the picture first
+            loaded = load(block)
+            block = block if loaded is None else loaded
             tags["picture"] = dict(block)
             tags["exposure"] = block.get_ifd(ExifTags.IFD.Exif)
             tags["gps"] = block.get_ifd(ExifTags.IFD.GPSInfo)

@@ -32,6 +32,7 @@ class City:
     lon: float
     population: int
     km: float = 0.0  # distance from the query point
+    timezone: str | None = None  # its name in the IANA database
 
 
 class Gazetteer:
@@ -135,7 +136,7 @@ class Gazetteer:
     def _city(self, i: int, km: float = 0.0) -> City:
         city = self._cities[i]
         lat, lon = city["latitude"], city["longitude"]
-        return City(city["name"], city["countrycode"], lat, lon, city["population"], km)
+        return City(city["name"], city["countrycode"], lat, lon, city["population"], km, city.get("timezone"))
 
 
 @lru_cache(maxsize=1)

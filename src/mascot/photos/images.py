@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 import logging
 import math
-import threading
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,12 +23,21 @@ try:
 except ModuleNotFoundError:
     raise MissingExtra(f"reading photographs needs: {install_command(*packages_of('photos'))}") from None
 
+from mascot.photos import exif
 from mascot.photos.colours import in_srgb
+from mascot.photos.companions import RAW_SUFFIXES
 from mascot.photos.png import take_late_blocks
+from mascot.photos.quiet import quietly
+from mascot.photos.raw import NoPreview, Preview, preview_of
 
-SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".png", ".webp", ".heic", ".heif", ".tif", ".tiff"})
+SUFFIXES = RAW_SUFFIXES | {
+    ".jpg", ".jpeg", ".jpe", ".png", ".webp", ".heic", ".heif", ".tif", ".tiff", ".gif", ".avif", ".bmp",
+}  # fmt: skip
 
-_FORMATS = ("JPEG", "PNG", "WEBP", "HEIF", "TIFF")
+_FORMATS = ("JPEG", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "GIF", "BMP")
+_KINDS = "JPEG, PNG, WebP, HEIC, TIFF, GIF, AVIF, BMP or RAW"
+_SIZE = "mascot.size"  # in `Image.info` of a preview: width and height of its RAW file
+_XMP_TAG, _ORIENTATION_TAG = 0x02BC, 0x0112
 _TURNED_ON_LOADING = ("TIFF", "HEIF")
 _TURN = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -43,7 +51,6 @@ _TURN = {
 _NEARLY_WHOLE = 1.1  # a picture may come out smaller by a tenth
 _THUMBNAIL_QUALITY = 75
 _BAND_ROWS = 256
-_LOCK = threading.RLock()
 
 pillow_heif.register_heif_opener()
 # Pillow also logs what is wrong with a file; unheard, it would go to standard error.
@@ -54,30 +61,23 @@ class Unreadable(InputError):
     """A file that gives no picture; the message says what is wrong with it."""
 
 
-@contextmanager
-def quietly() -> Iterator[list[warnings.WarningMessage]]:
-    """Catch what Pillow warns of in damaged files. One thread at a time: warning filters belong to the process."""
-    with _LOCK, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield caught
-
-
 def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> Image.Image:
     """Open a picture and read its header; nothing is decoded yet. Close it, or use it in a `with`.
 
-    Raises `Unreadable` for what is no JPEG, PNG, WebP, HEIC or TIFF, and for a picture of more than
-    `max_megapixels`. Of several frames the first (in HEIC the primary one) is the picture.
+    Raises `Unreadable` for what is not JPEG, PNG, WebP, HEIC, TIFF, GIF, AVIF, BMP or RAW, and for a picture of more
+    than `max_megapixels`. Of several frames the first (in HEIC the primary one) is the picture. Of a RAW file it is
+    the largest preview, with the metadata of the file.
     """
     require(max_megapixels > 0, "open_image.max_megapixels", "must be > 0", max_megapixels)
     try:
         with quietly():
-            image = _open(io.BytesIO(source) if isinstance(source, bytes) else source)
+            image = _open_preview(source) or _open(io.BytesIO(source) if isinstance(source, bytes) else source)
             if image.format == "PNG":
                 take_late_blocks(image)
     except UnidentifiedImageError:
-        raise Unreadable(
-            "empty file" if _is_empty(source) else "not an image (JPEG, PNG, WebP, HEIC or TIFF)"
-        ) from None
+        raise Unreadable("empty file" if _is_empty(source) else f"not an image ({_KINDS})") from None
+    except NoPreview as error:
+        raise Unreadable(str(error)) from None
     except MemoryError:
         raise
     except Exception as error:  # decoders raise whatever they like on damaged headers
@@ -102,15 +102,17 @@ def orientation(image: Image.Image) -> int:
     try:
         with quietly():
             # Not the method of PNG, which decodes the picture first.
-            code = Image.Image.getexif(image).get(0x0112, 1)
+            code = Image.Image.getexif(image).get(_ORIENTATION_TAG)
     except Exception:  # a damaged block says nothing about turning
         return 1
+    if code is None and exif.CONTAINER in image.info:
+        code = image.info[exif.CONTAINER].picture.get(_ORIENTATION_TAG)
     return code if isinstance(code, int) and code in _TURN else 1
 
 
 def shown_size(image: Image.Image) -> tuple[int, int]:
     """Width and height as people see the picture, before `upright` has decoded it."""
-    width, height = image.size
+    width, height = image.info.get(_SIZE, image.size)
     return (height, width) if orientation(image) >= 5 else (width, height)
 
 
@@ -175,6 +177,42 @@ def _open(source: Path | BinaryIO) -> Image.Image:
         return Image.open(source, formats=_FORMATS)
     finally:
         Image.MAX_IMAGE_PIXELS = limit
+
+
+def _open_preview(source: Path | bytes | BinaryIO) -> Image.Image | None:
+    """The largest preview of a RAW file; None for a file of another kind."""
+    if isinstance(source, Path):
+        with source.open("rb") as file:
+            return _open_preview(file)
+    stream = io.BytesIO(source) if isinstance(source, bytes) else source
+    preview = preview_of(stream)
+    if preview is None:
+        stream.seek(0)
+        return None
+    image = _open(io.BytesIO(preview.jpeg))
+    image.info[_SIZE] = preview.size
+    tags = _tags_of(stream, preview)
+    if tags.exposure or not exif.read(image).picture:
+        image.info[exif.CONTAINER] = tags
+        packet = tags.picture.get(_XMP_TAG)
+        if isinstance(packet, bytes):
+            image.info.setdefault("xmp", packet)
+    return image
+
+
+def _tags_of(file: BinaryIO, preview: Preview) -> exif.Exif:
+    """The EXIF of a RAW file."""
+    if preview.is_tiff:
+        file.seek(0)
+        return exif.read_block(lambda block: block.load_from_fp(file))
+    blocks = [exif.read_block(partial(_load, content)) for content in preview.exif]
+    if len(blocks) == 3:  # each has its tags in a directory of its own
+        return replace(blocks[0], exposure=blocks[1].picture, gps=blocks[2].picture)
+    return blocks[0] if blocks else exif.Exif()
+
+
+def _load(content: bytes, block: Image.Exif) -> None:
+    block.load(content)
 
 
 def _let_go(image: Image.Image) -> None:

@@ -1,4 +1,4 @@
-"""Bring a library up to date with its folder: read and encode new files, recognise moved ones.
+"""Bring a library up to date with its folders: read and encode new files, recognise moved ones.
 
 Every batch is one transaction: a killed run loses at most the batch it was in, and the next run continues there.
 """
@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -22,9 +22,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mascot.errors import InputError
 from mascot.photos import plausible
 from mascot.photos.adopting import Row, copy, move, plan
-from mascot.photos.decoding import BrokenDecoder, DecoderPool
+from mascot.photos.decoding import BrokenDecoder, Decoded, DecoderPool
 from mascot.photos.drives import emptied, in_sight
 from mascot.photos.encoders.describe import path_words
 from mascot.photos.encoders.encoder import Encoder
@@ -34,9 +35,10 @@ from mascot.photos.limits import Limits
 from mascot.photos.moments import Shot, moments
 from mascot.photos.photo import Photo
 from mascot.photos.reading import File, Reading, photos_of, picture, says_when
-from mascot.photos.store import DamagedLibrary, Store, put_photo, put_pixels, put_vector
+from mascot.photos.store import DamagedLibrary, Store, put_photo, put_pixels, put_sidecars, put_vector
 from mascot.photos.texts import as_text
-from mascot.photos.walk import Found, Skipped, walk
+from mascot.photos.walk import PictureFile, Skipped, walk
+from mascot.photos.whereabouts import name_of
 
 _FIRST = 8  # photographs of the first batch, so that the progress bar moves soon
 _WORKER_FILES = 8  # a second worker takes as long to start as it needs for about so many
@@ -63,10 +65,11 @@ class Summary:
     seconds: float
     encoding_s: float  # of which in the encoder
     unread: tuple[tuple[str, int], ...] = ()  # suffixes of pictures of kinds that are not read, and how many
+    paired: int = 0  # films and RAW files that belong to another photograph
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _StoredRow:
     """A row as the walk compares it."""
 
     id: int
@@ -75,6 +78,7 @@ class _Known:
     hash: str
     fresh: bool  # encoded under the present stamp
     dated: bool  # whether the row has a time, or the file says none that could be used
+    sidecars: str  # their state when the file was read
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +94,29 @@ class _Same:
     """A file whose content is in the library already, or is being read under another name."""
 
     file: File
-    found: Found
+    source: PictureFile
 
 
 class Indexer:
-    """One run over one folder."""
+    """One run over the folders of a library; photographs of the first one are known by their path relative to it."""
 
     def __init__(
         self,
-        root: Path,
+        folders: Sequence[Path],
         store: Store,
         encoder: Encoder,
         stamp: str,
         *,
+        confirmed: Collection[Path] | None = None,
         prune: bool = False,
         hidden: bool = False,
         follow_links: bool = False,
         limits: Limits | None = None,
         report: Report | None = None,
     ) -> None:
-        self._root, self._store, self._encoder, self._stamp = root, store, encoder, stamp
+        self._root, self._folders = folders[0], folders
+        self._confirmed = folders if confirmed is None else confirmed
+        self._store, self._encoder, self._stamp = store, encoder, stamp
         self._prune, self._hidden, self._follow_links = prune, hidden, follow_links
         self._limits = limits or Limits()
         self._decoders = DecoderPool(self._limits)
@@ -126,6 +133,7 @@ class Indexer:
         self._shares = True  # whether files of equal content share what was read
         self._skipped: list[Skipped] = []
         self._unread: Counter[str] = Counter()
+        self._owned: set[str] = set()  # names of films and RAW files that belong to another photograph
         self._counts = {"new": 0, "changed": 0, "moved": 0, "copied": 0, "unchanged": 0}
         self._encoding_s = 0.0
 
@@ -136,20 +144,21 @@ class Indexer:
 
     def _run(self) -> Summary:
         started = time.monotonic()
-        known = self._known()
-        self._undated = {path for path, row in known.items() if not row.dated}
-        found, unchanged = self._look(known)
-        here = {self._relative(item.path) for item in found} | unchanged
+        stored = self._stored()
+        self._undated = {path for path, row in stored.items() if not row.dated}
+        files, unchanged = self._look(stored)
+        here = {self._relative(item.path) for item in files} | unchanged
         self._counts["unchanged"] = len(unchanged)
-        self._fresh = _by_hash((row.hash, path) for path, row in known.items() if row.fresh)
-        lost = self._lost(known, here)
-        self._left = _by_hash((known[path].hash, known[path].id) for path in sorted(lost))
-        self._report("indexing", 0, len(found))
-        same = self._read_and_write(found, known, len(found))
+        # What a sidecar says of a file is not true of its copies.
+        self._fresh = _by_hash((row.hash, path) for path, row in stored.items() if row.fresh and not row.sidecars)
+        lost = self._lost(stored, here)
+        self._left = _by_hash((stored[path].hash, stored[path].id) for path in sorted(lost))
+        self._report("indexing", 0, len(files))
+        same = self._read_and_write(files, stored, len(files))
         if same:  # only now is everything encoded that they may be the same as
             self._shares = False
-            self._read_and_write(self._adopt(same, lost), known, len(found))
-        self._report("indexing", len(found), len(found))
+            self._read_and_write(self._adopt(same, lost), stored, len(files))
+        self._report("indexing", len(files), len(files))
         pruned, gone = self._gone(here)
         self._note_skipped()
         self._name_moments()
@@ -161,64 +170,88 @@ class Indexer:
             seconds=time.monotonic() - started,
             encoding_s=self._encoding_s,
             unread=tuple(sorted(self._unread.items())),
+            paired=len(self._owned),
             **self._counts,
         )
 
-    def _lost(self, known: Mapping[str, _Known], here: set[str]) -> set[str]:
+    def _lost(self, stored: Mapping[str, _StoredRow], here: set[str]) -> set[str]:
         """Paths of rows whose files are gone. A drive that is not mounted must not empty the library."""
-        lost = in_sight(self._root, known.keys() - here, self._skipped)
-        self._skipped += emptied(self._root, lost)
+        lost = in_sight(self._root, stored.keys() - here, self._skipped)
+        is_mounted = self._store.path.is_relative_to(self._root)
+        self._skipped += emptied(self._root, lost, is_mounted)
         return set(in_sight(self._root, lost, self._skipped))
 
-    def _read_and_write(self, found: Sequence[Found], known: Mapping[str, _Known], total: int) -> list[_Same]:
+    def _read_and_write(
+        self, files: Sequence[PictureFile], stored: Mapping[str, _StoredRow], total: int
+    ) -> list[_Same]:
         """Read, encode and store these files; those that are the same as others are left for later."""
         same: list[_Same] = []
-        done = total - len(found)
-        with closing(self._read(found)) as batches:  # closed at once on Ctrl-C, which ends the decoders
+        done = total - len(files)
+        with closing(self._read(files)) as batches:  # closed at once on Ctrl-C, which ends the decoders
             for batch in batches:
                 reads = [item for item in batch if isinstance(item, _Read)]
                 same += [item for item in batch if isinstance(item, _Same)]
                 self._skipped += [item for item in batch if isinstance(item, Skipped)]
                 if reads:
-                    self._write(reads, self._encode(reads), known)
+                    self._write(reads, self._encode(reads), stored)
                 done += len(batch)
                 self._report("indexing", done - len(same), total)
         return same
 
-    def _known(self) -> dict[str, _Known]:
+    def _stored(self) -> dict[str, _StoredRow]:
         broken = "SELECT path, state, reason FROM skipped WHERE state IS NOT NULL"
         self._broken_before = {path: (state, why) for path, state, why in self._store.connection.execute(broken)}
         query = (
-            "SELECT path, id, size, mtime_ns, hash, stamp IS NOT NULL, taken IS NULL, problems FROM photos "
-            "LEFT JOIN vectors ON vectors.photo = photos.id AND vectors.stamp = ?"
+            "SELECT path, id, size, mtime_ns, hash, stamp IS NOT NULL, taken IS NULL, problems, coalesce(state, '') "
+            "FROM photos LEFT JOIN vectors ON vectors.photo = photos.id AND vectors.stamp = ? "
+            "LEFT JOIN sidecars ON sidecars.photo = photos.id"
         )
         rows = self._store.connection.execute(query, (self._stamp,))
         return {
-            row[0]: _Known(row[1], row[2], row[3], row[4], bool(row[5]), not (row[6] and _is_dated_now(row[0], row[7])))
+            row[0]: _StoredRow(
+                row[1], row[2], row[3], row[4], bool(row[5]), not (row[6] and _is_dated_now(row[0], row[7])), row[8]
+            )
             for row in rows
         }
 
-    def _look(self, known: Mapping[str, _Known]) -> tuple[list[Found], set[str]]:
+    def _look(self, stored: Mapping[str, _StoredRow]) -> tuple[list[PictureFile], set[str]]:
         """Files that must be read, and the paths of those that need not be."""
-        found: list[Found] = []
+        files: list[PictureFile] = []
         unchanged: set[str] = set()
-        for item in walk(self._root, hidden=self._hidden, follow_links=self._follow_links, unread=self._unread):
+        for item in self._walk():
             if isinstance(item, Skipped):
                 self._skipped.append(item)
                 continue
             path = self._relative(item.path)
-            row = known.get(path)
+            row = stored.get(path)
             refusal = self._refusal(item)
-            if row and row.fresh and row.dated and (row.size, row.mtime_ns) == (item.size, item.mtime_ns):
+            self._owned.update(map(self._relative, item.others))
+            if row and row.fresh and row.dated and _state_of(row) == _state_of(item):
                 unchanged.add(path)
             elif refusal is not None:
                 self._skipped.append(refusal)
             else:
-                found.append(item)
-            self._report("looking", len(found) + len(unchanged), 0)
-        return found, unchanged
+                files.append(item)
+            self._report("looking", len(files) + len(unchanged), 0)
+        return files, unchanged
 
-    def _refusal(self, file: Found) -> Skipped | None:
+    def _walk(self) -> Iterator[PictureFile | Skipped]:
+        """What is in the folders; one that is not there is passed over if another is."""
+        missing = [folder for folder in self._folders if not folder.is_dir()]
+        if len(missing) == len(self._folders):
+            raise InputError(f"{missing[0]} is not there: the photographs of the library are kept")
+        for folder in self._folders:
+            if folder in missing:
+                yield Skipped(folder, "not there, as where a drive is not mounted: its photographs are kept")
+                continue
+            if folder not in self._confirmed:
+                yield Skipped(
+                    folder, f"added to this library elsewhere: `mascot index {self._root} {folder}` includes it"
+                )
+                continue
+            yield from walk(folder, hidden=self._hidden, follow_links=self._follow_links, unread=self._unread)
+
+    def _refusal(self, file: PictureFile) -> Skipped | None:
         """Why a file is not even opened: it is too large, or it broke a decoder before and has not changed."""
         too_large = self._limits.refusal(file.size)
         if too_large is not None:
@@ -229,19 +262,19 @@ class Indexer:
         self._states[as_text(str(file.path))] = state
         return Skipped(file.path, reason)
 
-    def _state(self, file: Found) -> str:
+    def _state(self, file: PictureFile) -> str:
         """Text that differs when the file, the limits or the encoding have changed."""
-        return f"{file.size} {file.mtime_ns} {self._stamp} {self._limits}"
+        return f"{file.size} {file.mtime_ns} {self._stamp} {self._limits} {file.sidecar_state}".rstrip()
 
     def _relative(self, path: Path) -> str:
-        return path.relative_to(self._root).as_posix()
+        return name_of(self._root, path)
 
-    def _read(self, found: Sequence[Found]) -> Generator[list[_Read | _Same | Skipped], None, None]:
+    def _read(self, files: Sequence[PictureFile]) -> Generator[list[_Read | _Same | Skipped], None, None]:
         """Batches in order; while one is encoded, threads and their decoders read the next."""
-        with ThreadPoolExecutor(min(os.cpu_count() or 1, 1 + len(found) // _WORKER_FILES)) as pool:
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, 1 + len(files) // _WORKER_FILES)) as pool:
             ahead: list[list[Future[_Read | _Same | Skipped]]] = []
             try:
-                for some in chain([found[:_FIRST]], _batches(found[_FIRST:], _BATCH)):
+                for some in chain([files[:_FIRST]], _batches(files[_FIRST:], _BATCH)):
                     ahead.append([pool.submit(self._read_one, item) for item in some])
                     if len(ahead) == 2:
                         yield [future.result() for future in ahead.pop(0)]
@@ -253,32 +286,48 @@ class Indexer:
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
 
-    def _read_one(self, found: Found) -> _Read | _Same | Skipped:
-        path, digest = self._relative(found.path), ""
+    def _read_one(self, source: PictureFile) -> _Read | _Same | Skipped:
+        path, digest = self._relative(source.path), ""
 
         def is_wanted(hash_: str) -> bool:
             nonlocal digest
             digest = hash_
             if hash_ in self._broken:
                 return False
-            return path in self._undated or not self._is_shared(File(path, found.size, found.mtime_ns, hash_))
+            if path in self._undated or source.sidecars:
+                return True
+            return not self._is_shared(File(path, source.size, source.mtime_ns, hash_))
 
         try:
-            decoded = self._decoders.read(found.path, is_wanted)
+            decoded = self._read_with_sidecars(source, is_wanted)
         except BrokenDecoder as error:
             self._broken[digest] = str(error)
-            return self._skipped_as_broken(found, digest)
+            return self._skipped_as_broken(source, digest)
         except Unreadable as error:
-            return Skipped(found.path, str(error))
-        file = File(path, found.size, found.mtime_ns, decoded.hash)
+            return Skipped(source.path, str(error))
+        file = File(path, source.size, source.mtime_ns, decoded.hash, source.sidecar_state)
         if decoded.reading is not None:
             return _Read(file, decoded.reading)
-        return self._skipped_as_broken(found, digest) if digest in self._broken else _Same(file, found)
+        return self._skipped_as_broken(source, digest) if digest in self._broken else _Same(file, source)
 
-    def _skipped_as_broken(self, found: Found, digest: str) -> Skipped:
+    def _read_with_sidecars(self, file: PictureFile, is_wanted: Callable[[str], bool]) -> Decoded:
+        """Read a file; without its sidecars if these are what breaks the decoder."""
+        try:
+            return self._decoders.read(file.path, is_wanted, file.sidecars)
+        except BrokenDecoder as error:
+            if not file.sidecars:
+                raise
+            decoded = self._decoders.read(file.path, is_wanted)
+            if decoded.reading is None:
+                return decoded
+            metadata = decoded.reading.metadata
+            problems = (*metadata.problems, f"sidecar: {error}")
+            return replace(decoded, reading=replace(decoded.reading, metadata=replace(metadata, problems=problems)))
+
+    def _skipped_as_broken(self, source: PictureFile, digest: str) -> Skipped:
         """Skip a file whose content breaks decoders, now and in later runs until it changes."""
-        self._states[as_text(str(found.path))] = self._state(found)
-        return Skipped(found.path, self._broken[digest])
+        self._states[as_text(str(source.path))] = self._state(source)
+        return Skipped(source.path, self._broken[digest])
 
     def _is_shared(self, file: File) -> bool:
         """Whether the vector of this content is there or on its way; if not, it is from now on."""
@@ -295,38 +344,56 @@ class Indexer:
 
     def _words(self, path: str) -> tuple[str, ...]:
         """What of a path goes into a vector."""
-        return tuple(path_words(path)) if self._uses_words else ()
+        return tuple(path_words(self._worded(path))) if self._uses_words else ()
+
+    def _worded(self, path: str) -> str:
+        """The part of a path that says something of a photograph: that below its folder."""
+        absolute = self._root / path
+        if absolute.is_relative_to(self._root):
+            return path
+        tops = (folder for folder in self._folders if absolute.is_relative_to(folder))
+        return next((absolute.relative_to(top).as_posix() for top in tops), path)
 
     def _encode(self, reads: Sequence[_Read]) -> list[tuple[Photo, NDArray[np.float32]]]:
         readings = [read.reading for read in reads]
         photos = photos_of([read.file for read in reads], readings)
-        pictures = [picture(photo, reading) for photo, reading in zip(photos, readings, strict=True)]
+        pictures = [
+            picture(replace(photo, path=self._worded(photo.path)), reading)
+            for photo, reading in zip(photos, readings, strict=True)
+        ]
         started = time.monotonic()
         vectors = interruptible(lambda: self._encoder.pictures(pictures))
         self._encoding_s += time.monotonic() - started
         return list(zip(photos, vectors, strict=True))
 
     def _write(
-        self, reads: Sequence[_Read], encoded: Sequence[tuple[Photo, NDArray[np.float32]]], known: Mapping[str, _Known]
+        self,
+        reads: Sequence[_Read],
+        encoded: Sequence[tuple[Photo, NDArray[np.float32]]],
+        stored: Mapping[str, _StoredRow],
     ) -> None:
         with self._store.writing() as connection:
             for item, (photo, vector) in zip(reads, encoded, strict=True):
-                left = None if photo.path in known else self._take_left(photo.hash)
+                left = None if photo.path in stored else self._take_left(photo.hash)
                 if left is not None:
                     move(connection, {left: item.file})
                 id_ = put_photo(connection, photo)
+                put_sidecars(connection, id_, item.file.sidecars)
                 put_pixels(connection, id_, item.reading.thumbnail, item.reading.look)
                 put_vector(connection, id_, self._stamp, vector)
-                self._counts["changed" if photo.path in known else "new" if left is None else "moved"] += 1
+                self._counts["changed" if photo.path in stored else "new" if left is None else "moved"] += 1
 
     def _take_left(self, hash_: str) -> int | None:
         """A row of this content whose file is not there any more, once."""
         rows = self._left.get(hash_)
         return rows.pop(0) if rows else None
 
-    def _adopt(self, same: Sequence[_Same], lost: Collection[str]) -> list[Found]:
+    def _adopt(self, same: Sequence[_Same], lost: Collection[str]) -> list[PictureFile]:
         """Give files of known content their rows; those that must be read after all."""
-        query = "SELECT id, path, hash, taken FROM photos JOIN vectors ON photo = id WHERE stamp = ? ORDER BY id"
+        query = (
+            "SELECT id, path, hash, taken FROM photos JOIN vectors ON vectors.photo = id WHERE stamp = ? "
+            "AND id NOT IN (SELECT photo FROM sidecars) ORDER BY id"
+        )
         rows = [Row(*row) for row in self._store.connection.execute(query, (self._stamp,))]
         made = plan([item.file for item in same], rows, lost, self._serves)
         if made.touched or made.moved:
@@ -340,7 +407,7 @@ class Indexer:
         for word, count in (("unchanged", made.touched), ("moved", made.moved), ("copied", made.copied)):
             self._counts[word] += len(count)
         again = {file.path for file in made.again}
-        return [item.found for item in same if item.file.path in again]
+        return [item.source for item in same if item.file.path in again]
 
     def _serves(self, row: Row, path: str) -> bool:
         """Whether a row of the same content is right at another path: that says something of a photograph, too."""
@@ -354,12 +421,13 @@ class Indexer:
         """How many rows without a file were removed, and how many were kept."""
         rows = self._store.connection.execute("SELECT path, id FROM photos").fetchall()
         missing = {path: id_ for path, id_ in rows if path not in here}
-        lost = [missing[path] for path in in_sight(self._root, missing, self._skipped)]
-        if not lost or not self._prune:
-            return 0, len(lost)
-        with self._store.writing() as connection:
-            connection.executemany("DELETE FROM photos WHERE id = ?", [(id_,) for id_ in lost])
-        return len(lost), 0
+        lost = in_sight(self._root, missing, self._skipped)
+        # The photograph of a file that belongs to another one now is that one's.
+        removed = [missing[path] for path in lost if self._prune or path in self._owned]
+        if removed:
+            with self._store.writing() as connection:
+                connection.executemany("DELETE FROM photos WHERE id = ?", [(id_,) for id_ in removed])
+        return len(removed), len(lost) - len(removed)
 
     def _note_skipped(self) -> None:
         paths = {as_text(str(item.path)): item.reason for item in self._skipped}
@@ -391,11 +459,16 @@ def _is_dated_now(path: str, problems: str) -> bool:
     return any(not plausible.is_future(year) for year in years)
 
 
+def _state_of(item: _StoredRow | PictureFile) -> tuple[int, int, str]:
+    """What differs when a file or one of its sidecars has changed."""
+    return item.size, item.mtime_ns, item.sidecars if isinstance(item, _StoredRow) else item.sidecar_state
+
+
 def _by_hash(pairs: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:
-    found: dict[str, list[_Item]] = defaultdict(list)
+    groups: dict[str, list[_Item]] = defaultdict(list)
     for hash_, item in pairs:
-        found[hash_].append(item)
-    return found
+        groups[hash_].append(item)
+    return groups
 
 
 def _batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:

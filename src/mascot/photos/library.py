@@ -1,7 +1,8 @@
-"""A library: a folder of photographs with an index in `.mascot` inside it."""
+"""A library: folders of photographs with an index, in `.mascot` inside the first one or elsewhere."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,9 +25,18 @@ from mascot.photos.limits import Limits
 from mascot.photos.looks import LOOK_SPACE, Looks
 from mascot.photos.nearest import EXACT, Nearest, open_nearest
 from mascot.photos.results import Hits, Results, check_choice, ids_before
-from mascot.photos.store import FOLDER, Store, space_of
+from mascot.photos.store import FOLDER, DamagedLibrary, Store, space_of
 from mascot.photos.texts import as_text, is_text, require_text
-from mascot.photos.whereabouts import DATABASE, enclosing, remember, remembered
+from mascot.photos.whereabouts import (
+    DATABASE,
+    confirm_folders,
+    confirmed_folders,
+    enclosing,
+    index_of,
+    name_of,
+    remember,
+    remembered,
+)
 
 if TYPE_CHECKING:
     from mascot.methods.base import Method
@@ -39,10 +49,11 @@ T = TypeVar("T")
 CANDIDATES = 5000  # photographs that are steered: all of a small library, else the best matches or the newest
 _LOCK = "indexing.lock"
 _VARIABLE = "MASCOT_LIBRARY"
+_ROOT, _FOLDERS = "root", "folders"  # facts: the first folder where the index is elsewhere, and the folders added
 
 
 class Library:
-    """The photographs of one folder, ready to be searched.
+    """The photographs of a folder, or of several, ready to be searched.
 
     >>> with Library.open("Pictures") as library:  # doctest: +SKIP
     ...     library.index()
@@ -50,13 +61,20 @@ class Library:
     ...     print(results.paths)
     """
 
-    def __init__(self, root: str | os.PathLike[str], device: str = "auto", exact: int = EXACT) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        device: str = "auto",
+        exact: int = EXACT,
+        index: str | os.PathLike[str] | None = None,
+    ) -> None:
         root = Path(root)
-        if not root.is_dir():
+        if index is None and not root.is_dir():
             raise InputError(f"a library is a folder of photographs, and there is no folder {root}")
         self.root = root.resolve()
         require_text(str(self.root), "the path of a library")
-        self.folder = self.root / FOLDER
+        self.folder = self.root / FOLDER if index is None else Path(index).resolve()
+        self._is_confirmed = True  # whether this user, and not only the index, says which folder it is of
         self._device = device  # where encoders run
         self.exact = exact  # photographs up to which every vector is compared
         self._nearest: Nearest | None = None
@@ -64,23 +82,128 @@ class Library:
         self._encoders: dict[str, Encoder] = {}
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str] | None = None, device: str = "auto") -> Library:
+    def open(
+        cls,
+        folder: str | os.PathLike[str] | None = None,
+        device: str = "auto",
+        index: str | os.PathLike[str] | None = None,
+    ) -> Library:
         """Open the library of a folder.
 
-        The default is that of `MASCOT_LIBRARY`, else the one around the current folder, else the last one indexed.
-        Encoders run on `device`: `auto`, `cpu` or `cuda`.
+        Parameters
+        ----------
+        folder
+            The folder of photographs, or the folder of an index elsewhere (default: that of `MASCOT_LIBRARY`, else the
+            one around the current folder, else the last one indexed).
+        device
+            Where encoders run: `auto`, `cpu` or `cuda`.
+        index
+            Where the index is, if it is not in the folder itself (default: where `mascot index` wrote it).
         """
-        if folder is None:
+        if folder is None and index is None:
             folder = os.environ.get(_VARIABLE) or enclosing() or remembered()
-        if folder is None:
+        if folder is None and index is None:
             raise InputError(
                 f"no library: name one with --library, set {_VARIABLE}, or make one with `mascot index FOLDER`"
             )
-        return cls(folder, device)
+        if index is None:
+            place = Path(folder or "").resolve()
+            if (place / DATABASE).is_file() and place.name != FOLDER:
+                folder, index = None, place
+            elif not (place / FOLDER / DATABASE).is_file():
+                index = index_of(place)
+        is_named = folder is not None
+        if folder is None and index is not None:
+            folder = _root_of(Path(index))
+        library = cls(folder or "", device, index=index)
+        library._is_confirmed = is_named or index_of(library.root) == library.folder
+        return library
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the index is not in the folder of the photographs."""
+        return self.folder != self.root / FOLDER
+
+    @property
+    def location(self) -> Path:
+        """The path by which commands name this library: its folder, or that of an index elsewhere."""
+        return self.folder if self.is_elsewhere else self.root
+
+    @property
+    def folders(self) -> list[Path]:
+        """All folders with photographs, the first one first."""
+        return [self.root, *self._other_folders()]
+
+    @property
+    def confirmed_folders(self) -> list[Path]:
+        """Those of the folders that this user named here. A library from elsewhere may name any."""
+        own = confirmed_folders(self.folder)
+        return [self.root, *(folder for folder in self._other_folders() if folder in own)]
+
+    def _other_folders(self) -> list[Path]:
+        try:
+            paths = json.loads(self.store.fact(_FOLDERS) or "[]")
+        except ValueError:
+            raise DamagedLibrary(self.store_path, "the list of folders") from None
+        return [Path(path) for path in paths]
+
+    def _set_folders(self, added: Sequence[str | os.PathLike[str]]) -> None:
+        """Note where the photographs are, with folders to be added; refuse those that overlap."""
+        facts: dict[str, str] = {}
+        if not self._is_confirmed:
+            raise OptionError(
+                f"this index names {self.root} and was not made here: if you mean that folder, "
+                f"`mascot index {self.root} --index {self.folder}`"
+            )
+        confirmed = self.confirmed_folders[1:]
+        if self.is_elsewhere:
+            before = self.store.fact(_ROOT)
+            if before not in (None, str(self.root)) and Path(before or "").is_dir():
+                raise OptionError(
+                    f"the index {self.folder} is of {before}: to add another folder, "
+                    f"`mascot index {before} {self.root} --index {self.folder}`"
+                )
+            facts[_ROOT] = str(self.root)
+        others = self._other_folders()
+        for folder in (Path(path).resolve() for path in added):
+            confirmed.append(folder)
+            if folder in (self.root, *others):
+                continue
+            if not folder.is_dir():
+                raise InputError(f"there is no folder {folder}")
+            require_text(str(folder), "the path of a folder")
+            for other in (self.root, *others):
+                if folder.is_relative_to(other) or other.is_relative_to(folder):
+                    inner, outer = (folder, other) if folder.is_relative_to(other) else (other, folder)
+                    raise OptionError(f"{inner} is inside {outer}: index {outer} alone, or folders beside each other")
+            others.append(folder)
+        facts[_FOLDERS] = json.dumps([str(folder) for folder in others])
+        changed = {name: value for name, value in facts.items() if (self.store.fact(name) or "[]") != value}
+        if changed:
+            self.store.set_facts(changed)
+        if added:
+            confirm_folders(self.folder, dict.fromkeys(confirmed))
+
+    def remove_folder(self, folder: str | os.PathLike[str]) -> int:
+        """Forget a folder that was added, and its photographs; return how many these were. No file is touched."""
+        path = Path(os.path.abspath(folder))
+        others = self._other_folders()
+        own = next((other for other in others if other in (path, path.resolve())), None)
+        if own is None:
+            listed = ", ".join(map(str, others)) or "none"
+            raise OptionError(f"{path} was not added to the library {self.root}: folders that were are {listed}")
+        condition, values = within(own.as_posix())
+        with self.lock():
+            kept = [str(other) for other in others if other != own]
+            with self.store.writing() as connection:
+                count = connection.execute(f"DELETE FROM photos WHERE {condition}", values).rowcount
+            self.store.set_facts({_FOLDERS: json.dumps(kept)})
+            self._open_nearest(hurry=False)
+        return int(count)
 
     def reopened(self) -> Library:
         """Open the same folder again, with the same options and encoders: its index may be another one by now."""
-        library = type(self)(self.root, self._device, self.exact)
+        library = type(self)(self.root, self._device, self.exact, self.folder if self.is_elsewhere else None)
         library._encoders = dict(self._encoders)
         return library
 
@@ -120,6 +243,7 @@ class Library:
         self,
         encoder: str | Encoder | None = None,
         *,
+        folders: Sequence[str | os.PathLike[str]] = (),
         prune: bool = False,
         again: bool = False,
         hidden: bool = False,
@@ -130,7 +254,7 @@ class Library:
         max_memory_mb: float = Limits.max_memory_mb,
         report: Report | None = None,
     ) -> Summary:
-        """Bring the library up to date with its folder.
+        """Bring the library up to date with its folders.
 
         Parameters
         ----------
@@ -138,6 +262,8 @@ class Library:
             How to encode (default: the library's own, `lite` for a new one). Another encoder than the library's own is
             refused without `again`, before anything is downloaded; searches use the old one until all is encoded. Only
             an encoder that is named here may be downloaded.
+        folders
+            Folders to add to the library; those added before stay in it.
         prune
             Remove photographs whose files are gone.
         again
@@ -159,13 +285,15 @@ class Library:
         with self.lock(report):
             if "store" not in self.__dict__:
                 self.__dict__["store"] = Store(self.store_path, create=True)
+            self._set_folders(folders)
             chosen = self._encoder_for_index(encoder, again)
             encoding = encodings.begin(self.store, chosen, again)
             summary = Indexer(
-                self.root,
+                self.folders,
                 self.store,
                 chosen,
                 encoding.stamp,
+                confirmed={*self.confirmed_folders, *(Path(path).resolve() for path in folders)},
                 prune=prune,
                 hidden=hidden,
                 follow_links=follow_links,
@@ -174,17 +302,29 @@ class Library:
             ).run()
             encodings.finish(self.store, encoding)
             self._open_nearest(report, hurry=False)
-        remember(self.root)
+        remember(self.root, self.folder if self.is_elsewhere else None)
         return summary
 
     def _make_folder(self) -> None:
+        if self.is_elsewhere and not (self.folder / _LOCK).exists() and self._is_occupied():
+            raise InputError(f"--index {self.folder} holds other files: name a new or empty folder for the index")
         try:
-            self.folder.mkdir(exist_ok=True)
+            self.folder.mkdir(parents=self.is_elsewhere, exist_ok=True)
             # Backups and version control need not keep what can be built again.
             (self.folder / ".gitignore").write_text("*\n", "utf-8")
         except OSError as error:
             if is_full(error):
                 raise InputError(write_failure(self.folder, error)) from None
+            remedy = "" if self.is_elsewhere else "; --index DIR writes it elsewhere"
+            raise InputError(f"cannot write the index to {self.folder}: {error.strerror}{remedy}") from None
+
+    def _is_occupied(self) -> bool:
+        """Whether the folder of the index holds files, none of them an index."""
+        try:
+            return bool(os.listdir(self.folder)) and not self.store_path.is_file()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
             raise InputError(f"cannot write the index to {self.folder}: {error.strerror}") from None
 
     @contextmanager
@@ -494,10 +634,10 @@ class Library:
         if path is None:
             return None
         path = Path(path).resolve()
-        if not path.is_relative_to(self.root) or not is_text(str(path)):
+        if not is_text(str(path)):
             return None
         query = "SELECT id FROM photos WHERE path = ?"
-        row = self.store.connection.execute(query, (path.relative_to(self.root).as_posix(),)).fetchone()
+        row = self.store.connection.execute(query, (name_of(self.root, path),)).fetchone()
         return None if row is None else int(row[0])
 
     def folder_named(self, name: str | os.PathLike[str]) -> str:
@@ -511,8 +651,8 @@ class Library:
             places.reverse()
         for place in places:
             for path in (Path(os.path.abspath(place / text)), (place / text).resolve()):
-                if path.is_relative_to(self.root) and self._holds(inner := path.relative_to(self.root).as_posix()):
-                    return inner
+                if self._holds(name := name_of(self.root, path)):
+                    return name
         raise OptionError(f"the library {self.root} has no photographs in a folder {text!r}")
 
     def _holds(self, folder: str) -> bool:
@@ -537,13 +677,15 @@ class Library:
         encoder: str | Encoder | None = None,
         cancelled: Cancelled | None = None,
         already: Results | Iterable[int] | None = None,
+        stacks: bool = True,
         pin: Iterable[int] = (),
         reject: Iterable[int] = (),
     ) -> Results:
         """Search and re-rank: `hits`, then their `rerank`. There are at least `k` candidates that are not `already`.
 
-        `pin` are ids of photographs that the results complete: they come first, whether they match or not. Those of
-        `reject` are never results.
+        With `stacks` one photograph stands for all shots of a burst and all copies of a picture. `pin` are ids of
+        photographs that the results complete: they come first, whether they match or not. Those of `reject` are never
+        results.
         """
         pinned, rejected = list(dict.fromkeys(pin)), set(reject)
         check_choice(pinned, rejected)
@@ -555,6 +697,8 @@ class Library:
             text, like=like, candidates=most, where=where, values=values, encoder=encoder, cancelled=cancelled
         )
         hits = hits.around(self.hits_of(pinned) if pinned else None, rejected)
+        if stacks:
+            hits = hits.stacked(self.store.detail, [*(before or ()), *pinned])
         return hits.rerank(listed, k, method, before, pinned)
 
     def spread(self, text: str, missing: str = "last") -> mc.Wish:
@@ -576,3 +720,15 @@ class Library:
     def share(self, text: str) -> mc.Share:
         """Parse target shares of values: `country=Portugal:60%,ES:40%`; see `mascot.share`."""
         return steering.share(text, self.store)
+
+
+def _root_of(index: Path) -> Path:
+    """The first folder of an index elsewhere."""
+    store = Store(index / DATABASE)
+    try:
+        root = store.fact(_ROOT)
+    finally:
+        store.close()
+    if root is None:
+        raise InputError(f"{index} does not say which folder it is the index of: `mascot index FOLDER --index {index}`")
+    return Path(root)

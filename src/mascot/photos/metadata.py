@@ -1,22 +1,24 @@
-"""What a photograph's file says about it: where, when, with what, and in whose words.
+"""What a photograph's file and its sidecars say about it: where, when, with what, and in whose words.
 
-Three blocks may say the same thing. The camera is trusted for what it measured, programs for what people typed:
+Several blocks may say the same thing. Sidecars come first: they were written later, by a person's program. Then the
+camera is trusted for what it measured, programs for what people typed:
 
 =================  ==========================================================================================
-place, altitude    EXIF, then XMP
-taken              EXIF DateTimeOriginal, then DateTimeDigitized; XMP exif:DateTimeOriginal,
+place, altitude    sidecar (XMP, Takeout); EXIF, then XMP
+taken              sidecar (XMP); EXIF DateTimeOriginal, then DateTimeDigitized; XMP exif:DateTimeOriginal,
                    photoshop:DateCreated, xmp:CreateDate; IPTC date and time created
 offset             from where `taken` is
-camera, lens       EXIF, then XMP
-title              XMP, IPTC, EXIF XPTitle
-caption            XMP, IPTC, EXIF ImageDescription, XPComment, UserComment
-keywords           all of XMP, IPTC and XPKeywords
-rating             XMP, then EXIF
+camera, lens       EXIF, then XMP, then sidecar (XMP)
+title              sidecar (XMP), XMP, IPTC, EXIF XPTitle
+caption            sidecar (XMP, Takeout), XMP, IPTC, EXIF ImageDescription, XPComment, UserComment
+keywords           all of the sidecars, XMP, IPTC and XPKeywords, and Takeout's people
+rating             sidecar (XMP), XMP, then EXIF; a favourite of Takeout without stars has 5
+taken_utc          Takeout
 =================  ==========================================================================================
 
 A wrong value is passed over for the next in line. If nothing is left, the field is missing and `problems`
 says why. A time in Greenwich (GPS, or marked Z) and a date without a time of day never become `taken`: neither
-says what the clock on the spot showed. Where the file has no time, its name may (`names`).
+says what the clock on the spot showed. Where the file has no time, its name may (`names`), and then Takeout.
 """
 
 from __future__ import annotations
@@ -33,9 +35,12 @@ from PIL import Image
 from mascot.photos import exif, iptc, plausible, xmp
 from mascot.photos.images import open_image, shown_size
 from mascot.photos.plausible import Wrong
+from mascot.photos.sidecars import Sidecars
 
 T = TypeVar("T")
 _MOST_PROBLEMS = 50
+_FAVOURITE = 5  # stars
+_SIDECAR_TIMES = ("exif:DateTimeOriginal", "photoshop:DateCreated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class Metadata:
     keywords: tuple[str, ...]
     rating: int | None  # 0..5
     problems: tuple[str, ...]  # why something is missing
+    taken_utc: datetime | None = None  # where a sidecar says when, but not what the clock on the spot showed
 
 
 def read_metadata(source: Path | BinaryIO) -> Metadata:
@@ -64,18 +70,37 @@ def read_metadata(source: Path | BinaryIO) -> Metadata:
         return metadata_of(image)
 
 
-def metadata_of(image: Image.Image) -> Metadata:
-    """The same of an image opened by `open_image` and not yet decoded by `upright`."""
+def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadata:
+    """The same of an image opened by `open_image` and not yet decoded by `upright`, and of its sidecars."""
     width, height = shown_size(image)
     reading = _Reading()
+    beside = sidecars or Sidecars()
+    packets, takeout = beside.packets, beside.takeout
+    reading.problems += beside.problems
     camera_says = exif.read(image)
     programs_say = reading.of("xmp", lambda: xmp.parse(image.info.get("xmp"))) or {}
     agencies_say = iptc.read(image)
 
-    place = reading.of("place", lambda: exif.place(camera_says), lambda: xmp.place(programs_say))
-    altitude = reading.of("altitude", lambda: exif.altitude(camera_says), lambda: xmp.altitude(programs_say))
+    def in_sidecars(name: str) -> list[Callable[[], str | None]]:
+        return [partial(xmp.text, packet, name) for packet in packets]
+
+    place = reading.of(
+        "place",
+        *(partial(xmp.place, packet) for packet in packets),
+        takeout.place,
+        lambda: exif.place(camera_says),
+        lambda: xmp.place(programs_say),
+    )
+    altitude = reading.of(
+        "altitude",
+        *(partial(xmp.altitude, packet) for packet in packets),
+        takeout.altitude,
+        lambda: exif.altitude(camera_says),
+        lambda: xmp.altitude(programs_say),
+    )
     moment = reading.of(
         "taken",
+        *(partial(xmp.moment, packet, name) for packet in packets for name in _SIDECAR_TIMES),
         lambda: exif.original(camera_says),
         lambda: exif.digitized(camera_says),
         lambda: xmp.moment(programs_say, "exif:DateTimeOriginal"),
@@ -84,30 +109,45 @@ def metadata_of(image: Image.Image) -> Metadata:
         lambda: iptc.moment(agencies_say),
     )
     offset = reading.of("offset", lambda: plausible.minutes_east(moment.offset if moment else None))
-    maker = reading.of("camera", lambda: exif.maker(camera_says), lambda: xmp.text(programs_say, "tiff:Make"))
-    model = reading.of("camera", lambda: exif.model(camera_says), lambda: xmp.text(programs_say, "tiff:Model"))
+    maker = reading.of("camera", lambda: exif.maker(camera_says), lambda: xmp.text(programs_say, "tiff:Make"),
+                       *in_sidecars("tiff:Make"))  # fmt: skip
+    model = reading.of("camera", lambda: exif.model(camera_says), lambda: xmp.text(programs_say, "tiff:Model"),
+                       *in_sidecars("tiff:Model"))  # fmt: skip
     lens = reading.of(
         "lens",
         lambda: exif.lens(camera_says),
         lambda: exif.lens_name(xmp.text(programs_say, "exifEX:LensModel")),
         lambda: exif.lens_name(xmp.text(programs_say, "aux:Lens")),
+        *(partial(_sidecar_lens, packet) for packet in packets),
     )
     title = reading.of(
         "title",
+        *in_sidecars("dc:title"),
         lambda: plausible.told(xmp.text(programs_say, "dc:title"), maker, model),
         lambda: plausible.told(iptc.title(agencies_say), maker, model),
         lambda: plausible.told(exif.title(camera_says), maker, model),
     )
     caption = reading.of(
         "caption",
+        *in_sidecars("dc:description"),
+        takeout.caption,
         lambda: plausible.told(xmp.text(programs_say, "dc:description"), maker, model),
         lambda: plausible.told(iptc.caption(agencies_say), maker, model),
         lambda: plausible.told(exif.description(camera_says), maker, model),
         lambda: plausible.told(exif.comment(camera_says), maker, model),
         lambda: plausible.told(exif.user_comment(camera_says), maker, model),
     )
-    rating = reading.of("rating", lambda: xmp.rating(programs_say), lambda: exif.rating(camera_says))
+    rating = reading.of(
+        "rating",
+        *(partial(xmp.rating, packet) for packet in packets),
+        lambda: xmp.rating(programs_say),
+        lambda: exif.rating(camera_says),
+    )
+    if not rating and takeout.is_favourite():
+        rating = _FAVOURITE
     words = [
+        *(word for packet in packets for word in packet.get("dc:subject", ())),
+        *takeout.people(),
         *programs_say.get("dc:subject", ()),
         *iptc.keywords(agencies_say),
         *(reading.of("keywords", lambda: exif.keywords(camera_says)) or ()),
@@ -133,6 +173,7 @@ def metadata_of(image: Image.Image) -> Metadata:
         keywords=tuple(dict.fromkeys(word for word in keywords if word)),
         rating=rating,
         problems=tuple(dict.fromkeys(reading.problems))[:_MOST_PROBLEMS],
+        taken_utc=reading.of("taken", takeout.taken_utc) if moment is None else None,
     )
 
 
@@ -163,3 +204,7 @@ class _Reading:
 
 def _keyword(word: str | bytes) -> str | None:
     return plausible.line(plausible.clean(word) if isinstance(word, str) else plausible.decoded(word))
+
+
+def _sidecar_lens(packet: xmp.Xmp) -> str | None:
+    return exif.lens_name(xmp.text(packet, "exifEX:LensModel") or xmp.text(packet, "aux:Lens"))

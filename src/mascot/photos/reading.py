@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from mascot.photos import names
 from mascot.photos.encoders.describe import describe
 from mascot.photos.encoders.encoder import Picture
-from mascot.photos.gazetteer import gazetteer
+from mascot.photos.gazetteer import City, gazetteer
 from mascot.photos.images import Unreadable, open_image, shrunk, thumbnail, upright
 from mascot.photos.limits import Limits
 from mascot.photos.look import look
 from mascot.photos.metadata import Metadata, metadata_of
 from mascot.photos.photo import Photo
 from mascot.photos.seasons import part_of_day, season
+from mascot.photos.sidecars import Sidecars, local_time
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -46,12 +47,13 @@ class File:
     size: int
     mtime_ns: int
     hash: str
+    sidecars: str = ""  # the state of its sidecars
 
 
-def read(source: bytes | BinaryIO, max_megapixels: float = MEGAPIXELS) -> Reading:
+def read(source: bytes | BinaryIO, max_megapixels: float = MEGAPIXELS, sidecars: Sidecars | None = None) -> Reading:
     """Decode a photograph once and take from it all that the library stores. Raises `Unreadable`."""
     image = open_image(source, max_megapixels)
-    metadata = metadata_of(image)
+    metadata = metadata_of(image, sidecars)
     image = upright(image, SIDE)
     return Reading(metadata, image, thumbnail(image, SIDE), look(shrunk(image)))
 
@@ -63,7 +65,8 @@ def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]
     cities = dict(zip(placed, gazetteer().nearest(*points.T), strict=True)) if placed else {}
     photos = []
     for i, (file, reading) in enumerate(zip(files, readings, strict=True)):
-        known, city = _dated(reading.metadata, file.path), cities.get(i)
+        city = cities.get(i)
+        known = _dated(reading.metadata, file.path, city)
         photos.append(
             Photo(
                 id=0,
@@ -96,19 +99,25 @@ def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]
     return photos
 
 
-def _dated(known: Metadata, path: str) -> Metadata:
-    """The time in the file's name where the file itself has none, as with pictures that came through a messenger."""
-    said = names.moment(PurePosixPath(path).name) if known.taken is None else None
-    if said is None:
-        return known
-    problems = tuple(problem for problem in known.problems if not problem.startswith("taken:"))
-    return replace(known, taken=said.clock, problems=problems)
+def _dated(metadata: Metadata, path: str, city: City | None) -> Metadata:
+    """Where the file has no time, as with pictures that came through a messenger: that of its name, or of a sidecar."""
+    if metadata.taken is not None:
+        return metadata
+    named, offset = names.moment(PurePosixPath(path).name), metadata.offset
+    if named is not None:
+        taken = named.clock
+    elif metadata.taken_utc is not None:
+        taken, offset = local_time(metadata.taken_utc, city.timezone if city else None, metadata.lon)
+    else:
+        return metadata
+    problems = tuple(problem for problem in metadata.problems if not problem.startswith("taken:"))
+    return replace(metadata, taken=taken, offset=offset, problems=problems)
 
 
 def says_when(path: str) -> str | None:
     """The time in a file's name, as a row would have it."""
-    said = names.moment(PurePosixPath(path).name)
-    return None if said is None else said.clock.isoformat()
+    moment = names.moment(PurePosixPath(path).name)
+    return None if moment is None else moment.clock.isoformat()
 
 
 def picture(photo: Photo, reading: Reading) -> Picture:

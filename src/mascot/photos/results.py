@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 import mascot as mc
 from mascot.kernels.reference import normalized
 from mascot.photos.photo import CALENDAR, COLUMNS, Photo
+from mascot.photos.stacks import stacks
 from mascot.rerank import check_method
 from mascot.wishes import Wish, check_wishes
 
+Detail = Callable[[Sequence[int]], Mapping[int, int]]  # the sharpness of photographs, by id
 _NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
 _LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
            "moment", "rating")  # fmt: skip
@@ -34,6 +36,7 @@ class Result:
     score: float
     relevance: float  # 0 to 1 over the candidates
     gains: dict[str, float]  # what relevance and each wish contributed when it was chosen
+    similar: tuple[int, ...] = ()  # ids of the photographs it stands for: shots of one burst, copies
     pinned: bool = False  # it is there because the caller wants it
 
 
@@ -52,7 +55,10 @@ class Hits:
     ) -> None:
         self.root, self.query, self.photos, self.scores = root, query, list(photos), scores
         self.newest_of = newest_of  # without words: how many photographs these are the newest of
+        self.count = len(self.photos)  # of the candidates, those in stacks included
         self._vectors, self._looks = vectors, looks
+        self.similar: Mapping[int, tuple[int, ...]] = {}  # ids that a photograph stands for, best score first
+        self._stacked: tuple[frozenset[int], Hits] | None = None
 
     @property
     def ranked(self) -> bool:
@@ -74,6 +80,55 @@ class Hits:
         keywords = _cells(list(photo.keywords) for photo in self.photos)
         columns |= {"keywords": keywords, "look": self._looks.astype(np.float64)}
         return mc.Candidates(self.scores, [photo.id for photo in self.photos], columns, self._vectors)
+
+    @cached_property
+    def _stacks(self) -> list[list[int]]:
+        return stacks(self.photos, self._looks)
+
+    def stacked(self, detail: Detail, tops: Iterable[int] = ()) -> Hits:
+        """Return the same with one photograph in place of each stack: the sharpest, with the best score of the stack.
+
+        Parameters
+        ----------
+        detail
+            Gives the sharpness of photographs, by id.
+        tops
+            Ids of photographs that stay in any case and stand for their stacks, such as those shown before.
+        """
+        members = {self.photos[place].id for stack in self._stacks for place in stack}
+        chosen = frozenset(members.intersection(tops))
+        if self._stacked is None or self._stacked[0] != chosen:
+            self._stacked = (chosen, self._without_stacks(detail, members, chosen) if members else self)
+        return self._stacked[1]
+
+    def _without_stacks(self, detail: Detail, members: Collection[int], tops: Collection[int]) -> Hits:
+        sharpness = detail(sorted(members))
+        scores, left_out = self.scores.copy(), np.zeros(len(self), bool)
+        similar: dict[int, tuple[int, ...]] = {}
+        for stack in self._stacks:
+            largest = max(self.photos[place].width * self.photos[place].height for place in stack)
+
+            def rank(place: int, largest: int = largest) -> tuple[bool, bool, int]:
+                photo = self.photos[place]
+                is_small = photo.width * photo.height * 2 < largest  # a copy for sending is not the photograph
+                return photo.id in tops, not is_small, sharpness.get(photo.id, 0)
+
+            top = max(stack, key=rank)
+            others = [place for place in stack if place != top and self.photos[place].id not in tops]
+            scores[top] = scores[[top, *others]].max()
+            left_out[others] = True
+            others.sort(key=lambda place: -float(self.scores[place]))
+            similar[self.photos[top].id] = tuple(self.photos[place].id for place in others)
+        # Best first as before, because the top may have been behind others of its stack.
+        places = np.flatnonzero(~left_out)
+        places = places[np.argsort(-scores[places], kind="stable")]
+        photos = [self.photos[place] for place in places.tolist()]
+        hits = Hits(
+            self.root, self.query, photos, scores[places], self._vectors[places], self._looks[places], self.newest_of
+        )
+        hits.count = self.count
+        hits.similar = {top: others for top, others in similar.items() if others}
+        return hits
 
     def _column(self, name: str) -> NDArray[Any]:
         return _cells(getattr(photo, name) for photo in self.photos)
@@ -153,6 +208,7 @@ class Results:
                 score=float(self.ranking.scores[place]),
                 relevance=float(self.ranking.relevance[place]),
                 gains={name: float(values[place]) for name, values in gains.items()},
+                similar=self.hits.similar.get(self.hits.photos[int(position)].id, ()),
                 pinned=self.hits.photos[int(position)].id in self.pinned,
             )
             for place, position in enumerate(self.ranking.positions)
@@ -234,6 +290,7 @@ class Results:
         record: dict[str, Any] = {"rank": rank, "was": was, "path": str(self.hits.root / photo.path)}
         record |= {"score": score, "relevance": relevance, "gains": gains}
         record |= {name: value for name, value in photo.to_dict().items() if name != "path"}
+        record["similar"] = list(self.hits.similar.get(photo.id, ()))
         return record | ({"gone": True} if self._is_gone(photo) else {})
 
     def _other(self, place: int, was: int) -> dict[str, Any]:

@@ -54,15 +54,25 @@ _STEPS: tuple[tuple[str, ...], ...] = (
         "DROP TABLE vectors",
         "ALTER TABLE vectors_by_space RENAME TO vectors",
     ),
+    (  # the state of a photograph's sidecars when it was read; most have none
+        "CREATE TABLE sidecars (photo INTEGER PRIMARY KEY REFERENCES photos ON DELETE CASCADE, state TEXT NOT NULL)",
+    ),
 )
 VERSION = len(_STEPS)
+_SEARCHABLE = 4  # the version from which a library can be searched as it is, where it cannot be written to
 
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Apply the steps this library has not seen, all or none."""
-    if _version(connection) == VERSION:
+    version = _version(connection)
+    if version == VERSION:
         return
-    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except (sqlite3.OperationalError, InputError) as error:
+        if "readonly" in str(error) and version >= _SEARCHABLE:
+            return
+        raise
     try:
         # Another process may have been faster.
         for step in range(_version(connection), VERSION):

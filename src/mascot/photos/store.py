@@ -28,13 +28,18 @@ _FETCHED = 256  # rows taken from SQLite at a time
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter where a message of SQLite quotes damaged text
 
 
+def library_of(path: Path) -> Path:
+    """Return the folder that names a library to commands, of its database: its photographs', or an index elsewhere."""
+    return path.parent.parent if path.parent.name == FOLDER else path.parent
+
+
 class DamagedLibrary(InputError):
     """A library whose files do not hold what was written to them; the message names the remedy."""
 
     def __init__(self, path: Path, reason: object) -> None:
         words = " ".join(str(reason).split())
         super().__init__(
-            f"{path} is damaged ({words}): `mascot library --repair {path.parent.parent}` saves what can be read"
+            f"{path} is damaged ({words}): `mascot library --repair {library_of(path)}` saves what can be read"
         )
 
 
@@ -158,7 +163,7 @@ class Store:
 
     def __init__(self, path: Path, create: bool = False) -> None:
         if not create and not path.is_file():
-            raise InputError(f"there is no library at {path.parent.parent}: make one with `mascot index FOLDER`")
+            raise InputError(f"there is no library at {library_of(path)}: make one with `mascot index FOLDER`")
         self.path = path
         self._mode = "rwc" if create else "rw"
         self._threads = threading.local()
@@ -295,6 +300,11 @@ class Store:
         except (ValueError, TypeError, KeyError) as error:
             raise DamagedLibrary(self.path, f"visual descriptors: {error}") from None
 
+    def detail(self, ids: Sequence[int]) -> dict[int, int]:
+        """Bytes of the thumbnails: of two pictures of one scene the sharper one takes more."""
+        columns = ("photo", "length(thumbnail) AS bytes")
+        return {row["photo"]: row["bytes"] for row in self._rows("pixels", columns, "photo", ids)}
+
     def thumbnail(self, photo: int) -> bytes:
         row = self.connection.execute("SELECT thumbnail FROM pixels WHERE photo = ?", (photo,)).fetchone()
         if row is None:
@@ -380,6 +390,14 @@ def put_photo(connection: sqlite3.Connection, photo: Photo) -> int:
 
 def put_pixels(connection: sqlite3.Connection, photo: int, thumbnail: bytes, look: NDArray[np.float32]) -> None:
     connection.execute("INSERT OR REPLACE INTO pixels VALUES (?, ?, ?)", (photo, thumbnail, look.tobytes()))
+
+
+def put_sidecars(connection: sqlite3.Connection, photo: int, state: str) -> None:
+    """Note the state of a photograph's sidecars; empty for one without."""
+    if state:
+        connection.execute("INSERT OR REPLACE INTO sidecars VALUES (?, ?)", (photo, state))
+    else:
+        connection.execute("DELETE FROM sidecars WHERE photo = ?", (photo,))
 
 
 def put_vector(connection: sqlite3.Connection, photo: int, stamp: str, vector: NDArray[np.float32]) -> None:

@@ -48,8 +48,9 @@ class Space:
     epoch: str
     device: str
 
-    def stamp(self, moment: str | None, twin: str) -> str:
-        rest = hashlib.blake2b(json.dumps([moment, twin]).encode(), digest_size=6).hexdigest()
+    def stamp(self, moment: str | None, twin: str, sidecars: str = "") -> str:
+        made_of = [moment, twin, sidecars] if sidecars else [moment, twin]
+        rest = hashlib.blake2b(json.dumps(made_of).encode(), digest_size=6).hexdigest()
         return f"{self.fingerprint}-{self.epoch}-{rest}"
 
 
@@ -127,7 +128,9 @@ class Run:
                 continue
             path = item.path.relative_to(self.root).as_posix()
             suspect = suspects.get(path) == [item.size, item.mtime_ns]
-            self.seen[path] = Seen(item.path, path, item.size, item.mtime_ns, suspect)
+            self.seen[path] = Seen(
+                item.path, path, item.size, item.mtime_ns, suspect, item.sidecars, item.sidecar_state
+            )
             self.report("looking", len(self.seen), 0)
 
     def _look(self) -> dict[str, Photo]:
@@ -181,7 +184,8 @@ class Run:
         for rank, path in enumerate(ordered):
             moment = named.get(rank)
             photo = replace(photos[path], moment=moment)
-            orders.append(Order(self.seen[path].file, photo, twins[path], self.space.stamp(moment, twins[path])))
+            stamp = self.space.stamp(moment, twins[path], self.seen[path].sidecar_state)
+            orders.append(Order(self.seen[path].file, photo, twins[path], stamp))
         return orders
 
     def _make(self, orders: Sequence[Order], known: dict[str, tuple[int, int, str, str]]) -> list[str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from mascot.errors import InputError
-from mascot.photos.decoding import DecoderPool
+from mascot.photos.decoding import BrokenDecoder, DecoderPool
 from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder, Picture
 from mascot.photos.images import Unreadable
@@ -33,6 +33,8 @@ class Seen:
     size: int
     mtime_ns: int
     suspect: bool = False  # it could not be read in its present state before
+    sidecars: tuple[Path, ...] = ()
+    sidecar_state: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,13 @@ def look(files: Sequence[Seen], limits: Limits) -> list[Photo | Bad]:
 
 def _header(seen: Seen, limits: Limits) -> Reading | Bad:
     try:
-        return Reading(_decoders(limits).look(seen.file, decode=seen.suspect), _NO_IMAGE, b"", _NO_LOOK)
+        try:
+            metadata = _decoders(limits).look(seen.file, seen.suspect, seen.sidecars)
+        except BrokenDecoder:
+            if not seen.sidecars:
+                raise
+            metadata = _decoders(limits).look(seen.file, seen.suspect)
+        return Reading(metadata, _NO_IMAGE, b"", _NO_LOOK)
     except Unreadable as error:
         return Bad(seen.path, str(error))
 

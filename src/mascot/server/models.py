@@ -305,6 +305,7 @@ class Search(_Body):
     keep: Annotated[float, Meta(gt=0, le=1)] | None = None
     order: Literal["relevance", "selection"] | None = None
     method: MethodName = "mascot"
+    stacks: Annotated[bool, Meta(description="One photograph for all shots of a burst and all copies.")] = True
 
 
 class PhotoOut(_Answer):
@@ -345,6 +346,7 @@ class ResultOut(_Answer):
     gains: dict[str, float]
     opened: dict[str, list[str]]
     photo: PhotoOut
+    similar: Annotated[list[int], Meta(description="Ids of the photographs that it stands for: a burst, copies.")] = []
     pinned: bool = False
 
 

@@ -87,6 +87,10 @@ def _browser_type(path: Path) -> str | None:
         return "image/jpeg"
     if start.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
+    if start.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if start[4:12] == b"ftypavif":
+        return "image/avif"
     return "image/webp" if start[:4] == b"RIFF" and start[8:] == b"WEBP" else None
 
 

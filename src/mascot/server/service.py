@@ -74,6 +74,8 @@ class Service:
         wishes = self._wishes(query)
         check_choice(query.pin, query.reject)
         hits = self._candidates(query, limits.most_candidates(method, wishes, CANDIDATES))
+        if query.stacks:
+            hits = hits.stacked(self.library.store.detail, query.pin)
         retrieved = time.perf_counter()
         if len(hits):
             limits.check(hits.candidates, wishes, method, query.k, query.keep is not None)
@@ -236,7 +238,7 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
     most = float(((best - low) / (high - low + 1e-8)).sum())
     return models.SearchOut(
         query=hits.query,
-        candidates=len(hits),
+        candidates=hits.count,
         newest_of=hits.newest_of,
         strength=explanation.strength,
         kept=min(sum(completing) / most, 1.0) if most > 0 else 1.0,
@@ -249,6 +251,7 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
                 gains=result.gains,
                 opened={name: bins for name, bins in reason.opened.items() if bins},
                 photo=photo_out(result.photo),
+                similar=list(result.similar),
                 pinned=result.pinned,
             )
             for result, reason in zip(results, explanation.results, strict=True)

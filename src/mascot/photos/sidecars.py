@@ -1,0 +1,146 @@
+"""What files beside a photograph say about it: XMP of programs, JSON of Google Takeout. They are only read."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from mascot.photos import plausible, xmp
+from mascot.photos.plausible import Wrong
+
+_LONGEST_JSON = 1 << 20  # bytes
+_EPOCH = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Takeout:
+    """The values of a JSON file of Google Takeout, as they stand."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def caption(self) -> str | None:
+        text = self.values.get("description")
+        return plausible.clean(text) if isinstance(text, str) else None
+
+    def people(self) -> list[str]:
+        """Names of the people on the photograph."""
+        people = self.values.get("people")
+        listed = people[: plausible.MOST_KEYWORDS] if isinstance(people, list) else []
+        names = [person.get("name") for person in listed if isinstance(person, dict)]
+        return [name for name in names if isinstance(name, str)]
+
+    def is_favourite(self) -> bool:
+        return self.values.get("favorited") is True
+
+    def place(self) -> tuple[float, float] | None:
+        """Latitude and longitude in degrees; Google writes 0,0 for "unknown"."""
+        lat, lon = self._number("geoData", "latitude"), self._number("geoData", "longitude")
+        if lat is None or lon is None or lat == lon == 0:
+            return None
+        return plausible.place(lat, lon)
+
+    def altitude(self) -> float | None:
+        """Metres above the sea; 0 stands for "unknown"."""
+        metres = self._number("geoData", "altitude")
+        return plausible.height(metres) if metres and self.place() else None
+
+    def taken_utc(self) -> datetime | None:
+        """When the photograph was taken, in UTC."""
+        seconds = self._number("photoTakenTime", "timestamp")
+        if seconds is None:
+            return None
+        try:
+            moment = _EPOCH + timedelta(seconds=round(seconds))
+        except (OverflowError, ValueError):
+            raise Wrong(f"{seconds:g} seconds is not a date") from None
+        checked = plausible.moment(moment.isoformat(sep=" "))
+        return None if checked is None else checked.clock
+
+    def _number(self, group: str, name: str) -> float | None:
+        values = self.values.get(group)
+        value = values.get(name) if isinstance(values, dict) else None
+        if value is None or isinstance(value, bool) or not isinstance(value, (int, float, str)):
+            return None
+        try:
+            number = float(value[:40] if isinstance(value, str) else value)
+        except (ValueError, OverflowError):
+            raise Wrong(f"{plausible.shown(value)} is not a number") from None
+        if not math.isfinite(number):
+            raise Wrong(f"{plausible.shown(value)} is not a number")
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecars:
+    """All that the sidecars of one photograph say."""
+
+    packets: tuple[xmp.Xmp, ...] = ()  # the most specific first
+    takeout: Takeout = field(default_factory=Takeout)
+    problems: tuple[str, ...] = ()
+
+
+def read_sidecars(paths: Sequence[str | os.PathLike[str]]) -> Sidecars:
+    """Read these files as far as they can be read; `problems` says what is wrong with the others."""
+    packets: list[xmp.Xmp] = []
+    takeout = Takeout()
+    problems: list[str] = []
+    for path in paths:
+        is_json = os.fspath(path).lower().endswith(".json")
+        try:
+            if is_json:
+                takeout = takeout if takeout.values else parse_takeout(_content(path, _LONGEST_JSON))
+            else:
+                packets.append(xmp.parse(_content(path, xmp.LONGEST_PACKET)))
+        except Wrong as reason:
+            problems.append(f"{'JSON' if is_json else 'XMP'} sidecar: {reason}")
+        except OSError as error:
+            problems.append(f"{'JSON' if is_json else 'XMP'} sidecar: cannot be read: {error.strerror or error}")
+    return Sidecars(tuple(packets), takeout, tuple(problems))
+
+
+def parse_takeout(content: bytes) -> Takeout:
+    """The values of a JSON file; none where it is not one of Takeout. Raises `Wrong` for what is not JSON."""
+    try:
+        values = json.loads(content.decode("utf-8-sig"))
+    except RecursionError:
+        raise Wrong("is nested too deeply") from None
+    except ValueError:  # also for text that is not UTF-8
+        raise Wrong("is not JSON in UTF-8") from None
+    return Takeout(values) if isinstance(values, dict) else Takeout()
+
+
+def local_time(utc: datetime, zone: str | None, lon: float | None) -> tuple[datetime, int | None]:
+    """Return the clock on the spot at a time in UTC, and its offset in minutes where it is known.
+
+    The time zone is that of the place; without a place, that of this machine.
+    """
+    moment = utc.replace(tzinfo=timezone.utc)
+    if zone is not None:
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+        try:
+            local = moment.astimezone(ZoneInfo(zone))
+        except (ZoneInfoNotFoundError, ValueError):  # Windows has none of its own
+            pass
+        else:
+            offset = local.utcoffset() or timedelta()
+            return local.replace(tzinfo=None), round(offset.total_seconds() / 60)
+    if lon is not None:
+        return utc + timedelta(hours=round(lon / 15)), None
+    try:
+        return moment.astimezone().replace(tzinfo=None), None
+    except (OverflowError, OSError):  # before the times that this system knows
+        return utc, None
+
+
+def _content(path: str | os.PathLike[str], longest: int) -> bytes:
+    with open(path, "rb") as file:
+        content = file.read(longest + 1)
+    if len(content) > longest:
+        raise Wrong(f"more than {longest} bytes")
+    return content

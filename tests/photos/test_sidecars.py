@@ -1,0 +1,171 @@
+"""XMP sidecars and Google Takeout: what they say counts, and none of them stops a run or is written to."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("PIL", reason="needs the extra photos")
+pytest.importorskip("pillow_heif", reason="needs the extra photos")
+
+from bag_of_words import BagOfWords
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jpegs import write_jpeg
+
+from mascot.photos import Library, decoding
+from mascot.photos.photo import Photo
+from mascot.photos.plausible import Wrong
+from mascot.photos.sidecars import Takeout, local_time, parse_takeout, read_sidecars
+
+XMP = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+<rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xmp="http://ns.adobe.com/xap/1.0/"
+ xmlns:exif="http://ns.adobe.com/exif/1.0/" xmp:Rating="4" exif:GPSLatitude="38,43.3N" exif:GPSLongitude="9,8.4W"
+ exif:DateTimeOriginal="2019-07-14T18:05:00+01:00"><dc:title><rdf:Alt><rdf:li xml:lang="x-default">{title}</rdf:li>
+</rdf:Alt></dc:title><dc:subject><rdf:Bag><rdf:li>harbour</rdf:li></rdf:Bag></dc:subject></rdf:Description></rdf:RDF>
+</x:xmpmeta>"""
+TAKEOUT = {
+    "title": "IMG.jpg",
+    "description": "Granny at the lake",
+    "photoTakenTime": {"timestamp": "1562257512", "formatted": "4 Jul 2019, 16:25:12 UTC"},
+    "geoData": {"latitude": 35.6895, "longitude": 139.6917, "altitude": 40.0},
+    "people": [{"name": "Ada"}],
+    "favorited": True,
+}
+
+_CRASHING = """
+import os, sys
+sys.path[:] = sys.argv[1:]
+import mascot.photos.decoder_process as process
+original = process.read_sidecars
+process.read_sidecars = lambda paths: os.abort() if any("crash" in path for path in paths) else original(paths)
+process.main()
+"""
+
+
+def index(root: Path, **options: Any) -> dict[str, Photo]:
+    with Library.open(root) as library:
+        library.index(BagOfWords(), **options)
+        return {photo.path: photo for photo in library.store.all_photos()}
+
+
+def test_what_sidecars_say_counts_and_they_are_read_again_when_they_change(tmp_path: Path) -> None:
+    for name in ("a.jpg", "b.jpg", "c.jpg", "d.jpg"):
+        write_jpeg(tmp_path / name, None, None, None)
+    sidecar = tmp_path / "a.xmp"
+    sidecar.write_text(XMP.format(title="Harbour"))
+    (tmp_path / "b.jpg.json").write_text(json.dumps(TAKEOUT))
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (sidecar, tmp_path / "b.jpg.json")}
+    photos = index(tmp_path)
+    a, b, c = photos["a.jpg"], photos["b.jpg"], photos["c.jpg"]
+    assert (a.title, a.rating, a.keywords, a.taken, a.offset) == (
+        "Harbour", 4, ("harbour",), datetime(2019, 7, 14, 18, 5), 60,
+    )  # fmt: skip
+    assert a.lat == pytest.approx(38.7217, abs=1e-3)
+    assert (b.caption, b.rating, b.keywords, b.altitude, b.city) == ("Granny at the lake", 5, ("Ada",), 40.0, "Tokyo")
+    assert (b.taken, b.offset) == (datetime(2019, 7, 5, 1, 25, 12), 540)  # the clock of Tokyo
+    assert c.title is None  # the same content, and no sidecar
+    assert all((path.read_bytes(), path.stat().st_mtime_ns) == state for path, state in before.items())
+
+    sidecar.write_text(XMP.format(title="Old harbour"))
+    (tmp_path / "b.jpg.json").unlink()
+    with Library.open(tmp_path) as library:
+        summary = library.index(BagOfWords())
+        assert summary.unchanged == 2
+        assert {photo.path: photo.title for photo in library.store.all_photos()}["a.jpg"] == "Old harbour"
+        assert {photo.path: photo.caption for photo in library.store.all_photos()}["b.jpg"] is None
+        ids = {photo.path: photo.id for photo in library.store.all_photos()}
+    (tmp_path / "new").mkdir()
+    for name in ("a.jpg", "a.xmp"):
+        os.rename(tmp_path / name, tmp_path / "new" / name)
+    moved = index(tmp_path)["new/a.jpg"]
+    assert (moved.title, moved.id) == ("Old harbour", ids["a.jpg"])
+
+
+HOSTILE = {
+    "huge.jpg.json": b'{"description": "' + b"x" * (2 << 20) + b'"}',
+    "deep.jpg.json": b"[" * 100_000,
+    "latin.jpg.json": '{"description": "café"}'.encode("latin-1"),
+    "types.jpg.json": json.dumps({
+        "description": [1], "people": {"a": 3}, "favorited": "yes", "geoData": [], "photoTakenTime": {"timestamp": []},
+    }).encode(),
+    "numbers.jpg.json": b'{"geoData": {"latitude": 1e999, "longitude": "NaN"}, "photoTakenTime": {"timestamp": 9e99}}',
+    "digits.jpg.json": b'{"photoTakenTime": {"timestamp": ' + b"9" * 10_000 + b"}}",
+    "list.jpg.json": b"[1, 2]",
+    "entities.xmp": b'<!DOCTYPE x [<!ENTITY a "aaaa">]><x>&a;</x>',
+    "cut.xmp": b"<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf",
+    "nested.xmp": b"<a>" * 200_000,
+    "zeros.xmp": bytes(5 << 20),
+    "script.xmp": XMP.format(title="&lt;script&gt;alert(1)&lt;/script&gt;").encode(),
+}  # fmt: skip
+
+
+def test_a_hostile_sidecar_costs_what_it_says_and_no_photograph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decoding, "_COMMAND", ("-I", "-c", _CRASHING))
+    for name, content in HOSTILE.items():
+        (tmp_path / name).write_bytes(content)
+        write_jpeg(tmp_path / f"{name.partition('.')[0]}.jpg", name, taken="2020-01-01T10:00:00")
+    write_jpeg(tmp_path / "crash.jpg", "its sidecar ends the decoder")
+    (tmp_path / "crash.jpg.json").write_text("{}")
+    write_jpeg(tmp_path / "pipe.jpg", "its sidecar is not a file")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.xmp")
+    photos = index(tmp_path)
+    assert len(photos) == len(HOSTILE) + 2
+    assert photos["huge.jpg"].problems == ("JSON sidecar: more than 1048576 bytes",)
+    assert photos["deep.jpg"].problems in (
+        ("JSON sidecar: is nested too deeply",), ("JSON sidecar: is not JSON in UTF-8",),
+    )  # fmt: skip
+    assert photos["latin.jpg"].problems == ("JSON sidecar: is not JSON in UTF-8",)
+    assert photos["types.jpg"].caption == "types.jpg.json"
+    assert photos["entities.jpg"].problems == ("XMP sidecar: a document type or an entity stands in it",)
+    assert photos["zeros.jpg"].problems == ("XMP sidecar: more than 4194304 bytes",)
+    assert photos["crash.jpg"].problems == ("sidecar: crashes its decoder (SIGABRT)",)
+    assert photos["crash.jpg"].caption == "its sidecar ends the decoder"
+    assert photos["script.jpg"].title == "<script>alert(1)</script>"
+    assert index(tmp_path) == photos
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["latitude", "longitude", "altitude", "timestamp", "name"]), inner, max_size=3
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*TAKEOUT]), VALUES))
+@settings(deadline=None)
+def test_any_values_are_read_or_wrong(values: dict[str, Any]) -> None:
+    takeout = Takeout(values)
+    for read in (takeout.caption, takeout.place, takeout.altitude, takeout.taken_utc, takeout.people):
+        with suppress(Wrong):
+            read()
+    assert isinstance(takeout.is_favourite(), bool)
+
+
+@given(st.binary(max_size=60))
+@settings(deadline=None)
+def test_any_bytes_are_values_or_wrong(content: bytes) -> None:
+    with suppress(Wrong):
+        assert isinstance(parse_takeout(content).values, dict)
+
+
+def test_a_sidecar_that_is_gone_is_a_problem_and_the_zone_falls_back_to_the_place(tmp_path: Path) -> None:
+    assert read_sidecars([tmp_path / "a.xmp"]).problems == ("XMP sidecar: cannot be read: No such file or directory",)
+    noon = datetime(2019, 7, 4, 12)
+    assert local_time(noon, "Asia/Kolkata", 77.0) == (datetime(2019, 7, 4, 17, 30), 330)
+    assert local_time(noon, "No/Where", -30.0) == (datetime(2019, 7, 4, 10), None)
+    assert abs(local_time(noon, None, None)[0] - noon).total_seconds() <= 15 * 3600
