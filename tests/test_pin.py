@@ -63,6 +63,12 @@ def test_pinned_values_are_covered_as_those_of_earlier_pages(
     assert ranking.shown_before == []
     if missing == "drop":
         assert all(candidates.columns["city"][id_] is not None for id_ in ranking.ids[len(pin) :])
+        already = [id_ for id_ in range(len(candidates)) if id_ % 3 == 0]
+        next_page = mc.rerank(candidates, wishes, k, method, already=already, pin=pin)
+        assert next_page.ids[: len(pin)] == pin
+        assert not set(next_page.ids[len(pin) :]) & set(already)
+        seen = [id_ for id_ in already if candidates.columns["city"][id_] is not None and id_ not in pin]
+        assert next_page.shown_before == (seen if pin else next_page.shown_before)
     elif k > len(pin):
         assert ranking.ids[len(pin) :] == mc.rerank(candidates, wishes, k - len(pin), method, already=pin).ids
 

@@ -152,18 +152,19 @@ def _rank_one(
 ) -> Ranking[Any]:  # fmt: skip
     """Rank one query over fitted wishes."""
     ptr = np.array([0, len(scores)])
+    if not len(pinned):
+        problem, stay = fitted.problem(ptr, rows, scores, None if seen is None else [seen], k, method, backend)
+        selection = method.select(problem, k)
+        return Ranking(ids, scores, problem, selection, method, fitted.wishes, stay, fitted, problem.rows)
     before = NO_POSITIONS if seen is None else np.setdiff1d(seen, pinned)
     covered = [np.concatenate([before, pinned])]
     problem, stay = fitted.problem(ptr, rows, scores, covered, k, method, backend, pinned=pinned)
-    if len(pinned):
-        completing = k - len(pinned)
-        selection = method.select(problem, max(completing, 1))
-        before, pinned = (part if stay is None else np.searchsorted(stay, part) for part in (before, pinned))
-        selection = selection.after(pinned, completing)
-        # They are results, not results of earlier pages, to whoever asks for gains and reasons.
-        problem = replace(problem, seen=before, seen_ptr=np.array([0, len(before)]))
-    else:
-        selection = method.select(problem, k)
+    selection = method.select(problem, max(k - len(pinned), 1))
+    if stay is not None:
+        before, pinned = np.flatnonzero(np.isin(stay, before)), np.searchsorted(stay, pinned)
+    selection = selection.after(pinned, k - len(pinned))
+    # They are results, not results of earlier pages, to whoever asks for gains and reasons.
+    problem = replace(problem, seen=before, seen_ptr=np.array([0, len(before)]))
     return Ranking(ids, scores, problem, selection, method, fitted.wishes, stay, fitted, problem.rows)
 
 
