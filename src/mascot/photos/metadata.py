@@ -157,6 +157,7 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
     reading.note_cut("keywords", len(words), plausible.MOST_KEYWORDS, "keywords")
     if camera_says.damage and (place is None or moment is None):
         reading.problems.append(f"exif: damaged: {camera_says.damage}")
+    taken_utc = reading.of("taken", takeout.taken_utc) if moment is None else None
     lat, lon = place or (None, None)
     return Metadata(
         width=width,
@@ -173,7 +174,7 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
         keywords=tuple(dict.fromkeys(word for word in keywords if word)),
         rating=rating,
         problems=tuple(dict.fromkeys(reading.problems))[:_MOST_PROBLEMS],
-        taken_utc=reading.of("taken", takeout.taken_utc) if moment is None else None,
+        taken_utc=taken_utc,
     )
 
 

@@ -50,6 +50,7 @@ class Preview:
 @dataclass(slots=True)
 class _Tables:
     is_raw: bool = False
+    has_sensor: bool = False  # there are sensor values, which no decoder here shows
     size: tuple[int, int] = (0, 0)
     previews: list[tuple[int, int]] = field(default_factory=list)  # offset and length
     blocks: list[bytes] = field(default_factory=list)
@@ -79,6 +80,8 @@ def preview_of(file: BinaryIO) -> Preview | None:
     best = _largest(file, tables.previews)
     if best is None or max(best[2]) < _USEFUL:
         best = _largest(file, ([best[:2]] if best else []) + list(_search(file)))
+    if best is None and is_tiff and not tables.has_sensor:
+        return None  # a TIFF like others, but for a tag
     if best is None:
         raise NoPreview("a RAW file without a JPEG preview")
     offset, length, size = best
@@ -197,6 +200,7 @@ def _note(entries: dict[int, tuple[int, ...]], tables: _Tables) -> None:
     photometric, compression = entries.get(_PHOTOMETRIC, (0,))[0], entries.get(_COMPRESSION, (0,))[0]
     is_sensor = photometric in _SENSOR_PHOTOMETRIC or compression in _SENSOR_COMPRESSION
     tables.is_raw |= is_sensor or _DNG_VERSION in entries
+    tables.has_sensor |= is_sensor
     if is_sensor and _WIDTH in entries and _HEIGHT in entries:
         tables.size = max(tables.size, (entries[_WIDTH][0], entries[_HEIGHT][0]), key=_area)
     if _JPEG in entries and _JPEG_BYTES in entries:

@@ -14,6 +14,7 @@ from mascot.photos import plausible, xmp
 from mascot.photos.plausible import Wrong
 
 _LONGEST_JSON = 1 << 20  # bytes
+_SIGNS = frozenset({"photoTakenTime", "geoData", "geoDataExif"})  # one of which every file of Takeout has
 _EPOCH = datetime(1970, 1, 1)
 
 
@@ -111,7 +112,8 @@ def parse_takeout(content: bytes) -> Takeout:
         raise Wrong("is nested too deeply") from None
     except ValueError:  # also for text that is not UTF-8
         raise Wrong("is not JSON in UTF-8") from None
-    return Takeout(values) if isinstance(values, dict) else Takeout()
+    is_takeout = isinstance(values, dict) and not _SIGNS.isdisjoint(values)
+    return Takeout(values) if is_takeout else Takeout()
 
 
 def local_time(utc: datetime, zone: str | None, lon: float | None) -> tuple[datetime, int | None]:
