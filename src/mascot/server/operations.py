@@ -69,6 +69,11 @@ class Operation:
     failures: Sequence[int] = ()
     lines: bool = False  # bodies and answers are lines, each of one of the types
 
+    @property
+    def template(self) -> str:
+        """The path as clients read it: `/api/choices/{name}`."""
+        return self.path.replace(":path}", "}")
+
     def route(self) -> Route:
         """Return the route that calls the handler."""
         return Route(self.path, _Endpoint(self), methods=[self.method])
@@ -81,7 +86,7 @@ class _Endpoint:
         self._operation = operation
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["route_path"] = self._operation.path
+        scope["route_path"] = self._operation.template
         response = await self._operation.handler(Request(scope, receive, send))
         await response(scope, receive, send)
 
@@ -100,7 +105,7 @@ def document(operations: Sequence[Operation], token: bool) -> dict[str, Any]:
         components[name]["properties"]["wishes"]["items"] = {"anyOf": wishes}
     paths: dict[str, Any] = {}
     for operation in operations:
-        paths.setdefault(operation.path.replace(":path}", "}"), {})[operation.method.lower()] = _described(operation)
+        paths.setdefault(operation.template, {})[operation.method.lower()] = _described(operation)
     return {
         "openapi": "3.1.0",
         "info": {
