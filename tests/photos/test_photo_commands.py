@@ -222,7 +222,8 @@ def test_open_writes_a_page_for_the_browser(state: Path, tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.count("data:image/jpeg;base64,") == 4
-    assert len(re.findall(r"<b>\d [\w.]+\.(?:jpe?g|JPG)</b>", page)) == 4
+    assert len(re.findall(r"<b><bdi>[\w.]+\.(?:jpe?g|JPG)</bdi></b>", page)) == 4
+    assert page.count('<a href="file://') == 4
     assert "<script" not in page
 
 

@@ -33,7 +33,7 @@ try:
 
     if not installed("rich"):  # imported only where a table or a progress bar is printed
         raise ModuleNotFoundError(name="rich")
-    from mascot.cli import options, photos, printing
+    from mascot.cli import choosing, options, photos, printing
     from mascot.cli import serve as server
     from mascot.cli.overview import new_app
     from mascot.cli.ray import TakesRay
@@ -415,7 +415,7 @@ def _bar(items: Iterator[Any], count: int) -> Iterable[Any]:
 
 
 app.command(cls=TakesRay)(photos.index)
-for _command in (photos.search, photos.library, photos.sample, server.serve):
+for _command in (photos.search, choosing.choices, photos.library, photos.sample, server.serve):
     app.command()(_command)
 
 

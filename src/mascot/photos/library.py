@@ -18,12 +18,13 @@ import mascot as mc
 from mascot.errors import InputError, OptionError, require
 from mascot.photos import encodings, steering
 from mascot.photos.blocks import DamagedIndex
+from mascot.photos.choices import Choices
 from mascot.photos.disks import is_full, write_failure
 from mascot.photos.filters import Cancelled, SearchCancelled, matching, within
 from mascot.photos.limits import Limits
 from mascot.photos.looks import LOOK_SPACE, Looks
 from mascot.photos.nearest import EXACT, Nearest, open_nearest
-from mascot.photos.results import Hits, Results, ids_before
+from mascot.photos.results import Hits, Results, check_choice, ids_before
 from mascot.photos.store import FOLDER, DamagedLibrary, Store, space_of
 from mascot.photos.texts import as_text, is_text, require_text
 from mascot.photos.whereabouts import (
@@ -225,6 +226,11 @@ class Library:
     def store(self) -> Store:
         """The database, which exists once the folder has been indexed."""
         return Store(self.store_path)
+
+    @property
+    def choices(self) -> Choices:
+        """The saved choices."""
+        return Choices(self.folder, self.store)
 
     @property
     def store_path(self) -> Path:
@@ -465,7 +471,7 @@ class Library:
         if (text is None) == (like is None):
             raise OptionError("a search takes a text or a photograph to be like, and not both")
         require_text(text or "", "the text to search for")
-        own = self._id_of(like)
+        own = self.id_of(like)
         if own is not None and own in self._open_nearest():
             return self._with_nearest(lambda nearest: nearest.vectors(np.array([own]))[0])
         chosen = self._opened(encoder) if encoder is not None else self._named_encoder(self.encoder)
@@ -520,7 +526,7 @@ class Library:
         candidates = candidates or CANDIDATES
         if text is None and like is None and vector is None:
             return self._with_nearest(lambda nearest: self._newest(nearest, among, candidates))
-        own = self._id_of(like)
+        own = self.id_of(like)
         by_look = like is not None and text is None and encoder is None and self._likes_by_look
         if like is not None and by_look:
             query = self._look_of(like, own)
@@ -546,6 +552,19 @@ class Library:
             return self._matches(nearest, f"like {path}", query, among, candidates, id_, by_look)
 
         return self._with_nearest(matches)
+
+    def hits_of(self, ids: Iterable[int]) -> Hits:
+        """Return these photographs, all equally relevant, in the order of their ids."""
+        wanted = sorted(set(ids))
+        photos = {photo.id: photo for photo in self.store.photos(wanted)}
+
+        def these(nearest: Nearest) -> Hits:
+            for id_ in wanted:
+                if id_ not in nearest:
+                    raise InputError(f"photograph {id_} is not encoded: run `mascot index` again")
+            return self._hits(nearest, "", np.array(wanted, np.int64), photos, np.zeros(len(wanted)), len(wanted))
+
+        return self._with_nearest(these)
 
     def _matches(
         self,
@@ -610,10 +629,11 @@ class Library:
         vectors, looks = nearest.vectors(ids), self.store.looks(listed)
         return Hits(self.root, label, [photos[i] for i in listed], scores, vectors, looks, newest_of)
 
-    def _id_of(self, like: str | os.PathLike[str] | None) -> int | None:
-        if like is None:
+    def id_of(self, path: str | os.PathLike[str] | None) -> int | None:
+        """Return the id of the photograph with that path; None where the library holds none."""
+        if path is None:
             return None
-        path = Path(like).resolve()
+        path = Path(path).resolve()
         if not is_text(str(path)):
             return None
         query = "SELECT id FROM photos WHERE path = ?"
@@ -658,21 +678,28 @@ class Library:
         cancelled: Cancelled | None = None,
         already: Results | Iterable[int] | None = None,
         stacks: bool = True,
+        pin: Iterable[int] = (),
+        reject: Iterable[int] = (),
     ) -> Results:
         """Search and re-rank: `hits`, then their `rerank`. There are at least `k` candidates that are not `already`.
 
-        With `stacks` one photograph stands for all shots of a burst and all copies of a picture.
+        With `stacks` one photograph stands for all shots of a burst and all copies of a picture. `pin` are ids of
+        photographs that the results complete: they come first, whether they match or not. Those of `reject` are never
+        results.
         """
+        pinned, rejected = list(dict.fromkeys(pin)), set(reject)
+        check_choice(pinned, rejected)
         require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
         listed = [wishes] if isinstance(wishes, (mc.Wish, mc.Limit, mc.Share)) else list(wishes)
         before = ids_before(already)
-        most = max(candidates or CANDIDATES, k + len(set(before or ())))
+        most = max(candidates or CANDIDATES, k + len({*(before or ()), *rejected}))
         hits = self.hits(
             text, like=like, candidates=most, where=where, values=values, encoder=encoder, cancelled=cancelled
         )
+        hits = hits.around(self.hits_of(pinned) if pinned else None, rejected)
         if stacks:
-            hits = hits.stacked(self.store.detail, before or ())
-        return hits.rerank(listed, k, method, before)
+            hits = hits.stacked(self.store.detail, [*(before or ()), *pinned])
+        return hits.rerank(listed, k, method, before, pinned)
 
     def spread(self, text: str, missing: str = "last") -> mc.Wish:
         """Parse a wish for more diversity of an attribute: `place`, `hour`, `camera*2`."""

@@ -1,0 +1,170 @@
+"""The figures of an album as inline SVG: a map, a clock of 24 hours, and a time line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from math import cos, log, pi, radians, sin, tan
+
+from mascot.photos.photo import Photo
+
+_WORLD = 10_000  # units around the globe
+_FURTHEST = 85.0  # degrees of latitude that Mercator shows
+_LEAST_WIDTH = 250  # units, 9 degrees: the outline is not finer
+_MAP = (720, 320)  # its proportions; those of the others are in the style of the page
+_MOST_YEARS = 8  # with a label on the time line
+_MARGIN = 0.12  # of the extent, around the outermost points
+
+
+@cache
+def land() -> str:
+    """Return the outline of the land, hidden: every map of the page draws it by reference."""
+    data = json.loads(files("mascot").joinpath("server/static/land.json").read_text("utf-8"))
+    scale = data["scale"]
+    rings = []
+    for ring in data["rings"]:
+        lon = lat = 0.0
+        corners: list[tuple[int, int]] = []
+        for east, north in zip(ring[::2], ring[1::2], strict=True):
+            lon, lat = lon + east / scale, lat + north / scale
+            corner = round(_x(lon)), round(_y(lat))
+            if not corners or corner != corners[-1]:
+                corners.append(corner)
+        if len(corners) > 2:
+            steps = (f"{x - from_x} {y - from_y}" for (from_x, from_y), (x, y) in pairwise(corners))
+            rings.append(f"M{corners[0][0]} {corners[0][1]}l{' '.join(steps)}z".replace(" -", "-"))
+    return f'<svg width="0" height="0" aria-hidden="true"><defs><path id="land" d="{"".join(rings)}"/></defs></svg>'
+
+
+def figures(photos: Sequence[Photo], before: Sequence[Photo] = ()) -> str:
+    """Return the figures for photographs, and for those before them; what no photograph has a value for is left out."""
+    parts = [_map(photos, before), _clock(photos, before), _line(photos, before)]
+    drawn = "".join(part for part in parts if part)
+    return f'<div class="figures">{drawn}</div>' if drawn else ""
+
+
+def _figure(kind: str, label: str, caption: str, content: str) -> str:
+    return (
+        f'<figure class="{kind}"><svg role="img" aria-label="{label}">{content}</svg>'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def _dots(was: Sequence[tuple[float, float]], is_: Sequence[tuple[float, float]]) -> str:
+    """Rings for what was there before and dots for what is there, in percent of the figure: they keep their size."""
+    return "".join(
+        f'<circle class="{kind}" cx="{x:.2f}%" cy="{y:.2f}%" r="{radius}"/>'
+        for kind, radius, points in (("was", 7, was), ("is", 4.5, is_))
+        for x, y in dict.fromkeys(points)
+    )
+
+
+def _caption(subject: str, missing: int, value: str, before: bool) -> str:
+    parts = [subject, "rings: before, dots: after" if before else "", f"{missing} without {value}" if missing else ""]
+    return "; ".join(part for part in parts if part)
+
+
+def _x(lon: float) -> float:
+    return (lon / 360 + 0.5) * _WORLD
+
+
+def _y(lat: float) -> float:
+    angle = radians(min(max(lat, -_FURTHEST), _FURTHEST))
+    return (0.5 - log(tan(pi / 4 + angle / 2)) / (2 * pi)) * _WORLD
+
+
+def _map(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
+    is_, was = _points(photos), _points(before)
+    if not is_ and not was:
+        return ""
+    west, wide = _stretch([x for x, _ in is_ + was])
+    ys = [y for _, y in is_ + was]
+    width, height = _MAP
+    extent = max(wide * (1 + 2 * _MARGIN), (max(ys) - min(ys)) * (1 + 2 * _MARGIN) * width / height, _LEAST_WIDTH)
+    extent = min(extent, _WORLD)
+    scale = width / extent
+    left = west + wide / 2 - extent / 2
+    top = (min(ys) + max(ys)) / 2 - extent * height / width / 2
+    top = min(max(top, 0.0), _WORLD - extent * height / width)
+    copies = "".join(
+        f'<use href="#land" transform="scale({scale:.5f}) translate({turn * _WORLD - left:.1f} {-top:.1f})"/>'
+        for turn in (-1, 0, 1, 2)  # outlines may lie a whole world to the west
+    )
+
+    def placed(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+        return [(100 * ((x - left) % _WORLD) * scale / width, 100 * (y - top) * scale / height) for x, y in points]
+
+    content = (
+        f'<svg viewBox="0 0 {width} {height}"><rect class="sea" width="{width}" height="{height}"/>'
+        f'<g class="land">{copies}</g></svg>{_dots(placed(was), placed(is_))}'
+    )
+    return _figure("map", "Map", _caption("place", len(photos) - len(is_), "a place", bool(before)), content)
+
+
+def _points(photos: Sequence[Photo]) -> list[tuple[float, float]]:
+    places = ((photo.lat, photo.lon) for photo in photos)
+    return [(_x(lon), _y(lat)) for lat, lon in places if lat is not None and lon is not None]
+
+
+def _stretch(xs: Sequence[float]) -> tuple[float, float]:
+    """Where the shortest stretch of the globe with all of these begins, going east, and its width."""
+    around = sorted(x % _WORLD for x in xs)
+    gaps = [(after - at, after) for at, after in zip(around, [*around[1:], around[0] + _WORLD], strict=True)]
+    gap, west = max(gaps)
+    return west % _WORLD, _WORLD - gap
+
+
+def _times(photos: Sequence[Photo]) -> list[datetime]:
+    return [photo.taken for photo in photos if photo.taken is not None]
+
+
+def _clock(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
+    is_, was = _times(photos), _times(before)
+    if not is_ and not was:
+        return ""
+    marks = "".join(
+        f'<text x="{x:.1f}%" y="{y:.1f}%" dy="4" text-anchor="middle">{hour}</text>'
+        for hour in range(0, 24, 3)
+        for x, y in [_on_dial(hour, 45)]
+    )
+    dots = _dots([_on_dial(_hour(time), 24) for time in was], [_on_dial(_hour(time), 34) for time in is_])
+    content = f'<circle class="face" cx="50%" cy="50%" r="39%"/>{marks}{dots}'
+    caption = _caption("hour of day", len(photos) - len(is_), "a time", bool(before))
+    return _figure("clock", "Clock of 24 hours", caption, content)
+
+
+def _hour(time: datetime) -> float:
+    return time.hour + time.minute / 60
+
+
+def _on_dial(hour: float, distance: float) -> tuple[float, float]:
+    """A point on a dial whose top is midnight, in percent."""
+    angle = 2 * pi * hour / 24
+    return 50 + distance * sin(angle), 50 - distance * cos(angle)
+
+
+def _line(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
+    is_, was = _times(photos), _times(before)
+    if not is_ and not was:
+        return ""
+    first, last = min(is_ + was), max(is_ + was)
+    length = max(last - first, timedelta(days=1))
+
+    def x(time: datetime) -> float:
+        return 2 + 96 * ((time - first) / length)
+
+    years = range(first.year + 1, last.year + 1)
+    step = -(-len(years) // _MOST_YEARS) or 1
+    ticks = "".join(
+        f'<line class="rule" x1="{at:.2f}%" x2="{at:.2f}%" y1="60%" y2="72%"/>'
+        f'<text x="{at:.2f}%" y="96%" text-anchor="middle">{year}</text>'
+        for year in years[::step]
+        for at in [x(datetime(year, 1, 1))]
+    )
+    dots = _dots([(x(time), 20) for time in was], [(x(time), 46) for time in is_])
+    content = f'<line class="rule" x1="2%" x2="98%" y1="66%" y2="66%"/>{ticks}{dots}'
+    return _figure("line", "Time line", f"{first:%Y-%m-%d} to {last:%Y-%m-%d}", content)
