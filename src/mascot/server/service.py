@@ -74,6 +74,7 @@ class Service:
             limits.check(hits.candidates, wishes, method, query.k, query.keep is not None)
         results = hits.rerank(wishes, query.k, method)
         answer = _answer(results, hits)
+        answer.targets = [_target(part, wish) for part, wish in zip(query.wishes, wishes, strict=True) if part.near]
         if query.like is not None:
             answer.query = f"like {self.photo(query.like).path}"  # not the whole path on this machine
         answer.took_ms = {
@@ -214,6 +215,17 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
         ],
         took_ms={},
     )
+
+
+def _target(part: models.PhotoWish, wish: mc.Wish) -> models.TargetOut:
+    target = models.TargetOut(part.name, part.near or "")
+    if isinstance(wish.attribute, mc.Place):
+        target.lat, target.lon = map(float, wish.near)
+    elif isinstance(wish.attribute, mc.HourOfDay):
+        target.hour = float(wish.near)
+    elif isinstance(wish.attribute, mc.Date):
+        target.date = str(wish.near)[:10]
+    return target
 
 
 def photo_out(photo: Photo) -> models.PhotoOut:
