@@ -238,12 +238,13 @@ class _Explainer:
             parts.append(_coverage_text(wish, bins, i, self.shown))
         for constraint, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
             parts.append(self._count_text(constraint, labels, i, place))
-        parts = [part for part in parts if part]
-        if not parts or self.step[i] < min(self.ranking._selection.protect, len(self.shown)):
-            protected = self.ranking._selection.protect
-            if protected and self.step[i] < protected:
-                parts.append("one of the best matches" if protected > 1 else "the best match")
-        return parts
+        selection = self.ranking._selection
+        step = self.step[i] - selection.pinned
+        if step < 0:
+            parts.insert(0, "pinned")
+        elif step < selection.protect:
+            parts.append("one of the best matches" if selection.protect > 1 else "the best match")
+        return [part for part in parts if part]
 
     def _count_text(self, wish: Limit | Share, labels: SparseBins, i: int, place: int) -> str:
         codes = labels.take(self.rows[[i]]).indices
@@ -270,8 +271,10 @@ class _Explainer:
         names = names_of(self.fitted.coverage)
         gains = {"relevance": float(account.other_relevance[m])}
         gains |= {name: float(account.other_gains[a, m]) for a, name in enumerate(names)}
-        if all(step < self.ranking._selection.protect for step in range(len(self.shown))):
-            return self._make(i, None, gains, {}, "every place is protected")
+        selection = self.ranking._selection
+        if len(self.shown) - selection.pinned <= selection.protect:
+            rule = "protected" if len(self.shown) > selection.pinned else "pinned"
+            return self._make(i, None, gains, {}, f"every place is {rule}")
         last = {"relevance": float(account.relevance[-1])}
         last |= {name: float(account.gains[a, -1]) for a, name in enumerate(names)}
         short = {name: last[name] - gains[name] for name in gains}

@@ -16,7 +16,7 @@ from mascot.errors import require
 from mascot.kernels.native import MOST_QUOTAS
 from mascot.kernels.reference import Quota
 from mascot.methods.aim import NamedFocus, aim_scores
-from mascot.methods.base import Method, Problem, Table
+from mascot.methods.base import NO_POSITIONS, Method, Problem, Table
 from mascot.methods.mascot import DEFAULT_STRENGTH
 from mascot.wishes import AnyWish, Limit, Share, Wish, labels_of_rows
 
@@ -61,7 +61,7 @@ class FittedWishes:
 
     def problem(
         self, ptr: Ints, rows: Ints | None, scores: Floats, seen: Sequence[Ints] | None, k: int, method: Method,
-        backend: str, threads: int | None = None,
+        backend: str, threads: int | None = None, pinned: Ints = NO_POSITIONS,
     ) -> tuple[Problem, Ints | None]:  # fmt: skip
         """Return the problem of Q queries and, where candidates are left out, the positions of those that stay.
 
@@ -71,8 +71,16 @@ class FittedWishes:
         rows : [T] rows of the candidates; None: candidate t is row t
         scores : [T]
         seen : positions in each query that earlier pages showed
+        pinned : of those seen in a single query, the positions that count towards the quotas and are never left out
         """
+        quotas = tuple(
+            _reduced(wish.for_k(quota, k), pinned if rows is None else rows[pinned])
+            for wish, quota in zip(self.constraints, self.quotas, strict=True)
+        )
         out = self.dropped(rows) if self.may_drop else None
+        if out is not None and len(pinned):
+            out = out.copy()
+            out[pinned] = False
         stay: Ints | None = None
         tables = self.tables
         if out is not None:
@@ -112,10 +120,18 @@ class FittedWishes:
             rules=tuple(missing_rule(wish.attribute) for wish in coverage),
             attributes=tuple(wish.attribute for wish in coverage),
             seen_ptr=seen_ptr, seen=seen_flat,
-            quotas=tuple(wish.for_k(quota, k) for wish, quota in zip(self.constraints, self.quotas, strict=True)),
-            named_weight=named_weight, aimed=bool(self.focuses), backend=backend, threads=threads,
+            quotas=quotas, named_weight=named_weight, aimed=bool(self.focuses), backend=backend, threads=threads,
         )  # fmt: skip
         return problem, stay
+
+
+def _reduced(quota: Quota, rows: Ints) -> Quota:
+    """Return what a quota leaves beside results that are rows `rows`."""
+    if not len(rows):
+        return quota
+    labels = np.concatenate([quota.of(int(row)) for row in rows])
+    used = np.bincount(labels, minlength=len(quota.capacity))
+    return replace(quota, capacity=np.maximum(quota.capacity - used, 0))
 
 
 def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int = 1) -> FittedWishes:

@@ -15,7 +15,7 @@ from mascot.bins import Floats, Ints
 from mascot.candidates import Batch, Candidates, Id, as_corpus, as_ids, finite_scores
 from mascot.errors import InputError, OptionError, check_whole, hashed, require
 from mascot.fitting import FittedWishes, fit_wishes, join_fitted
-from mascot.methods.base import Method, Table
+from mascot.methods.base import NO_POSITIONS, Method, Table
 from mascot.methods.mascot import Mascot
 from mascot.ranking import Ranking, Rankings
 from mascot.wishes import AnyWish, check_wishes
@@ -37,6 +37,7 @@ def rerank(
     strength: float | None = None,
     keep: float | None = None,
     protect: int | None = None,
+    pin: Iterable[Hashable] = (),
 ) -> Ranking[Id]:
     """Select k of the candidates as the wishes ask.
 
@@ -58,6 +59,9 @@ def rerank(
         ``"auto"`` (default) is ``"native"`` where the C kernel was built, else ``"numpy"``. They select the same.
     strength, keep, protect
         Shorthand for the method's parameters of the same name.
+    pin
+        Ids of candidates that are always among the results: first, in this order. The others complete them: `k`, limits
+        and shares count the pinned results, and their values are covered.
 
     Examples
     --------
@@ -65,6 +69,8 @@ def rerank(
     >>> hits = mc.Candidates(scores=[0.9, 0.8, 0.7], ids=["a", "b", "c"], columns={"city": ["Rome", "Rome", "Oslo"]})
     >>> mc.rerank(hits, mc.spread("city"), k=2).ids
     ['a', 'c']
+    >>> mc.rerank(hits, mc.spread("city"), k=2, pin=["c"]).ids
+    ['c', 'a']
     """
     chosen = _check(k, backend, method, strength, keep, protect)
     asked = check_wishes(wishes, k)
@@ -74,7 +80,8 @@ def rerank(
         raise InputError(f"rerank needs Candidates, got {type(kind).__name__}{remedy}")
     fitted = fit_wishes(asked, Table(candidates.columns, candidates.vectors), len(candidates))
     seen = _seen(already, candidates.ids)
-    ranking = _rank_one(fitted, None, candidates.scores, seen, candidates.ids, k, chosen, backend)
+    pinned = _pinned(pin, candidates.ids, k)
+    ranking = _rank_one(fitted, None, candidates.scores, seen, candidates.ids, k, chosen, backend, pinned)
     ranking.source = candidates.source
     return ranking
 
@@ -141,12 +148,22 @@ def rerank_many(
 
 def _rank_one(
     fitted: FittedWishes, rows: Ints | None, scores: Floats, seen: Ints | None, ids: Sequence[Any], k: int,
-    method: Method, backend: str,
+    method: Method, backend: str, pinned: Ints = NO_POSITIONS,
 ) -> Ranking[Any]:  # fmt: skip
     """Rank one query over fitted wishes."""
     ptr = np.array([0, len(scores)])
-    problem, stay = fitted.problem(ptr, rows, scores, None if seen is None else [seen], k, method, backend)
-    selection = method.select(problem, k)
+    before = NO_POSITIONS if seen is None else np.setdiff1d(seen, pinned)
+    covered = [np.concatenate([before, pinned])]
+    problem, stay = fitted.problem(ptr, rows, scores, covered, k, method, backend, pinned=pinned)
+    if len(pinned):
+        completing = k - len(pinned)
+        selection = method.select(problem, max(completing, 1))
+        before, pinned = (part if stay is None else np.searchsorted(stay, part) for part in (before, pinned))
+        selection = selection.after(pinned, completing)
+        # They are results, not results of earlier pages, to whoever asks for gains and reasons.
+        problem = replace(problem, seen=before, seen_ptr=np.array([0, len(before)]))
+    else:
+        selection = method.select(problem, k)
     return Ranking(ids, scores, problem, selection, method, fitted.wishes, stay, fitted, problem.rows)
 
 
@@ -404,6 +421,23 @@ def _seen(already: Already, ids: Sequence[Hashable]) -> Ints | None:
     shown = [*already.shown_before, *already.ids] if isinstance(already, Ranking) else list(already)
     wanted = hashed(shown, "already must name candidates by their ids")
     return np.array([i for i, id_ in enumerate(ids) if id_ in wanted], np.int64)
+
+
+def _pinned(pin: Iterable[Hashable], ids: Sequence[Hashable], k: int) -> Ints:
+    """Return the position of each pinned id, in the order of `pin`."""
+    if not isinstance(pin, Iterable) or isinstance(pin, str):
+        raise InputError(f"pin must be a list of ids, got {pin!r}")
+    listed = list(pin)
+    if not listed:
+        return NO_POSITIONS
+    hashed(listed, "pin must name candidates by their ids")
+    wanted = list(dict.fromkeys(listed))
+    positions = {id_: position for position, id_ in reversed(list(enumerate(ids)))}
+    for id_ in wanted:
+        if id_ not in positions:
+            raise InputError(f"pin must name candidates by their ids, got {id_!r}")
+    require(len(wanted) <= k, "k", f"must be at least {len(wanted)}, as many as are pinned", k)
+    return np.array([positions[id_] for id_ in wanted], np.int64)
 
 
 def _seen_each(already: Sequence[Already] | None, ids: Sequence[Sequence[Hashable]]) -> list[Ints] | None:

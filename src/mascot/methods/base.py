@@ -125,6 +125,7 @@ class Selection:
     rooms: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] share of a bin that one result covers
     stages: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # [Q] stages the quotas needed
     protect: int = 0  # how many by relevance were selected first
+    pinned: int = 0  # how many the caller selected, before all others
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -138,7 +139,15 @@ class Selection:
 
         return Selection(
             self.positions[q : q + 1, :count], self.shown[q : q + 1, :count], self.strengths[q : q + 1],
-            part(self.multipliers), part(self.tops), part(self.rooms), part(self.stages), self.protect,
+            part(self.multipliers), part(self.tops), part(self.rooms), part(self.stages), self.protect, self.pinned,
+        )  # fmt: skip
+
+    def after(self, pinned: Ints, count: int) -> Selection:
+        """Return one query's pinned positions and, behind them, at most `count` of those selected."""
+        chosen, arranged = (row[0][row[0] >= 0][:count] for row in (self.positions, self.shown))
+        return replace(
+            self, positions=np.concatenate([pinned, chosen])[None], shown=np.concatenate([pinned, arranged])[None],
+            pinned=len(pinned),
         )  # fmt: skip
 
 

@@ -17,12 +17,13 @@ import mascot as mc
 from mascot.errors import InputError, OptionError, require
 from mascot.photos import encodings, steering
 from mascot.photos.blocks import DamagedIndex
+from mascot.photos.choices import Choices
 from mascot.photos.disks import is_full, write_failure
 from mascot.photos.filters import Cancelled, SearchCancelled, matching, within
 from mascot.photos.limits import Limits
 from mascot.photos.looks import LOOK_SPACE, Looks
 from mascot.photos.nearest import EXACT, Nearest, open_nearest
-from mascot.photos.results import Hits, Results, ids_before
+from mascot.photos.results import Hits, Results, check_choice, ids_before
 from mascot.photos.store import FOLDER, Store, space_of
 from mascot.photos.texts import as_text, is_text, require_text
 from mascot.photos.whereabouts import DATABASE, enclosing, remember, remembered
@@ -102,6 +103,11 @@ class Library:
     def store(self) -> Store:
         """The database, which exists once the folder has been indexed."""
         return Store(self.store_path)
+
+    @property
+    def choices(self) -> Choices:
+        """The saved choices."""
+        return Choices(self.folder, self.store)
 
     @property
     def store_path(self) -> Path:
@@ -407,6 +413,19 @@ class Library:
 
         return self._with_nearest(matches)
 
+    def hits_of(self, ids: Iterable[int]) -> Hits:
+        """Return these photographs, all equally relevant, in the order of their ids."""
+        wanted = sorted(set(ids))
+        photos = {photo.id: photo for photo in self.store.photos(wanted)}
+
+        def these(nearest: Nearest) -> Hits:
+            for id_ in wanted:
+                if id_ not in nearest:
+                    raise InputError(f"photograph {id_} is not encoded: run `mascot index` again")
+            return self._hits(nearest, "", np.array(wanted, np.int64), photos, np.zeros(len(wanted)), len(wanted))
+
+        return self._with_nearest(these)
+
     def _matches(
         self,
         nearest: Nearest,
@@ -517,16 +536,25 @@ class Library:
         encoder: str | Encoder | None = None,
         cancelled: Cancelled | None = None,
         already: Results | Iterable[int] | None = None,
+        pin: Iterable[int] = (),
+        reject: Iterable[int] = (),
     ) -> Results:
-        """Search and re-rank: `hits`, then their `rerank`. There are at least `k` candidates that are not `already`."""
+        """Search and re-rank: `hits`, then their `rerank`. There are at least `k` candidates that are not `already`.
+
+        `pin` are ids of photographs that the results complete: they come first, whether they match or not. Those of
+        `reject` are never results.
+        """
+        pinned, rejected = list(dict.fromkeys(pin)), set(reject)
+        check_choice(pinned, rejected)
         require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
         listed = [wishes] if isinstance(wishes, (mc.Wish, mc.Limit, mc.Share)) else list(wishes)
         before = ids_before(already)
-        most = max(candidates or CANDIDATES, k + len(set(before or ())))
+        most = max(candidates or CANDIDATES, k + len({*(before or ()), *rejected}))
         hits = self.hits(
             text, like=like, candidates=most, where=where, values=values, encoder=encoder, cancelled=cancelled
         )
-        return hits.rerank(listed, k, method, before)
+        hits = hits.around(self.hits_of(pinned) if pinned else None, rejected)
+        return hits.rerank(listed, k, method, before, pinned)
 
     def spread(self, text: str, missing: str = "last") -> mc.Wish:
         """Parse a wish for more diversity of an attribute: `place`, `hour`, `camera*2`."""

@@ -63,5 +63,5 @@ class Photo:
         return values
 
 
-CALENDAR = {"year": 4, "month": 7}  # labels that the time taken begins with, and how many letters of it they are
+CALENDAR = {"year": 4, "month": 7, "day": 10}  # labels that the time taken begins with, and their length
 COLUMNS = tuple(field.name for field in fields(Photo))

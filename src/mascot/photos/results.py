@@ -34,6 +34,7 @@ class Result:
     score: float
     relevance: float  # 0 to 1 over the candidates
     gains: dict[str, float]  # what relevance and each wish contributed when it was chosen
+    pinned: bool = False  # it is there because the caller wants it
 
 
 class Hits:
@@ -77,14 +78,42 @@ class Hits:
     def _column(self, name: str) -> NDArray[Any]:
         return _cells(getattr(photo, name) for photo in self.photos)
 
+    def around(self, pinned: Hits | None, reject: Iterable[int] = ()) -> Hits:
+        """Return the candidates without the rejected ids and, behind them, pinned photographs that are not among them.
+
+        What is behind them is as relevant as the last: the range of the scores stays as it is.
+        """
+        ids = {photo.id for photo in self.photos}
+        rejected = ids & set(reject)
+        others = [] if pinned is None else [i for i, photo in enumerate(pinned.photos) if photo.id not in ids]
+        if not rejected and not others:
+            return self
+        stay = np.array([i for i, photo in enumerate(self.photos) if photo.id not in rejected], np.int64)
+        if pinned is None or not others:
+            return self._joined(stay, self, np.empty(0, np.int64))
+        return self._joined(stay, pinned, np.array(others))
+
+    def _joined(self, stay: NDArray[np.int64], pinned: Hits, others: NDArray[np.int64]) -> Hits:
+        photos = [*(self.photos[i] for i in stay), *(pinned.photos[i] for i in others)]
+        scores = self.scores[stay]
+        scores = np.append(scores, np.full(len(others), scores.min() if len(scores) else 0.0))
+        vectors, looks = pinned._vectors[others], pinned._looks[others]
+        if len(self):  # an empty one does not say how long its vectors are
+            vectors = np.concatenate([self._vectors[stay], vectors])
+            looks = np.concatenate([self._looks[stay], looks])
+        return Hits(self.root, self.query, photos, scores, vectors, looks, self.newest_of)
+
     def rerank(
         self,
         wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
         k: int = 20,
         method: Any = None,
         already: Results | Iterable[int] | None = None,
+        pin: Sequence[int] = (),
     ) -> Results:
         """Spend `k` places on the wishes; `already` are ids, or the results, of earlier pages, not shown again.
+
+        Photographs whose ids are in `pin` come first; they count in `k`, in limits and shares, and as covered.
 
         Where nothing was asked for, none is protected for being the best; but where a focus names no value, the
         newest photograph is, for it to stay near.
@@ -95,14 +124,15 @@ class Hits:
         if not self.ranked and isinstance(chosen, mc.Mascot) and chosen.protect is None:
             named = [wish.near is not None for wish in check_wishes(wishes) if isinstance(wish, Wish) and wish.sign < 0]
             chosen = replace(chosen, protect=1 if named and not any(named) else 0)
-        return Results(self, mc.rerank(self.candidates, wishes, k, chosen, already=ids_before(already)))
+        ranking = mc.rerank(self.candidates, wishes, k, chosen, already=ids_before(already), pin=pin)
+        return Results(self, ranking, frozenset(pin))
 
 
 class Results:
     """The chosen photographs, best first."""
 
-    def __init__(self, hits: Hits, ranking: mc.Ranking | None) -> None:
-        self.hits, self.ranking = hits, ranking
+    def __init__(self, hits: Hits, ranking: mc.Ranking | None, pinned: frozenset[int] = frozenset()) -> None:
+        self.hits, self.ranking, self.pinned = hits, ranking, pinned
 
     def __len__(self) -> int:
         return 0 if self.ranking is None else len(self.ranking)
@@ -123,6 +153,7 @@ class Results:
                 score=float(self.ranking.scores[place]),
                 relevance=float(self.ranking.relevance[place]),
                 gains={name: float(values[place]) for name, values in gains.items()},
+                pinned=self.hits.photos[int(position)].id in self.pinned,
             )
             for place, position in enumerate(self.ranking.positions)
         ]
@@ -138,10 +169,14 @@ class Results:
 
     @cached_property
     def _by_relevance(self) -> dict[int, int]:
-        """Places of the candidates that relevance alone would have shown on this page, and their ranks."""
-        before = set() if self.ranking is None else set(self.ranking.shown_before)
-        order = enumerate(np.argsort(-self.hits.scores, kind="stable").tolist(), 1)
-        return dict(islice(((at, rank) for rank, at in order if self.hits.photos[at].id not in before), len(self)))
+        """Places of the candidates that relevance alone would have shown, the pinned first, and their ranks."""
+        if self.ranking is None:
+            return {}
+        before, photos = set(self.ranking.shown_before), self.hits.photos
+        ranks = {at: rank for rank, at in enumerate(np.argsort(-self.hits.scores, kind="stable").tolist(), 1)}
+        pinned = [at for at in self.ranking.positions.tolist() if photos[at].id in self.pinned]
+        others = (at for at in ranks if photos[at].id not in before | self.pinned)
+        return {at: ranks[at] for at in islice((*pinned, *others), len(self))}
 
     @cached_property
     def plain(self) -> list[Photo]:
@@ -170,6 +205,7 @@ class Results:
         """
         found = [
             self._record(result.photo, result.rank, result.was, result.score, result.relevance, result.gains)
+            | ({"pinned": True} if result.pinned else {})
             for result in self.results
         ]
         others: dict[int, dict[str, Any]] = {}
@@ -214,6 +250,12 @@ def ids_before(already: Results | Iterable[int] | None) -> list[int] | None:
     if not isinstance(already, Results):
         return list(already)
     return [] if already.ranking is None else [*already.ranking.shown_before, *already.ranking.ids]
+
+
+def check_choice(pin: Iterable[int], reject: Iterable[int]) -> None:
+    """Refuse a photograph that is pinned and rejected."""
+    for id_ in sorted(set(pin) & set(reject)):
+        raise mc.OptionError(f"photograph {id_} is pinned and rejected: it can be only one of them")
 
 
 def _cells(values: Iterable[Any]) -> NDArray[Any]:

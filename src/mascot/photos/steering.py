@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -139,6 +139,11 @@ def made_wish(
 def limit(text: str, fill: bool = False) -> mc.Limit:
     """Parse a limit: `city=1`, `date=2` (per calendar day), `moment=1`."""
     name, n = words.split_limit(text)
+    return made_limit(name, n, fill)
+
+
+def made_limit(name: str, n: int, fill: bool = False) -> mc.Limit:
+    """The same from its parts."""
     return mc.Limit(_countable(name), n, fill)
 
 
@@ -148,6 +153,11 @@ def share(text: str, store: Store | Rows) -> mc.Share:
     A value that no photograph has stays as it is: the explanation of the results says that it was not there.
     """
     name, typed = words.split_share(text)
+    return made_share(name, typed, store)
+
+
+def made_share(name: str, typed: Mapping[str, float], store: Store | Rows) -> mc.Share:
+    """The same from its parts."""
     counted, rows = _countable(name), _rows(store)
     shares: dict[str, float] = defaultdict(float)
     for value, part in typed.items():

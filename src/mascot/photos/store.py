@@ -258,10 +258,25 @@ class Store:
 
     def photo(self, id_: int) -> Photo:
         """One photograph."""
-        photos = self.photos_there_are([id_])
-        if not photos:
-            raise InputError(f"the library holds no photograph {id_}")
-        return photos[id_]
+        return self.photos([id_])[0]
+
+    def photos(self, ids: Sequence[int]) -> list[Photo]:
+        """These photographs, in this order."""
+        photos = self.photos_there_are(ids)
+        for id_ in ids:
+            if id_ not in photos:
+                raise InputError(f"the library holds no photograph {id_}")
+        return [photos[id_] for id_ in ids]
+
+    def identities(self, column: str, values: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+        """Id, path and hash of the photographs whose path or hash, as `column` says, is one of these, by id."""
+        listed = list(values)
+        for first in range(0, len(listed), _AT_ONCE):
+            part = listed[first : first + _AT_ONCE]
+            marks = ",".join("?" * len(part))
+            query = f"SELECT id, path, hash FROM photos WHERE {column} IN ({marks}) ORDER BY id"
+            for row in self.connection.execute(query, part):
+                yield row[0], row[1], row[2]
 
     def all_photos(self) -> Iterator[Photo]:
         for row in self.connection.execute("SELECT * FROM photos ORDER BY id"):

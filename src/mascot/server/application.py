@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import mascot as mc
 from mascot.server import kernel, models, photo_routes, rerank_routes
 from mascot.server.bodies import JSON, ByteBudget
-from mascot.server.failures import BadBody, ClientLeft, LibraryGone, NoLibrary
+from mascot.server.failures import BadBody, ClientLeft, ExportTooLarge, LibraryGone, NoLibrary
 from mascot.server.guard import REQUEST_ID, AnswerHeaders, Guard
 from mascot.server.memory import keep_freed_memory
 from mascot.server.metrics import CONTENT_TYPE, Counted, Metrics
@@ -172,6 +172,10 @@ async def _no_library(_: Request, error: Any) -> Response:
     return JsonAnswer(models.failure("NoLibrary", str(error)), 404)
 
 
+async def _too_large(_: Request, error: Any) -> Response:
+    return JsonAnswer(models.failure("TooLarge", str(error)), 413)
+
+
 async def _invalid(_: Request, error: Any) -> Response:
     return JsonAnswer(models.failure("ValidationError", str(error)), 422)
 
@@ -193,6 +197,7 @@ async def _left(_: Request, error: Any) -> Response:
 _EXCEPTION_HANDLERS: dict[Any, Any] = {
     mc.MascotError: _refused,
     NoLibrary: _no_library,
+    ExportTooLarge: _too_large,
     BadBody: _invalid,
     HTTPException: _failed,
     LibraryGone: _unreadable,

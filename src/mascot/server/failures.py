@@ -13,6 +13,10 @@ class ClientLeft(Exception):
     """The client closed its connection: nobody waits for the answer."""
 
 
+class ExportTooLarge(mc.MascotError):
+    """The photographs to download are more bytes than an answer may have."""
+
+
 class NoLibrary(mc.MascotError):
     """The server has no photo library."""
 

@@ -21,6 +21,8 @@ COOKIE = "mascot_token"
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})  # a supervisor asks without a token
 REQUEST_ID = "x-request-id"
 _REQUEST_ID = re.compile(rb"[\w.:/+=-]{1,128}")
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_WRITING = frozenset({"PUT", "DELETE"})  # for this server's own page alone, whatever --cors allows
 _PAGE = "/"
 _POLICY = "; ".join([
     "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'",
@@ -115,7 +117,7 @@ class Guard:
             await _refuse(send, 403, "Forbidden", f"host {host!r} is not this server")
             return
         # A browser sends simple requests of any page without asking first; they must not start any work.
-        if scope["method"] == "POST" and self._is_foreign(headers.get("origin"), host):
+        if scope["method"] not in _READING and self._is_foreign(headers.get("origin"), host, scope["method"]):
             await _refuse(send, 403, "Forbidden", f"origin {headers['origin']!r} may not use this server: see --cors")
             return
         if self._token is not None and scope["path"] not in OPEN_PATHS:
@@ -130,8 +132,10 @@ class Guard:
                 return
         await self._app(scope, receive, send)
 
-    def _is_foreign(self, origin: str | None, host: str) -> bool:
-        return origin is not None and origin not in self._origins and origin.partition("://")[2] != host
+    def _is_foreign(self, origin: str | None, host: str, method: str) -> bool:
+        if origin is None or origin.partition("://")[2] == host:
+            return False
+        return method in _WRITING or origin not in self._origins
 
     def _accepts(self, headers: dict[str, str], token: bytes | None) -> bool:
         bearer = headers.get("authorization", "").encode("latin-1")

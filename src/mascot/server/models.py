@@ -16,6 +16,8 @@ MOST_RESULTS = 200
 MOST_CANDIDATES = 5000
 MOST_OWN_CANDIDATES = 5000
 MOST_WISHES = 12
+MOST_CHOSEN = 5000  # photographs that a choice or an export holds
+LARGEST_EXPORT = 4 << 30  # bytes of the photographs in an archive
 MOST_COLUMNS = 50
 LONGEST_VECTOR = 4096
 _LONGEST_TEXT = 1000
@@ -244,6 +246,25 @@ class PhotoWish(_Body):
     ) = None
 
 
+class PhotoLimit(_Body):
+    """At most `n` results per value: `{"limit": "day", "n": 2}`."""
+
+    limit: Annotated[str, Meta(max_length=40, examples=["day"])]
+    n: Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
+    fill: bool = False
+
+
+class PhotoShare(_Body):
+    """Target shares of values, each as people write it."""
+
+    share: Annotated[str, Meta(max_length=40, examples=["country"])]
+    shares: Annotated[dict[Text, Share], Meta(min_length=1, max_length=MOST_RESULTS)]
+
+
+PHOTO_WISHES: dict[str, type[_Body]] = {"name": PhotoWish, "limit": PhotoLimit, "share": PhotoShare}
+Photos = Annotated[list[PhotoId], Meta(max_length=MOST_CHOSEN)]
+
+
 class Search(_Body):
     """Search the library for a text, for photographs like one of them, or without either for the newest."""
 
@@ -251,7 +272,12 @@ class Search(_Body):
         Annotated[str, Meta(max_length=_LONGEST_TEXT, description="Without words all are equally relevant.")] | None
     ) = None
     like: PhotoId | None = None
-    wishes: Annotated[list[PhotoWish], Meta(max_length=MOST_WISHES)] = []
+    wishes: Annotated[list[dict[str, Any]], Meta(max_length=MOST_WISHES)] = []
+    pin: Annotated[
+        list[PhotoId],
+        Meta(max_length=MOST_RESULTS, description="Always in the result, first, and completed by the others up to k."),
+    ] = []
+    reject: Annotated[Photos, Meta(description="Never in the result.")] = []
     k: K = 20
     candidates: (
         Annotated[
@@ -318,6 +344,7 @@ class ResultOut(_Answer):
     gains: dict[str, float]
     opened: dict[str, list[str]]
     photo: PhotoOut
+    pinned: bool = False
 
 
 class LeftOut(_Answer):
@@ -355,6 +382,44 @@ class SearchOut(_Answer, kw_only=True):
     left_out: list[LeftOut]
     targets: Annotated[list[TargetOut], Meta(description="What each focus with `near` is near to.")] = []
     took_ms: dict[str, float]
+
+
+class ChoiceIn(_Body):
+    """A choice to save: photographs, those rejected meanwhile, and the search they come from."""
+
+    photos: Photos
+    rejected: Photos = []
+    query: dict[str, Any] | None = None
+
+
+class ChoiceOut(_Answer):
+    """A saved choice. `missing` counts its photographs that the library does not hold any more."""
+
+    name: str
+    photos: list[int]
+    rejected: list[int]
+    query: dict[str, Any] | None
+    missing: int
+
+
+class ChoicesOut(_Answer):
+    """The saved choices, by name."""
+
+    choices: list[ChoiceOut]
+
+
+class Deleted(_Answer):
+    """The name of the choice that was deleted."""
+
+    deleted: str
+
+
+class Export(_Body):
+    """Photographs to download: their files in a ZIP archive, or one HTML page with small pictures."""
+
+    photos: Annotated[list[PhotoId], Meta(min_length=1, max_length=MOST_CHOSEN)]
+    format: Literal["zip", "album"] = "zip"
+    title: Name = "Photographs"
 
 
 class Suggestion(_Answer):

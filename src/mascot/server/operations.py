@@ -89,19 +89,18 @@ class _Endpoint:
 def document(operations: Sequence[Operation], token: bool) -> dict[str, Any]:
     """Return the OpenAPI document."""
     types = {type_ for operation in operations for type_ in _types(operation)} | {models.Failure}
-    _, components = msgspec.json.schema_components(
-        sorted(types | set(models.WISHES.values()), key=lambda type_: type_.__name__), ref_template=_REFS
-    )
+    types |= {*models.WISHES.values(), *models.PHOTO_WISHES.values()}
+    _, components = msgspec.json.schema_components(sorted(types, key=lambda type_: type_.__name__), ref_template=_REFS)
     for name, examples in _EXAMPLES.items():
         if name in components:
             components[name]["examples"] = examples
-    for name in ("Rerank", "RerankOptions"):
-        if name in components:
-            wishes = [{"$ref": _REFS.format(name=cls.__name__)} for cls in models.WISHES.values()]
-            components[name]["properties"]["wishes"]["items"] = {"anyOf": wishes}
+    kinds = {"Rerank": models.WISHES, "RerankOptions": models.WISHES, "Search": models.PHOTO_WISHES}
+    for name in kinds.keys() & components.keys():
+        wishes = [{"$ref": _REFS.format(name=cls.__name__)} for cls in kinds[name].values()]
+        components[name]["properties"]["wishes"]["items"] = {"anyOf": wishes}
     paths: dict[str, Any] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
+        paths.setdefault(operation.path.replace(":path}", "}"), {})[operation.method.lower()] = _described(operation)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -140,6 +139,9 @@ def _described(operation: Operation) -> dict[str, Any]:
     if "{id" in operation.path:
         schema = {"type": "integer", "minimum": 1, "maximum": 2**53}
         described["parameters"] = [{"name": "id", "in": "path", "required": True, "schema": schema}]
+    if "{name" in operation.path:
+        schema = {"type": "string", "minLength": 1, "maxLength": 200}
+        described["parameters"] = [{"name": "name", "in": "path", "required": True, "schema": schema}]
     if operation.bodies:
         described["requestBody"] = {"required": True, "content": _content(operation.bodies, operation.lines)}
     failed = _content({JSON: models.Failure})

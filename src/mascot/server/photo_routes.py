@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 from starlette.exceptions import HTTPException
@@ -18,18 +18,23 @@ from mascot.server.settings import Settings
 from mascot.server.threads import Threads
 
 _TAG = "photographs"
+_NAMES = (
+    "search", "photo", "thumbnail", "image", "library", "choices", "save_choice", "delete_choice", "export",
+)  # fmt: skip
+_CHOICE = "/api/choices/{name:path}"
 _SEARCHES, _PICTURES = 4, 4  # threads
 _NO_LIBRARY = (
     "this server has no photo library: make one with `mascot index FOLDER`, then start it with "
     "`mascot serve --library FOLDER`"
 )
+_Key = TypeVar("_Key")
 _Found = TypeVar("_Found")
 
 
 def operations(service: Any, settings: Settings, budget: ByteBudget) -> list[Operation]:
     """Return the operations on photographs of the service's library, or of none where `service` is None."""
     if service is None:
-        handlers = dict.fromkeys(("search", "photo", "thumbnail", "image", "library"), _without_library)
+        handlers = dict.fromkeys(_NAMES, _without_library)
     else:
         handlers = _handlers(service, settings, budget)
     return [
@@ -53,6 +58,22 @@ def operations(service: Any, settings: Settings, budget: ByteBudget) -> list[Ope
             "library", "GET", "/api/library", _TAG, handlers["library"], {JSON: models.LibraryOut},
             failures=(401, 404, 503),
         ),
+        Operation(
+            "choices", "GET", "/api/choices", _TAG, handlers["choices"], {JSON: models.ChoicesOut},
+            failures=(400, 401, 404, 503),
+        ),
+        Operation(
+            "save_choice", "PUT", _CHOICE, _TAG, handlers["save_choice"], {JSON: models.ChoiceOut},
+            {JSON: models.ChoiceIn}, (400, 401, 404, 408, 413, 415, 422, 503),
+        ),
+        Operation(
+            "delete_choice", "DELETE", _CHOICE, _TAG, handlers["delete_choice"], {JSON: models.Deleted},
+            failures=(400, 401, 404, 503),
+        ),
+        Operation(
+            "export", "POST", "/api/export", _TAG, handlers["export"], {"application/zip": None, "text/html": None},
+            {JSON: models.Export}, (400, 401, 404, 408, 413, 415, 422, 503),
+        ),
     ]  # fmt: skip
 
 
@@ -68,20 +89,23 @@ def _handlers(service: Any, settings: Settings, budget: ByteBudget) -> dict[str,
     from mascot.server.threads import STOPPING
 
     searches, files = Threads("search", _SEARCHES, STOPPING), Threads("picture", _PICTURES)
-    decoder = JsonDecoder(models.Search)
+    decoders = {type_: JsonDecoder(type_) for type_ in (models.Search, models.ChoiceIn, models.Export)}
 
-    async def search(request: Request) -> Response:
-        """Search the library and steer the result.
-
-        Asking again with other wishes re-ranks the same candidates: the text is not encoded again.
-        """
+    async def body_of(request: Request, type_: Any) -> Any:
         refuse_compressed(request.headers)
         body = await read_body(
             request.receive, request.headers, budget, settings.request_bytes, settings.body_timeout_s
         )
         if body:
             format_of(request.headers, JSON)
-        query = decoder.decode(body)
+        return decoders[type_].decode(body)
+
+    async def search(request: Request) -> Response:
+        """Search the library and steer the result.
+
+        Asking again with other wishes re-ranks the same candidates: the text is not encoded again.
+        """
+        query = await body_of(request, models.Search)
         return JsonAnswer(await searches.run_while_connected(request.receive, service.search, query))
 
     async def photo(request: Request) -> Response:
@@ -108,7 +132,37 @@ def _handlers(service: Any, settings: Settings, budget: ByteBudget) -> dict[str,
         """What is in the library, and which attributes can be steered."""
         return JsonAnswer(await files.run(service.overview))
 
-    return {"search": search, "photo": photo, "thumbnail": thumbnail, "image": image, "library": library}
+    async def pieces(parts: Iterator[Any]) -> AsyncIterator[Any]:
+        while (part := await files.run(next, parts, None)) is not None:
+            yield part
+
+    async def choices(request: Request) -> Response:
+        """The saved choices: sets of photographs that were picked and named."""
+        return JsonAnswer(await files.run(service.choices))
+
+    async def save_choice(request: Request) -> Response:
+        """Save a choice, over the one of that name if there is one."""
+        choice = await body_of(request, models.ChoiceIn)
+        return JsonAnswer(await files.run(service.save_choice, request.path_params["name"], choice))
+
+    async def delete_choice(request: Request) -> Response:
+        """Delete a choice. The photographs stay."""
+        return JsonAnswer(await files.run(_found, service.delete_choice, request.path_params["name"]))
+
+    async def export(request: Request) -> Response:
+        """Download photographs: a ZIP archive of their files, or an album, which is one HTML file.
+
+        Files that are gone are named in a text inside the archive.
+        """
+        wanted = await body_of(request, models.Export)
+        if wanted.format == "zip":
+            return pictures.download(pieces(await files.run(service.archive, wanted)), wanted.title, "zip")
+        return pictures.download(pieces(await files.run(service.album, wanted)), wanted.title, "html")
+
+    return {
+        "search": search, "photo": photo, "thumbnail": thumbnail, "image": image, "library": library,
+        "choices": choices, "save_choice": save_choice, "delete_choice": delete_choice, "export": export,
+    }  # fmt: skip
 
 
 def _id(request: Request) -> int:
@@ -118,8 +172,8 @@ def _id(request: Request) -> int:
     return int(text)
 
 
-def _found(find: Callable[[int], _Found], id_: int) -> _Found:
+def _found(find: Callable[[_Key], _Found], key: _Key) -> _Found:
     try:
-        return find(id_)
+        return find(key)
     except mc.InputError as error:
         raise HTTPException(404, str(error)) from None

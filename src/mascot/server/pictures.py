@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from urllib.parse import quote
 
 from cachetools import LRUCache
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from mascot.photos.decoding import DecoderPool
+from mascot.photos.export import safe_name
 from mascot.photos.limits import Limits
 from mascot.photos.photo import Photo
 
@@ -62,6 +65,18 @@ def photograph(request: Request, path: Path, photo: Photo) -> Response:
     if kind is not None:
         return _File(path, media_type=kind, headers=headers, stat_result=status)
     return Response(_jpeg(path, tag, photo), media_type="image/jpeg", headers=headers)
+
+
+def download(parts: AsyncIterator[str | bytes], title: str, kind: str) -> Response:
+    """Return a file to be saved under the title, sent as it is made; `kind` is `zip` or `html`."""
+    name = f"{safe_name(title)}.{kind}"
+    plain = "".join(letter if letter.isascii() and letter not in '"\\;%' else "_" for letter in name)
+    headers = {
+        "content-disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}",
+        "cache-control": "no-store",
+    }
+    media_type = "application/zip" if kind == "zip" else "text/html; charset=utf-8"
+    return StreamingResponse(parts, media_type=media_type, headers=headers)
 
 
 def _browser_type(path: Path) -> str | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,20 @@ from cachetools import LRUCache
 
 import mascot as mc
 from mascot import words
+from mascot.photos.album import Section, album
+from mascot.photos.choices import Choice
+from mascot.photos.export import original, originals, zip_chunks
 from mascot.photos.library import CANDIDATES, Library
 from mascot.photos.overview import overview, points
 from mascot.photos.photo import Photo
-from mascot.photos.results import Hits, Results
-from mascot.photos.steering import NAMES, made_wish
+from mascot.photos.results import Hits, Results, check_choice
+from mascot.photos.steering import NAMES, made_limit, made_share, made_wish
 from mascot.server import limits, models
-from mascot.server.choices import choices
-from mascot.server.failures import ClientLeft, LibraryGone
+from mascot.server.failures import ClientLeft, ExportTooLarge, LibraryGone
+from mascot.server.filter_values import filter_values
 from mascot.server.suggestions import suggestions
 from mascot.server.threads import client_has_left
+from mascot.server.wishes import decoded
 
 _CACHED_PHOTOS = 25_000  # candidates of the last searches, so that a moving slider does not search again
 _POINTS = 2000  # of the library, on the map
@@ -68,13 +72,15 @@ class Service:
         _check_client()
         method = words.method(query.method, query.strength, query.protect, query.keep, query.order)
         wishes = self._wishes(query)
+        check_choice(query.pin, query.reject)
         hits = self._candidates(query, limits.most_candidates(method, wishes, CANDIDATES))
         retrieved = time.perf_counter()
         if len(hits):
             limits.check(hits.candidates, wishes, method, query.k, query.keep is not None)
-        results = hits.rerank(wishes, query.k, method)
+        results = hits.rerank(wishes, query.k, method, pin=query.pin)
         answer = _answer(results, hits)
-        answer.targets = [_target(part, wish) for part, wish in zip(query.wishes, wishes, strict=True) if part.near]
+        targets = [(part, wish) for part, wish in zip(query.wishes, wishes, strict=True) if part.get("near")]
+        answer.targets = [_target(part, wish) for part, wish in targets if isinstance(wish, mc.Wish)]
         if query.like is not None:
             answer.query = f"like {self.photo(query.like).path}"  # not the whole path on this machine
         answer.took_ms = {
@@ -84,10 +90,23 @@ class Service:
         return answer
 
     def _candidates(self, query: models.Search, default: int) -> Hits:
-        """The candidates of a query, from the cache where the same was asked before."""
+        """The candidates of a query: what matches it, with the pinned photographs and without the rejected."""
         library = self.library
-        count = max(query.candidates or default, query.k)
-        key = (query.text, query.like, count, query.where, self._opened, library.state)
+        count = max(query.candidates or default, query.k + len(query.reject))
+        key: tuple[Any, ...] = (query.text, query.like, count, query.where, self._opened, library.state)
+        hits = self._matches(library, query, count, key)
+        if not query.pin and not query.reject:
+            return hits
+        key = (*key, frozenset(query.pin), frozenset(query.reject))
+        around = self._cached(key)
+        if around is None:
+            around = hits.around(library.hits_of(query.pin) if query.pin else None, query.reject)
+            if around is not hits:
+                self._cache(key, around)
+        return around
+
+    def _matches(self, library: Library, query: models.Search, count: int, key: tuple[Any, ...]) -> Hits:
+        """What matches a query, from the cache where the same was asked before."""
         hits = self._cached(key)
         if hits is not None:
             return hits
@@ -103,9 +122,12 @@ class Service:
                 hits = library.hits(
                     query.text, like=like, candidates=count, where=query.where, cancelled=client_has_left
                 )
+        self._cache(key, hits)
+        return hits
+
+    def _cache(self, key: tuple[Any, ...], hits: Hits) -> None:
         with self._lock, suppress(ValueError):  # larger than the whole cache
             self._hits[key] = hits
-        return hits
 
     def _cached(self, key: tuple[Any, ...]) -> Hits | None:
         with self._lock:
@@ -120,12 +142,17 @@ class Service:
         except (mc.MascotError, sqlite3.Error, OSError):
             return
 
-    def _wishes(self, query: models.Search) -> list[mc.Wish]:
+    def _wishes(self, query: models.Search) -> list[mc.AnyWish]:
+        wishes = [decoded(part, place, models.PHOTO_WISHES) for place, part in enumerate(query.wishes)]
+        return [self._wish(wish, query.missing) for wish in wishes]
+
+    def _wish(self, wish: Any, missing: str) -> mc.AnyWish:
         store = self.library.store
-        return [
-            made_wish(wish.name, wish.near, wish.weight, 1 if wish.direction == "spread" else -1, store, query.missing)
-            for wish in query.wishes
-        ]
+        if isinstance(wish, models.PhotoLimit):
+            return made_limit(wish.limit, wish.n, wish.fill)
+        if isinstance(wish, models.PhotoShare):
+            return made_share(wish.share, wish.shares, store)
+        return made_wish(wish.name, wish.near, wish.weight, 1 if wish.direction == "spread" else -1, store, missing)
 
     def count(self) -> int:
         """Return the number of photographs."""
@@ -141,17 +168,41 @@ class Service:
 
     def file(self, photo: Photo) -> Path:
         """Return the path of a photograph. A link may lead out of the folder, but only to the file that was indexed."""
-        path = Path(os.path.realpath(self._root / photo.path))
-        if not path.is_file():
-            raise mc.InputError(f"the file {photo.path!r} is gone: it is not in the library's folder any more")
-        if not path.is_relative_to(self._root) and not _is_indexed(path, photo):
-            raise mc.InputError(
-                f"the file {photo.path!r} leads out of the library's folder, to one that was not indexed: "
-                "run `mascot index` again"
+        return original(self._root, photo)
+
+    def choices(self) -> models.ChoicesOut:
+        """Return the saved choices, by name."""
+        return models.ChoicesOut([_choice_out(choice) for choice in self.library.choices.all()])
+
+    def save_choice(self, name: str, choice: models.ChoiceIn) -> models.ChoiceOut:
+        """Save a choice, over the one of that name if there is one."""
+        check_choice(choice.photos, choice.rejected)
+        return _choice_out(self.library.choices.put(name, choice.photos, choice.rejected, choice.query))
+
+    def delete_choice(self, name: str) -> models.Deleted:
+        """Delete a choice."""
+        self.library.choices.delete(name)
+        return models.Deleted(name)
+
+    def archive(self, export: models.Export) -> Iterator[bytes]:
+        """Return a ZIP archive of photographs, piece by piece. What is wrong is said before the first piece."""
+        files, problems = originals(self._root, self._chosen(export))
+        if not files:
+            raise mc.InputError("; ".join(problems[:3]))
+        size = sum(file.path.stat().st_size for file in files)
+        if size > models.LARGEST_EXPORT:
+            raise ExportTooLarge(
+                f"these {len(files)} photographs are {size / 1e9:.1f} GB, and a download may be "
+                f"{models.LARGEST_EXPORT / 1e9:.1f} GB: take fewer, or use `mascot search ... --copy-to DIR`"
             )
-        if not os.access(path, os.R_OK):
-            raise mc.InputError(f"the file {photo.path!r} cannot be read")
-        return path
+        return zip_chunks(files, problems)
+
+    def album(self, export: models.Export) -> Iterator[str]:
+        """Return an album of photographs, piece by piece."""
+        return album(self.library.store, export.title, [Section(self._chosen(export))])
+
+    def _chosen(self, export: models.Export) -> list[Photo]:
+        return self.library.store.photos(list(dict.fromkeys(export.photos)))
 
     def overview(self) -> models.LibraryOut:
         """Return what is in the library; counted again only where it has changed."""
@@ -162,18 +213,13 @@ class Service:
         return cached[1]
 
 
-def _is_indexed(path: Path, photo: Photo) -> bool:
-    status = path.stat()
-    return (status.st_size, status.st_mtime_ns) == (photo.size, photo.mtime_ns)
-
-
 def _counted(library: Library) -> models.LibraryOut:
     summary = overview(library.root, library.folder, library.store)
     everywhere = points(library.store)
     step = max(len(everywhere) // _POINTS, 1)
     values = summary.to_dict() | {"skipped": len(summary.skipped), "notice": library.unfinished or library.notice}
     values |= {"attributes": list(NAMES), "points": [list(point) for point in everywhere[::step]]}
-    values |= {"suggestions": suggestions(library.store), "choices": choices(library.store)}
+    values |= {"suggestions": suggestions(library.store), "choices": filter_values(library.store)}
     return models.LibraryOut(**{name: values[name] for name in models.LibraryOut.__struct_fields__})
 
 
@@ -185,7 +231,9 @@ def _check_client() -> None:
 
 def _answer(results: Results, hits: Hits) -> models.SearchOut:
     explanation = results.explain()
-    best = np.sort(hits.scores)[::-1][: len(results)]
+    completing = [result.relevance for result in results if not result.pinned]
+    others = [photo.id not in results.pinned for photo in hits.photos]
+    best = np.sort(hits.scores[others])[::-1][: len(completing)]
     low, high = (float(hits.scores.min()), float(hits.scores.max())) if len(hits) else (0.0, 1.0)
     most = float(((best - low) / (high - low + 1e-8)).sum())
     return models.SearchOut(
@@ -193,7 +241,7 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
         candidates=len(hits),
         newest_of=hits.newest_of,
         strength=explanation.strength,
-        kept=min(sum(result.relevance for result in results) / most, 1.0) if most > 0 else 1.0,
+        kept=min(sum(completing) / most, 1.0) if most > 0 else 1.0,
         results=[
             models.ResultOut(
                 rank=result.rank,
@@ -203,6 +251,7 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
                 gains=result.gains,
                 opened={name: bins for name, bins in reason.opened.items() if bins},
                 photo=photo_out(result.photo),
+                pinned=result.pinned,
             )
             for result, reason in zip(results, explanation.results, strict=True)
         ],
@@ -217,8 +266,8 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
     )
 
 
-def _target(part: models.PhotoWish, wish: mc.Wish) -> models.TargetOut:
-    target = models.TargetOut(part.name, part.near or "")
+def _target(part: dict[str, Any], wish: mc.Wish) -> models.TargetOut:
+    target = models.TargetOut(part["name"], part["near"])
     if isinstance(wish.attribute, mc.Place):
         target.lat, target.lon = map(float, wish.near)
     elif isinstance(wish.attribute, mc.HourOfDay):
@@ -226,6 +275,10 @@ def _target(part: models.PhotoWish, wish: mc.Wish) -> models.TargetOut:
     elif isinstance(wish.attribute, mc.Date):
         target.date = str(wish.near)[:10]
     return target
+
+
+def _choice_out(choice: Choice) -> models.ChoiceOut:
+    return models.ChoiceOut(choice.name, list(choice.photos), list(choice.rejected), choice.query, choice.missing)
 
 
 def photo_out(photo: Photo) -> models.PhotoOut:

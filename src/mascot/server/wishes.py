@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -30,17 +30,22 @@ def wishes_of(parts: Sequence[dict[str, Any]]) -> list[mc.AnyWish]:
     return [_wish_of(part, place) for place, part in enumerate(parts)]
 
 
-def _wish_of(part: dict[str, Any], place: int) -> mc.AnyWish:
-    kinds = [cls for key, cls in models.WISHES.items() if key in part]
-    if len(kinds) != 1:
-        names = ", ".join(models.WISHES)
+def decoded(part: dict[str, Any], place: int, kinds: Mapping[str, type[Any]]) -> Any:
+    """Return the wish at a place of the list; which of the kinds it is, its key says."""
+    keys = [key for key in kinds if key in part]
+    if len(keys) != 1:
+        names = ", ".join(kinds)
         raise BadBody(f"wishes[{place}] must have exactly one of {names}, got {', '.join(part)[:80] or 'nothing'}")
     try:
-        wish = msgspec.convert(part, kinds[0])
+        return msgspec.convert(part, kinds[keys[0]])
     except msgspec.ValidationError as error:
         raise BadBody(located(error, f"wishes[{place}]")) from None
+
+
+def _wish_of(part: dict[str, Any], place: int) -> mc.AnyWish:
+    wish = decoded(part, place, models.WISHES)
     try:
-        return _CONVERSIONS[kinds[0]](wish)
+        return _CONVERSIONS[type(wish)](wish)
     except BadBody as error:
         raise BadBody(f"wishes[{place}]: {error}") from None
     except mc.MascotError:

@@ -8,7 +8,7 @@ _COLUMNS = ("camera", "country", "rating")
 _MOST = 200  # of each column, the frequent first
 
 
-def choices(store: Store) -> dict[str, dict[str, int]]:
+def filter_values(store: Store) -> dict[str, dict[str, int]]:
     """Cameras, countries and ratings of the library."""
     return {name: _counted(store, name) for name in _COLUMNS}
 

@@ -1,0 +1,238 @@
+"""An album: photographs, a map, a clock and a time line in one HTML file that needs no script and no network."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mascot.errors import InputError
+from mascot.photos import album_figures as figures
+from mascot.photos.export import finished
+from mascot.photos.photo import Photo
+from mascot.photos.results import Results
+from mascot.photos.store import Store
+
+_SMALL = 144  # pixels of the longer side of a picture in the list before steering
+_GENERATOR = "mascot album 1"  # files that begin with it can be added to
+_END = "\n</main>\n</body>\n</html>\n"
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_STYLE = """
+:root { color-scheme: light dark; --paper: #fbfaf8; --ink: #1d1c1a; --quiet: #65625c; --line: #dcd8d0; --sea: #e8eef2;
+  --land: #cfcbc0; --new: #b3401e; }
+@media (prefers-color-scheme: dark) { :root { --paper: #141413; --ink: #eceae6; --quiet: #a5a19a; --line: #373530;
+  --sea: #1b2126; --land: #45433d; --new: #ff9168; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 82rem; padding: 1.5rem clamp(1rem, 4vw, 3rem) 4rem; background: var(--paper);
+  color: var(--ink); font: 16px/1.45 system-ui, sans-serif; }
+h1, h2, h3 { line-height: 1.2; text-wrap: balance; overflow-wrap: anywhere; }
+h1 { font-size: 1.9rem; margin: 0 0 1rem; }
+h2 { font-size: 1.4rem; margin: 0; }
+h3 { font-size: 1rem; margin: 1.5rem 0 .5rem; }
+section { border-top: 1px solid var(--line); padding: 1.75rem 0 1rem; }
+p { margin: .25rem 0; color: var(--quiet); overflow-wrap: anywhere; }
+.figures { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 1fr); gap: 1rem; margin: 1rem 0; }
+.figures .line { grid-column: 1 / -1; }
+.figures svg { display: block; width: 100%; height: auto; border-radius: 6px; }
+.figures figcaption { color: var(--quiet); font-size: .8rem; margin-top: .2rem; }
+figure { margin: 0; }
+.photos { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 44vw), 1fr)); gap: 1.2rem 1rem; }
+.photos img { display: block; width: 100%; aspect-ratio: 3 / 2; object-fit: cover; border-radius: 6px;
+  background: var(--line); }
+.photos figcaption { margin-top: .35rem; font-size: .85rem; color: var(--quiet); overflow-wrap: anywhere; }
+.photos b { color: var(--ink); }
+.photos span { display: block; }
+.badge { display: inline-block; border-radius: 3px; padding: 0 .35em; margin-left: .4em; font-size: .75rem;
+  color: var(--paper); background: var(--new); }
+.before { display: flex; flex-wrap: wrap; gap: .5rem; }
+.before figure { width: 6rem; }
+.before img { display: block; width: 6rem; height: 4rem; object-fit: cover; border-radius: 4px; }
+.before .went img { opacity: .45; outline: 2px dashed var(--quiet); outline-offset: -2px; }
+.before figcaption { font-size: .75rem; color: var(--quiet); }
+svg text { fill: var(--quiet); font: 11px system-ui, sans-serif; }
+.sea, .face { fill: var(--sea); }
+.land { fill: var(--land); }
+.rule { stroke: var(--land); fill: none; }
+.was { fill: none; stroke: var(--quiet); }
+.is { fill: var(--new); stroke: var(--paper); }
+@media (max-width: 40rem) { .figures { grid-template-columns: 1fr; } .figures .clock { max-width: 16rem; } }
+@media print { .photos figure { break-inside: avoid; } }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Photographs under one heading; with `before`, what relevance alone would have shown."""
+
+    photos: Sequence[Photo]
+    title: str = ""
+    asked: str = ""  # the wishes in words
+    before: Sequence[Photo] | None = None
+    before_title: str = "By relevance"
+    reasons: Mapping[int, str] = field(default_factory=dict)  # by id, why a photograph is there
+    pinned: frozenset[int] = frozenset()
+    root: Path | None = None  # pictures link to the files below this folder
+
+
+def section_of(results: Results, asked: str = "", links: bool = False) -> Section:
+    """Return the section of a search."""
+    ids = [photo.id for photo in results.photos]
+    reasons = {id_: reason.because for id_, reason in zip(ids, results.explain().results, strict=True)}
+    steered = ids != [photo.id for photo in results.plain]
+    return Section(
+        results.photos, results.hits.query or "Newest photographs", asked, results.plain if steered else None,
+        "By relevance" if results.hits.ranked else "Newest", reasons if asked else {}, results.pinned,
+        results.hits.root if links else None,
+    )  # fmt: skip
+
+
+def album(store: Store, title: str, sections: Iterable[Section]) -> Iterator[str]:
+    """Yield the HTML of an album, part by part."""
+    yield (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="generator" content="{_GENERATOR}">\n'
+        # Whatever a caption holds, nothing runs and nothing is loaded.
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
+        "style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{_text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{figures.land()}\n"
+        f"<header><h1>{_bdi(title)}</h1></header>\n<main>"
+    )
+    for section in sections:
+        yield from _section(store, section)
+    yield _END
+
+
+def write_album(store: Store, title: str, section: Section, target: Path) -> bool:
+    """Write an album of one section, or add the section to the album that is there; return whether it was there.
+
+    Any other file that exists stays, and the error says so.
+    """
+    exists = os.path.lexists(target)
+    if exists:
+        _require_album(target)
+    with finished(target, replace=exists) as part, part.open("w", encoding="utf-8", newline="\n") as out:
+        if exists:
+            with target.open(encoding="utf-8", newline="\n") as old:
+                out.write(old.read().removesuffix(_END))
+            out.writelines(_section(store, section))
+            out.write(_END)
+        else:
+            out.writelines(album(store, title, [section]))
+    return exists
+
+
+def _require_album(target: Path) -> None:
+    refusal = f"{target} exists already and is not an album of this version: it is never overwritten"
+    try:
+        with target.open(encoding="utf-8", newline="\n") as file:
+            head = file.read(400)
+        with target.open("rb") as file:
+            file.seek(-len(_END), io.SEEK_END)
+            end = file.read()
+    except (OSError, ValueError):
+        raise InputError(refusal) from None
+    if f'content="{_GENERATOR}"' not in head or end != _END.encode():
+        raise InputError(refusal)
+
+
+def _section(store: Store, section: Section) -> Iterator[str]:
+    before = section.before or ()
+    shown, plain = {photo.id for photo in section.photos}, {photo.id for photo in before}
+    head = "".join([
+        f"<h2>{_bdi(section.title)}</h2>" if section.title else "",
+        f"<p>{_bdi(section.asked)}</p>" if section.asked else "",
+        f"<p>{_text(counted(before, section.photos))}</p>" if before else "",
+    ])  # fmt: skip
+    yield f"\n<section>{head}\n{figures.figures(section.photos, before)}"
+    if before:
+        yield f'\n<h3>{_text(section.before_title)}</h3>\n<div class="before">'
+        for photo in before:
+            went = photo.id not in shown
+            yield (
+                f'\n<figure class="{"went" if went else "stays"}">{_picture(_small(store.thumbnail(photo.id)), photo)}'
+                f"<figcaption>{'left' if went else 'stays'}</figcaption></figure>"
+            )
+        yield "\n</div>\n<h3>Steered</h3>"
+    yield '\n<div class="photos">'
+    for photo in section.photos:
+        came = bool(before) and photo.id not in plain
+        yield "\n" + _figure(store, section, photo, came)
+    yield "\n</div>\n</section>"
+
+
+def _figure(store: Store, section: Section, photo: Photo, came: bool) -> str:
+    picture = _picture(store.thumbnail(photo.id), photo)
+    if section.root is not None:
+        picture = f'<a href="{html.escape((section.root / photo.path).as_uri())}">{picture}</a>'
+    badge = "pinned" if photo.id in section.pinned else "new" if came else ""
+    lines = [photo.caption or photo.title or "", place_of(photo), time_of(photo), section.reasons.get(photo.id, "")]
+    name = photo.path.rpartition("/")[2]
+    return (
+        f"<figure>{picture}<figcaption><b>{_bdi(name)}</b>"
+        + (f'<i class="badge">{badge}</i>' if badge else "")
+        + "".join(f"<span>{_bdi(line)}</span>" for line in lines if line)
+        + "</figcaption></figure>"
+    )
+
+
+def _picture(jpeg: bytes, photo: Photo) -> str:
+    data = base64.b64encode(jpeg).decode("ascii")
+    described = photo.caption or photo.title or photo.path.rpartition("/")[2]
+    return f'<img src="data:image/jpeg;base64,{data}" alt="{_text(described)}">'
+
+
+def _small(jpeg: bytes) -> bytes:
+    from PIL import Image
+
+    from mascot.photos.images import thumbnail
+
+    with Image.open(io.BytesIO(jpeg)) as image:
+        return thumbnail(image.convert("RGB"), _SMALL)
+
+
+def _text(text: str) -> str:
+    """Text for HTML: markup is escaped, and control characters cannot be in a document."""
+    return html.escape(_CONTROL.sub("\ufffd", text))
+
+
+def _bdi(text: str) -> str:
+    """The same, so that a name written from right to left does not turn what follows it."""
+    return f"<bdi>{_text(text)}</bdi>"
+
+
+def place_of(photo: Photo) -> str:
+    """Where a photograph was taken: its city and country, or its coordinates."""
+    if photo.city:
+        return f"{photo.city}, {photo.country}"
+    return "" if photo.lat is None else f"{photo.lat:.2f}, {photo.lon:.2f}"
+
+
+def time_of(photo: Photo) -> str:
+    """When a photograph was taken, to the minute."""
+    return "" if photo.taken is None else f"{photo.taken:%Y-%m-%d %H:%M}"
+
+
+def counted(before: Sequence[Photo], after: Sequence[Photo]) -> str:
+    """How many places, hours and moments there were, and how many there are."""
+    parts = []
+    for word, value_of in _COUNTED.items():
+        counts = (len({value_of(photo) for photo in photos} - {None}) for photos in (before, after))
+        parts.append(f"{word} {next(counts)} -> {next(counts)}")
+    return ", ".join(parts)
+
+
+_COUNTED: dict[str, Callable[[Photo], Any]] = {
+    "cities": lambda photo: photo.city,
+    "countries": lambda photo: photo.country,
+    "hours": lambda photo: photo.taken and photo.taken.hour,
+    "days": lambda photo: photo.taken and photo.taken.date(),
+    "moments": lambda photo: photo.moment,
+    "cameras": lambda photo: photo.camera,
+}

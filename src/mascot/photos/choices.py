@@ -1,0 +1,167 @@
+"""Saved choices: sets of photographs that a person picked and named, what was rejected, and the search behind it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mascot.errors import InputError, OptionError, require
+from mascot.photos.store import Store
+from mascot.photos.texts import composed, require_text
+
+FILE = "choices.sqlite"  # beside the library's database: that one can be built again, choices cannot
+_BUSY_S = 60.0  # waited for another process to finish writing
+_LONGEST_NAME = 200
+_LONGEST_QUERY = 100_000  # characters of its JSON
+_MOST = 1000  # choices of a library
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS choices "
+    "(name TEXT PRIMARY KEY, photos TEXT NOT NULL, rejected TEXT NOT NULL, query TEXT)"
+)
+_Identity = tuple[str, str]  # path and hash: ids may be given anew when a library is repaired
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A named set of photographs."""
+
+    name: str
+    photos: tuple[int, ...]  # ids, in the order in which they were chosen
+    rejected: tuple[int, ...] = ()
+    query: dict[str, Any] | None = None  # the search, as `/api/search` takes it
+    missing: int = 0  # photographs of it that the library does not hold any more
+
+
+class Choices:
+    """The saved choices of one library. Several processes may read and write them at once.
+
+    Photographs are saved by path and content, so that a choice holds the same ones after they were moved, indexed
+    again or repaired.
+    """
+
+    def __init__(self, folder: Path, store: Store) -> None:
+        self._path, self._store = folder / FILE, store
+
+    def all(self) -> list[Choice]:
+        """Return every choice, by name."""
+        if not self._path.exists():
+            return []
+        with self._opened("ro") as connection:
+            rows = connection.execute("SELECT name, photos, rejected, query FROM choices ORDER BY name").fetchall()
+        return self._choices(rows)
+
+    def get(self, name: str) -> Choice:
+        """Return one choice."""
+        wanted = checked_name(name)
+        if self._path.exists():
+            with self._opened("ro") as connection:
+                query = "SELECT name, photos, rejected, query FROM choices WHERE name = ?"
+                rows = connection.execute(query, (wanted,)).fetchall()
+            if rows:
+                return self._choices(rows)[0]
+        raise InputError(self._no_such(wanted))
+
+    def put(
+        self, name: str, photos: Sequence[int], rejected: Sequence[int] = (), query: Mapping[str, Any] | None = None
+    ) -> Choice:
+        """Save a choice, over the one of that name if there is one."""
+        wanted = checked_name(name)
+        text = None if query is None else json.dumps(query, ensure_ascii=False)
+        length = len(text or "")
+        require(length <= _LONGEST_QUERY, "query", f"must be at most {_LONGEST_QUERY} characters", length)
+        photos, rejected = list(dict.fromkeys(photos)), list(dict.fromkeys(rejected))
+        row = (wanted, self._saved(photos), self._saved(rejected), text)
+        with self._writing() as connection:
+            connection.execute(
+                "INSERT INTO choices VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+                "photos = excluded.photos, rejected = excluded.rejected, query = excluded.query",
+                row,
+            )
+            count = int(connection.execute("SELECT count(*) FROM choices").fetchone()[0])
+            require(count <= _MOST, "choices", f"must be at most {_MOST}: delete some first, then save", count)
+        return Choice(wanted, tuple(photos), tuple(rejected), None if query is None else dict(query))
+
+    def delete(self, name: str) -> None:
+        """Delete a choice; the photographs stay."""
+        wanted = checked_name(name)
+        count = 0
+        if self._path.exists():
+            with self._writing() as connection:
+                count = connection.execute("DELETE FROM choices WHERE name = ?", (wanted,)).rowcount
+        if not count:
+            raise InputError(self._no_such(wanted))
+
+    def _no_such(self, name: str) -> str:
+        names = ", ".join(repr(choice.name) for choice in self.all()[:8])
+        return f"no choice is called {name!r}; there are: {names or 'none'}"
+
+    def _saved(self, ids: Sequence[int]) -> str:
+        return json.dumps([[photo.path, photo.hash] for photo in self._store.photos(ids)], ensure_ascii=False)
+
+    def _choices(self, rows: Iterable[Sequence[Any]]) -> list[Choice]:
+        parsed = [(name, _identities(photos), _identities(rejected), query) for name, photos, rejected, query in rows]
+        wanted = [identity for _, photos, rejected, _ in parsed for identity in (*photos, *rejected)]
+        ids = self._resolved(wanted)
+        choices = []
+        for name, photos, rejected, query in parsed:
+            present = tuple(dict.fromkeys(ids[identity] for identity in photos if identity in ids))
+            dropped = tuple(dict.fromkeys(ids[identity] for identity in rejected if identity in ids))
+            asked = None if query is None else json.loads(query)
+            choices.append(Choice(name, present, dropped, asked, sum(identity not in ids for identity in photos)))
+        return choices
+
+    def _resolved(self, identities: Iterable[_Identity]) -> dict[_Identity, int]:
+        """The present ids: of the same content at the same path, else of the same content, else at the same path."""
+        wanted = set(identities)
+        by_hash: dict[str, list[tuple[int, str]]] = {}
+        for id_, path, hash_ in self._store.identities("hash", {hash_ for _, hash_ in wanted}):
+            by_hash.setdefault(hash_, []).append((id_, path))
+        by_path = {path: id_ for id_, path, _ in self._store.identities("path", {path for path, _ in wanted})}
+        ids = {}
+        for path, hash_ in wanted:
+            same = by_hash.get(hash_, [])
+            match = next((id_ for id_, place in same if place == path), same[0][0] if same else by_path.get(path))
+            if match is not None:
+                ids[path, hash_] = match
+        return ids
+
+    @contextmanager
+    def _opened(self, mode: str) -> Iterator[sqlite3.Connection]:
+        try:
+            uri = f"{self._path.absolute().as_uri()}?mode={mode}"
+            with closing(sqlite3.connect(uri, uri=True, timeout=_BUSY_S, isolation_level=None)) as connection:
+                yield connection
+        except sqlite3.Error as error:
+            raise InputError(f"cannot use the saved choices in {self._path}: {error}") from None
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of what is written inside, or nothing."""
+        try:
+            with self._opened("rwc") as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(_TABLE)
+                yield connection
+                connection.execute("COMMIT")  # left before, the transaction ends with its connection
+        except InputError as error:
+            if any(reason in str(error) for reason in ("readonly", "read-only", "unable to open")):
+                raise InputError(f"choices cannot be saved: {self._path.parent} is read-only for this user") from None
+            raise
+
+
+def checked_name(name: str) -> str:
+    """Return the name of a choice in its normal form; refuse what is not a name."""
+    require_text(name, "the name of a choice")
+    normal = str(composed(" ".join(name.split())))
+    if not normal or len(normal) > _LONGEST_NAME or not normal.isprintable():
+        raise OptionError(f"the name of a choice must be 1 to {_LONGEST_NAME} printable characters, got {name[:80]!r}")
+    return normal
+
+
+def _identities(text: str) -> list[_Identity]:
+    return [(str(path), str(hash_)) for path, hash_ in json.loads(text)]

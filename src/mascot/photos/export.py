@@ -1,0 +1,274 @@
+"""Take photographs away: copies in a folder, or a ZIP archive. Originals are only read."""
+
+from __future__ import annotations
+
+import errno
+import filecmp
+import io
+import os
+import re
+import secrets
+import shutil
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mascot.errors import InputError
+from mascot.photos.disks import is_full, write_failure
+from mascot.photos.photo import Photo
+from mascot.photos.texts import fold
+
+PART = ".mascot-part"  # ends the name of an unfinished file
+_LOCK = ".mascot-copying.lock"
+_CHUNK = 1 << 20
+_LONGEST_NAME = 180  # bytes, of the 255 that most file systems allow
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*\ud800-\udfff]')
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # Windows reads no such files
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EACCES, errno.EXDEV)
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """The file of a photograph."""
+
+    photo: Photo
+    path: Path
+
+
+@dataclass(slots=True)
+class Copied:
+    """What became of the photographs that were to be copied."""
+
+    new: list[Path] = field(default_factory=list)
+    present: list[Path] = field(default_factory=list)  # the same file was there already
+
+
+def original(root: Path, photo: Photo) -> Path:
+    """Return the file of a photograph. A link may lead out of the folder, but only to the file that was indexed."""
+    path = Path(os.path.realpath(root / photo.path))
+    if not path.is_file():
+        raise InputError(f"the file {photo.path!r} is gone: it is not in the library's folder any more")
+    if not path.is_relative_to(root) and not _is_indexed(path, photo):
+        raise InputError(
+            f"the file {photo.path!r} leads out of the library's folder, to one that was not indexed: "
+            "run `mascot index` again"
+        )
+    if not os.access(path, os.R_OK):
+        raise InputError(f"the file {photo.path!r} cannot be read")
+    return path
+
+
+def _is_indexed(path: Path, photo: Photo) -> bool:
+    status = path.stat()
+    return (status.st_size, status.st_mtime_ns) == (photo.size, photo.mtime_ns)
+
+
+def originals(root: Path, photos: Iterable[Photo]) -> tuple[list[Original], list[str]]:
+    """Return the files of photographs, and a sentence about each that has none."""
+    present, problems = [], []
+    for photo in photos:
+        try:
+            present.append(Original(photo, original(root, photo)))
+        except InputError as error:
+            problems.append(str(error))
+    return present, problems
+
+
+def safe_name(name: str, fallback: str = "photograph") -> str:
+    """Return a file name that every common file system takes: `a/b: c?.jpg` is `a_b_ c_.jpg`."""
+    name = _UNSAFE.sub("_", name).strip(" .") or fallback
+    if _DEVICES.fullmatch(name):
+        name = f"_{name}"
+    stem, dot, suffix = name.rpartition(".")
+    if not dot or len(suffix) > 10:
+        stem, dot, suffix = name, "", ""
+    while len(f"{stem}{dot}{suffix}".encode()) > _LONGEST_NAME:
+        stem = stem[:-1]
+    return f"{stem.rstrip(' .') or fallback}{dot}{suffix}"
+
+
+def _numbered(name: str) -> Iterator[str]:
+    """A name and its variants: `a.jpg`, `a (2).jpg`, `a (3).jpg`."""
+    yield name
+    stem, dot, suffix = name.rpartition(".")
+    if not dot:
+        stem, suffix = name, ""
+    number = 2
+    while True:
+        yield f"{stem} ({number}){dot}{suffix}"
+        number += 1
+
+
+def unique_names(photos: Iterable[Photo]) -> list[str]:
+    """Return a file name for each photograph; no two differ in case alone."""
+    used: set[str] = set()
+    names = []
+    for photo in photos:
+        own = safe_name(photo.path.rpartition("/")[2])
+        name = next(variant for variant in _numbered(own) if fold(variant) not in used)
+        used.add(fold(name))
+        names.append(name)
+    return names
+
+
+# Copies
+
+
+def copy_originals(files: Sequence[Original], folder: Path, progress: Progress | None = None) -> Copied:
+    """Copy photographs into a folder, with their times.
+
+    Nothing in the folder is overwritten: another file of the same name stays, and the copy gets a number. A copy that
+    is there already is not made again, so a run that was stopped is continued by the same call. An unfinished copy is
+    never under its final name.
+    """
+    with _disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone_in(folder):
+            for part in folder.glob(f".*{PART}"):
+                part.unlink(missing_ok=True)
+            return _copy_each(files, folder, progress)
+
+
+def _copy_each(files: Sequence[Original], folder: Path, progress: Progress | None) -> Copied:
+    copied = Copied()
+    used: set[str] = set()
+    for count, file in enumerate(files, 1):
+        for name in _numbered(safe_name(file.photo.path.rpartition("/")[2])):
+            target = folder / name
+            if fold(name) in used:
+                continue
+            if os.path.lexists(target):
+                if not _is_copy(file.path, target):
+                    continue
+                copied.present.append(target)
+            else:
+                with finished(target) as part:
+                    status = file.path.stat()
+                    shutil.copyfile(file.path, part)
+                    os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns))
+                copied.new.append(target)
+            used.add(fold(name))
+            break
+        if progress is not None:
+            progress(count, len(files))
+    return copied
+
+
+def _is_copy(file: Path, target: Path) -> bool:
+    """Whether a target holds the same bytes; a copy of ours has the same time, and is not read again."""
+    if target.is_symlink() or not target.is_file():
+        return False
+    own, theirs = file.stat(), target.stat()
+    if own.st_size != theirs.st_size:
+        return False
+    return own.st_mtime_ns == theirs.st_mtime_ns or filecmp.cmp(file, target, shallow=False)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Let one process at a time copy into a folder; its unfinished files are nobody else's."""
+    import filelock
+
+    path = folder / _LOCK
+    with filelock.FileLock(path):
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _disk_errors(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if is_full(error):
+            raise InputError(write_failure(target, error)) from None
+        raise InputError(f"cannot write to {target}: {error.strerror or error}") from None
+
+
+@contextmanager
+def finished(target: Path, replace: bool = False) -> Iterator[Path]:
+    """Yield the path of a temporary file that becomes `target` when the block ends well: all of it or nothing.
+
+    Without `replace` a file that is there by then stays, and the error says so.
+    """
+    part = target.with_name(f".{secrets.token_hex(8)}{PART}")
+    try:
+        yield part
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        if replace:
+            os.replace(part, target)
+        else:
+            _rename(part, target)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _rename(part: Path, target: Path) -> None:
+    """Give a file its final name, unless another one has it."""
+    try:
+        os.link(part, target)  # renaming would overwrite
+    except FileExistsError:
+        raise InputError(f"{target} exists already, and is never overwritten") from None
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if os.path.lexists(target):  # a file system without links
+            raise InputError(f"{target} exists already, and is never overwritten") from None
+        os.rename(part, target)
+
+
+# Archives
+
+
+class _Sink(io.RawIOBase):
+    """Where `zipfile` writes to: takes bytes until they are fetched."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        part = bytes(data)  # type: ignore[call-overload]
+        self._parts.append(part)
+        return len(part)
+
+    def fetch(self) -> bytes:
+        data = b"".join(self._parts)
+        self._parts.clear()
+        return data
+
+
+def zip_chunks(files: Sequence[Original], problems: Sequence[str] = ()) -> Iterator[bytes]:
+    """Yield a ZIP archive of photographs piece by piece; they are stored, because they are compressed already.
+
+    Where `problems` says that photographs are missing, the archive holds a text that names them.
+    """
+    sink = _Sink()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
+        for file, name in zip(files, unique_names(file.photo for file in files), strict=True):
+            entry = zipfile.ZipInfo.from_file(file.path, name, strict_timestamps=False)
+            with file.path.open("rb") as source, archive.open(entry, "w") as target:
+                while chunk := source.read(_CHUNK):
+                    target.write(chunk)
+                    yield sink.fetch()
+        if problems:
+            archive.writestr("missing photographs.txt", "\n".join([*problems, ""]))
+    yield sink.fetch()
+
+
+def write_zip(files: Sequence[Original], target: Path) -> None:
+    """Write a ZIP archive of photographs; a file that exists stays."""
+    if os.path.lexists(target):
+        raise InputError(f"{target} exists already, and is never overwritten")
+    with _disk_errors(target), finished(target) as part, part.open("wb") as out:
+        for chunk in zip_chunks(files):
+            out.write(chunk)

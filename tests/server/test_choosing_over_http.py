@@ -1,0 +1,132 @@
+"""Pin, reject, save and download over HTTP, on the real server."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from serving import served
+
+
+def _search(client: httpx.Client, **query: Any) -> list[dict[str, Any]]:
+    answer = client.post("/api/search", json=query)
+    assert answer.status_code == 200, answer.text
+    return list(answer.json()["results"])
+
+
+def _ids(results: list[dict[str, Any]]) -> list[int]:
+    return [result["photo"]["id"] for result in results]
+
+
+def _message(answer: httpx.Response, status: int) -> str:
+    assert answer.status_code == status, answer.text
+    return str(answer.json()["error"]["message"])
+
+
+def test_the_pinned_come_first_and_the_rejected_never(client: httpx.Client) -> None:
+    found = _ids(_search(client, text="boats", k=12))
+    pin, reject = [found[9], found[3]], found[:3]
+    results = _search(client, text="boats", k=8, pin=pin, reject=reject)
+    assert _ids(results)[:2] == pin and len(results) == 8
+    assert not set(_ids(results)) & set(reject)
+    assert [result.get("pinned") for result in results] == [True, True] + [False] * 6
+
+
+def test_a_pinned_photograph_need_not_match(client: httpx.Client) -> None:
+    everything = _ids(_search(client, k=40))
+    matching = _ids(_search(client, k=40, where="country IS NOT NULL"))
+    other = next(id_ for id_ in everything if id_ not in matching)
+    assert _ids(_search(client, k=5, where="country IS NOT NULL", pin=[other]))[0] == other
+
+
+def test_limits_and_shares_count_the_pinned(client: httpx.Client) -> None:
+    day = {photo["photo"]["id"]: (photo["photo"]["taken"] or "")[:10] for photo in _search(client, k=40)}
+    busiest = Counter(value for value in day.values() if value).most_common(1)[0][0]
+    pin = [id_ for id_, value in day.items() if value == busiest][:1]
+    results = _search(client, k=10, pin=pin, wishes=[{"limit": "day", "n": 1}])
+    assert max(Counter(day[id_] for id_ in _ids(results) if day[id_]).values()) == 1
+    wishes = [{"share": "country", "shares": {"Portugal": 0.5}}]
+    country = [result["photo"]["country"] for result in _search(client, k=4, wishes=wishes)]
+    assert country.count("PT") == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "words"),
+    [
+        ({"pin": [1, 2], "k": 1}, 400, "k must be at least 2"),
+        ({"pin": [1], "reject": [1]}, 400, "pinned and rejected"),
+        ({"pin": [987654]}, 400, "holds no photograph 987654"),
+        ({"wishes": [{"limit": "place", "n": 1}]}, 400, "place has no values"),
+        ({"wishes": [{"limit": "day"}]}, 422, "wishes[0]"),
+        ({"wishes": [{}]}, 422, "exactly one of name, limit, share"),
+    ],
+)
+def test_mistakes_are_named(client: httpx.Client, query: dict[str, Any], status: int, words: str) -> None:
+    assert words in _message(client.post("/api/search", json=query), status)
+
+
+def test_choices_are_saved_and_deleted(own: Path) -> None:
+    with served(own, token="secret") as server, server.client() as client:
+        assert client.get("/api/choices").json() == {"choices": []}
+        name = "Lisbon / best of 2019 ✓"
+        body = {"photos": [3, 1, 2], "rejected": [4], "query": {"text": "boats", "k": 20}}
+        path = f"/api/choices/{httpx.URL(path=name).raw_path.decode().lstrip('/')}"
+        assert client.put(path, json=body).json() == {"name": name, **body, "missing": 0}
+        client.put("/api/choices/another", json={"photos": [5]})
+        names = [choice["name"] for choice in client.get("/api/choices").json()["choices"]]
+        assert names == sorted([name, "another"])
+        assert client.put("/api/choices/another", json={"photos": [6]}).status_code == 200
+        assert [c["photos"] for c in client.get("/api/choices").json()["choices"]] == [[3, 1, 2], [6]]
+        assert client.delete("/api/choices/another").json() == {"deleted": "another"}
+        assert "no choice is called 'another'" in _message(client.delete("/api/choices/another"), 404)
+        assert "no photograph 999" in _message(client.put("/api/choices/x", json={"photos": [999]}), 400)
+        assert "printable" in _message(client.put("/api/choices/%20", json={"photos": [1]}), 400)
+        for answer in (
+            client.put("/api/choices/x", json={"photos": [1]}, headers={"origin": "https://evil.example"}),
+            client.request("DELETE", path, headers={"origin": "https://evil.example"}),
+        ):
+            _message(answer, 403)
+        _message(client.put("/api/choices/x", content="photos=1", headers={"content-type": "text/plain"}), 415)
+        assert httpx.put(f"{server.address}/api/choices/x", json={"photos": [1]}, trust_env=False).status_code == 401
+
+
+def test_an_archive_holds_the_originals(client: httpx.Client, photographs: Path) -> None:
+    ids = _ids(_search(client, k=40))
+    before = {file: file.stat().st_mtime_ns for file in photographs.rglob("*") if ".mascot" not in file.parts}
+    answer = client.post("/api/export", json={"photos": ids, "format": "zip", "title": 'Été "2019"/..'})
+    assert answer.headers["content-type"] == "application/zip"
+    assert "filename*=UTF-8''%C3%89t%C3%A9%20_2019__.zip" in answer.headers["content-disposition"]
+    archive = zipfile.ZipFile(io.BytesIO(answer.content))
+    assert archive.testzip() is None and len(archive.namelist()) == len(ids)
+    originals = sorted(file.read_bytes() for file in before if file.is_file())
+    assert sorted(archive.read(name) for name in archive.namelist()) == originals
+    assert all(entry.compress_type == zipfile.ZIP_STORED for entry in archive.infolist())
+    assert before == {file: file.stat().st_mtime_ns for file in before}
+
+
+def test_what_is_gone_or_too_large_is_said(own: Path) -> None:
+    with served(own) as server, server.client() as client:
+        first, second, third = _search(client, k=3)
+        os.truncate(own / first["photo"]["path"], 5 << 30)
+        (own / second["photo"]["path"]).unlink()
+        ids = _ids([first, second, third])
+        assert "5.4 GB" in _message(client.post("/api/export", json={"photos": ids}), 413)
+        names = zipfile.ZipFile(io.BytesIO(client.post("/api/export", json={"photos": ids[1:]}).content)).namelist()
+        assert len(names) == 2 and names[-1] == "missing photographs.txt"
+        assert "is gone" in _message(client.post("/api/export", json={"photos": ids[1:2]}), 400)
+        assert "no photograph 999" in _message(client.post("/api/export", json={"photos": [999]}), 400)
+
+
+def test_an_album_is_one_page(client: httpx.Client) -> None:
+    ids = _ids(_search(client, k=6))
+    answer = client.post("/api/export", json={"photos": ids, "format": "album", "title": "<b>Trip</b>"})
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["content-disposition"].startswith("attachment;")
+    assert answer.text.count("data:image/jpeg;base64,") == 6
+    assert "&lt;b&gt;Trip" in answer.text and "<script" not in answer.text
