@@ -32,6 +32,7 @@ let last = null; // {answer, asked}: what is shown
 let waiting = 0;
 let speaking = 0;
 let isTrayOpen = state.pin.length > 0;
+let carried = null; // what was picked in the large view: going back closes that, and undoes nothing else
 
 const trail = new Trail();
 const controls = new Controls((name, wish, since) => steer({ wishes: { ...state.wishes, [name]: wish } }, since && name, since));
@@ -40,7 +41,7 @@ const map = new WorldMap(byId("map"), { pick: (spot) => aim("place", written(spo
 const clock = new Clock(byId("clock"), (near) => aim("hour", near));
 const timeline = new Timeline(byId("timeline"), {
   pick: (near) => aim("date", near),
-  brush: (from, to) => (from !== state.from || to !== state.to) && steer({ from, to }, "brush"),
+  brush: (from, to, drag) => (from !== state.from || to !== state.to) && steer({ from, to }, `brush ${drag}`),
 });
 const filters = new Filters(byId("filters"), (change) => steer(change, Object.keys(change).join()));
 const tiles = { open: openPhoto, pick, reject };
@@ -281,6 +282,7 @@ function idsAround(id) {
 }
 
 function openPhoto(id, from, ids = null) {
+  carried = null;
   go({ photo: id }, (address) => trail.step(address, { opened: "photo" }));
   viewer.show(id, ids ?? (from.ids.includes(id) ? from.ids : idsAround(id)), last.answer, wishes(state));
 }
@@ -310,23 +312,21 @@ function pick(id) {
   const isPicked = state.pin.includes(id);
   const pin = isPicked ? state.pin.filter((other) => other !== id) : [...state.pin, id].slice(-MOST_PICKED);
   if (!isPicked && state.pin.length === 0) isTrayOpen = true;
-  putOnTray({ pin, reject: state.reject.filter((other) => other !== id), complete: pin.length ? state.complete : null }, stepOrStay());
+  putOnTray({ pin, reject: state.reject.filter((other) => other !== id), complete: pin.length ? state.complete : null });
 }
 
 /** Never show a photograph again; another takes its place. */
 function reject(id) {
-  putOnTray({ pin: state.pin.filter((other) => other !== id), reject: [...state.reject.filter((other) => other !== id), id].slice(-MOST_PICKED) }, stepOrStay());
+  putOnTray({ pin: state.pin.filter((other) => other !== id), reject: [...state.reject.filter((other) => other !== id), id].slice(-MOST_PICKED) });
 }
 
-/** In the large view going back closes it: what is picked there is no step of its own. */
-const stepOrStay = () => (state.photo === null ? undefined : stay);
-
-function putOnTray(change, write = undefined) {
+function putOnTray(change) {
   const completing = change.complete !== undefined && change.complete !== null;
   if (completing && !steering(state)) change.wishes = Object.fromEntries(COMPLETED.map((name) => [name, { lean: 1, near: null }]));
   const before = JSON.stringify(question(state));
-  go(change, write);
+  go(change, state.photo === null ? undefined : stay);
   if (state.pin.length === 0) state.complete = null;
+  if (state.photo !== null) carried = { pin: state.pin, reject: state.reject, complete: state.complete };
   dress();
   if (last === null) return;
   if (JSON.stringify(question(state)) !== before) ask();
@@ -473,6 +473,11 @@ function listen() {
   addEventListener("popstate", () => {
     const before = JSON.stringify(question(state));
     state = fromAddress(location.search);
+    if (carried !== null && state.photo === null) {
+      state = { ...state, ...carried };
+      carried = null;
+      trail.stay(toAddress(state));
+    }
     text.value = state.text;
     if (isSteering() !== trail.sheet) sheet(trail.sheet);
     if (state.photo === null && viewer.open) viewer.close();

@@ -9,7 +9,6 @@ import { name, placeOf, plural, point, where } from "./words.js";
 
 const CLOSEST_FIT = 36; // times the whole world
 const CLOSEST = 600;
-const PADDING = 34; // pixels
 const STILL = 4; // pixels that a click may stray
 const GONE_MS = 450;
 const BUTTONS = { wide: 160, high: 44 }; // pixels of the corner they lie in
@@ -106,7 +105,7 @@ export class WorldMap {
   }
 
   #around(points) {
-    return this.#clamped(fit(points, { width: this.width, height: this.height, padding: PADDING }, this.#least, this.width * CLOSEST_FIT));
+    return this.#clamped(fit(points, { width: this.width, height: this.height, padding: this.#size / 2 + 6 }, this.#least, this.width * CLOSEST_FIT));
   }
 
   /** The world fills the height of the view; where it does not fill the width it is repeated, and has no edge. */
@@ -419,7 +418,10 @@ export class WorldMap {
       target: this.#target && inside(this.#target), middle: focused ? [width / 2, height / 2] : null,
     });
     const { x, y, scale } = this.#view;
-    Object.assign(this.root.dataset, { view: `${x.toFixed(5)},${y.toFixed(5)},${Math.round(scale)}`, stacks: this.#stacks.length });
+    Object.assign(this.root.dataset, {
+      view: `${x.toFixed(5)},${y.toFixed(5)},${Math.round(scale)}`, stacks: this.#stacks.length,
+      target: this.#target ? `${toLat(this.#target.y).toFixed(1)},${toLon(this.#target.x).toFixed(1)}` : "",
+    });
     this.#placeTip();
   }
 

@@ -28,7 +28,7 @@ export class Timeline {
   #range = null; // {from, to}: days
   #stop = () => {};
 
-  /** `pick("2019-07")` hears the date to be near (null: none), `brush(from, to)` the days to filter by. */
+  /** `pick("2019-07")` hears the date to be near (null: none), `brush(from, to, drag)` the days to filter by, by which drag. */
   constructor(root, { pick, brush }) {
     Object.assign(this, { root, pick, brush });
     this.years = s("g", { class: "years" });
@@ -210,8 +210,10 @@ export class Timeline {
     let from = null;
     let fixed = 0; // the end of the range that stays
     let moved = false;
+    let drags = 0;
     face.addEventListener("pointerdown", (event) => {
       if (event.button !== 0 || this.#start === null) return;
+      drags += 1;
       from = at(event);
       [fixed, moved] = [from, false];
       const ends = this.#ends;
@@ -231,7 +233,7 @@ export class Timeline {
       if (!moved) return;
       const [one, other] = [fixed, x].sort((a, b) => a - b);
       const last = this.#monthAt(Math.max(other - 0.01, 0));
-      this.brush(`${written(this.#monthAt(one + 0.01))}-01`, `${written(last)}-${daysIn(Math.floor(last / 12), (last % 12) + 1)}`);
+      this.brush(`${written(this.#monthAt(one + 0.01))}-01`, `${written(last)}-${daysIn(Math.floor(last / 12), (last % 12) + 1)}`, drags);
     });
     const end = (event) => {
       if (from !== null && !moved && event.type === "pointerup") this.pick(written(this.#monthAt(from)));

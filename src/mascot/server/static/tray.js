@@ -34,8 +34,7 @@ export class Tray {
     root.append(
       h("div", { class: "tray-head" }, this.title, this.restore, this.clear),
       this.pictures,
-      h("div", { class: "tray-acts" }, h("span", { class: "tray-complete" }, this.complete, this.find), this.zip, this.album),
-      h("div", { class: "tray-last" }, this.form, this.saved, this.status),
+      h("div", { class: "tray-acts" }, h("span", { class: "tray-complete" }, this.complete, this.find), this.zip, this.album, this.form, this.saved, this.status),
     );
   }
 
