@@ -2,17 +2,21 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := .demo/trips
+ALBUM := .demo/album.html
 PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: demo test test-all check browser lint bench torture clean
 
 # Makes a sample library, indexes it, and searches it three times: plain, spread by place, focused on one evening.
+# Each search adds its photographs to the album.
 demo: .venv/.demo
 	$(BIN)/mascot sample $(DEMO)
 	$(BIN)/mascot index $(DEMO) --encoder lite
-	$(BIN)/mascot search "sunset over water" -k 10 --format table
-	$(BIN)/mascot search "sunset over water" -k 10 --format table --spread place
-	$(BIN)/mascot search "sunset over water" -k 10 --format table --focus date=2019-07-19 --focus hour=20
+	@rm -f $(ALBUM)
+	$(BIN)/mascot search "sunset over water" -k 10 --format table --album $(ALBUM)
+	$(BIN)/mascot search "sunset over water" -k 10 --format table --spread place --album $(ALBUM)
+	$(BIN)/mascot search "sunset over water" -k 10 --format table --focus date=2019-07-19 --focus hour=20 --album $(ALBUM)
+	@echo 'The three searches, before and after, on a map and a clock: open $(CURDIR)/$(ALBUM)'
 	@echo 'Next: $(BIN)/mascot search "boats in the harbour" --library $(DEMO) --spread country --explain'
 
 test: .venv/.dev lint browser

@@ -35,6 +35,8 @@ CHECKS = (
 
 
 OPERATIONS = {
+    ("DELETE", "/api/choices/{name}"): 15,
+    ("GET", "/api/choices"): 4,
     ("GET", "/api/library"): 4,
     ("GET", "/api/photos/{id}"): 15,
     ("GET", "/api/photos/{id}/image"): 15,
@@ -42,9 +44,11 @@ OPERATIONS = {
     ("GET", "/healthz"): 4,
     ("GET", "/metrics"): 4,
     ("GET", "/readyz"): 4,
+    ("POST", "/api/export"): 20,
     ("POST", "/api/rerank"): 60,
     ("POST", "/api/rerank/stream"): 15,
     ("POST", "/api/search"): 50,
+    ("PUT", "/api/choices/{name}"): 25,
 }  # and how many requests are made up, in each of the two ways
 
 

@@ -32,7 +32,7 @@ try:
 
     if not installed("rich"):  # loaded where a table or a progress bar is shown
         raise ModuleNotFoundError(name="rich")
-    from mascot.cli import options, photos, printing
+    from mascot.cli import choosing, options, photos, printing
     from mascot.cli import serve as server
     from mascot.cli.ray import TakesRay
 except ModuleNotFoundError as error:
@@ -341,7 +341,7 @@ def _bar(items: Iterator[Any], count: int) -> Iterable[Any]:
 
 
 app.command(cls=TakesRay)(photos.index)
-for _command in (photos.search, photos.library, photos.sample, server.serve):
+for _command in (photos.search, choosing.choices, photos.library, photos.sample, server.serve):
     app.command()(_command)
 
 

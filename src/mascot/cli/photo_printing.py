@@ -1,9 +1,7 @@
-"""Search results for people: tables with small pictures, a comparison, and a contact sheet for the browser."""
+"""Search results for people: tables with small pictures, and a comparison."""
 
 from __future__ import annotations
 
-import base64
-import html
 from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
@@ -13,6 +11,7 @@ from rich.text import Text
 
 import mascot as mc
 from mascot.cli.printing import add_columns, new_grid, visible
+from mascot.photos.album import counted, place_of, time_of
 from mascot.photos.library import Library
 from mascot.photos.overview import Overview
 from mascot.photos.photo import Photo
@@ -46,7 +45,7 @@ def results_table(library: Library, results: Results, explain: bool, pictures: b
         why = _why(result, reasons.results[place])
         relevance = [f"{result.relevance:.2f}"] if ranked else []
         file = _file(photo, photo.id in results.gone)
-        grid.add_row(str(result.rank), *picture, file, *relevance, _place(photo), _time(photo), why)
+        grid.add_row(str(result.rank), *picture, file, *relevance, place_of(photo), time_of(photo), why)
     parts: list[Any] = [grid]
     if explain and reasons.left_out:
         parts.append(Text("left out"))
@@ -70,16 +69,6 @@ def _file(photo: Photo, gone: bool) -> Text:
     if said:
         text.append(f"\n{visible(said)}", "not bold")
     return text.append(f"\n{visible(folder)}", "not bold dim") if folder else text
-
-
-def _place(photo: Photo) -> str:
-    if photo.city:
-        return f"{photo.city}, {photo.country}"
-    return "" if photo.lat is None else f"{photo.lat:.2f}, {photo.lon:.2f}"
-
-
-def _time(photo: Photo) -> str:
-    return "" if photo.taken is None else f"{photo.taken:%Y-%m-%d %H:%M}"
 
 
 def _why(result: Result, reason: mc.Reason) -> str:
@@ -106,26 +95,7 @@ def comparison_table(results: Results) -> Group:
 
 def _line(photo: Photo, mark: str, results: Results) -> list[str]:
     gone = _GONE if photo.id in results.gone else ""
-    return [mark + visible(photo.path.rpartition("/")[2]) + gone, _place(photo), _time(photo)]
-
-
-def counted(plain: Sequence[Photo], steered: Sequence[Photo]) -> str:
-    """How many places, hours and moments there were, and how many there are."""
-    told = []
-    for word, of in _COUNTED.items():
-        before, after = (len({of(photo) for photo in photos} - {None}) for photos in (plain, steered))
-        told.append(f"{word} {before} -> {after}")
-    return ", ".join(told)
-
-
-_COUNTED: dict[str, Any] = {
-    "cities": lambda photo: photo.city,
-    "countries": lambda photo: photo.country,
-    "hours": lambda photo: photo.taken and photo.taken.hour,
-    "days": lambda photo: photo.taken and photo.taken.date(),
-    "moments": lambda photo: photo.moment,
-    "cameras": lambda photo: photo.camera,
-}
+    return [mark + visible(photo.path.rpartition("/")[2]) + gone, place_of(photo), time_of(photo)]
 
 
 def can_show_pictures() -> bool:
@@ -153,34 +123,6 @@ def half_blocks(thumbnail: bytes) -> Text:
 
 def _rgb(pixel: Any) -> str:
     return ",".join(str(value) for value in pixel)
-
-
-def contact_sheet(library: Library, results: Results) -> str:
-    """A page with the results, whole in itself."""
-    cells = []
-    for result, reason in zip(results, results.explain().results, strict=True):
-        photo = result.photo
-        picture = base64.b64encode(library.store.thumbnail(photo.id)).decode("ascii")
-        link = html.escape((library.root / photo.path).as_uri(), quote=True)
-        name = visible(photo.path.rpartition("/")[2]) + (_GONE if photo.id in results.gone else "")
-        said = " · ".join(
-            filter(None, [photo.caption or photo.title, _place(photo), _time(photo), _why(result, reason)])
-        )
-        cells.append(
-            f'<figure><a href="{link}"><img src="data:image/jpeg;base64,{picture}" alt=""></a>'
-            f"<figcaption><b>{result.rank} {html.escape(name)}</b><br>{html.escape(said)}</figcaption></figure>"
-        )
-    title = html.escape(results.hits.query or "newest photographs")
-    style = (
-        "body{font:15px system-ui,sans-serif;margin:2rem;background:#111;color:#ddd}"
-        "main{display:grid;grid-template-columns:repeat(auto-fill,minmax(260px,1fr));gap:1rem}"
-        "figure{margin:0}img{width:100%;aspect-ratio:3/2;object-fit:cover;border-radius:6px}"
-        "figcaption{margin-top:.3rem}"
-    )
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{style}</style>'
-        f"<h1>{title}</h1><main>{''.join(cells)}</main></html>\n"
-    )
 
 
 def number_of(count: int, word: str) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import mascot as mc
-from mascot.cli import options, printing
+from mascot.cli import choosing, options, printing
 from mascot.cli.ray import Ray
 from mascot.cli.tables import Query
 from mascot.errors import require
@@ -120,7 +120,7 @@ def index(
     if into is not None:
         from mascot.scale.indexing import index_into
 
-        with Library.open(folder) as library, _bar() as report, _stopping():
+        with Library.open(folder) as library, progress_bar() as report, _stopping():
             summary = index_into(
                 library.root, into, None if encoder == "auto" else encoder, ray=ray, prune=prune, again=again,
                 hidden=hidden, follow_links=follow_links, device=device.value, report=report, **limits,
@@ -131,7 +131,7 @@ def index(
         from mascot.cli.encoder_choice import choose_encoder
 
         chosen, again = choose_encoder(library, encoder, again, device.value)
-        with _bar() as report, _stopping():
+        with progress_bar() as report, _stopping():
             summary = library.index(
                 chosen, prune=prune, again=again, hidden=hidden, follow_links=follow_links, report=report, **limits
             )
@@ -159,7 +159,7 @@ def _stopping() -> Iterator[None]:
 
 
 @contextmanager
-def _bar() -> Iterator[Report]:
+def progress_bar() -> Iterator[Report]:
     """A progress bar on standard error where somebody sees it."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
@@ -267,6 +267,13 @@ def search(
         bool | None, typer.Option("--pictures/--no-pictures", help="Small pictures in the table, where colours allow.")
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Show the results in the browser.")] = False,
+    pin: choosing.Pin = None,
+    reject: choosing.Reject = None,
+    choice: choosing.ChoiceName = None,
+    save_choice: choosing.SaveChoice = None,
+    copy_to: choosing.CopyTo = None,
+    zip: choosing.Zip = None,
+    album: choosing.Album = None,
     source: Annotated[
         str | None,
         typer.Option(metavar="URI", help="Search an engine instead: lance://, qdrant://, milvus://, postgresql://."),
@@ -282,7 +289,8 @@ def search(
     mascot search "old harbour" --focus place=Lisbon --spread moment
     mascot search boats --where "country = 'PT' and taken >= '2019-01-01'" --format paths
     mascot search --since 2021 --spread month
-    mascot search boats --limit date=2 --share country=Portugal:50%
+    mascot search boats --limit day=2 --share country=Portugal:50%
+    mascot search boats --pin 17 --pin 40 -k 20 --spread place --save-choice wall --copy-to prints
 
     \b
     A WISH is NAME[=VALUE[~WITHIN]][*WEIGHT], VALUE for --focus only. Names:
@@ -290,7 +298,7 @@ def search(
       city country  country=Portugal
       hour          hour=18, hour=18:30, hour=6pm~1 (hours)
       date          date=2019-07, date=2019-07-14
-      year month    year=2019, month=2019-07
+      year month day  year=2019, month=2019-07, day=2019-07-14
       season        season=summer, season=july
       weekday       weekday=saturday
       moment        one stretch of time and place: --spread moment avoids bursts
@@ -306,11 +314,16 @@ def search(
             raise mc.OptionError(f"--print0 writes paths, and --format {format.value} was asked for")
         format = Format.paths
     end = "\0" if print0 else "\n"
+    target = choosing.TakeAway(copy_to, zip, album)
+    target.check()
     if source is not None:
-        only = {"since": since, "until": until, "folder": folder, "compare": compare, "open": open_, "library": library}
-        given = [f"--{name}" for name, value in only.items() if value]
-        if given:
-            raise mc.OptionError(f"{', '.join(given)}: not with --source; conditions go to --where")
+        only = {
+            "since": since, "until": until, "folder": folder, "compare": compare, "open": open_, "library": library,
+            "pin": pin, "reject": reject, "choice": choice, "save-choice": save_choice,
+        }  # fmt: skip
+        refused = [*(f"--{name}" for name, value in only.items() if value), *target.names()]
+        if refused:
+            raise mc.OptionError(f"{', '.join(refused)}: not with --source; conditions go to --where")
         if text is None and like is None:
             raise mc.OptionError("--source needs a TEXT to search for, or a photograph with --like")
         from mascot.connect.searching import Question, search_source
@@ -326,39 +339,50 @@ def search(
             )  # fmt: skip
         _print_source(steered, format, explain, end)
         return
-    with Library.open(library, device.value) as found:
-        wishes: list[mc.AnyWish] = [found.spread(word, missing.value) for word in spread or []]
-        wishes += [found.focus(word, missing.value) for word in focus or []]
-        wishes += [found.limit(word, fill) for word in limit or []]
-        wishes += [found.share(word) for word in share or []]
+    with Library.open(library, device.value) as opened:
+        wishes: list[mc.AnyWish] = [opened.spread(word, missing.value) for word in spread or []]
+        wishes += [opened.focus(word, missing.value) for word in focus or []]
+        wishes += [opened.limit(word, fill) for word in limit or []]
+        wishes += [opened.share(word) for word in share or []]
         chosen = options.method(strength, protect, keep, order, method)
-        inner = None if folder is None else found.folder_named(folder)
+        inner = None if folder is None else opened.folder_named(folder)
         conditions, values = _conditions(where, since, until, inner)
-        results = found.search(
+        own = choosing.chosen(opened, pin, reject, choice)
+        results = opened.search(
             text, wishes, k, chosen,
             like=like, candidates=candidates, where=conditions, values=values,
             encoder=None if encoder == "auto" else encoder, already=_photo_ids(already),
+            pin=own.pin, reject=own.reject,
         )  # fmt: skip
         for word in focus or []:
-            place = found.place_meant(word)
+            place = opened.place_meant(word)
             _note(place and f"place: {place}")
         _note(None if len(results) else "no photograph matches these conditions")
         for shortfall in results.explain().notes if share else ():
             _note(shortfall)
-        _note(found.unfinished)
-        _note(found.words_only if results.hits.ranked and like is None else None)
+        _note(opened.unfinished)
+        _note(opened.words_only if results.hits.ranked and like is None else None)
         _note(_newest_told(results.hits))
         shape = format or (Format.table if sys.stdout.isatty() else Format.jsonl)
         if shape is Format.paths:
             _print_files(results, end)
         elif shape is Format.table:
-            _print_tables(found, results, explain, compare, pictures)
+            _print_tables(opened, results, explain, compare, pictures)
         else:
             records = results.records(explain, compare)
             for part in [records] if shape is Format.json else records:
                 printing.show_json(part)
+        if save_choice is not None:
+            same = None if like is None else opened.id_of(like)
+            flags = (conditions or [])[where is not None :]
+            query = choosing.query_of(text, k, spread, focus, limit, share, strength, same, where, flags, values)
+            choosing.save(opened, save_choice, results, own.reject, query)
+        if target.names():
+            from mascot.photos.album import section_of
+
+            target.take(opened, results.photos, section_of(results))
         if open_:
-            _open(found, results)
+            _open(opened, results)
 
 
 def _photo_ids(texts: list[str] | None) -> list[int] | None:
@@ -462,10 +486,10 @@ def _print_tables(library: Any, results: Any, explain: bool, compare: bool, pict
 
 
 def _open(library: Any, results: Any) -> None:
-    from mascot.cli.photo_printing import contact_sheet
+    from mascot.photos.album import album, section_of
 
     with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="mascot-", delete=False, encoding="utf-8") as file:
-        file.write(contact_sheet(library, results))
+        file.writelines(album(library.store, library.root.name, [section_of(results, links=True)]))
     if not webbrowser.open(Path(file.name).as_uri()):
         _note(f"no browser could be started; the page is {file.name}")
 
@@ -529,7 +553,7 @@ def sample(
 ) -> None:
     """Write a sample library of rendered postcards, to try everything without a network."""
     sample_library = package("mascot.photos.sample", "photos", "the sample library")
-    with _bar() as report:
+    with progress_bar() as report:
         cards = sample_library.write_sample(folder, count, seed, lambda done, total: report("writing", done, total))
     countries = {card.country for card in cards}
     printing.show(

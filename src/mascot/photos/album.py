@@ -8,11 +8,13 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import mascot as mc
 from mascot.errors import InputError
+from mascot.explain import describe_wish
 from mascot.photos import album_figures as figures
 from mascot.photos.export import finished
 from mascot.photos.photo import Photo
@@ -21,6 +23,7 @@ from mascot.photos.store import Store
 
 _SMALL = 144  # pixels of the longer side of a picture in the list before steering
 _GENERATOR = "mascot album 1"  # files that begin with it can be added to
+_ARROW = html.escape("->")
 _END = "\n</main>\n</body>\n</html>\n"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _STYLE = """
@@ -39,10 +42,13 @@ section { border-top: 1px solid var(--line); padding: 1.75rem 0 1rem; }
 p { margin: .25rem 0; color: var(--quiet); overflow-wrap: anywhere; }
 .figures { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 1fr); gap: 1rem; margin: 1rem 0; }
 .figures .line { grid-column: 1 / -1; }
-.figures svg { display: block; width: 100%; height: auto; border-radius: 6px; }
+.figures figure > svg { display: block; width: 100%; border-radius: 6px; }
+.map > svg { aspect-ratio: 720 / 320; }
+.clock > svg { aspect-ratio: 1; max-width: 18rem; margin: auto; }
+.line > svg { height: 56px; }
 .figures figcaption { color: var(--quiet); font-size: .8rem; margin-top: .2rem; }
 figure { margin: 0; }
-.photos { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 44vw), 1fr)); gap: 1.2rem 1rem; }
+.photos { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 42vw), 1fr)); gap: 1.2rem 1rem; }
 .photos img { display: block; width: 100%; aspect-ratio: 3 / 2; object-fit: cover; border-radius: 6px;
   background: var(--line); }
 .photos figcaption { margin-top: .35rem; font-size: .85rem; color: var(--quiet); overflow-wrap: anywhere; }
@@ -61,7 +67,7 @@ svg text { fill: var(--quiet); font: 11px system-ui, sans-serif; }
 .rule { stroke: var(--land); fill: none; }
 .was { fill: none; stroke: var(--quiet); }
 .is { fill: var(--new); stroke: var(--paper); }
-@media (max-width: 40rem) { .figures { grid-template-columns: 1fr; } .figures .clock { max-width: 16rem; } }
+@media (max-width: 40rem) { .figures { grid-template-columns: 1fr; } }
 @media print { .photos figure { break-inside: avoid; } }
 """
 
@@ -80,8 +86,10 @@ class Section:
     root: Path | None = None  # pictures link to the files below this folder
 
 
-def section_of(results: Results, asked: str = "", links: bool = False) -> Section:
-    """Return the section of a search."""
+def section_of(results: Results, links: bool = False) -> Section:
+    """Return the section of a search; with `links` its pictures lead to the files on this machine."""
+    wishes = () if results.ranking is None else results.ranking.wishes
+    asked = ", ".join(map(_described, wishes))
     ids = [photo.id for photo in results.photos]
     reasons = {id_: reason.because for id_, reason in zip(ids, results.explain().results, strict=True)}
     steered = ids != [photo.id for photo in results.plain]
@@ -90,6 +98,14 @@ def section_of(results: Results, asked: str = "", links: bool = False) -> Sectio
         "By relevance" if results.hits.ranked else "Newest", reasons if asked else {}, results.pinned,
         results.hits.root if links else None,
     )  # fmt: skip
+
+
+def _described(wish: mc.AnyWish) -> str:
+    """A wish in words, its hour or day as people write it."""
+    near = wish.near if isinstance(wish, mc.Wish) else None
+    if isinstance(wish, mc.Wish) and isinstance(wish.attribute, mc.HourOfDay) and isinstance(near, (int, float)):
+        wish = replace(wish, near=f"{int(near)}:{round(near % 1 * 60):02}")
+    return describe_wish(wish).replace("T12:00", "")
 
 
 def album(store: Store, title: str, sections: Iterable[Section]) -> Iterator[str]:
@@ -148,7 +164,7 @@ def _section(store: Store, section: Section) -> Iterator[str]:
     head = "".join([
         f"<h2>{_bdi(section.title)}</h2>" if section.title else "",
         f"<p>{_bdi(section.asked)}</p>" if section.asked else "",
-        f"<p>{_text(counted(before, section.photos))}</p>" if before else "",
+        f"<p>{_text(counted(before, section.photos)).replace(_ARROW, '→')}</p>" if before else "",
     ])  # fmt: skip
     yield f"\n<section>{head}\n{figures.figures(section.photos, before)}"
     if before:
@@ -157,7 +173,7 @@ def _section(store: Store, section: Section) -> Iterator[str]:
             went = photo.id not in shown
             yield (
                 f'\n<figure class="{"went" if went else "stays"}">{_picture(_small(store.thumbnail(photo.id)), photo)}'
-                f"<figcaption>{'left' if went else 'stays'}</figcaption></figure>"
+                f"<figcaption>{'went' if went else 'stays'}</figcaption></figure>"
             )
         yield "\n</div>\n<h3>Steered</h3>"
     yield '\n<div class="photos">'

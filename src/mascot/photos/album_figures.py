@@ -14,9 +14,8 @@ from mascot.photos.photo import Photo
 _WORLD = 10_000  # units around the globe
 _FURTHEST = 85.0  # degrees of latitude that Mercator shows
 _LEAST_WIDTH = 250  # units, 9 degrees: the outline is not finer
-_MAP = (720, 320)  # pixels
-_CLOCK = 220
-_LINE = (960, 56)
+_MAP = (720, 320)  # its proportions; those of the others are in the style of the page
+_MOST_YEARS = 8  # with a label on the time line
 _MARGIN = 0.12  # of the extent, around the outermost points
 
 
@@ -46,16 +45,25 @@ def figures(photos: Sequence[Photo], before: Sequence[Photo] = ()) -> str:
     return f'<div class="figures">{drawn}</div>' if drawn else ""
 
 
-def _figure(kind: str, size: tuple[int, int], label: str, caption: str, content: str) -> str:
+def _figure(kind: str, label: str, caption: str, content: str) -> str:
     return (
-        f'<figure class="{kind}"><svg viewBox="0 0 {size[0]} {size[1]}" role="img" aria-label="{label}">{content}</svg>'
+        f'<figure class="{kind}"><svg role="img" aria-label="{label}">{content}</svg>'
         f"<figcaption>{caption}</figcaption></figure>"
     )
 
 
-def _legend(count: int, total: int, what: str, before: bool) -> str:
-    missing = f"; {total - count} without {what}" if count < total else ""
-    return ("rings: before, dots: after" if before else f"{count} of {total}") + missing
+def _dots(was: Sequence[tuple[float, float]], is_: Sequence[tuple[float, float]]) -> str:
+    """Rings for what was there before and dots for what is there, in percent of the figure: they keep their size."""
+    return "".join(
+        f'<circle class="{kind}" cx="{x:.2f}%" cy="{y:.2f}%" r="{radius}"/>'
+        for kind, radius, points in (("was", 7, was), ("is", 4.5, is_))
+        for x, y in dict.fromkeys(points)
+    )
+
+
+def _caption(subject: str, missing: int, value: str, before: bool) -> str:
+    parts = [subject, "rings: before, dots: after" if before else "", f"{missing} without {value}" if missing else ""]
+    return "; ".join(part for part in parts if part)
 
 
 def _x(lon: float) -> float:
@@ -82,16 +90,17 @@ def _map(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
     top = min(max(top, 0.0), _WORLD - extent * height / width)
     copies = "".join(
         f'<use href="#land" transform="scale({scale:.5f}) translate({turn * _WORLD - left:.1f} {-top:.1f})"/>'
-        for turn in (-1, 0, 1, 2)
-        if turn * _WORLD < left + extent and (turn + 1) * _WORLD > left
+        for turn in (-1, 0, 1, 2)  # outlines may lie a whole world to the west
     )
-    dots = "".join(
-        f'<circle class="{kind}" cx="{((x - left) % _WORLD) * scale:.1f}" cy="{(y - top) * scale:.1f}" r="{radius}"/>'
-        for kind, radius, points in (("was", 7, was), ("is", 4, is_))
-        for x, y in dict.fromkeys(points)
+
+    def placed(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+        return [(100 * ((x - left) % _WORLD) * scale / width, 100 * (y - top) * scale / height) for x, y in points]
+
+    content = (
+        f'<svg viewBox="0 0 {width} {height}"><rect class="sea" width="{width}" height="{height}"/>'
+        f'<g class="land">{copies}</g></svg>{_dots(placed(was), placed(is_))}'
     )
-    content = f'<rect class="sea" width="{width}" height="{height}"/><g class="land">{copies}</g>{dots}'
-    return _figure("map", _MAP, "Map", _legend(len(is_), len(photos), "a place", bool(before)), content)
+    return _figure("map", "Map", _caption("place", len(photos) - len(is_), "a place", bool(before)), content)
 
 
 def _points(photos: Sequence[Photo]) -> list[tuple[float, float]]:
@@ -115,26 +124,25 @@ def _clock(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
     is_, was = _times(photos), _times(before)
     if not is_ and not was:
         return ""
-    middle, face = _CLOCK / 2, _CLOCK * 0.36
     marks = "".join(
-        f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{hour}</text>'
+        f'<text x="{x:.1f}%" y="{y:.1f}%" dy="4" text-anchor="middle">{hour}</text>'
         for hour in range(0, 24, 3)
-        for x, y in [_on_dial(hour, _CLOCK * 0.43)]
+        for x, y in [_on_dial(hour, 45)]
     )
-    dots = "".join(
-        f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"/>'
-        for kind, radius, distance, times in (("was", 5, face * 0.6, was), ("is", 4, face * 0.87, is_))
-        for x, y in [_on_dial(time.hour + time.minute / 60, distance) for time in times]
-    )
-    content = f'<circle class="face" cx="{middle}" cy="{middle}" r="{face:.1f}"/>{marks}{dots}'
-    label = _legend(len(is_), len(photos), "a time", bool(before))
-    return _figure("clock", (_CLOCK, _CLOCK), "Clock of 24 hours", f"hour of day; {label}", content)
+    dots = _dots([_on_dial(_hour(time), 24) for time in was], [_on_dial(_hour(time), 34) for time in is_])
+    content = f'<circle class="face" cx="50%" cy="50%" r="39%"/>{marks}{dots}'
+    caption = _caption("hour of day", len(photos) - len(is_), "a time", bool(before))
+    return _figure("clock", "Clock of 24 hours", caption, content)
+
+
+def _hour(time: datetime) -> float:
+    return time.hour + time.minute / 60
 
 
 def _on_dial(hour: float, distance: float) -> tuple[float, float]:
-    """A point on a dial whose top is midnight."""
+    """A point on a dial whose top is midnight, in percent."""
     angle = 2 * pi * hour / 24
-    return _CLOCK / 2 + distance * sin(angle), _CLOCK / 2 - distance * cos(angle)
+    return 50 + distance * sin(angle), 50 - distance * cos(angle)
 
 
 def _line(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
@@ -143,20 +151,18 @@ def _line(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
         return ""
     first, last = min(is_ + was), max(is_ + was)
     length = max(last - first, timedelta(days=1))
-    width, height = _LINE
-    inner = width - 40
 
     def x(time: datetime) -> float:
-        return 20 + inner * ((time - first) / length)
+        return 2 + 96 * ((time - first) / length)
 
-    dots = "".join(
-        f'<circle class="{kind}" cx="{x(time):.1f}" cy="{y}" r="{radius}"/>'
-        for kind, radius, y, times in (("was", 5, 14, was), ("is", 4, 26, is_))
-        for time in times
+    years = range(first.year + 1, last.year + 1)
+    step = -(-len(years) // _MOST_YEARS) or 1
+    ticks = "".join(
+        f'<line class="rule" x1="{at:.2f}%" x2="{at:.2f}%" y1="60%" y2="72%"/>'
+        f'<text x="{at:.2f}%" y="96%" text-anchor="middle">{year}</text>'
+        for year in years[::step]
+        for at in [x(datetime(year, 1, 1))]
     )
-    ends = (
-        f'<text x="20" y="{height - 6}">{first:%Y-%m-%d}</text>'
-        f'<text x="{width - 20}" y="{height - 6}" text-anchor="end">{last:%Y-%m-%d}</text>'
-    )
-    content = f'<line class="rule" x1="20" x2="{width - 20}" y1="36" y2="36"/>{dots}{ends}'
-    return _figure("line", _LINE, "Time line", "day", content)
+    dots = _dots([(x(time), 20) for time in was], [(x(time), 46) for time in is_])
+    content = f'<line class="rule" x1="2%" x2="98%" y1="66%" y2="66%"/>{ticks}{dots}'
+    return _figure("line", "Time line", f"{first:%Y-%m-%d} to {last:%Y-%m-%d}", content)

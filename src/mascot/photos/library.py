@@ -331,7 +331,7 @@ class Library:
         if (text is None) == (like is None):
             raise OptionError("a search takes a text or a photograph to be like, and not both")
         require_text(text or "", "the text to search for")
-        own = self._id_of(like)
+        own = self.id_of(like)
         if own is not None and own in self._open_nearest():
             return self._with_nearest(lambda nearest: nearest.vectors(np.array([own]))[0])
         chosen = self._opened(encoder) if encoder is not None else self._named_encoder(self.encoder)
@@ -386,7 +386,7 @@ class Library:
         candidates = candidates or CANDIDATES
         if text is None and like is None and vector is None:
             return self._with_nearest(lambda nearest: self._newest(nearest, among, candidates))
-        own = self._id_of(like)
+        own = self.id_of(like)
         by_look = like is not None and text is None and encoder is None and self._likes_by_look
         if like is not None and by_look:
             query = self._look_of(like, own)
@@ -489,10 +489,11 @@ class Library:
         vectors, looks = nearest.vectors(ids), self.store.looks(listed)
         return Hits(self.root, label, [photos[i] for i in listed], scores, vectors, looks, newest_of)
 
-    def _id_of(self, like: str | os.PathLike[str] | None) -> int | None:
-        if like is None:
+    def id_of(self, path: str | os.PathLike[str] | None) -> int | None:
+        """Return the id of the photograph with that path; None where the library holds none."""
+        if path is None:
             return None
-        path = Path(like).resolve()
+        path = Path(path).resolve()
         if not path.is_relative_to(self.root) or not is_text(str(path)):
             return None
         query = "SELECT id FROM photos WHERE path = ?"

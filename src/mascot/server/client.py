@@ -78,6 +78,7 @@ class Client:
         vectors: Sequence[Sequence[float]] | None = None,
         method: Any = None,
         already: Sequence[Any] = (),
+        pin: Sequence[Any] = (),
         strength: float | None = None,
         keep: float | None = None,
         protect: int | None = None,
@@ -93,7 +94,8 @@ class Client:
             "scores": _plain(scores), "wishes": [_wish(wish) for wish in wishes], "k": k, "ids": _plain(ids),
             "columns": {name: _plain(column) for name, column in (columns or {}).items()}, "vectors": _plain(vectors),
             "method": method.to_dict() if hasattr(method, "to_dict") else method, "already": _plain(already),
-            "strength": strength, "keep": keep, "protect": protect, "gains": gains, "explain": explain,
+            "pin": _plain(pin), "strength": strength, "keep": keep, "protect": protect, "gains": gains,
+            "explain": explain,
         }  # fmt: skip
         return self.post("/api/rerank", request, request_id)
 

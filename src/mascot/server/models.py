@@ -190,6 +190,7 @@ class RerankOptions(_Body):
     keep: Annotated[float, Meta(gt=0, le=1)] | None = None
     protect: Annotated[int, Meta(ge=0, le=MOST_OWN_CANDIDATES)] | None = None
     already: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] = []
+    pin: Annotated[list[Id], Meta(max_length=MOST_RESULTS)] = []
     gains: bool = False
     explain: bool = False
 

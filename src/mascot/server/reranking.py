@@ -53,8 +53,9 @@ class Task:
         """Re-rank the candidates."""
         request = self._request
         ranking = mc.rerank(
-            self._candidates, self._wishes, request.k, self._method, request.already or None, **self._options
-        )
+            self._candidates, self._wishes, request.k, self._method, request.already or None, pin=request.pin,
+            **self._options,
+        )  # fmt: skip
         gains = {name: values.tolist() for name, values in ranking.gains.items()} if request.gains else None
         ids: list[Any] = ranking.ids
         results = [
