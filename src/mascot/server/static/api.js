@@ -48,7 +48,9 @@ export async function exported(wanted) {
   if (response === null) throw new Unreachable("The server does not answer.");
   if (!response.ok) await answer(Promise.resolve(response));
   const [, name] = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "") ?? [];
-  return { blob: await response.blob(), name };
+  const blob = await response.blob().catch(() => null);
+  if (blob === null) throw new Unreachable("The download broke off.");
+  return { blob, name };
 }
 
 const get = (path) => answer(fetch(path, { headers: { accept: "application/json" } }));
