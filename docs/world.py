@@ -188,7 +188,7 @@ def main() -> None:
     print(
         f"{_TARGET.name}: {_TARGET.stat().st_size // 1024} kB, "
         + ", ".join(f"{len(world[name])} {name}" for name in ("land", "borders", "countries", "cities"))
-    )  # noqa: E501
+    )
 
 
 if __name__ == "__main__":

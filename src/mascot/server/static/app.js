@@ -412,7 +412,7 @@ function panel(open) {
 function sheet(open) {
   document.body.classList.toggle("steering", open);
   byId("bar-steer").setAttribute("aria-expanded", String(open));
-  if (open && !byId("lists").hidden) byId("lists").scrollIntoView({ block: "start" });
+  if (open && !byId("lists").hidden) byId(state.large ? "map-stage" : "lists").scrollIntoView({ block: "start" });
   (open ? byId("rail-close") : byId("bar-steer")).focus({ preventScroll: true });
 }
 

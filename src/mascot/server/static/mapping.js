@@ -134,7 +134,9 @@ function labels(pen, seen, ink, family) {
       if (x < 0 || y < 0 || x > width || y > height) continue;
       const font = `500 ${large ? 11.5 : 10}px ${family}`;
       pen.font = font;
-      if (pen.measureText(country.name).width < room * 1.6) put(country.name, x, y, { font, colour: "country", spacing: "0.6px" });
+      if (pen.measureText(country.name).width >= room * 1.6) continue;
+      const around = [0, 15, -15, 30, -30].filter((off) => Math.abs(off) < room / 3);
+      around.some((off) => put(country.name, x, y + off, { font, colour: "country", spacing: "0.6px" }));
     }
     let left = Math.round((width * height) / 12_000);
     const least = 14_000 / Math.max(scale / 620, 0.4) ** 2; // thousands of people

@@ -21,7 +21,7 @@ export class Tray {
     this.complete = h("button", { type: "button", class: "tool strong", onclick: () => this.#complete() }, "Complete my set");
     this.zip = h("button", { type: "button", class: "tool", onclick: () => this.#export("zip") }, "Download");
     this.album = h("button", { type: "button", class: "tool", onclick: () => this.#export("album") }, "Album");
-    this.name = h("input", { type: "text", maxlength: 100, placeholder: "Name of this choice", "aria-label": "Name of this choice", autocomplete: "off" });
+    this.name = h("input", { type: "text", maxlength: 100, placeholder: "Name it", "aria-label": "Name of this choice", autocomplete: "off" });
     this.form = h("form", { class: "tray-save" }, this.name, h("button", { type: "submit", class: "tool" }, "Save"));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
