@@ -1,0 +1,136 @@
+"""The album, in a real Chromium: nothing in it runs, loads or breaks the page."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bag_of_words import BagOfWords
+from jpegs import small_library, write_jpeg
+
+import mascot as mc
+from mascot.photos import Library
+from mascot.photos.album import Section, album, section_of, write_album
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "server"))
+
+from browser import browser
+
+_HOSTILE = "</figcaption></style><script>document.title='owned'</script><img src=x onerror=document.title='owned'>"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    root = tmp_path_factory.mktemp("library") / "photos"
+    small_library(root)
+    name = "<img src=x onerror=document.title='owned'>\u202e&amp;\x01.jpg"
+    write_jpeg(root / "--><b>" / name, _HOSTILE, "Tokyo", "2019-07-14T20:15:00")
+    with pytest.MonkeyPatch.context() as patch, Library.open(root) as opened:
+        patch.setenv("XDG_STATE_HOME", str(root.parent / "state"))
+        opened.index(BagOfWords())
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def file(library: Library) -> Path:
+    """An album of three searches, the last with hostile photographs before and after."""
+    path = library.root.parent / "album.html"
+    newest, spread = library.search(None, k=8), library.search(None, [library.spread("place")], 8)
+    hostile = next(photo.id for photo in library.store.all_photos() if photo.caption == _HOSTILE)
+    pinned = library.search(None, [library.focus("hour=20:30"), library.limit("day=3")], 8, pin=[hostile])
+    added = [write_album(library.store, _HOSTILE, section_of(part), path) for part in (newest, spread, pinned)]
+    assert added == [False, True, True]
+    return path
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_an_album_in_the_browser(chromium: Any, file: Path, width: int, scheme: str) -> None:
+    context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page, requests, problems = context.new_page(), [], []
+    page.on("request", lambda request: requests.append(request.url.partition(":")[0]))
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(file.as_uri())
+    assert page.title() == _HOSTILE
+    assert problems == []
+    assert requests.count("file") == 1
+    assert set(requests) <= {"file", "data"}
+    assert page.locator("section").count() == 3
+    assert page.locator(".photos figure").count() == 24
+    assert page.locator("section").nth(2).locator(".photos figcaption").first.inner_text().count(_HOSTILE) == 1
+    assert page.locator("section").nth(2).locator(".badge").first.inner_text() == "pinned"
+    assert page.locator("script").count() == 0
+    assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(251, 250, 248)"
+    assert light == (scheme == "light")
+    second = page.locator("section").nth(1)
+    assert second.locator("h3").all_inner_texts() == ["Newest", "Steered"]
+    assert "cities" in second.inner_text()
+    assert "→" in second.inner_text()
+    assert second.locator(".map .is").count() >= 3
+    assert second.locator(".clock .was").count() >= 3
+    for place in second.locator(".map circle").all():  # every point lies on the map
+        box, frame = place.bounding_box(), second.locator(".map").bounding_box()
+        assert frame["x"] <= box["x"] <= frame["x"] + frame["width"]
+    context.close()
+
+
+def test_land_lies_under_its_photographs(chromium: Any, library: Library, tmp_path: Path) -> None:
+    """Lisbon, Tokyo and Sydney are on land; the outline of Eurasia is written west of the date line."""
+    lisbon = [photo for photo in library.store.all_photos() if photo.city == "Lisbon"][:1]
+    sydney = [photo for photo in library.store.all_photos() if photo.city == "Sydney"][:1]
+    for photos in (lisbon, sydney, lisbon + sydney):
+        path = tmp_path / "map.html"
+        path.write_text("".join(album(library.store, "map", [Section(photos)])), encoding="utf-8")
+        page = chromium.new_page()
+        page.goto(path.as_uri())
+        over_land = """() => [...document.querySelectorAll('.map circle')].map(dot => {
+            const {x, y, width} = dot.getBoundingClientRect();
+            dot.remove();
+            return [-1, 0, 1].some(i => [-1, 0, 1].some(j =>
+                document.elementFromPoint(x + width / 2 + 9 * i, y + width / 2 + 9 * j)?.matches('.land *, use')));
+        })"""
+        assert page.evaluate(over_land) == [True] * len(photos)
+        page.close()
+
+
+def test_only_an_album_is_added_to(library: Library, file: Path, tmp_path: Path) -> None:
+    section = Section(list(library.store.all_photos())[:1])
+    for content in (b"", b"<!doctype html>", file.read_bytes()[:-3], b"\xff\xfe" * 500):
+        other = tmp_path / "other.html"
+        other.write_bytes(content)
+        with pytest.raises(mc.InputError, match="exists already and is not an album"):
+            write_album(library.store, "x", section, other)
+        assert other.read_bytes() == content
+
+
+def test_a_killed_addition_leaves_the_old_album(library: Library, file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "album.html"
+    path.write_bytes(file.read_bytes())
+    child = os.fork()
+    if child == 0:
+        os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
+        write_album(library.store, "x", Section(list(library.store.all_photos())[:1]), path)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert path.read_bytes() == file.read_bytes()
+
+
+def test_the_album_names_no_folder_of_this_machine(library: Library, file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert str(library.root) not in text
+    linked = "".join(album(library.store, "x", [section_of(library.search(None, k=3), links=True)]))
+    assert len(re.findall(r'<a href="file://', linked)) == 3
