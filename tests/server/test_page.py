@@ -507,6 +507,27 @@ def test_the_large_view_says_why_and_goes_on(visit: Any, postcards: Path) -> Non
     visitor.errors.clear()
 
 
+def test_similar_photographs_stand_behind_one(page: Any, visit: Any) -> None:
+    shown(page)
+    numbers = ids(page)
+    other = visit()
+
+    def stacked(route: Any) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        body["results"][1]["similar"] = numbers[10:13]
+        route.fulfill(response=answer, json=body)
+
+    other.context.route("**/api/search", stacked)
+    page = other.open(f"/?q={_QUERY}")
+    shown(page)
+    assert [badge.inner_text() for badge in page.locator("#grid .badge:not(:empty)").all()] == ["3 similar"]
+    page.locator("#grid button.tile").nth(1).click()
+    assert page.inner_text(".similar h3") == "3 similar photographs"
+    page.locator(".similar button").nth(2).click()
+    page.wait_for_url(lambda url: f"photo={numbers[12]}" in url)
+
+
 def test_the_tray_picks_rejects_completes_and_takes_away(visit: Any, postcards: Path) -> None:
     page = visit().open(f"/?q={_QUERY}")
     shown(page)
