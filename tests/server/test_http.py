@@ -708,7 +708,7 @@ def test_steering_waits_for_no_encoder(photographs: Path) -> None:
 
     with Library.open(photographs) as library:
         service = Service(library)
-        asked = models.Search(text="sunset", wishes=[models.PhotoWish(name="place", direction="spread")])
+        asked = models.Search(text="sunset", wishes=[{"name": "place", "direction": "spread"}])
         service.search(asked)
         with service._encoding:  # as if an encoder were at work
             steered = threading.Thread(target=service.search, args=(msgspec.structs.replace(asked, strength=0.9),))
