@@ -48,6 +48,7 @@ class Topology:
         lines = [self.arcs[i] if i >= 0 else self.arcs[~i][::-1] for i in indices]
         ring = np.concatenate([lines[0], *(line[1:] for line in lines[1:])])
         ring[:, 0] = np.unwrap(ring[:, 0], period=360)  # Chukotka goes on beyond 180 degrees: no seam there
+        ring[:, 0] -= 360 * np.round((ring[:, 0].min() + ring[:, 0].max()) / 720)
         return ring
 
 

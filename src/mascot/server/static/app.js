@@ -72,9 +72,7 @@ async function begin() {
   map.library(library.points);
   clock.library(library.hours);
   timeline.library(library);
-  byId("footnote").textContent = library.notice ?? "";
-  byId("footnote").hidden = !library.notice;
-  tray.load().then(() => dressTray());
+  tray.load();
   render();
 }
 
@@ -125,6 +123,7 @@ function dress() {
   for (const id of ["compare", "bar-compare"]) {
     byId(id).setAttribute("aria-pressed", String(state.compare && steering(state)));
     byId(id).disabled = !steering(state);
+    byId(id).title = steering(state) ? "" : "Turn a dial, then compare";
   }
   document.body.classList.toggle("mapped", state.large);
   byId("map-large").setAttribute("aria-pressed", String(state.large));
@@ -160,7 +159,6 @@ function guess(name, near) {
 
 function dressTray() {
   const number = state.pin.length;
-  isTrayOpen &&= number > 0 || state.reject.length > 0 || tray.saves > 0 || document.body.classList.contains("trayed");
   tray.show(state, isTrayOpen);
   document.body.classList.toggle("trayed", isTrayOpen);
   for (const id of ["tray-open", "bar-tray"]) {
@@ -219,6 +217,8 @@ function show(answer, asked, since) {
   const done = performance.now();
   const set = { title: start ? "Newest first" : capital(title), wishes: wishes(state), filters: filtering(state).map((name) => [name, state[name]]), completing: state.complete === null ? 0 : state.pin.length };
   byId("summary").replaceChildren(...summary(answer, set, { drop, allow, free: () => steer({ complete: null }) }));
+  byId("notice").textContent = library.notice ?? "";
+  byId("notice").hidden = !library.notice || !state.text; // said where it is felt
   map.show(answer.results, answer.plain);
   clock.show(answer.results, answer.plain);
   timeline.show(answer.results, answer.plain);
@@ -396,7 +396,6 @@ function enlarge() {
 
 function openTray() {
   isTrayOpen = !isTrayOpen;
-  document.body.classList.toggle("trayed", isTrayOpen);
   dressTray();
   if (isTrayOpen) tray.title.focus({ preventScroll: true });
 }

@@ -44,13 +44,15 @@ function ground(pen, { view: { x, y, scale }, width, height, world }, dense, ink
   const fine = scale < FINE_FROM * width ? "coarse" : "fine";
   pen.fillStyle = ink("land");
   pen.strokeStyle = ink("border");
-  // One more on each side: some outlines reach over the edge of the square.
-  for (let turn = Math.floor(x - half) - 1; turn <= Math.floor(x + half) + 1; turn++) {
-    const [left, top] = [(turn - x) * scale + width / 2, height / 2 - y * scale];
-    pen.setTransform(dense * scale, 0, 0, dense * scale, dense * left, dense * top);
-    pen.fill(world.land[fine], "evenodd");
-    pen.lineWidth = 0.8 / scale;
-    pen.stroke(world.borders[fine]);
+  pen.lineWidth = 0.8 / scale;
+  const layers = [() => pen.fill(world.land[fine], "evenodd"), () => pen.stroke(world.borders[fine])];
+  for (const draw of layers) {
+    // One more on each side: some outlines reach over the edge of the square.
+    for (let turn = Math.floor(x - half) - 1; turn <= Math.floor(x + half) + 1; turn++) {
+      const [left, top] = [(turn - x) * scale + width / 2, height / 2 - y * scale];
+      pen.setTransform(dense * scale, 0, 0, dense * scale, dense * left, dense * top);
+      draw();
+    }
   }
 }
 

@@ -48,10 +48,6 @@ export class Tray {
     if (this.#state) this.show(this.#state, this.opened);
   }
 
-  get saves() {
-    return this.#choices.length;
-  }
-
   show(state, opened) {
     this.#state = state;
     this.opened = opened;
