@@ -29,12 +29,12 @@ export class Tray {
     });
     this.saved = h("details", { class: "tray-saved" }, h("summary", { class: "quiet" }), h("ul", {}));
     this.restore = h("button", { type: "button", class: "quiet", onclick: () => this.change({ reject: [] }) });
-    this.clear = h("button", { type: "button", class: "quiet", onclick: () => this.change({ pin: [], reject: [], complete: null }) }, "Empty the tray");
+    this.clear = h("button", { type: "button", class: "quiet", onclick: () => this.change({ pin: [], reject: [], complete: null }) , "aria-label": "Empty the tray" }, "Empty");
     this.status = h("span", { class: "tray-status", role: "status" });
     root.append(
-      h("div", { class: "tray-head" }, this.title, this.restore, this.clear),
+      h("div", { class: "tray-head" }, this.title, this.restore, this.saved, this.clear),
       this.pictures,
-      h("div", { class: "tray-acts" }, h("span", { class: "tray-complete" }, this.complete, this.find), this.zip, this.album, this.form, this.saved, this.status),
+      h("div", { class: "tray-acts" }, h("span", { class: "tray-complete" }, this.complete, this.find), this.zip, this.album, this.form, this.status),
     );
   }
 
@@ -64,7 +64,7 @@ export class Tray {
     this.pictures.replaceChildren(...pin.map((id) => before.get(id) ?? this.#picture(id)));
     const [summary, list] = this.saved.children;
     this.saved.hidden = this.#choices.length === 0;
-    summary.textContent = `Saved choices (${this.#choices.length})`;
+    summary.textContent = `Saved (${this.#choices.length})`;
     list.replaceChildren(...this.#choices.map((choice) => this.#choice(choice)));
   }
 
