@@ -29,7 +29,7 @@ export class Tray {
     });
     this.saved = h("details", { class: "tray-saved" }, h("summary", { class: "quiet" }), h("ul", {}));
     this.restore = h("button", { type: "button", class: "quiet", onclick: () => this.change({ reject: [] }) });
-    this.clear = h("button", { type: "button", class: "quiet", onclick: () => this.change({ pin: [], reject: [], complete: null }) , "aria-label": "Empty the tray" }, "Empty");
+    this.clear = h("button", { type: "button", class: "quiet", onclick: () => this.change({ pin: [], reject: [], complete: null }), "aria-label": "Empty the tray" }, "Empty");
     this.status = h("span", { class: "tray-status", role: "status" });
     root.append(
       h("div", { class: "tray-head" }, this.title, this.restore, this.saved, this.clear),
