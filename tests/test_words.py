@@ -43,6 +43,29 @@ def test_a_typed_attribute_is_the_attribute(text: str, attribute: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "attribute"),
+    [
+        ("place~50", mc.Place(sigma_km=50)),
+        ("place:lat,lon ~ .5", mc.Place(sigma_km=0.5)),
+        ("hour~0.5", mc.HourOfDay("taken", sigma=0.5)),
+        ("date:uploaded~7", mc.Date("uploaded", sigma_days=7)),
+        ("number:altitude~100", mc.Number("altitude", sigma=100)),
+        ("cycle:bearing,360~5", mc.Cycle("bearing", 360.0, sigma=5)),
+        ("part~2", mc.Category("part~2")),  # no width, so a part of the name
+        ("number:a~b", mc.Number("a~b")),
+    ],
+)
+def test_width_follows_a_tilde(text: str, attribute: Any) -> None:
+    assert words.spread(text) == mc.spread(attribute)
+    assert words.spread(f"{text}*2") == mc.spread(attribute, 2)
+
+
+def test_width_and_within_are_two_numbers() -> None:
+    assert words.focus("hour~0.5=18:30~1*2") == mc.focus(mc.HourOfDay("taken", sigma=0.5), 2, 18.5, 1)
+    assert words.with_width("hour~0.5=18*2", 0.25) == "hour~0.25=18*2"
+
+
+@pytest.mark.parametrize(
     ("text", "near"),
     [
         ("place=35.7,139.7", (35.7, 139.7)),

@@ -12,7 +12,7 @@ import numpy as np
 
 from mascot.attributes.attribute import missing_rule
 from mascot.bins import Bins, Bools, Floats, Ints, SparseBins, join_bins
-from mascot.errors import require
+from mascot.errors import OptionError
 from mascot.kernels.native import MOST_QUOTAS
 from mascot.kernels.reference import Quota
 from mascot.methods.aim import NamedFocus, aim_scores
@@ -162,12 +162,19 @@ def _sort_wishes(
     wishes: tuple[AnyWish, ...],
 ) -> tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Limit | Share, ...]]:
     """Return the coverage wishes, the focuses with a named value, and the limits and shares."""
-    coverage = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is None)
-    named = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is not None)
-    constraints = tuple(wish for wish in wishes if isinstance(wish, (Limit, Share)))
-    rule = f"must have at most {MOST_QUOTAS} limits and shares"
-    require(len(constraints) <= MOST_QUOTAS, "wishes", rule, constraints)
-    return coverage, named, constraints
+    coverage: list[Wish] = []
+    named: list[Wish] = []
+    constraints: list[Limit | Share] = []
+    for wish in wishes:
+        if not isinstance(wish, Wish):
+            constraints.append(wish)
+        elif wish.near is None:
+            coverage.append(wish)
+        else:
+            named.append(wish)
+    if len(constraints) > MOST_QUOTAS:
+        raise OptionError(f"wishes must have at most {MOST_QUOTAS} limits and shares, got {len(constraints)}")
+    return tuple(coverage), tuple(named), tuple(constraints)
 
 
 def assemble(

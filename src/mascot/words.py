@@ -1,8 +1,8 @@
 """Text to wishes and methods: what a person types becomes objects here.
 
-KIND[:COLUMNS][=NEAR[~WITHIN]][*WEIGHT]        place:lat,lon   hour=18:30~1   camera=X100*2
-KIND[:COLUMNS]=N                               seller=2
-KIND[:COLUMNS]=VALUE:SHARE,...                 region=Europe:0.6,Asia:40%
+KIND[:COLUMNS][~WIDTH][=NEAR[~WITHIN]][*WEIGHT]   place:lat,lon~50   hour=18:30~1   camera=X100*2
+KIND[:COLUMNS]=N                                  seller=2
+KIND[:COLUMNS]=VALUE:SHARE,...                    region=Europe:0.6,Asia:40%
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ from mascot.registry import METHOD_NAMES, method_named
 from mascot.wishes import AnyWish, Limit, Share, Wish
 
 _WEIGHT = re.compile(r"\*\s*(-?(?:\d+\.?\d*|\.\d+))$")
+_WIDTH = re.compile(r"~\s*(\d+\.?\d*|\.\d+)$")
+WIDTHS = ("sigma", "sigma_km", "sigma_days")  # the fields that hold an attribute's width
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTHS = (
     "january", "february", "march", "april", "may", "june",
@@ -200,8 +202,20 @@ def split(text: str) -> tuple[str, str | None, float]:
     return name, near if equals else None, weight
 
 
+def with_width(text: str, width: float) -> str:
+    """The same typed wish with this width.
+
+    >>> with_width("place:lat,lon*2", 50)
+    'place:lat,lon~50*2'
+    """
+    name, near, weight = split(text)
+    behind = ("" if near is None else f"={near}") + ("" if weight == 1 else f"*{weight:g}")
+    return f"{_split_width(name)[0]}~{width:g}{behind}"
+
+
 def _parse(text: str, missing: Missing) -> tuple[Attribute, Any, float]:
     rest, near, weight = split(text)
+    rest, width = _split_width(rest)
     name, colon, behind = (part.strip() for part in rest.partition(":"))
     if name not in _KINDS:
         if colon or not name:
@@ -217,9 +231,19 @@ def _parse(text: str, missing: Missing) -> tuple[Attribute, Any, float]:
     try:
         values = [read(word) for read, word in zip(kind.readers, words, strict=True)]
         point = None if near is None or kind.near is None else kind.near(near)
-        return kind.attribute(*values, missing=missing), point, weight
+        attribute: Any = kind.attribute(*values, missing=missing)
+        return replace(attribute, **width), point, weight
     except ValueError as error:
         raise OptionError(f"{text!r}: {error}") from None
+
+
+def _split_width(text: str) -> tuple[str, dict[str, float]]:
+    """Return an attribute's text without its width, and the width by its field; a column's name may hold a tilde."""
+    typed = _WIDTH.search(text)
+    kind = _KINDS.get(text.partition(":")[0].partition("~")[0].strip())
+    attribute: Any = kind.attribute if kind else None
+    names = [field.name for field in fields(attribute) if field.name in WIDTHS] if typed and kind else []
+    return (text[: typed.start()], {names[0]: float(typed[1])}) if typed and names else (text, {})
 
 
 def _number(text: str) -> float:

@@ -159,6 +159,13 @@ def test_agrees_with_ir_measures(relevant, missed):
     assert_allclose(metrics.reciprocal_rank(relevant), trec["RR"])
 
 
+@pytest.mark.parametrize("missed", [0, 3])
+def test_ndcg_agrees_with_ir_measures(rng, missed):
+    grades = rng.integers(0, 4, size=(20, 8))
+    judged = np.concatenate([grades, np.ones((20, missed))], axis=1)
+    assert_allclose(metrics.ndcg_at_k(grades, judged, 5), _trec(grades, ["nDCG@5"], missed)["nDCG@5"])
+
+
 def test_average_precision_is_trecs_where_every_positive_was_shown(relevant):
     assert_allclose(metrics.average_precision_at_k(relevant, 12), _trec(relevant, ["AP@12"])["AP@12"])
 
@@ -235,6 +242,8 @@ def test_div400_topics_agree_with_plain_sets():
         (lambda: metrics.cluster_recall_at_k([[1, 2]], [1], 2), r"total must be >= the clusters seen, got 1"),
         (lambda: metrics.cluster_recall_at_k([[1]], [1, 1], 1), r"same length, got clusters 1, total 2"),
         (lambda: metrics.f1_at_k([[1], [1]], [[1]], [1], 1), r"same length, got relevant 2, clusters 1"),
+        (lambda: metrics.ndcg_at_k([[1, -1]], [[1, 0]], 2), r"grades must be >= 0, got -1"),
+        (lambda: metrics.ndcg_at_k([[2, 1]], [[1, 0]], 2), r"judged must contain the results shown, got a share of 2"),
         (lambda: metrics.relevance_kept([[-0.1, 1]], [[0]]), r"relevance must be >= 0, got -0.1"),
         (lambda: metrics.relevance_kept([[0.1, 1]], [[2]]), r"positions must be between 0 and N-1=1, got 2"),
         (lambda: metrics.relevance_kept([[0.1, 1]], [[1, 1]]), r"positions must not repeat, got 1 twice"),

@@ -116,7 +116,12 @@ def shown(value: Any) -> Any:
 
 
 def numbers(columns: Columns, name: str, owner: str) -> Floats:
-    """A column as float64; what is missing becomes NaN, infinity and text are refused."""
+    """Return a column as float64; what is missing becomes NaN, infinity and text are refused."""
+    return numbers_within(columns, name, owner)[0]
+
+
+def numbers_within(columns: Columns, name: str, owner: str) -> tuple[Floats, float, float, bool]:
+    """Return a column as float64, its lowest and highest value, and whether any is missing."""
     column = _single(columns, name, owner)
     if column.dtype.kind in "biuf":
         values = column.astype(np.float64)
@@ -127,20 +132,19 @@ def numbers(columns: Columns, name: str, owner: str) -> Floats:
             raise InputError(f"{owner} column {name!r} must lie within -1e150..1e150, got a larger integer") from None
         except (TypeError, ValueError) as error:
             raise InputError(f"{owner} column {name!r} must hold numbers: {error}") from None
-    low, high = extent(values)
+    if not len(values):
+        return values, 0.0, 0.0, False
+    low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
+    missing = low != low  # NaN if any is
+    if missing:
+        low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
+        if low != low:
+            low = high = 0.0  # all are
     largest = max(-low, high)
     if not largest <= LARGEST_NUMBER:
         rule = "must be finite" if math.isinf(largest) else "must lie within -1e150..1e150"
         raise InputError(f"{owner} column {name!r} {rule}, got {values[np.abs(values) == largest][0]}")
-    return values
-
-
-def extent(values: Floats) -> tuple[float, float]:
-    """Return the lowest and highest value that is not NaN; 0, 0 where there is none."""
-    if not len(values):
-        return 0.0, 0.0
-    low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
-    return (0.0, 0.0) if low != low else (low, high)
+    return values, low, high, missing
 
 
 def times(columns: Columns, name: str, owner: str) -> NDArray[np.datetime64]:
@@ -223,8 +227,7 @@ def hours(columns: Columns, name: str, owner: str) -> Floats:
     """Hour of day, minutes as fractions, from times or from plain hours; NaN where missing."""
     column = _numeric(_single(columns, name, owner))
     if column.dtype.kind in "biuf":
-        values = numbers(columns, name, owner)
-        low, high = extent(values)
+        values, low, high, _ = numbers_within(columns, name, owner)
         if low < 0 or high > 24:
             unix = unix_times(column)
             if unix is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
 from mascot.attributes.category import text_labels
-from mascot.attributes.columns import extent, numbers, shown
+from mascot.attributes.columns import numbers_within, shown
 from mascot.bins import Axis, AxisBins, Floats, GlobeBins, SparseBins
 from mascot.errors import InputError, OptionError, check_positive, check_whole, require
 from mascot.serialize import Value
@@ -81,11 +81,7 @@ class Place(Value):
         return Grid(lat, lon, cells, sigma, missing, name)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> GlobeBins:
-        lat, lon = coordinates(columns, self.lat, self.lon, "Place")
-        # Longitude wraps: 179 degrees and -179 degrees are neighbours.
-        west, east = extent(lon)
-        if west < -180 or east >= 180:
-            lon = (lon + 180) % 360 - 180
+        lat, lon = coordinates(columns, self.lat, self.lon, "Place", wrap=True)
         return GlobeBins(np.radians(lat), np.radians(lon), self.sigma_km or 0.0)
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
@@ -154,17 +150,22 @@ class Grid(Value):
         return _point(value, self.lat, self.lon, "Place.grid")
 
 
-def coordinates(columns: Columns, lat: str, lon: str, owner: str) -> tuple[Floats, Floats]:
-    """Latitude and longitude in degrees; a place is missing unless both are there."""
-    north, east = numbers(columns, lat, owner), numbers(columns, lon, owner)
-    south, farthest = extent(north)
-    if south < -90 or farthest > 90:
+def coordinates(columns: Columns, lat: str, lon: str, owner: str, wrap: bool = False) -> tuple[Floats, Floats]:
+    """Return latitude and longitude in degrees; a place is missing unless both are there.
+
+    With `wrap`, longitudes are brought to -180..180: 179 degrees and -179 degrees are neighbours.
+    """
+    north, lowest, highest, missing = numbers_within(columns, lat, owner)
+    east, west_end, east_end, also_missing = numbers_within(columns, lon, owner)
+    if lowest < -90 or highest > 90:
         wrong = np.abs(north) > 90
         raise InputError(f"{owner} column {lat!r} must be a latitude in -90..90, got {north[wrong][0]}")
-    missing = np.isnan(north + east)
-    if not missing.any():
+    if wrap and (west_end < -180 or east_end >= 180):
+        east = (east + 180) % 360 - 180
+    if not (missing or also_missing):
         return north, east
-    return np.where(missing, np.nan, north), np.where(missing, np.nan, east)
+    unknown = np.isnan(north + east)
+    return np.where(unknown, np.nan, north), np.where(unknown, np.nan, east)
 
 
 def unit_vectors(lat: Floats, lon: Floats) -> Floats:

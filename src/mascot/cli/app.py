@@ -62,6 +62,16 @@ class InputFormat(str, Enum):
     parquet = "parquet"
 
 
+class Metric(str, Enum):
+    ndcg = "ndcg"
+    precision = "precision"
+
+
+class TuneFormat(str, Enum):
+    table = "table"
+    json = "json"
+
+
 class OutputFormat(str, Enum):
     table = "table"
     jsonl = "jsonl"
@@ -141,8 +151,8 @@ def rerank(
     search sunset | mascot rerank --spread camera --keep 0.95 | head
 
     \b
-    A WISH is KIND[:COLUMNS][=NEAR[~WITHIN]][*WEIGHT], NEAR for --focus only:
-      place:lat,lon      place            place=35.7,139.7
+    A WISH is KIND[:COLUMNS][~WIDTH][=NEAR[~WITHIN]][*WEIGHT], NEAR for --focus only:
+      place:lat,lon      place  place~50  place=35.7,139.7
       hour:taken         hour             hour=18:30  hour=18:30~1 (within 1 h)
       season:taken       season           season=july
       weekday:taken      weekday          weekday=saturday
@@ -216,6 +226,83 @@ def probe(
     told = [({} if q.name is None else {"query": q.name}) | p.to_dict() for q, p in zip(found, probes, strict=True)]
     for part in [told] if format is OutputFormat.json else told:
         printing.show_json(part)
+
+
+@app.command()
+def tune(
+    path: _Path = None,
+    judged: Annotated[str, typer.Option(metavar="COLUMN", help="Column of judgements: above 0 is relevant.")] = "",
+    clusters: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of clusters; diversity is then cluster recall.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="How many results a query.")] = 10,
+    spread: options.Spread = None,
+    focus: options.Focus = None,
+    limit: options.Limit = None,
+    share: options.Share = None,
+    fill: options.Fill = False,
+    metric: Annotated[Metric, typer.Option(help="Measure of relevance, at -k.")] = Metric.ndcg,
+    relevance_weight: Annotated[
+        float, typer.Option(help="Weight of relevance beside diversity in the objective, between 0 and 1.")
+    ] = 0.5,
+    folds: Annotated[int, typer.Option(help="Folds of the cross-validation over queries.")] = 5,
+    seed: Annotated[int, typer.Option(help="Seed of the folds and of the bootstrap intervals.")] = 0,
+    figure: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write a picture of relevance and diversity by strength.")
+    ] = None,
+    missing: options.MissingRule = options.Missing.last,
+    score: _Score = "score",
+    id: _Id = None,
+    query: _Query = None,
+    vector: _Vector = None,
+    input_format: _InputFormat = None,
+    format: Annotated[TuneFormat, typer.Option(help="Tables, or the same as data.")] = TuneFormat.table,
+) -> None:
+    """Choose strength, protect and widths from hits that people judged.
+
+    \b
+    mascot tune hits.jsonl --judged relevance --spread place --spread seller
+    mascot tune hits.jsonl --judged relevance --clusters meaning --spread topic --figure tune.png
+
+    Settings are compared by cross-validation over queries: each query is scored
+    with the setting that the other folds chose. Where that does not beat the
+    defaults, the answer is the defaults. Wishes are those of rerank.
+    """
+    from mascot.cli import tune as program  # loads the benchmark's packages
+
+    if not judged:
+        raise mc.OptionError("tune needs --judged COLUMN: the column in which people judged the hits")
+    if judged == score:
+        raise mc.OptionError(
+            f"--judged and --score are both {score!r}: judgements cannot be the scores that they judge"
+        )
+    if figure is not None:
+        program.check_figure(figure)
+    extra: list[mc.Limit | mc.Share] = [
+        *(words.limit(text, fill) for text in limit or []),
+        *(words.share(text) for text in share or []),
+    ]
+    asked = _read(path, input_format, spread, focus, missing, score, id, query, vector, extra)
+    asked.table.require(judged, "name another with --judged")
+    if clusters is not None:
+        asked.table.require(clusters, "name another with --clusters")
+    candidates = [group.candidates for group in asked.queries]
+    with _lines_named(asked):
+        tuning = program.run(candidates, asked.wishes, judged, clusters, k, folds, metric.value, relevance_weight, seed)
+    typed = [("--spread", text) for text in spread or []] + [("--focus", text) for text in focus or []]
+    typed += [("--limit", text) for text in limit or []] + [("--share", text) for text in share or []]
+    flags = (["--fill"] if fill else []) + ([] if missing is options.Missing.last else ["--missing", missing.value])
+    flags += [] if score == "score" else ["--score", score]
+    for option, value in (("--id", id), ("--query", query), ("--vector", vector)):
+        flags += [] if value is None else [option, value]
+    flags += [] if input_format is None else ["--input-format", input_format.value]
+    command = program.command(tuning, path, typed, flags)
+    if figure is not None:
+        program.draw(tuning, figure)
+    if format is TuneFormat.json:
+        printing.show_json(tuning.to_dict() | {"command": command})
+    else:
+        printing.show(*program.report(tuning, command))
 
 
 @app.command()

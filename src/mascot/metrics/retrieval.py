@@ -193,6 +193,48 @@ def f1_at_k(relevant: ArrayLike, clusters: ArrayLike, total: ArrayLike, k: int) 
     return _harmonic(np.stack([precision, recall], axis=-1))
 
 
+def ndcg_at_k(grades: ArrayLike, judged: ArrayLike, k: int) -> Floats:
+    """nDCG@k: graded relevance of the first k results, discounted by rank, as a share of the best possible.
+
+    ``DCG@k(q) = sum_{i <= k} grade(q, i) / log2(i + 1)``, divided by the DCG@k of all judged hits in falling order.
+
+    Parameters
+    ----------
+    grades : array_like of shape [Q, K]
+        Grade of each result, best rank first, >= 0. Pad short lists with 0.
+    judged : array_like of shape [Q, N]
+        Grades of everything that could have been shown for the query, in any order. Pad with 0.
+    k : int
+        Cutoff, 1 <= k <= K.
+
+    Returns
+    -------
+    ndarray of shape [Q]
+        From 0 to 1; 0 where no judged hit has a grade above 0.
+
+    Examples
+    --------
+    >>> ndcg_at_k([[3, 0, 1], [0, 0, 0]], judged=[[1, 3, 0, 0], [0, 0, 0, 0]], k=3).round(4)
+    array([0.9639, 0.    ])
+    """
+    owner = "ndcg_at_k"
+    shown = _checks.floats(f"{owner} grades", grades, "[Q, K]")
+    pool = _checks.floats(f"{owner} judged", judged, "[Q, N]")
+    _checks.cutoff(owner, k, shown.shape[1])
+    _checks.same_length(owner, grades=shown, judged=pool)
+    for name, values in (("grades", shown), ("judged", pool)):
+        if (values < 0).any():
+            raise InputError(f"{owner} {name} must be >= 0, got {values.min()}")
+    discounts = 1.0 / np.log2(np.arange(2, k + 2))
+    ideal = np.sort(pool, axis=1)[:, ::-1][:, :k]
+    best = (ideal * discounts[: ideal.shape[1]]).sum(axis=1)
+    gained = (shown[:, :k] * discounts).sum(axis=1)
+    share: Floats = np.divide(gained, best, out=np.zeros_like(gained), where=best > 0)
+    if (share > 1 + 1e-9).any():
+        raise InputError(f"{owner} judged must contain the results shown, got a share of {share.max():.3f}")
+    return np.minimum(share, 1.0)
+
+
 def relevance_kept(relevance: ArrayLike, positions: ArrayLike) -> Floats:
     """Share of the best possible relevance that the chosen results retain.
 

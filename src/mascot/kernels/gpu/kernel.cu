@@ -1331,6 +1331,19 @@ DEVICE bool is_full(const Quota& quota, const u64* words, i64 label, const int* 
     ROLLED for (int j = 0; j < done; ++j) count += has_label(quota, words[picked[j]], label);
     return count >= quota.capacity[label];
 }
+// The same, asked by all threads of a warp at once: each looks at other results.
+DEVICE bool is_full_for_all(const Quota& quota, const u64* words, i64 label, const int* picked, int done, int more) {
+#ifndef EMULATED
+    int count = more;
+    ROLLED for (int first = 0; first < done; first += 32) {
+        const int j = first + (int)(threadIdx.x % 32);
+        count += __popc(__ballot_sync(ALL, j < done && has_label(quota, words[picked[j]], label)));
+    }
+    return count >= quota.capacity[label];
+#else
+    return is_full(quota, words, label, picked, done, more);
+#endif
+}
 // Whether the quotas of this stage leave room for candidate i.
 DEVICE bool is_allowed(const Plan& plan, const double* arena, int i, int stage, const int* picked, int done) {
     ROLLED for (int c = 0; c < (int)plan.quotas; ++c) {
@@ -1537,7 +1550,7 @@ DEVICE int pick_all(Team& team, const Plan& plan, double* arena, double* state, 
                 const int labels = stage < quota.stages ? (int)(words[best] >> LABEL_BITS) : 0;
                 for (int j = 0; j < labels; ++j) {
                     const i64 label = label_of(quota, words[best], j);
-                    if (!is_full(quota, words, label, picked, done, 1)) continue;
+                    if (!is_full_for_all(quota, words, label, picked, done, 1)) continue;
                     ROLLED for (int i = t; i < n; i += THREADS) if (has_label(quota, words[i], label)) bounds.close(i);
                 }
             }

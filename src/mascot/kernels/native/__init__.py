@@ -29,6 +29,7 @@ ABI = 1
 _ATTRIBUTE = struct.Struct("2q2d5Q16d")
 _QUOTA = struct.Struct("3Q2q")
 _BATCH = struct.Struct("5q2d14Q")
+_BYTE = ctypes.c_char
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = Path(__file__).with_name("_kernel" + _SUFFIX)
 
@@ -107,8 +108,14 @@ def description() -> str:
     return _Library.variant if available() else _Library.problem
 
 
-def _address(array: NDArray[Any] | None) -> int:
-    return 0 if array is None else array.ctypes.data
+def _address(data: NDArray[Any] | bytearray | None) -> int:
+    """Return where the data lies, 0 for nothing; the caller keeps it alive."""
+    if data is None:
+        return 0
+    try:
+        return ctypes.addressof(_BYTE.from_buffer(data))  # four times as fast as array.ctypes.data
+    except (TypeError, ValueError):  # read-only, or of no size
+        return 0 if isinstance(data, bytearray) else int(data.ctypes.data)
 
 
 def select(
@@ -127,44 +134,28 @@ def select(
     bins, signs, weights, rules : of the A attributes
     """
     count, kinds, k = len(ptr) - 1, len(bins), options.k
-    attributes = b"".join(
+    attributes = bytearray().join(
         _ATTRIBUTE.pack(
             b.shape, rules[a], signs[a], weights[a], _address(b.x), _address(b.y), _address(b.indptr),
             _address(b.indices), _address(b.values), *b.axes,
         )
         for a, b in enumerate(bins)
     )  # fmt: skip
-    limits = b"".join(
+    limits = bytearray().join(
         _QUOTA.pack(_address(q.indptr), _address(q.labels), _address(q.capacity), len(q.capacity), q.stages)
         for q in quotas
     )
-    # One block for everything that comes back: one allocation, one address.
-    block = np.empty(count * (2 * k + 2 + 3 * kinds), np.int64)
-    base = block.ctypes.data
-    sizes = (count * k, count * k, count, count * kinds, count * kinds, count * kinds, count)
-    starts = [0]
-    for size in sizes:
-        starts.append(starts[-1] + size)
+    positions, shown = np.empty((count, k), np.int64), np.empty((count, k), np.int64)
+    strengths, stages = np.empty(count), np.empty(count, np.int64)
+    multipliers, tops, rooms = np.empty((count, kinds)), np.empty((count, kinds)), np.empty((count, kinds))
     described = _BATCH.pack(
-        kinds, len(quotas), k, options.protect, options.flags, options.strength, options.keep, ptr.ctypes.data,
-        _address(rows), scores.ctypes.data, _address(seen_ptr), _address(seen), _pointer(attributes),
-        _pointer(limits), *(base + 8 * start for start in starts[:-1]),
+        kinds, len(quotas), k, options.protect, options.flags, options.strength, options.keep, _address(ptr),
+        _address(rows), _address(scores), _address(seen_ptr), _address(seen), _address(attributes), _address(limits),
+        _address(positions), _address(shown), _address(strengths), _address(multipliers), _address(tops),
+        _address(rooms), _address(stages),
     )  # fmt: skip
     _run(described, count, threads)
-    positions, shown, strengths, multipliers, tops, rooms, stages = (
-        block[start : start + size] for start, size in zip(starts, sizes, strict=False)
-    )
-    real = np.float64
-    return Results(
-        positions.reshape(count, k), shown.reshape(count, k), strengths.view(real),
-        multipliers.view(real).reshape(count, kinds), tops.view(real).reshape(count, kinds),
-        rooms.view(real).reshape(count, kinds), stages,
-    )  # fmt: skip
-
-
-def _pointer(data: bytes) -> int:
-    """Return the address of the bytes; the caller keeps them alive."""
-    return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
+    return Results(positions, shown, strengths, multipliers, tops, rooms, stages)
 
 
 def _run(described: bytes, count: int, threads: int | None) -> None:
@@ -174,4 +165,7 @@ def _run(described: bytes, count: int, threads: int | None) -> None:
         if _Library.select(described, first, last):
             raise MemoryError("the native kernel ran out of memory")
 
-    in_chunks(work, count, 1 if count == 1 else threads)
+    if count == 1:
+        work(0, 1)
+    else:
+        in_chunks(work, count, threads)

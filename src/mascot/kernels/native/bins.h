@@ -32,6 +32,7 @@ typedef struct {
     double *unknown;              /* [n] 1 where the value is missing */
     double *mean;                 /* [size] what a missing value covers under the rule NEUTRAL, or NULL */
     double fade;                  /* how much of a bin one whole membership covers */
+    double *site[3], reach[2];    /* [n] where a candidate's bins lie, see `overlap`; NULL: anywhere */
 } Bins;
 
 enum { WORTH, COVER, PEAK, ADD };
@@ -134,6 +135,76 @@ INLINE vector visit(int operation, const Bins *b, int64_t i, double *state, doub
         }
     }
     return total;
+}
+
+/* WORTH or PEAK of the listed candidates that have changed. The shape is a constant, so that each has a loop of its own. */
+INLINE void visit_shape(
+    int operation, const Bins *bins, int64_t shape, int64_t blocks, const int64_t *list, int64_t count, const int64_t *changed,
+    int64_t bit, double *state, const double *factors, double *restrict worth
+) {
+    const Bins b = *bins;
+    for (int64_t j = 0; j < count; j++) {
+        int64_t i = list[j];
+        if (!(changed[i] & bit)) continue;
+        double factor = operation == PEAK ? factors[i] : 0.0;
+        vector total;
+        if (shape == SHAPE_GLOBE) total = visit_globe(operation, &b, i, state, factor);
+        else if (shape == SHAPE_LABELS) total = visit_labels(operation, &b, i, state, factor);
+        else if (shape == SHAPE_LINE) total = visit_windows(operation, b.lanes + i * b.each, state + b.slot[i], factor, 1, blocks, 0);
+        else if (shape == SHAPE_PLANE)
+            total = visit_windows(operation, b.lanes + i * b.each, state + b.slot[i], factor, b.rows, blocks, b.stride);
+        else total = visit(operation, &b, i, state, factor);
+        if (operation == WORTH) worth[i] = sum(total);
+    }
+}
+
+INLINE void visit_list(
+    int operation, const Bins *b, const int64_t *list, int64_t count, const int64_t *changed, int64_t bit, double *state,
+    const double *factors, double *worth
+) {
+#define VISIT(shape, blocks) visit_shape(operation, b, shape, blocks, list, count, changed, bit, state, factors, worth)
+    if (b->mean) VISIT(-1, 0);
+    else if (b->shape == SHAPE_GLOBE) VISIT(SHAPE_GLOBE, 0);
+    else if (b->shape == SHAPE_LABELS) VISIT(SHAPE_LABELS, 0);
+    else if (b->shape == SHAPE_LINE && b->blocks == 2) VISIT(SHAPE_LINE, 2);
+    else if (b->shape == SHAPE_LINE && b->blocks == 3) VISIT(SHAPE_LINE, 3);
+    else if (b->shape == SHAPE_LINE) VISIT(SHAPE_LINE, b->blocks);
+    else if (b->blocks == 2) VISIT(SHAPE_PLANE, 2);
+    else if (b->blocks == 3) VISIT(SHAPE_PLANE, 3);
+    else VISIT(SHAPE_PLANE, b->blocks);
+#undef VISIT
+}
+
+/* Where the bins of one candidate lie: LINE its first bin, PLANE its first row and column, GLOBE a unit vector, LABELS the bin. */
+typedef struct {
+    vector x, y, z;
+} Site;
+
+enum { ANYWHERE = -1 };
+
+INLINE Site site_of(const Bins *b, int64_t shape, int64_t i) {
+    Site site = {0};
+    if (shape == ANYWHERE) return site;
+    site.x = all(b->site[0][i]);
+    if (shape == SHAPE_PLANE || shape == SHAPE_GLOBE) site.y = all(b->site[1][i]);
+    if (shape == SHAPE_GLOBE) site.z = all(b->site[2][i]);
+    return site;
+}
+
+/* Which of the candidates i .. i + LANES - 1 can share bins with the one at `other`. A missing value (NaN) shares none. */
+INLINE mask overlap(const Bins *b, int64_t shape, int64_t i, const Site *other) {
+    if (shape == ANYWHERE) return all(0.0) == all(0.0);
+    vector x = load(b->site[0] + i) - other->x;
+    if (shape == SHAPE_GLOBE) { /* the square of the chord */
+        vector y = load(b->site[1] + i) - other->y, z = load(b->site[2] + i) - other->z;
+        return x * x + y * y + z * z <= all(b->reach[0]);
+    }
+    x = absolute(x);
+    if (shape == SHAPE_PLANE) {
+        vector y = absolute(load(b->site[1] + i) - other->y);
+        return (x < all(b->reach[0])) & (y < all(b->reach[1]));
+    }
+    return (x < all(b->reach[0])) | (x > all(b->reach[1])); /* the other way round a circle */
 }
 
 /* Set every real bin to `value` and the padding to 0. */
@@ -251,71 +322,80 @@ static void fit_axis(Arena *arena, double *values, int64_t n, double *axis) {
 
 /* ---- Lines and planes ---------------------------------------------------------------------------------------------- */
 
-/* Bins on either side of the nearest centre that a bump can reach. */
-static int64_t reach_of(const double *axis) {
-    double bins = MASCOT_REACH * axis[AXIS_SIGMA] / axis[AXIS_STEP];
-    return bins < axis[AXIS_COUNT] ? (int64_t)floor(bins + 0.5 + 1e-9) : (int64_t)axis[AXIS_COUNT];
-}
-
-/* Memberships of the centres 0 .. count - 1, `offset` bins below the value, rounded up to whole blocks. */
-INLINE void write_bump(double *lanes, double offset, double step, int64_t count) {
-    for (int64_t j = 0; j < count; j += LANES) {
-        vector d = (all(offset - (double)j) - STEPS) * all(step);
-        vector p = decay(d * d * all(0.5));
-        store(lanes + j, where(STEPS < all((double)(count - j)), p));
-    }
-}
-
 static int64_t whole_blocks(int64_t bins) { return (bins + LANES - 1) / LANES * LANES; }
 
-/* Bumps on an even axis as products: exp(-(d - j)^2 s^2 / 2) = exp(-d^2 s^2 / 2) * exp(d s^2)^j * exp(-j^2 s^2 / 2).
- * The last factor is a table of the axis, so a bump costs three exponentials, whatever its width. */
+/* Bumps on an even axis as products: the bin j bins after the first one in reach, which is x bins below the value, has
+ * exp(-(x - j)^2 s^2 / 2) = exp(-x^2 s^2 / 2) * exp(x s^2)^j * exp(-j^2 s^2 / 2).
+ * The last factor is a table of the axis, so a bump costs two exponentials, whatever its width. */
 typedef struct {
-    double step;           /* s, the distance between centres in widths */
-    int64_t reach, window; /* bins on either side of the nearest centre; bins in all */
-    double *table;         /* [window] exp(-j^2 s^2 / 2) for j = -reach .. reach, 0 up to whole blocks; NULL: not used */
-    double edge;           /* exp(s^2 / 2) */
+    double step;    /* s, the distance between centres in widths */
+    double radius;  /* bins on either side of a value that its bump can reach */
+    int64_t window; /* bins in reach, at most */
+    double *table;  /* [window] exp(-j^2 s^2 / 2), 0 up to whole blocks; NULL: out of the range of the products */
+    double top, edge; /* the largest x s^2, and exp(top) */
+    double *first, *offset, *lowest, *ratio; /* [n] first bin in reach, x, exp(-x^2 s^2 / 2), exp(x s^2) */
 } Bump;
 
-enum { LONGEST_PRODUCT = 64 };
+enum { LONGEST_PRODUCT = 128 };
+#define ROUNDING 1e-9 /* bins */
 
-static Bump make_bump(Arena *arena, const double *axis) {
-    Bump bump = {.step = axis[AXIS_STEP] / axis[AXIS_SIGMA], .reach = reach_of(axis)};
-    bump.window = 2 * bump.reach + 1;
-    if (bump.step > 2.0 || bump.reach > LONGEST_PRODUCT) return bump; /* out of the range of the exponential */
-    bump.edge = exp(0.5 * bump.step * bump.step);
+static Bump make_bump(Arena *arena, const double *axis, int64_t n) {
+    double step = axis[AXIS_STEP] / axis[AXIS_SIGMA], radius = MASCOT_REACH / step;
+    if (!(radius < axis[AXIS_COUNT])) radius = axis[AXIS_COUNT];
+    Bump bump = {.step = step, .radius = radius, .window = (int64_t)floor(2.0 * (radius + ROUNDING)) + 1};
+    bump.first = take_doubles(arena, n);
+    bump.offset = take_doubles(arena, n);
+    bump.lowest = take_doubles(arena, n);
+    bump.ratio = take_doubles(arena, n);
+    bump.top = (radius + ROUNDING) * step * step;
+    if (bump.top > 5.0 || bump.window > LONGEST_PRODUCT) return bump;
+    bump.edge = exp(bump.top);
     bump.table = take_doubles(arena, whole_blocks(bump.window));
     for (int64_t j = 0; j < whole_blocks(bump.window); j++) {
-        double d = (double)(j - bump.reach) * bump.step;
+        double d = (double)j * step;
         bump.table[j] = j < bump.window ? exp(-0.5 * d * d) : 0.0;
     }
     return bump;
 }
 
-/* Memberships of the window's bins; the value lies `apart` bins (-0.5 .. 0.5) from the window's middle. */
-INLINE void write_window(const Bump *bump, double *lanes, double apart) {
+/* Place the windows of n values; `u` is the value in bins. NaN stays NaN. */
+static void place_windows(Bump *bump, const double *u, int64_t n) {
+    double radius = bump->radius + ROUNDING, *restrict first = bump->first, *restrict offset = bump->offset;
+    for (int64_t i = 0; i < n; i++) {
+        first[i] = ceil(u[i] - radius);
+        offset[i] = u[i] - first[i];
+    }
+    if (!bump->table) return;
+    double s2 = bump->step * bump->step;
+    for (int64_t i = 0; i < n; i += LANES) {
+        vector x = load(offset + i);
+        store(bump->lowest + i, exp_minus(x * x * all(0.5 * s2)));
+        store(bump->ratio + i, all(bump->edge) * exp_minus(all(bump->top) - x * all(s2)));
+    }
+}
+
+/* Memberships of the bins in the window of candidate i, rounded up to whole blocks. */
+INLINE void write_window(const Bump *bump, int64_t i, double *lanes) {
     if (!bump->table) {
-        write_bump(lanes, apart + (double)bump->reach, bump->step, bump->window);
+        for (int64_t j = 0; j < bump->window; j += LANES) {
+            vector d = (all(bump->offset[i] - (double)j) - STEPS) * all(bump->step);
+            vector p = decay(d * d * all(0.5));
+            store(lanes + j, where(STEPS < all((double)(bump->window - j)), p));
+        }
         return;
     }
-    double s2 = bump->step * bump->step;
-    vector e = exp_minus((vector){0.5 * apart * apart * s2, s2 * (0.5 + apart)
+    double ratio = bump->ratio[i], square = ratio * ratio, block = square;
+    vector factors = {1.0, ratio};
 #if LANES > 2
-                         , s2 * (0.5 - apart)
+    factors[2] = square;
+    factors[3] = square * ratio;
+    block = square * square;
 #endif
-    });
-#if LANES > 2
-    double ratio = bump->edge * e[2]; /* exp(apart * s^2) */
-#else
-    double ratio = 1.0 / (bump->edge * e[1]);
+#if LANES > 4
+    for (int j = 4; j < LANES; j++) factors[j] = factors[j - 4] * block;
+    block *= block;
 #endif
-    double back = bump->edge * e[1], first = e[0], power = back; /* exp(-apart * s^2) */
-    for (int64_t j = bump->reach; j; j >>= 1, power *= power)
-        if (j & 1) first *= power;
-    vector factors = all(first), ratios = all(1.0);
-    double block = 1.0;
-    for (int j = 0; j < LANES; j++, block *= ratio) ratios[j] = block;
-    factors *= ratios;
+    factors *= all(bump->lowest[i]);
     for (int64_t j = 0; j < bump->window; j += LANES, factors *= all(block)) {
         vector p = factors * load(bump->table + j);
         store(lanes + j, where(p >= all(MASCOT_CUTOFF), p));
@@ -323,14 +403,13 @@ INLINE void write_window(const Bump *bump, double *lanes, double apart) {
 }
 
 static void pack_line(Arena *arena, Bins *b, const double *x, double *axis, int64_t n) {
-    Bump bump = make_bump(arena, axis);
-    int64_t count = (int64_t)axis[AXIS_COUNT], reach = bump.reach, window = bump.window;
-    double start = axis[AXIS_START], inverse = 1.0 / axis[AXIS_STEP], step = axis[AXIS_STEP] / axis[AXIS_SIGMA];
+    Bump bump = make_bump(arena, axis, n);
+    int64_t count = (int64_t)axis[AXIS_COUNT], window = bump.window;
     int whole = axis[AXIS_PERIOD] > 0.0 && window >= count; /* the bump meets itself */
     if (whole) window = count;
     b->circle = axis[AXIS_PERIOD] > 0.0 ? count : 0;
     b->mirror = b->circle && !whole ? window - 1 : 0;
-    b->pad = b->circle ? 0 : 2 * reach;
+    b->pad = b->circle ? 0 : window;
     b->count = count;
     b->count_rows = 1;
     b->each = whole_blocks(window);
@@ -339,81 +418,87 @@ static void pack_line(Arena *arena, Bins *b, const double *x, double *axis, int6
     b->stride = b->size = whole_blocks(count + 2 * b->pad + b->mirror + LANES);
     b->lanes = take_doubles(arena, n * b->each);
     b->slot = take_integers(arena, n);
+    if (!whole) b->site[0] = take_doubles(arena, whole_blocks(n));
+    b->reach[0] = (double)window;
+    b->reach[1] = b->circle ? (double)(count - window) : INFINITY;
+    double *u = take_doubles(arena, n), inverse = 1.0 / axis[AXIS_STEP], around = (double)count;
     for (int64_t i = 0; i < n; i++) {
-        double *lanes = b->lanes + i * b->each, value = x[i];
+        double value = x[i] < axis[AXIS_FLOOR] ? axis[AXIS_FLOOR] : x[i] > axis[AXIS_CEILING] ? axis[AXIS_CEILING] : x[i];
+        u[i] = (value - axis[AXIS_START]) * inverse;
+        if (b->circle && !(u[i] > -0.5 && u[i] < around)) u[i] -= floor(u[i] / around) * around;
+    }
+    if (!whole) place_windows(&bump, u, n);
+    for (int64_t i = 0; i < n; i++) {
+        double *lanes = b->lanes + i * b->each;
         b->slot[i] = b->origin;
-        if (value < axis[AXIS_FLOOR]) value = axis[AXIS_FLOOR];
-        if (value > axis[AXIS_CEILING]) value = axis[AXIS_CEILING];
-        double u = (value - start) * inverse;
-        int outside = !b->circle && !(u > (double)-reach - 1.0 && u < (double)(count + reach));
-        if (b->unknown[i] != 0.0 || outside) {
-            memset(lanes, 0, (size_t)b->each * sizeof(double));
-            continue;
-        }
-        if (whole) {
+        if (whole && b->unknown[i] == 0.0) {
             for (int64_t j = 0; j < b->each; j++) {
-                double d = fmod(fabs(u - (double)j), (double)count);
-                d = (d < (double)count - d ? d : (double)count - d) * step;
+                double d = fmod(fabs(u[i] - (double)j), around);
+                d = (d < around - d ? d : around - d) * bump.step;
                 double p = exp(-0.5 * d * d);
                 lanes[j] = p >= MASCOT_CUTOFF && j < count ? p : 0.0;
             }
             continue;
         }
-        if (b->circle && !(u > -0.5 && u < (double)count)) u -= floor(u / (double)count) * (double)count;
-        int64_t centre = (int64_t)floor(u + 0.5), first = centre - reach;
-        write_window(&bump, lanes, u - (double)centre);
-        if (b->circle) first = first < 0 ? first + count : first >= count ? first - count : first;
-        else if (centre < -reach || centre > count - 1 + reach) { /* rounded just beyond the padding */
+        double first = bump.first[i];
+        if (b->unknown[i] != 0.0 || (!b->circle && !(first > (double)-window && first < around))) {
             memset(lanes, 0, (size_t)b->each * sizeof(double));
+            if (!whole) b->site[0][i] = NAN;
             continue;
         }
-        b->slot[i] += first + b->pad;
+        write_window(&bump, i, lanes);
+        if (b->circle) first = first < 0.0 ? first + around : first >= around ? first - around : first;
+        b->slot[i] += (int64_t)first + b->pad;
+        b->site[0][i] = first;
     }
 }
 
 static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, double axis[2][AXIS_FIELDS], int64_t n) {
     /* Rows run along the axis on which vectors waste fewer lanes. */
-    Bump bumps[2] = {make_bump(arena, axis[0]), make_bump(arena, axis[1])};
-    int64_t reaches[2] = {bumps[0].reach, bumps[1].reach};
-    int64_t upright = (2 * reaches[0] + 1) * whole_blocks(2 * reaches[1] + 1);
-    int64_t turned = (2 * reaches[1] + 1) * whole_blocks(2 * reaches[0] + 1);
+    Bump bumps[2] = {make_bump(arena, axis[0], n), make_bump(arena, axis[1], n)};
     const double *values[2] = {x, y};
-    int outer = turned < upright, inner = 1 - outer;
-    int64_t reach_rows = reaches[outer], reach = reaches[inner];
-    b->rows = 2 * reach_rows + 1;
-    b->blocks = whole_blocks(2 * reach + 1) / LANES;
+    int outer = bumps[1].window * whole_blocks(bumps[0].window) < bumps[0].window * whole_blocks(bumps[1].window);
+    Bump *down = bumps + outer, *along = bumps + 1 - outer;
+    b->rows = down->window;
+    b->blocks = whole_blocks(along->window) / LANES;
     b->count_rows = (int64_t)axis[outer][AXIS_COUNT];
-    b->count = (int64_t)axis[inner][AXIS_COUNT];
-    b->pad_rows = 2 * reach_rows;
-    b->pad = 2 * reach;
+    b->count = (int64_t)axis[1 - outer][AXIS_COUNT];
+    b->pad_rows = down->window;
+    b->pad = along->window;
     b->stride = b->count + 2 * b->pad + LANES;
     b->size = whole_blocks((b->count_rows + 2 * b->pad_rows) * b->stride + LANES);
     b->each = b->rows * b->blocks * LANES;
     b->lanes = take_doubles(arena, n * b->each);
     b->slot = take_integers(arena, n);
+    b->site[0] = down->first;
+    b->site[1] = along->first;
+    b->reach[0] = (double)down->window;
+    b->reach[1] = (double)along->window;
+    double *u = take_doubles(arena, n);
+    for (int axis_number = 0; axis_number < 2; axis_number++) {
+        double start = axis[axis_number][AXIS_START], inverse = 1.0 / axis[axis_number][AXIS_STEP];
+        for (int64_t i = 0; i < n; i++) u[i] = (values[axis_number][i] - start) * inverse;
+        place_windows(bumps + axis_number, u, n);
+    }
     double *columns = take_doubles(arena, b->blocks * LANES), *factors = take_doubles(arena, whole_blocks(b->rows));
-    double row_inverse = 1.0 / axis[outer][AXIS_STEP], inverse = 1.0 / axis[inner][AXIS_STEP];
     for (int64_t i = 0; i < n; i++) {
-        double *lanes = b->lanes + i * b->each;
-        double u = (values[outer][i] - axis[outer][AXIS_START]) * row_inverse;
-        double w = (values[inner][i] - axis[inner][AXIS_START]) * inverse;
+        double *lanes = b->lanes + i * b->each, top = down->first[i], left = along->first[i];
         b->slot[i] = b->origin;
-        int inside = u > (double)-reach_rows - 0.5 && u < (double)(b->count_rows + reach_rows) - 0.5 &&
-                     w > (double)-reach - 0.5 && w < (double)(b->count + reach) - 0.5; /* false for NaN */
+        int inside = top > (double)-down->window && top < (double)b->count_rows && left > (double)-along->window &&
+                     left < (double)b->count; /* false for NaN */
         if (!inside) {
             memset(lanes, 0, (size_t)b->each * sizeof(double));
+            down->first[i] = NAN;
             continue;
         }
-        double row = floor(u + 0.5), column = floor(w + 0.5);
-        int64_t top = (int64_t)row - reach_rows, left = (int64_t)column - reach;
-        write_window(&bumps[inner], columns, w - column);
-        write_window(&bumps[outer], factors, u - row);
-        for (int64_t i_row = 0; i_row < b->rows; i_row++)
+        write_window(along, i, columns);
+        write_window(down, i, factors);
+        for (int64_t row = 0; row < b->rows; row++)
             for (int64_t j = 0; j < b->blocks * LANES; j += LANES, lanes += LANES) {
-                vector p = load(columns + j) * all(factors[i_row]);
+                vector p = load(columns + j) * all(factors[row]);
                 store(lanes, where(p >= all(MASCOT_CUTOFF), p));
             }
-        b->slot[i] += (top + b->pad_rows) * b->stride + left + b->pad;
+        b->slot[i] += ((int64_t)top + b->pad_rows) * b->stride + (int64_t)left + b->pad;
     }
 }
 
@@ -622,6 +707,7 @@ static void pack_labels(Arena *arena, Bins *b, const Attribute *attribute, const
     b->slot = take_integers(arena, pairs);
     b->lanes = attribute->values ? take_doubles(arena, pairs) : NULL;
     Table table = make_table(arena, pairs);
+    int64_t most = 0;
     for (int64_t i = 0; i < n; i++) {
         b->first[i] = at;
         for (int64_t j = attribute->indptr[rows[i]]; j < attribute->indptr[rows[i] + 1]; j++, at++) {
@@ -630,9 +716,29 @@ static void pack_labels(Arena *arena, Bins *b, const Attribute *attribute, const
             if (b->lanes) b->lanes[at] = attribute->values[j];
         }
         b->unknown[i] = b->first[i] == at ? 1.0 : 0.0;
+        most = at - b->first[i] > most ? at - b->first[i] : most;
     }
     b->first[n] = at;
+    if (most <= 1) { /* with several labels each, any two candidates may share one */
+        b->site[0] = take_doubles(arena, whole_blocks(n));
+        b->reach[0] = 0.5;
+        b->reach[1] = INFINITY;
+        for (int64_t i = 0; i < n; i++) b->site[0][i] = b->unknown[i] != 0.0 ? NAN : (double)b->slot[b->first[i]];
+    }
     b->size = whole_blocks(next - b->origin + LANES);
+}
+
+/* The points of the globe as unit vectors, and NaN for missing ones: cos(t) = 1 - 2 hav(t), sin(t) = cos(t - pi / 2). */
+static void unit_vectors(Arena *arena, Bins *b, const double *lats, const double *lons, int64_t n) {
+    for (int d = 0; d < 3; d++) b->site[d] = take_doubles(arena, whole_blocks(n));
+    for (int64_t i = 0; i < n; i += LANES) {
+        vector lat = load(lats + i), lon = load(lons + i), turned = lon - all(PI / 2);
+        turned = choose_lanes(turned < all(-PI), turned + all(2 * PI), turned);
+        vector cos_lat = all(1.0) - all(2.0) * haversine(lat);
+        store(b->site[0] + i, cos_lat * (all(1.0) - all(2.0) * haversine(lon)));
+        store(b->site[1] + i, cos_lat * (all(1.0) - all(2.0) * haversine(turned)));
+        store(b->site[2] + i, all(1.0) - all(2.0) * haversine(all(PI / 2) - lat));
+    }
 }
 
 /* ---- All shapes ---------------------------------------------------------------------------------------------------------- */
@@ -645,7 +751,7 @@ static Bins pack_bins(Arena *arena, const Attribute *attribute, const int64_t *r
         pack_labels(arena, &b, attribute, rows, n);
         return b;
     }
-    double *x = take_doubles(arena, n), *y = take_doubles(arena, n), *values = take_doubles(arena, n);
+    double *x = take_doubles(arena, n + LANES), *y = take_doubles(arena, n + LANES), *values = take_doubles(arena, n);
     double axis[2][AXIS_FIELDS];
     memcpy(axis, attribute->axis, sizeof axis);
     int64_t valid = 0;
@@ -655,39 +761,27 @@ static Bins pack_bins(Arena *arena, const Attribute *attribute, const int64_t *r
         b.unknown[i] = isnan(x[i]) || isnan(y[i]) ? 1.0 : 0.0;
         if (b.unknown[i] == 0.0) values[valid++] = x[i];
     }
+    for (int64_t i = n; i < n + LANES; i++) x[i] = y[i] = 0.0; /* vectors may reach beyond the end */
     if (b.shape == SHAPE_LINE) {
         if (axis[0][AXIS_STEP] == 0.0) fit_axis(arena, values, valid, axis[0]);
         pack_line(arena, &b, x, axis[0], n);
     } else if (b.shape == SHAPE_PLANE) {
         pack_plane(arena, &b, x, y, axis, n);
     } else {
+        unit_vectors(arena, &b, x, y, n);
         double km = axis[0][AXIS_SIGMA];
         if (km == 0.0) {
-            double *points[3] = {take_doubles(arena, n), take_doubles(arena, n), take_doubles(arena, n)};
-            double *inlier = take_doubles(arena, n), *squares = take_doubles(arena, n);
-            int64_t m = 0;
-            for (int64_t i = 0; i < n; i++) {
-                if (b.unknown[i] != 0.0) continue;
-                values[m] = x[i];
-                squares[m++] = y[i];
+            double *inlier = take_doubles(arena, n), *squares = take_doubles(arena, n), *known[3];
+            for (int d = 0; d < 3; d++) {
+                known[d] = valid == n ? b.site[d] : take_doubles(arena, n);
+                for (int64_t i = 0, m = 0; i < n && valid < n; i++)
+                    if (b.unknown[i] == 0.0) known[d][m++] = b.site[d][i];
             }
-            for (int64_t i = 0; i < m; i += LANES) { /* cos(t) = 1 - 2 hav(t); sin(t) = cos(t - pi / 2) */
-                vector lat = load(values + i), lon = load(squares + i), turned = lon - all(PI / 2);
-                if (m - i < LANES) {
-                    mask real = STEPS < all((double)(m - i));
-                    lat = where(real, lat);
-                    lon = where(real, lon);
-                    turned = lon - all(PI / 2);
-                }
-                turned = choose_lanes(turned < all(-PI), turned + all(2 * PI), turned);
-                vector cos_lat = all(1.0) - all(2.0) * haversine(lat);
-                store(points[0] + i, cos_lat * (all(1.0) - all(2.0) * haversine(lon)));
-                store(points[1] + i, cos_lat * (all(1.0) - all(2.0) * haversine(turned)));
-                store(points[2] + i, all(1.0) - all(2.0) * haversine(all(PI / 2) - lat));
-            }
-            km = sqrt(2.0) * MASCOT_EARTH_KM * spread_of(points, 3, m, inlier, squares) / MASCOT_SCALE;
+            km = sqrt(2.0) * MASCOT_EARTH_KM * spread_of(known, 3, valid, inlier, squares) / MASCOT_SCALE;
             if (km < MASCOT_SMALLEST_KM) km = MASCOT_SMALLEST_KM;
         }
+        double chord = 2.0 * MASCOT_REACH * km / MASCOT_EARTH_KM; /* bins of two candidates this far apart touch */
+        b.reach[0] = chord * chord * (1.0 + 1e-9) + 1e-12;
         pack_globe(arena, &b, x, y, km / MASCOT_EARTH_KM, n);
     }
     return b;

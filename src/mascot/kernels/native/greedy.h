@@ -1,8 +1,10 @@
 /* The greedy pass: k candidates, one after the other, each with the largest gain.
  *
- * It is lazy and exact. Covering only lowers the state, so a spread sum computed earlier is an upper bound, and a focus sum
- * computed earlier has fallen by no more than the state has fallen in all. Only candidates whose bound reaches the best gain
- * of the step are evaluated again. Gains within `tie` of the largest are equal, and the lowest position wins.
+ * It is lazy and exact. A candidate's sum over an attribute changes only when a result is chosen whose bins overlap with its
+ * own; until then the last sum is exact. After that a spread sum is an upper bound, because covering only lowers the state,
+ * and a focus sum has fallen by no more than the state has. Only candidates whose bound reaches the best gain of the step are
+ * evaluated again, and of those only the attributes that changed. Gains within `tie` of the largest are equal, and the lowest
+ * position wins.
  */
 #ifndef MASCOT_GREEDY_H
 #define MASCOT_GREEDY_H
@@ -14,15 +16,19 @@
 typedef struct {
     int64_t n, attributes, k, quotas;
     Bins *bins;
-    double *relevance, *offset, *spread, *cost; /* [n]; the sums at the start */
+    double *relevance, *offset;  /* [n] */
+    double **start;              /* [attributes][n] the sums at the start */
     const int64_t *rows;
     const int64_t *seen;
     int64_t seen_count;
     int64_t *heads, head_count; /* protected results, chosen first */
     const Quota *quota;
     int64_t **counts;           /* results so far for each label of each quota; zero between passes */
-    double *base, *cap, *low, *bound, *taken;
-    int64_t *todo, *stamp; /* the step in which a candidate was last evaluated */
+    double *base, *taken;       /* [n] */
+    double **worth;             /* [attributes][n] sums over bins, exact or, where changed, a bound */
+    double *bound;              /* [n] the gain by these sums: exact, or an upper bound */
+    int64_t *everyone, *todo;   /* [n] 0 .. n - 1; a list of candidates */
+    int64_t *changed;           /* [n] bit a is set where bins of attribute a were covered since the last sum */
 } Query;
 
 /* A quota's labels of a row. */
@@ -61,126 +67,123 @@ static int count_labels(const Query *q, int64_t i, int64_t by) {
     return full;
 }
 
-INLINE double highest(const double *values, int64_t n) { /* the array is padded with NEVER to whole blocks */
-    vector top = load(values);
-    for (int64_t i = LANES; i < n; i += LANES) top = larger(load(values + i), top);
-    return largest(top);
-}
-
 /* The first position whose value is at least `bar`; there is one. */
 INLINE int64_t first_from(const double *values, int64_t n, double bar) {
-    for (int64_t i = 0; i < n; i++)
-        if (values[i] >= bar) return i;
+    for (int64_t i = 0; i < n; i += LANES) {
+        unsigned reached = bits(load(values + i) >= all(bar));
+        if (reached) return i + __builtin_ctz(reached);
+    }
     return 0;
 }
 
-INLINE void evaluate(const Query *q, int64_t i, double *state, double *earn, double *pay) {
-    vector gain = all(0.0), loss = all(0.0);
-    for (int64_t a = 0; a < q->attributes; a++) {
-        vector worth = visit(WORTH, q->bins + a, i, state, 0.0);
-        if (q->bins[a].sign > 0) gain += worth;
-        else loss += worth;
+INLINE int64_t bit_of(int64_t attribute) { return (int64_t)1 << (attribute < 62 ? attribute : 62); }
+
+/* Bring the sums of the listed candidates up to date, and their gains. Returns the largest gain. */
+INLINE double evaluate(const Query *q, const int64_t *list, int64_t count, double lam, double *state) {
+    double top = NEVER;
+    for (int64_t a = 0; a < q->attributes; a++)
+        visit_list(WORTH, q->bins + a, list, count, q->changed, bit_of(a), state, NULL, q->worth[a]);
+    for (int64_t j = 0; j < count; j++) {
+        int64_t i = list[j];
+        double total = 0.0;
+        for (int64_t a = 0; a < q->attributes; a++) total += q->bins[a].sign * q->worth[a][i];
+        q->changed[i] = 0;
+        q->bound[i] = q->base[i] + lam * total;
+        top = q->bound[i] > top ? q->bound[i] : top;
     }
-    *earn = sum(gain);
-    *pay = sum(loss);
+    return top;
+}
+
+/* The bins of candidate `best` fell by `fall` in all: mark the candidates that share some. What they pay for a focus attribute
+ * may have fallen as much, but not below 0. */
+INLINE void mark(const Query *q, int64_t a, int64_t shape, int64_t best, double fall, double lam, int64_t padded) {
+    const Bins b = q->bins[a];
+    double *restrict worth = q->worth[a], *restrict bound = q->bound;
+    mask *restrict changed = (mask *)q->changed;
+    Site from = site_of(&b, shape, best);
+    for (int64_t i = 0; i < padded; i += LANES) {
+        mask shared = overlap(&b, shape, i, &from);
+        changed[i / LANES] |= shared & bit_of(a);
+        if (b.sign > 0) continue;
+        vector pay = load(worth + i), saved = where(shared, smaller(pay, all(fall)));
+        store(worth + i, pay - saved);
+        store(bound + i, load(bound + i) + all(lam) * saved);
+    }
+}
+
+/* Cover the bins of candidate `best`. */
+static void cover(const Query *q, int64_t best, double lam, double *state, int64_t padded) {
+    for (int64_t a = 0; a < q->attributes; a++) {
+        const Bins *b = q->bins + a;
+        double fall = sum(visit(COVER, b, best, state, b->fade));
+        if (fall == 0.0) continue;
+        if (!b->site[0] || b->mean) mark(q, a, ANYWHERE, best, fall, lam, padded);
+        else if (b->shape == SHAPE_GLOBE) mark(q, a, SHAPE_GLOBE, best, fall, lam, padded);
+        else if (b->shape == SHAPE_PLANE) mark(q, a, SHAPE_PLANE, best, fall, lam, padded);
+        else mark(q, a, SHAPE_LINE, best, fall, lam, padded);
+    }
 }
 
 /* Fills `out` with at most k positions and returns how many; `stages` tells how many stages of the quotas were needed. */
 static int64_t select_greedily(Query *q, double lam, double tie, double *state, int64_t *out, int64_t *stages) {
-    enum { AT_ONCE = 48, RUNNERS = 4 };
-    int64_t runner[RUNNERS], runners = 0; /* the best of the last step that were not selected */
+    enum { AT_ONCE = 48 };
     int64_t n = q->n, padded = whole_blocks(n), done = 0, stage = 0;
-    double slope = 0.0, fallen = 0.0; /* how much the focus state has fallen in all */
-    for (int64_t a = 0; a < q->attributes; a++)
-        if (q->bins[a].sign < 0) slope = lam;
-    for (int64_t i = 0; i < n; i++) {
-        q->cap[i] = q->base[i] + lam * q->spread[i]; /* the gain if every focus bin were covered */
-        q->low[i] = q->cap[i] - lam * q->cost[i];    /* the gain when last evaluated, less the fall until then */
-        q->taken[i] = 0.0;
-        q->stamp[i] = 0;
-    }
-    for (int64_t i = n; i < padded; i++) q->cap[i] = q->low[i] = q->bound[i] = NEVER;
+    for (int64_t a = 0; a < q->attributes; a++) memcpy(q->worth[a], q->start[a], (size_t)n * sizeof(double));
+    memset(q->changed, 0, (size_t)padded * sizeof(int64_t));
+    memset(q->taken, 0, (size_t)n * sizeof(double));
+    for (int64_t i = n; i < padded; i++) q->bound[i] = NEVER;
+    evaluate(q, q->everyone, n, lam, state);
     for (int64_t j = 0; j < q->seen_count; j++) q->taken[q->seen[j]] = 1.0;
-    for (int64_t i = 0; i < n; i++)
-        if (q->taken[i] != 0.0 || (q->quotas && !allowed(q, i, 0))) q->cap[i] = q->low[i] = NEVER;
+    if (q->seen_count || q->quotas)
+        for (int64_t i = 0; i < n; i++)
+            if (q->taken[i] != 0.0 || !allowed(q, i, 0)) q->bound[i] = NEVER;
 
     while (done < q->k) {
         int64_t best;
         if (done < q->head_count) {
             best = q->heads[done];
         } else {
-            vector drop = all(slope * fallen);
+            vector tops = all(NEVER), exact = all(NEVER);
             for (int64_t i = 0; i < padded; i += LANES) {
-                vector cap = load(q->cap + i), reach = load(q->low + i) + drop;
-                store(q->bound + i, choose_lanes(cap < reach, cap, reach));
+                vector bound = load(q->bound + i);
+                tops = larger(bound, tops);
+                exact = choose_lanes((bound > exact) & (*(mask *)(q->changed + i) == 0), bound, exact);
             }
-            double top = highest(q->bound, n);
+            double top = largest(tops), bar = largest(exact) - tie;
             if (top <= NEVER / 2) { /* nothing is allowed any more: the next stage lifts quotas */
                 if (!q->quotas || stage == 2) break;
                 stage++;
-                for (int64_t i = 0; i < n; i++) {
-                    if (q->taken[i] != 0.0 || !allowed(q, i, stage)) continue;
-                    double earn, pay;
-                    evaluate(q, i, state, &earn, &pay);
-                    q->cap[i] = q->base[i] + lam * earn;
-                    q->low[i] = q->cap[i] - lam * pay - slope * fallen;
-                }
+                for (int64_t i = 0; i < n; i++)
+                    if (q->taken[i] == 0.0 && allowed(q, i, stage)) evaluate(q, &i, 1, lam, state);
                 continue;
             }
-            /* The candidate with the highest bound and the runners-up of the last step set a bar; then, some at a time, all that
-             * reach it are listed and evaluated. Listing first keeps one gain from waiting for another. */
-            int64_t leader = first_from(q->bound, n, top), count = 0, at = 0;
-            double bar = NEVER, gains[RUNNERS];
-            q->todo[count++] = leader;
-            q->stamp[leader] = done + 1;
-            for (int64_t r = 0; r < runners; r++) {
-                int64_t i = runner[r];
-                if (q->taken[i] == 0.0 && q->bound[i] > NEVER / 2 && q->stamp[i] != done + 1) {
-                    q->todo[count++] = i;
-                    q->stamp[i] = done + 1;
-                }
-            }
-            runners = 0;
+            /* The candidate with the highest bound raises the bar; then, some at a time, all that reach it are listed and
+             * evaluated. Listing first keeps one gain from waiting for another. */
+            int64_t at = 0, count = 1;
+            q->todo[0] = first_from(q->bound, n, top);
             while (count > 0 || at < n) {
-                for (int64_t j = 0; j < count; j++) {
-                    int64_t i = q->todo[j];
-                    double earn, pay;
-                    evaluate(q, i, state, &earn, &pay);
-                    q->cap[i] = q->base[i] + lam * earn;
-                    double gain = q->bound[i] = q->cap[i] - lam * pay;
-                    q->low[i] = gain - slope * fallen;
-                    bar = gain - tie > bar ? gain - tie : bar;
-                    int64_t r = runners < RUNNERS ? runners++ : RUNNERS;
-                    for (; r > 0 && gains[r - 1] < gain; r--) { /* the best few, best first */
-                        if (r == RUNNERS) continue;
-                        gains[r] = gains[r - 1];
-                        runner[r] = runner[r - 1];
-                    }
-                    if (r < RUNNERS) {
-                        gains[r] = gain;
-                        runner[r] = i;
-                    }
-                }
+                double gain = evaluate(q, q->todo, count, lam, state);
+                bar = gain - tie > bar ? gain - tie : bar;
                 count = 0;
-                int64_t end = at + AT_ONCE < n ? at + AT_ONCE : n;
-                for (int64_t i = at; i < end; i++) {
-                    q->todo[count] = i;
-                    count += (q->bound[i] >= bar) & (q->stamp[i] != done + 1);
+                int64_t end = at + AT_ONCE < padded ? at + AT_ONCE : padded;
+                for (int64_t i = at; i < end; i += LANES) {
+                    unsigned reached = bits((load(q->bound + i) >= all(bar)) & (*(mask *)(q->changed + i) != 0));
+                    for (int64_t lane = 0; lane < LANES; lane++) { /* no branch: the processor could not foresee it */
+                        q->todo[count] = i + lane;
+                        count += reached >> lane & 1;
+                    }
                 }
                 at += AT_ONCE;
             }
             best = first_from(q->bound, n, bar);
         }
-        for (int64_t a = 0; a < q->attributes; a++) {
-            double fall = sum(visit(COVER, q->bins + a, best, state, q->bins[a].fade));
-            if (q->bins[a].sign < 0) fallen += fall;
-        }
-        q->cap[best] = q->low[best] = NEVER;
+        cover(q, best, lam, state, padded);
+        q->bound[best] = NEVER;
         q->taken[best] = 1.0;
         out[done++] = best;
         if (q->quotas && count_labels(q, best, 1))
             for (int64_t i = 0; i < n; i++)
-                if (q->taken[i] == 0.0 && !allowed(q, i, stage)) q->cap[i] = q->low[i] = NEVER;
+                if (q->taken[i] == 0.0 && !allowed(q, i, stage)) q->bound[i] = NEVER;
     }
     for (int64_t j = 0; q->quotas && j < done; j++) count_labels(q, out[j], -1);
     *stages = stage + 1;

@@ -45,13 +45,13 @@ static void average_bins(Arena *arena, Bins *b, int64_t n, double *scratch) {
 }
 
 /* How much of a bin one result covers, so that an even result list fills every bin: 1 over its results. */
-static double room_of(Bins *b, int64_t n, int64_t k, double memberships, double *scratch) {
+static double room_of(const Query *q, Bins *b, const double *ones, double memberships, double *scratch) {
     for (int64_t j = 0; j < b->size; j++) scratch[b->origin + j] = 0.0;
-    for (int64_t i = 0; i < n; i++) visit(PEAK, b, i, scratch, 1.0);
+    visit_list(PEAK, b, q->everyone, q->n, q->changed, 1, scratch, ones, NULL);
     settle_bins(PEAK, b, scratch);
     double peaks = total_of_bins(b, scratch);
     if (peaks <= 0.0) return 1.0;
-    double each = (double)k * (memberships / (double)n) / peaks;
+    double each = (double)q->k * (memberships / (double)q->n) / peaks;
     return each <= 1.0 ? 1.0 : 1.0 / each;
 }
 
@@ -106,11 +106,15 @@ static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t 
     }
     double *state = take_doubles(arena, size + LANES), *live = take_doubles(arena, size + LANES);
     for (int64_t j = 0; j < LANES; j++) state[size + j] = live[size + j] = 0.0; /* windows may reach beyond the end */
-    double *sums = take_doubles(arena, n);
-    q.spread = take_doubles(arena, n);
-    q.cost = take_doubles(arena, n);
+    double *sums = take_doubles(arena, n), *ones = take_doubles(arena, n);
+    q.everyone = take_integers(arena, n);
+    q.changed = take_integers(arena, padded);
+    for (int64_t i = 0; i < n; i++) q.everyone[i] = i, q.changed[i] = 1, ones[i] = 1.0;
     q.offset = take_doubles(arena, n);
-    for (int64_t i = 0; i < n; i++) q.spread[i] = q.cost[i] = q.offset[i] = 0.0;
+    for (int64_t i = 0; i < n; i++) q.offset[i] = 0.0;
+    q.start = arena_take(arena, (size_t)(2 * kinds + 1) * sizeof(double *));
+    q.worth = q.start + kinds;
+    for (int64_t a = 0; a < 2 * kinds; a++) q.start[a] = take_doubles(arena, n);
     for (int64_t j = 0; j < size; j++) live[j] = 0.0;
 
     double all_weights = 0.0, total_worth = 0.0;
@@ -120,14 +124,14 @@ static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t 
         average_bins(arena, b, n, live);
         if (batch->flags & FLAG_QUERY_WEIGHT) {
             for (int64_t j = 0; j < b->size; j++) state[b->origin + j] = 0.0;
-            for (int64_t i = 0; i < n; i++) visit(PEAK, b, i, state, q.relevance[i]);
+            visit_list(PEAK, b, q.everyone, n, q.changed, 1, state, q.relevance, NULL);
             settle_bins(PEAK, b, state);
         } else {
             fill_bins(b, state, 1.0);
         }
         double top = 0.0, memberships = 0.0;
+        visit_list(WORTH, b, q.everyone, n, q.changed, 1, state, NULL, sums);
         for (int64_t i = 0; i < n; i++) {
-            sums[i] = sum(visit(WORTH, b, i, state, 0.0));
             memberships += sums[i];
             top = sums[i] > top ? sums[i] : top;
         }
@@ -142,7 +146,7 @@ static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t 
                 memberships = 0.0;
                 for (int64_t i = 0; i < n; i++) memberships += sum(visit(WORTH, b, i, live, 0.0));
             }
-            b->fade = room_of(b, n, q.k, memberships, live);
+            b->fade = room_of(&q, b, ones, memberships, live);
         }
         double factor = batch->attribute[a].weight;
         if (batch->flags & FLAG_SCALE) factor /= all_weights;
@@ -155,20 +159,16 @@ static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t 
 
         double fall = 0.0; /* results of earlier pages count as covered */
         for (int64_t j = 0; j < q.seen_count; j++) fall += sum(visit(COVER, b, q.seen[j], state, b->fade));
-        double *total = b->sign > 0 ? q.spread : q.cost;
         for (int64_t i = 0; i < n; i++) {
-            total[i] += fall > 0.0 ? sum(visit(WORTH, b, i, state, 0.0)) : sums[i] * factor;
+            q.start[a][i] = fall > 0.0 ? sum(visit(WORTH, b, i, state, 0.0)) : sums[i] * factor;
             if (b->sign < 0 && b->rule == MISSING_LAST && b->unknown[i] != 0.0) q.offset[i] -= factor * top;
         }
     }
 
-    q.base = take_doubles(arena, padded);
-    q.cap = take_doubles(arena, padded);
-    q.low = take_doubles(arena, padded);
-    q.bound = take_doubles(arena, padded);
+    q.base = take_doubles(arena, n);
     q.taken = take_doubles(arena, n);
+    q.bound = take_doubles(arena, padded);
     q.todo = take_integers(arena, n + LANES);
-    q.stamp = take_integers(arena, n);
     double least = 0.0; /* the summed relevance that `keep` asks for */
     if (batch->keep > 0.0 && q.quotas) { /* the best that the quotas allow */
         memcpy(q.base, ideal, (size_t)n * sizeof(double));

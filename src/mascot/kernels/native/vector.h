@@ -4,6 +4,10 @@
 
 #include <stdint.h>
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include "constants.h"
 
 #if defined(__AVX512F__)
@@ -35,6 +39,17 @@ INLINE void store(double *to, vector values) { *(vector_unaligned *)to = values;
 INLINE vector where(mask lanes, vector values) { return (vector)((mask)values & lanes); } /* 0 elsewhere */
 INLINE vector choose_lanes(mask lanes, vector yes, vector no) { return (vector)(((mask)yes & lanes) | ((mask)no & ~lanes)); }
 INLINE vector larger(vector a, vector b) { return choose_lanes(a > b, a, b); }
+INLINE unsigned bits(mask lanes) { /* bit j is set where lane j is */
+#if LANES == 8
+    return _mm512_movepi64_mask((__m512i)lanes);
+#elif LANES == 4
+    return (unsigned)_mm256_movemask_pd((__m256d)lanes);
+#else
+    return (unsigned)((lanes[0] & 1) | (lanes[1] & 2));
+#endif
+}
+INLINE vector smaller(vector a, vector b) { return choose_lanes(a < b, a, b); }
+INLINE vector absolute(vector a) { return larger(a, -a); }
 INLINE double sum(vector a) {
     double total = 0.0;
     for (int j = 0; j < LANES / 2; j++) total += a[j] + a[j + LANES / 2];

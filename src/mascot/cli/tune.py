@@ -1,0 +1,112 @@
+"""What `mascot tune` runs and prints."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import mascot as mc
+from mascot import words
+from mascot.bench.tuning import Knobs, MeanInterval, Report, Tuning, check_figure, draw, tune
+from mascot.cli import printing
+
+__all__ = ["check_figure", "command", "draw", "report", "run"]
+
+
+def run(
+    queries: Sequence[mc.Candidates[Any]],
+    wishes: Sequence[mc.AnyWish],
+    judged: str,
+    clusters: str | None,
+    k: int,
+    folds: int,
+    metric: Any,
+    relevance_weight: float,
+    seed: int,
+) -> Tuning:
+    """Tune, with a progress bar where a person waits."""
+    with _bar() as progress:
+        return tune(
+            queries, wishes, judged, clusters, k=k, folds=folds, metric=metric, relevance_weight=relevance_weight,
+            seed=seed, report=progress,
+        )  # fmt: skip
+
+
+@contextmanager
+def _bar() -> Iterator[Report | None]:
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("settings", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def command(tuning: Tuning, path: str | None, typed: Sequence[tuple[str, str]], flags: Sequence[str]) -> str:
+    """Return the `mascot rerank` line that uses the recommended knobs; `typed` are the options of each wish."""
+    knobs = tuning.knobs
+    widths = dict(knobs.widths)
+    parts = ["mascot", "rerank", "-" if path is None else path, "-k", str(tuning.k)]
+    for number, (option, text) in enumerate(typed):
+        parts += [option, words.with_width(text, widths[number]) if number in widths else text]
+    if knobs.strength != Knobs().strength:
+        parts += ["--strength", f"{knobs.strength:g}"]
+    if knobs.protect is not None:
+        parts += ["--protect", str(knobs.protect)]
+    return shlex.join([*parts, *flags])
+
+
+def report(tuning: Tuning, line: str) -> Iterator[Any]:
+    """Yield the tables and sentences for people."""
+    yield f"{tuning.queries} queries, {tuning.settings} settings, {len(tuning.folds)} folds, seed {tuning.seed}"
+    yield _means_table(tuning)
+    yield _folds_table(tuning)
+    yield f"{tuning.reason[0].upper()}{tuning.reason[1:]}."
+    yield from (f"Note: {note}." for note in tuning.notes)
+    yield f"\nPython:  {tuning.python}"
+    yield f"Command: {line}"
+
+
+def _means_table(tuning: Tuning) -> Any:
+    grid = printing.new_grid()
+    printing.add_columns(grid, ["held-out means"])
+    names = [tuning.relevance_metric, tuning.diversity_metric, "objective", "95% interval"]
+    printing.add_columns(grid, names, justify="right")
+    rows = {"relevance alone": tuning.relevance_alone, "default": tuning.default, "tuned": tuning.tuned}
+    for name, interval in rows.items():
+        means = tuning.scores[name]
+        grid.add_row(name, f"{means.relevance:.3f}", f"{means.diversity:.3f}", f"{interval.mean:.3f}", _ends(interval))
+    grid.add_section()
+    differences = {
+        "tuned - default": tuning.over_default,
+        "tuned - relevance alone": tuning.over_relevance,
+        "default - relevance alone": tuning.default_over_relevance,
+    }
+    for name, interval in differences.items():
+        grid.add_row(name, "", "", f"{interval.mean:+.3f}", _ends(interval, "+"))
+    return grid
+
+
+def _ends(interval: MeanInterval, sign: str = "") -> str:
+    return f"{interval.low:{sign}.3f} to {interval.high:{sign}.3f}"
+
+
+def _folds_table(tuning: Tuning) -> Any:
+    grid = printing.new_grid()
+    printing.add_columns(grid, ["fold", "queries", "strength", "protect"], justify="right")
+    printing.add_columns(grid, ["widths"])
+    printing.add_columns(grid, ["relevance alone", "default", "tuned"], justify="right")
+    for number, fold in enumerate(tuning.folds, 1):
+        knobs = fold.knobs
+        widths = ", ".join(f"{tuning.wishes[at].attribute.name} {width:g}" for at, width in knobs.widths)
+        protect = "default" if knobs.protect is None else str(knobs.protect)
+        means = [f"{mean:.3f}" for mean in (fold.relevance_alone, fold.default, fold.tuned)]
+        chosen = [f"{knobs.strength:g}", protect, printing.visible(widths or "default")]
+        grid.add_row(str(number), str(fold.queries), *chosen, *means)
+    return grid
