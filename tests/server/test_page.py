@@ -364,7 +364,9 @@ def test_the_timeline_shows_real_months_and_a_brush_filters(page: Any, site: Ser
     page.wait_for_selector("#welcome:not([hidden])")
 
 
-def test_the_map_is_a_stage(page: Any, site: Served, postcards: Path) -> None:
+def test_the_map_is_a_stage(visit: Any, postcards: Path) -> None:
+    page = visit(viewport={"width": 1440, "height": 900}, color_scheme="dark").open()
+    shown(page)
     search(page, _QUERY)
     view = page.wait_for_selector("#map[data-view]").get_attribute("data-view")
     lean(page, "place", 10)
@@ -389,9 +391,9 @@ def test_the_map_is_a_stage(page: Any, site: Served, postcards: Path) -> None:
     _drag(page, "#map canvas", (0.3, 0.1), (0.7, 0.5))
     shown(page)
     south, west, north, east = map(float, _address(page)["box"][0].split(","))
-    found = _photos(postcards, ids(page))
-    assert found
-    assert all(south <= photo.lat <= north and west <= photo.lon <= east for photo in found)
+    photos = _photos(postcards, ids(page))
+    assert photos
+    assert all(south <= photo.lat <= north and west <= photo.lon <= east for photo in photos)
     assert any(chip.startswith("Inside ") for chip in _chips(page))
     assert page.get_attribute("[aria-label='Draw a box to filter by']", "aria-pressed") == "false"
     page.click("[aria-label^='Remove the filter Inside']")
@@ -661,7 +663,8 @@ def test_everything_with_the_keyboard_alone(page: Any) -> None:
 
 
 def test_the_sheet_of_a_phone_leaves_changing_photographs_in_sight(visit: Any) -> None:
-    page = visit(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True).open(f"/?q={_QUERY}")
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "color_scheme": "dark"}
+    page = visit(**phone).open(f"/?q={_QUERY}")
     shown(page)
     fits = "document.documentElement.scrollWidth <= 390"
     assert page.evaluate(fits)
@@ -686,7 +689,18 @@ def test_the_sheet_of_a_phone_leaves_changing_photographs_in_sight(visit: Any) -
         lean(page, name, 10)
         assert page.evaluate(in_sight) != before, "they change in sight"
         lean(page, name, 0)
-    page.tap("#tabs >> text=Place")
+    for tab, face, name in (
+        ("Hour", "#clock svg", "hour"),
+        ("Date", "#timeline svg", "date"),
+        ("Place", "#map canvas", "place"),
+    ):
+        page.tap(f"#tabs >> text={tab}")
+        box = page.locator(face).bounding_box()
+        page.touchscreen.tap(box["x"] + box["width"] * 0.15, box["y"] + box["height"] / 2)
+        page.wait_for_selector(f"[data-name={name}] .near-chip:visible")
+        shown(page)
+        page.tap(f"[data-name={name}] .near-chip button")
+        shown(page)
     lean(page, "place", 10)
     assert page.evaluate(fits)
     page.tap("#rail-close")
@@ -698,6 +712,9 @@ def test_the_sheet_of_a_phone_leaves_changing_photographs_in_sight(visit: Any) -
     page.locator("#grid .mini.pick").first.tap()
     assert page.is_visible("#tray")
     assert page.evaluate(fits)
+    page.tap("text=Complete my set")
+    page.wait_for_url(lambda url: "complete=15" in url)
+    shown(page)
     page.tap("#bar-tray")
     page.wait_for_selector("#tray", state="hidden")
     page.locator("#grid button.tile").first.tap()

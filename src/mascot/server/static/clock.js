@@ -12,7 +12,7 @@ const SKY = ["night", "night", "night", "night", "night", "dawn", "dawn", "dawn"
 export class Clock {
   #before = new Array(24).fill(0);
   #after = new Array(24).fill(0);
-  #shown = new Array(48).fill(0);
+  #heights = new Array(48).fill(0);
   #ids = [];
   #target = null;
   #stop = () => {};
@@ -68,11 +68,11 @@ export class Clock {
 
   #turn() {
     const most = Math.max(...this.#after, ...this.#before, 1);
-    const [from, to] = [[...this.#shown], [...this.#after, ...this.#before].map((n) => n / most)];
+    const [from, to] = [[...this.#heights], [...this.#after, ...this.#before].map((n) => n / most)];
     this.#stop();
     this.#stop = tween(260, (t) => {
-      this.#shown = to.map((value, i) => from[i] + (value - from[i]) * t);
-      this.#shown.forEach((value, i) => {
+      this.#heights = to.map((value, i) => from[i] + (value - from[i]) * t);
+      this.#heights.forEach((value, i) => {
         if (from[i] === to[i]) return;
         const reach = INNER + (OUTER - INNER) * Math.sqrt(Math.max(value, 0));
         (i < 24 ? this.bars : this.ghosts)[i % 24].setAttribute("d", value < 0.004 ? "" : wedge(i % 24, INNER, reach, 0.012));

@@ -1,4 +1,4 @@
-// The months from the first photograph to the last. Above the line what is shown (and, faintly, what was found), below it
+// The months from the first photograph to the last. Above the line what is shown (and, faintly, what was before), below it
 // the whole library. A click is a date to be near; a drag is a range to filter by.
 
 import { keyed } from "./dial.js";
@@ -22,7 +22,7 @@ export class Timeline {
   #months = {};
   #results = [];
   #plain = [];
-  #heights = []; // of each bar, 0 to 1: above, found, below
+  #heights = []; // of each bar, 0 to 1: of the library, as found, shown
   #ids = [];
   #target = null;
   #range = null; // {from, to}: days
@@ -111,8 +111,8 @@ export class Timeline {
     this.#step = STEPS.find((step) => this.#wide / Math.ceil(this.#count / step) >= LEAST_BAR) ?? STEPS.at(-1);
     const bars = Math.ceil(this.#count / this.#step);
     this.#heights = new Array(3 * bars).fill(0);
-    const made = (kind) => Array.from({ length: bars }, () => s("rect", { class: kind, rx: 1.5 }));
-    this.bars.replaceChildren(...made("library"), ...made("ghost"), ...made("bar"));
+    const row = (kind) => Array.from({ length: bars }, () => s("rect", { class: kind, rx: 1.5 }));
+    this.bars.replaceChildren(...row("library"), ...row("ghost"), ...row("bar"));
     this.root.dataset.months = Object.keys(this.#months).length;
     this.years.replaceChildren(...this.#marks());
     this.#update(false);
@@ -123,15 +123,15 @@ export class Timeline {
   #update(moving) {
     const bars = Math.ceil(this.#count / this.#step);
     const at = (photo) => Math.floor((monthOf(photo.taken) - this.#start) / this.#step);
-    const [library, found] = [new Array(bars).fill(0), new Array(bars).fill(0)];
+    const [library, before] = [new Array(bars).fill(0), new Array(bars).fill(0)];
     for (const [month, number] of Object.entries(this.#months)) library[Math.floor((monthOf(month) - this.#start) / this.#step)] += number;
     this.#ids = Array.from({ length: bars }, () => []);
     for (const photo of this.#results) if (photo.taken) this.#ids[at(photo)]?.push(photo.id);
-    for (const photo of this.#plain) if (photo.taken && at(photo) in found) found[at(photo)] += 1;
+    for (const photo of this.#plain) if (photo.taken && at(photo) in before) before[at(photo)] += 1;
     const after = this.#ids.map((ids) => ids.length);
     this.root.dataset.bars = after.filter(Boolean).length;
-    const [most, all] = [Math.max(...after, ...found, 1), Math.max(...library, 1)];
-    const to = [...library.map((n) => n / all), ...found.map((n) => n / most), ...after.map((n) => n / most)];
+    const [most, all] = [Math.max(...after, ...before, 1), Math.max(...library, 1)];
+    const to = [...library.map((n) => n / all), ...before.map((n) => n / most), ...after.map((n) => n / most)];
     const from = [...this.#heights];
     const draw = (t) => {
       this.#heights = to.map((value, i) => from[i] + (value - from[i]) * t);
