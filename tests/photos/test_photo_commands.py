@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from jpegs import small_library, write_jpeg
 
+from mascot.cli.photos import _told
+from mascot.photos.indexer import Summary
 from retelling import environment
 
 COMMAND = [sys.executable, "-m", "mascot.cli"]
@@ -236,7 +238,15 @@ def test_the_library_in_words(state: Path) -> None:
     counted = json.loads(good(state, "library", "--format", "json"))
     assert counted["photos"] == 150
     assert 0 < counted["without_place"] < 60
-    assert sum(counted["hours"]) == 150 - counted["without_time"]
+    assert sum(counted["hours"]) == sum(counted["months"].values()) == 150 - counted["without_time"]
+
+
+def test_a_rate_below_one_a_second_is_not_printed() -> None:
+    def line(seconds: float) -> str:
+        return _told(Summary(1, 1, 0, 0, 0, 0, 0, 0, (), seconds, 0.0))[0]
+
+    assert line(0.5).endswith("in 0.5 s (2 a second)")
+    assert line(20.0).endswith("in 20.0 s")
 
 
 def test_the_real_photographs_have_the_places_and_times_of_the_manifest(real: Path, data: Path) -> None:

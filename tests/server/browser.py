@@ -43,7 +43,7 @@ def search(page: Any, text: str) -> None:
 
 
 def lean(page: Any, name: str, value: int) -> None:
-    """Move a slider: -10 is focus, 10 is spread."""
+    """Turn a dial: -10 keeps together, 10 mixes up."""
     page.locator(f"#lean-{name}").fill(str(value))
     shown(page)
 

@@ -249,7 +249,7 @@ def _told(done: Summary) -> list[str]:
         if count
     ]
     read = done.new + done.changed
-    rate = f" ({read / done.seconds:.0f} a second)" if read and done.seconds > 0 else ""
+    rate = f" ({read / done.seconds:.0f} a second)" if done.seconds > 0 and read >= done.seconds else ""
     photos = number_of(done.photos, "photograph")
     lines = [f"{photos}: {', '.join(parts) or 'none found'}, in {done.seconds:.1f} s{rate}"]
     if done.gone == 1:

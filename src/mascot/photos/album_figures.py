@@ -23,10 +23,10 @@ _MARGIN = 0.12  # of the extent, around the outermost points
 @cache
 def land() -> str:
     """Return the outline of the land, hidden: every map of the page draws it by reference."""
-    data = json.loads(files("mascot").joinpath("server/static/land.json").read_text("utf-8"))
+    data = json.loads(files("mascot").joinpath("server/static/world.json").read_text("utf-8"))
     scale = data["scale"]
     rings = []
-    for ring in data["rings"]:
+    for ring in data["land"]:
         lon = lat = 0.0
         corners: list[tuple[int, int]] = []
         for east, north in zip(ring[::2], ring[1::2], strict=True):

@@ -31,6 +31,7 @@ class Overview:
     moments: int
     hours: tuple[int, ...]  # photographs in each of the 24
     years: dict[str, int]
+    months: dict[str, int]  # photographs of each, `2019-07`; months without any are left out
     labels: dict[str, dict[str, int]]  # the most frequent of each column
     distinct: dict[str, int]  # how many there are of each column
     skipped: tuple[tuple[str, str], ...]  # files left out, and why
@@ -52,6 +53,7 @@ def overview(root: Path, folder: Path, store: Store) -> Overview:
     by_hour = dict(_pairs(store, "SELECT CAST(substr(taken, 12, 2) AS INTEGER), count(*) FROM photos "
                                  "WHERE taken IS NOT NULL GROUP BY 1"))  # fmt: skip
     years = "SELECT substr(taken, 1, 4), count(*) FROM photos WHERE taken IS NOT NULL GROUP BY 1 ORDER BY 1"
+    months = "SELECT substr(taken, 1, 7), count(*) FROM photos WHERE taken IS NOT NULL GROUP BY 1 ORDER BY 1"
     problems = "SELECT value, count(*) FROM photos, json_each(problems) GROUP BY 1 ORDER BY 2 DESC, 1"
     return Overview(
         root=str(root),
@@ -68,6 +70,7 @@ def overview(root: Path, folder: Path, store: Store) -> Overview:
         moments=counts[5],
         hours=tuple(by_hour.get(hour, 0) for hour in range(24)),
         years=dict(_pairs(store, years)),
+        months=dict(_pairs(store, months)),
         labels={name: _labels(store, name) for name in _COUNTED},
         distinct={name: _one(store, f"SELECT count(DISTINCT {name}) FROM photos")[0] for name in _COUNTED},
         skipped=tuple(_pairs(store, "SELECT path, reason FROM skipped ORDER BY path")),

@@ -359,6 +359,17 @@ class LeftOut(_Answer):
     because: str
 
 
+class TargetOut(_Answer):
+    """What a focus is near: the words as asked, and the place, hour or date that they mean."""
+
+    name: str
+    near: str
+    lat: float | None = None
+    lon: float | None = None
+    hour: float | None = None
+    date: str | None = None
+
+
 class SearchOut(_Answer, kw_only=True):
     """The steered results, and beside them what relevance alone would have shown."""
 
@@ -372,6 +383,7 @@ class SearchOut(_Answer, kw_only=True):
     results: list[ResultOut]
     plain: list[PhotoOut]
     left_out: list[LeftOut]
+    targets: Annotated[list[TargetOut], Meta(description="What each focus with `near` is near to.")] = []
     took_ms: dict[str, float]
 
 
@@ -434,6 +446,7 @@ class LibraryOut(_Answer):
     moments: int
     hours: list[int]
     years: dict[str, int]
+    months: Annotated[dict[str, int], Meta(description="Photographs of each month (`2019-07`) that has some.")]
     labels: dict[str, dict[str, int]]
     distinct: dict[str, int]
     choices: Annotated[

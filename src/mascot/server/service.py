@@ -81,6 +81,8 @@ class Service:
             limits.check(hits.candidates, wishes, method, query.k, query.keep is not None)
         results = hits.rerank(wishes, query.k, method, pin=query.pin)
         answer = _answer(results, hits)
+        targets = [(part, wish) for part, wish in zip(query.wishes, wishes, strict=True) if part.get("near")]
+        answer.targets = [_target(part, wish) for part, wish in targets if isinstance(wish, mc.Wish)]
         if query.like is not None:
             answer.query = f"like {self.photo(query.like).path}"  # not the whole path on this machine
         answer.took_ms = {
@@ -265,6 +267,17 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
         ],
         took_ms={},
     )
+
+
+def _target(part: dict[str, Any], wish: mc.Wish) -> models.TargetOut:
+    target = models.TargetOut(part["name"], part["near"])
+    if isinstance(wish.attribute, mc.Place):
+        target.lat, target.lon = map(float, wish.near)
+    elif isinstance(wish.attribute, mc.HourOfDay):
+        target.hour = float(wish.near)
+    elif isinstance(wish.attribute, mc.Date):
+        target.date = str(wish.near)[:10]
+    return target
 
 
 def _choice_out(choice: Choice) -> models.ChoiceOut:

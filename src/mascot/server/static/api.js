@@ -1,6 +1,7 @@
 // Asking the server. One question runs at a time; a newer one takes the place of the one that waits.
 
 const SLOW_MS = 400;
+const JSON_BODY = { "content-type": "application/json" };
 
 /** The server answered, and refused: its own words. */
 export class Refused extends Error {
@@ -37,12 +38,29 @@ export async function alive() {
   }
 }
 
+export const choices = () => get("/api/choices");
+export const saveChoice = (name, choice) => send("PUT", `/api/choices/${encodeURIComponent(name)}`, choice);
+export const deleteChoice = (name) => send("DELETE", `/api/choices/${encodeURIComponent(name)}`);
+
+/** Photographs as a file: {blob, name}. */
+export async function exported(wanted) {
+  const response = await fetch("/api/export", { method: "POST", headers: JSON_BODY, body: JSON.stringify(wanted) }).catch(() => null);
+  if (response === null) throw new Unreachable("The server does not answer.");
+  if (!response.ok) await answer(Promise.resolve(response));
+  const [, name] = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "") ?? [];
+  const blob = await response.blob().catch(() => null);
+  if (blob === null) throw new Unreachable("The download broke off.");
+  return { blob, name };
+}
+
 const get = (path) => answer(fetch(path, { headers: { accept: "application/json" } }));
 
-function search(asked, signal) {
-  const body = JSON.stringify(asked);
-  return answer(fetch("/api/search", { method: "POST", headers: { "content-type": "application/json" }, body, signal }));
+function send(method, path, body = undefined, signal = undefined) {
+  const content = body === undefined ? {} : { headers: JSON_BODY, body: JSON.stringify(body) };
+  return answer(fetch(path, { method, signal, ...content }));
 }
+
+const search = (asked, signal) => send("POST", "/api/search", asked, signal);
 
 async function answer(promise) {
   let response;
@@ -54,9 +72,9 @@ async function answer(promise) {
     if (error.name === "AbortError") throw error;
     throw new Unreachable("The server does not answer.");
   }
-  const told = parsed(text);
-  if (response.ok && told !== null) return told;
-  if (told?.error) throw new Refused(response.status, told.error.kind, told.error.message);
+  const content = parsed(text);
+  if (response.ok && content !== null) return content;
+  if (content?.error) throw new Refused(response.status, content.error.kind, content.error.message);
   throw new Refused(response.status, "HttpError", `The server answered with ${response.status}.`);
 }
 
@@ -77,8 +95,8 @@ export class Searches {
   #running = null;
   #waiting = null;
 
-  constructor({ shown, failed, slow }) {
-    this.shown = shown;
+  constructor({ show, failed, slow }) {
+    this.show = show;
     this.failed = failed;
     this.slow = slow;
   }
@@ -107,8 +125,8 @@ export class Searches {
       if (this.#waiting) run.stop.abort();
     }, SLOW_MS);
     try {
-      const found = await search(asked, run.stop.signal);
-      if (!run.stop.signal.aborted) this.shown(found, asked, since);
+      const results = await search(asked, run.stop.signal);
+      if (!run.stop.signal.aborted) this.show(results, asked, since);
     } catch (error) {
       if (error.name !== "AbortError") this.failed(error, asked);
     } finally {
@@ -120,4 +138,4 @@ export class Searches {
   }
 }
 
-const same = (one, other) => ["text", "like", "k", "where"].every((name) => one[name] === other[name]);
+const same = (one, other) => ["text", "like", "k", "where", "pin", "reject"].every((name) => String(one[name]) === String(other[name]));

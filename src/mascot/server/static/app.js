@@ -3,65 +3,76 @@
 import * as api from "./api.js";
 import { Clock } from "./clock.js";
 import { Controls } from "./controls.js";
-import { byId, h } from "./dom.js";
+import { byId } from "./dom.js";
 import { Filters } from "./filters.js";
-import { Force } from "./force.js";
 import { Grid } from "./grid.js";
 import { WorldMap } from "./map.js";
+import { Options } from "./options.js";
 import { learn, written } from "./places.js";
-import { fresh, fromAddress, larger, leaning, question, searching, toAddress } from "./state.js";
+import { nearestTexts } from "./reasons.js";
+import { MOST_PICKED, fresh, fromAddress, isStart, larger, question, steering, toAddress, wishOf, wishes } from "./state.js";
 import { failure, nothing, welcome } from "./states.js";
 import { spoken, summary } from "./summary.js";
 import { setUpTaking } from "./taking.js";
 import { setUpTheme } from "./theming.js";
 import { Timeline } from "./timeline.js";
 import { Trail } from "./trail.js";
+import { Tray } from "./tray.js";
 import { Viewer } from "./viewer.js";
 import { filtering } from "./where.js";
+import { capital, plural } from "./words.js";
 
 const AGAIN_MS = 1500; // between looks for a server that is gone
-const SPEAK_MS = 700; // a moving slider does not speak
+const SPEAK_MS = 700; // a moving dial does not speak
+const COMPLETED = ["place", "date", "look"]; // dials that are turned to complete a set where none is
 
 let state = fromAddress(location.search);
-let known = null; // the library
-let last = null; // {found, asked}: what is shown
+let library = null;
+let last = null; // {answer, asked}: what is shown
 let waiting = 0;
 let speaking = 0;
+let isTrayOpen = state.pin.length > 0;
+let carried = null; // what was picked in the large view: going back closes that, and undoes nothing else
 
 const trail = new Trail();
 const controls = new Controls((name, wish, since) => steer({ wishes: { ...state.wishes, [name]: wish } }, since && name, since));
-const force = new Force(byId("force"), (change, since) => steer(change, since && Object.keys(change).join(), since));
-const map = new WorldMap(byId("map"), (spot) => aim("place", written(spot)));
+const options = new Options(byId("options"), (change, since) => steer(change, since && Object.keys(change).join(), since));
+const map = new WorldMap(byId("map"), { pick: (spot) => aim("place", written(spot)), open: (id) => openPhoto(id, grid), select: (box) => steer({ box }) });
 const clock = new Clock(byId("clock"), (near) => aim("hour", near));
-const timeline = new Timeline(byId("timeline"), (near) => aim("date", near));
-const filters = new Filters(byId("filter"), (change) => steer(change, Object.keys(change).join()));
-const grid = new Grid(byId("grid"), openPhoto);
-const plainGrid = new Grid(byId("plain-grid"), openPhoto);
-const viewer = new Viewer(byId("viewer"), { more: likeThis, moved: (id) => go({ photo: id }, stay), closed: photoClosed });
-const searches = new api.Searches({ shown, failed, slow });
+const timeline = new Timeline(byId("timeline"), {
+  pick: (near) => aim("date", near),
+  brush: (from, to, drag) => (from !== state.from || to !== state.to) && steer({ from, to }, `brush ${drag}`),
+});
+const filters = new Filters(byId("filters"), (change) => steer(change, Object.keys(change).join()));
+const tiles = { open: openPhoto, pick, reject };
+const grid = new Grid(byId("grid"), tiles);
+const wentGrid = new Grid(byId("went-grid"), tiles);
+const stayedGrid = new Grid(byId("stayed-grid"), tiles);
+const viewer = new Viewer(byId("viewer"), {
+  more: likeThis, pick, reject, isPicked: (id) => state.pin.includes(id), moved: (id) => go({ photo: id }, stay), closed: photoClosed,
+});
+const tray = new Tray(byId("tray"), { change: putOnTray, open: (id) => openPhoto(id, grid, state.pin), query: () => question({ ...state, complete: null, reject: [] }) });
+const searches = new api.Searches({ show, failed, slow });
 
 setUpTheme(byId("theme"), () => map.redraw());
-setUpTaking({ copied: byId("copy"), listed: byId("list") }, () => last.found.results, tell);
+setUpTaking({ copied: byId("copy"), listed: byId("list") }, () => last.answer.results, say);
 listen();
 begin();
 
 async function begin() {
   dress();
   try {
-    known = await api.library();
+    library = await api.library();
   } catch (error) {
     failed(error);
     return;
   }
-  controls.library(known);
-  filters.library(known);
-  map.library(known.points);
-  clock.library(known.hours);
-  timeline.library(known);
-  byId("footnote").textContent = known.notice ?? "";
-  byId("footnote").hidden = !known.notice;
-  byId("map-note").hidden = known.photos === 0 || known.without_place < known.photos;
-  byId("map-note").textContent = "No photograph of this library says where it was taken.";
+  controls.library(library);
+  filters.library(library);
+  map.library(library.points);
+  clock.library(library.hours);
+  timeline.library(library);
+  tray.load();
   render();
 }
 
@@ -76,19 +87,15 @@ function go(change, write = (address) => trail.step(address)) {
 /** Something was steered; `gesture` names what is still moving. */
 function steer(change, gesture, since) {
   go(change, gesture ? (address) => trail.move(address, gesture) : undefined);
-  if (!searching(state)) {
-    if (known !== null) render();
-    return;
-  }
+  if (library === null || library.photos === 0) return dress();
   ask(since); // before anything is drawn: the server works meanwhile
-  dress();
+  return dress();
 }
 
-/** Where the page is: asking, shown, failed or welcome. */
+/** Where the page is: asking, shown, failed or empty. */
 function at(where) {
   byId("results").dataset.state = where;
   byId("waiting").hidden = where !== "asking" || last !== null;
-  if (where === "asking") byId("welcome").hidden = true;
 }
 
 function ask(since) {
@@ -96,13 +103,11 @@ function ask(since) {
   searches.ask(question(state), since);
 }
 
-/** A picture was clicked: focus there. Null takes the target back. */
+/** A picture was clicked: be near that. Null takes the target back. */
 function aim(name, near) {
-  const wish = state.wishes[name];
-  if (near === null && !wish?.near) return;
-  const lean = wish && wish.lean < 0 ? wish.lean : -1;
-  if (wish?.near === near && wish.lean === lean) return;
-  steer({ wishes: { ...state.wishes, [name]: { lean, near } } }, `near ${name}`);
+  const wish = wishOf(state, name);
+  if (wish.near === near) return;
+  steer({ wishes: { ...state.wishes, [name]: { ...wish, near } } }, `near ${name}`);
 }
 
 /** Everything that shows the state itself. */
@@ -112,48 +117,69 @@ function dress() {
   text.placeholder = state.like === null ? "Search your photographs" : "";
   byId("like").hidden = state.like === null;
   if (state.like !== null) byId("like-picture").src = api.thumb(state.like);
-  controls.show(state.wishes);
   filters.show(state);
-  force.show(state);
-  byId("reset").hidden = leaning(state).length === 0;
-  for (const id of ["compare", "bar-compare"]) byId(id).setAttribute("aria-pressed", String(state.compare));
-  const near = (name) => (state.wishes[name]?.lean < 0 ? state.wishes[name].near : null);
-  clock.target(near("hour"));
-  timeline.target(near("date"));
-  map.target(spotOf(near("place")));
+  options.show(state);
+  byId("reset").hidden = !steering(state);
+  for (const id of ["compare", "bar-compare"]) {
+    byId(id).setAttribute("aria-pressed", String(state.compare && steering(state)));
+    byId(id).disabled = !steering(state);
+    byId(id).title = steering(state) ? "" : "Turn a dial, then compare";
+  }
+  document.body.classList.toggle("mapped", state.large);
+  byId("map-large").setAttribute("aria-pressed", String(state.large));
+  const home = byId(state.large ? "map-stage" : "map-slot");
+  if (byId("map").parentElement !== home) home.append(byId("map"));
+  map.box(state.box);
+  timeline.range(state.from, state.to);
+  dressTargets();
+  dressTray();
 }
 
-/** Where a place is: numbers, or where photographs of that city are. */
-function spotOf(near) {
-  if (!near) return null;
-  const [lat, lon] = near.split(",").map(Number);
-  if (!Number.isNaN(lat) && !Number.isNaN(lon)) return { lat, lon };
-  const there = last?.found.results.concat(last.found.plain.map((photo) => ({ photo })))
-    .find(({ photo }) => photo.lat !== null && photo.city?.toLowerCase() === near.toLowerCase());
-  return there ? { lat: there.photo.lat, lon: there.photo.lon } : null;
+/** What is named to be near, drawn and told; a name is drawn where the server says it is. */
+function dressTargets() {
+  const answer = last?.answer;
+  const target = (name) => {
+    const near = wishOf(state, name).near;
+    return near ? answer?.targets.find((other) => other.name === name && other.near === near) ?? guess(name, near) : null;
+  };
+  const [place, hour, day] = ["place", "hour", "date"].map(target);
+  map.target(place);
+  clock.target(hour?.hour ?? null);
+  timeline.target(day?.date ?? null);
+  controls.show(state.wishes, nearestTexts(answer));
+}
+
+/** Where a target is before the server has said so: what was clicked is plain. */
+function guess(name, near) {
+  const numbers = near.split(name === "place" ? "," : ":").map(Number);
+  if (name === "date") return { date: near };
+  if (numbers.length !== 2 || numbers.some(Number.isNaN)) return null;
+  return name === "place" ? { lat: numbers[0], lon: numbers[1] } : { hour: numbers[0] + numbers[1] / 60 };
+}
+
+function dressTray() {
+  const number = state.pin.length;
+  tray.show(state, isTrayOpen);
+  document.body.classList.toggle("trayed", isTrayOpen);
+  for (const id of ["tray-open", "bar-tray"]) {
+    byId(id).setAttribute("aria-expanded", String(isTrayOpen));
+    byId(id).querySelector("b").textContent = number || "";
+  }
 }
 
 /** Show what the state asks for. */
 function render() {
   dress();
-  if (searching(state)) {
+  if (library.photos > 0) {
     ask();
     return;
   }
   searches.stop();
-  last = null;
   trouble(null);
-  document.title = "MASCOT";
-  byId("heading").textContent = "Search";
   for (const id of ["summary", "lists", "nothing", "after"]) byId(id).hidden = true;
-  at("welcome");
+  at("empty");
   byId("welcome").hidden = false;
-  byId("welcome").replaceChildren(...welcome(known, (text) => search(text)));
-  map.show([], [], true);
-  clock.show([], []);
-  clock.library(known.hours);
-  timeline.library(known);
-  if (viewer.open) viewer.close();
+  byId("welcome").replaceChildren(...welcome(library));
 }
 
 function search(text) {
@@ -162,41 +188,45 @@ function search(text) {
   render();
 }
 
+/** Back to everything; what was picked stays in the tray. */
 function startAgain() {
-  go(fresh());
+  go({ ...fresh(), pin: state.pin, large: state.large });
   byId("text").value = "";
   render();
 }
 
-function shown(found, asked, since) {
+function show(answer, asked, since) {
   const isNew = last === null || last.asked.text !== asked.text || last.asked.like !== asked.like;
-  last = { found, asked };
-  learn(found.results.map(({ photo }) => photo));
+  last = { answer, asked };
+  learn(answer.results.map(({ photo }) => photo));
   trouble(null);
-  tell("");
-  const title = titled(found);
-  document.title = `${title} – MASCOT`;
+  say("");
+  const start = isStart(state);
+  const title = titled(answer);
+  document.title = start ? "MASCOT" : `${title} – MASCOT`;
   byId("heading").textContent = `Photographs: ${title}`;
-  byId("welcome").hidden = true;
-  const empty = found.results.length === 0;
+  byId("welcome").hidden = !start;
+  if (start && !byId("welcome").childElementCount) byId("welcome").replaceChildren(...welcome(library, search));
+  const empty = answer.results.length === 0;
   byId("summary").hidden = false;
   for (const id of ["lists", "after"]) byId(id).hidden = empty;
   byId("nothing").hidden = !empty;
   if (empty) byId("nothing").replaceChildren(...nothing(asked, startAgain, asked.where ? () => allow(...filtering(state)) : null));
-  byId("more").hidden = !larger(state) || found.candidates <= found.results.length;
+  byId("more").hidden = !larger(state) || answer.candidates <= answer.results.length;
   lists(!isNew);
   const done = performance.now();
-  const shownFilters = filtering(state).map((name) => [name, state[name]]);
-  byId("summary").replaceChildren(...summary(found, { title, wishes: leaning(state), filters: shownFilters }, { drop, allow }));
-  controls.show(state.wishes);
-  map.show(found.results, found.plain, isNew);
-  map.target(spotOf(state.wishes.place?.lean < 0 ? state.wishes.place.near : null));
-  clock.show(found.results, found.plain);
-  timeline.show(found.results, found.plain);
+  const set = { title: start ? "Newest first" : capital(title), wishes: wishes(state), filters: filtering(state).map((name) => [name, state[name]]), completing: state.complete === null ? 0 : state.pin.length };
+  byId("summary").replaceChildren(...summary(answer, set, { drop, allow, free: () => steer({ complete: null }) }));
+  byId("notice").textContent = library.notice ?? "";
+  byId("notice").hidden = !library.notice || !state.text; // said where it is felt
+  map.show(answer.results, answer.plain);
+  clock.show(answer.results, answer.plain);
+  timeline.show(answer.results, answer.plain);
+  dressTargets();
   if (isNew) scrollTo({ top: 0 });
-  if (state.photo !== null) viewer.show(state.photo, idsAround(state.photo), found);
-  speak(spoken(found, asked.wishes.length > 0));
-  // A slider that moved on meanwhile has asked again.
+  if (state.photo !== null) viewer.show(state.photo, idsAround(state.photo), answer, wishes(state));
+  speak(spoken(answer, asked.wishes.length > 0));
+  // A dial that moved on meanwhile has asked again.
   if (JSON.stringify(asked) === JSON.stringify(question(state))) at("shown");
   document.dispatchEvent(new CustomEvent("mascot:shown", { detail: { ms: done - since, asked } }));
 }
@@ -209,9 +239,10 @@ function titled({ candidates, newest_of: all }) {
   return filtering(state).length ? "Photographs" : "All photographs";
 }
 
-/** Take a wish back. */
-function drop(name) {
-  steer({ wishes: { ...state.wishes, [name]: { lean: 0, near: null } } });
+/** Take a wish back: its dial ("lean") or its target ("near"). */
+function drop(name, part) {
+  const wish = { ...wishOf(state, name), [part]: part === "lean" ? 0 : null };
+  steer({ wishes: { ...state.wishes, [name]: wish } });
   byId("results").focus({ preventScroll: true });
 }
 
@@ -221,36 +252,43 @@ function allow(...names) {
   steer(Object.fromEntries(names.map((name) => [name, ""])));
 }
 
-/** The grid, and beside it what relevance alone would have shown. */
+/** The grid; to compare, what came, what went and what stayed. */
 function lists(move) {
-  const { found, asked } = last;
-  const plain = new Set(found.plain.map((photo) => photo.id));
-  const now = new Set(found.results.map((result) => result.photo.id));
-  const steered = asked.wishes.length > 0;
-  grid.show(found.results.map(({ photo, rank, was }) => (
-    { photo, rank, was, mark: steered && !plain.has(photo.id) ? "came" : null })), move);
-  byId("plain").hidden = !state.compare;
-  byId("lists").classList.toggle("compared", state.compare);
-  byId("steered-heading").classList.toggle("unseen", !state.compare);
-  byId("steered-heading").textContent = state.compare ? "Steered" : "Photographs";
-  if (!state.compare) return;
-  byId("plain-heading").replaceChildren(...(found.newest_of === null ? ["By relevance ", h("small", {}, "as found")] : ["Newest first"]));
-  plainGrid.show(found.plain.map((photo, i) => (
-    { photo, rank: i + 1, was: i + 1, mark: now.has(photo.id) ? null : "went" })), move);
+  const { answer, asked } = last;
+  const before = new Set(answer.plain.map((photo) => photo.id));
+  const now = new Set(answer.results.map((result) => result.photo.id));
+  const comparing = state.compare && asked.wishes.length > 0;
+  const entry = ({ photo, rank, similar }, mark = null) => ({ photo, rank, mark, similar: similar ?? [], picked: state.pin.includes(photo.id) });
+  const isOld = ({ photo }) => before.has(photo.id);
+  const came = answer.results.filter((result) => !isOld(result));
+  const went = answer.plain.map((photo, i) => ({ photo, rank: i + 1 })).filter(({ photo }) => !now.has(photo.id));
+  const stayed = answer.results.filter(isOld);
+  byId("lists").classList.toggle("compared", comparing);
+  for (const id of ["went", "stayed"]) byId(id).hidden = !comparing;
+  byId("steered-heading").classList.toggle("unseen", !comparing);
+  byId("steered-heading").textContent = comparing ? `${plural(came.length, "photograph")} came` : "Photographs";
+  grid.show((comparing ? came : answer.results).map((result) => entry(result, comparing ? "came" : null)), move);
+  if (!comparing) return;
+  byId("went-heading").textContent = `${plural(went.length, "photograph")} went`;
+  byId("stayed-heading").textContent = `${plural(stayed.length, "photograph")} stayed`;
+  wentGrid.show(went.map((result) => entry(result, "went")), move);
+  stayedGrid.show(stayed.map((result) => entry(result)), move);
 }
+
+const grids = () => (byId("lists").classList.contains("compared") ? [grid, wentGrid, stayedGrid] : [grid]);
 
 function idsAround(id) {
-  return !grid.ids.includes(id) && state.compare && plainGrid.ids.includes(id) ? plainGrid.ids : grid.ids;
+  return (grids().find((other) => other.ids.includes(id)) ?? grid).ids;
 }
 
-function openPhoto(id, from) {
+function openPhoto(id, from, ids = null) {
+  carried = null;
   go({ photo: id }, (address) => trail.step(address, { opened: "photo" }));
-  viewer.show(id, from.ids, last.found);
+  viewer.show(id, ids ?? (from.ids.includes(id) ? from.ids : idsAround(id)), last.answer, wishes(state));
 }
 
 function photoClosed(id) {
-  const owner = grid.ids.includes(id) ? grid : plainGrid;
-  owner.focus(id);
+  (grids().find((other) => other.ids.includes(id)) ?? grid).focus(id);
   if (state.photo === null) return;
   if (trail.opened === "photo") history.back();
   else go({ photo: null }, stay);
@@ -269,10 +307,35 @@ function likeThis(id) {
   render();
 }
 
+/** Put a photograph on the tray, or take it off. */
+function pick(id) {
+  const isPicked = state.pin.includes(id);
+  const pin = isPicked ? state.pin.filter((other) => other !== id) : [...state.pin, id].slice(-MOST_PICKED);
+  if (!isPicked && state.pin.length === 0) isTrayOpen = true;
+  putOnTray({ pin, reject: state.reject.filter((other) => other !== id), complete: pin.length ? state.complete : null });
+}
+
+/** Never show a photograph again; another takes its place. */
+function reject(id) {
+  putOnTray({ pin: state.pin.filter((other) => other !== id), reject: [...state.reject.filter((other) => other !== id), id].slice(-MOST_PICKED) });
+}
+
+function putOnTray(change) {
+  const completing = change.complete !== undefined && change.complete !== null;
+  if (completing && !steering(state)) change.wishes = Object.fromEntries(COMPLETED.map((name) => [name, { lean: 1, near: null }]));
+  const before = JSON.stringify(question(state));
+  go(change, state.photo === null ? undefined : stay);
+  if (state.pin.length === 0) state.complete = null;
+  if (state.photo !== null) carried = { pin: state.pin, reject: state.reject, complete: state.complete };
+  dress();
+  if (last === null) return;
+  if (JSON.stringify(question(state)) !== before) ask();
+  else lists(false);
+}
+
 function failed(error) {
   at("failed");
-  if (last === null && known !== null) {
-    byId("welcome").hidden = true;
+  if (last === null && library !== null) {
     byId("nothing").hidden = false;
     byId("nothing").replaceChildren(...failure(startAgain));
   }
@@ -292,7 +355,7 @@ async function recover() {
     return;
   }
   trouble(null);
-  if (known === null) begin();
+  if (library === null) begin();
   else render();
 }
 
@@ -313,7 +376,7 @@ function speak(text) {
 }
 
 /** Say beside the buttons what became of them. */
-function tell(text) {
+function say(text) {
   byId("taken").textContent = text;
 }
 
@@ -321,6 +384,20 @@ function compare() {
   go({ compare: !state.compare });
   dress();
   if (last) lists(false);
+}
+
+/** The map as large as the photographs, or in the panel. */
+function enlarge() {
+  go({ large: !state.large });
+  dress();
+  if (state.large) scrollTo({ top: 0 });
+  byId("map-large").focus({ preventScroll: true });
+}
+
+function openTray() {
+  isTrayOpen = !isTrayOpen;
+  dressTray();
+  if (isTrayOpen) tray.title.focus({ preventScroll: true });
 }
 
 /** The panel on a phone, by hand: going back closes it too. */
@@ -334,27 +411,43 @@ function panel(open) {
 function sheet(open) {
   document.body.classList.toggle("steering", open);
   byId("bar-steer").setAttribute("aria-expanded", String(open));
+  if (open && !byId("lists").hidden) byId(state.large ? "map-stage" : "lists").scrollIntoView({ block: "start" });
   (open ? byId("rail-close") : byId("bar-steer")).focus({ preventScroll: true });
 }
 
 const isSteering = () => document.body.classList.contains("steering");
 
+/** On a phone the panel shows one card at a time, so that the photographs stay in sight. */
+function card(id) {
+  byId("rail").dataset.card = id;
+  for (const tab of byId("tabs").children) tab.setAttribute("aria-pressed", String(tab.dataset.card === id));
+}
+
 function listen() {
+  const text = byId("text");
   byId("search").addEventListener("submit", (event) => {
     event.preventDefault();
-    search(byId("text").value);
-    if (state.text && matchMedia("(pointer: coarse)").matches) byId("text").blur();
+    search(text.value);
+    if (state.text && matchMedia("(pointer: coarse)").matches) text.blur();
+  });
+  // The cross in the box, or everything deleted: no words, so no results of old ones.
+  text.addEventListener("input", () => {
+    if (text.value === "" && state.text !== "") search("");
   });
   byId("like-clear").addEventListener("click", () => {
     search("");
-    byId("text").focus();
+    text.focus();
   });
   document.querySelector(".brand").addEventListener("click", (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0 || known === null) return;
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0 || library === null) return;
     event.preventDefault();
     startAgain();
   });
   for (const id of ["compare", "bar-compare"]) byId(id).addEventListener("click", compare);
+  for (const id of ["tray-open", "bar-tray"]) byId(id).addEventListener("click", openTray);
+  byId("map-large").addEventListener("click", enlarge);
+  byId("tabs").addEventListener("click", (event) => event.target.dataset.card && card(event.target.dataset.card));
+  card("card-place");
   byId("reset").addEventListener("click", () => {
     steer({ wishes: {} });
     byId("lean-place").focus({ preventScroll: true });
@@ -369,24 +462,29 @@ function listen() {
     const typing = event.target.closest?.("input:not([type=range]), select, textarea, dialog");
     if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
-      byId("text").focus();
-      byId("text").select();
+      text.focus();
+      text.select();
     } else if (event.key === "Escape" && isSteering()) {
       panel(false);
     }
   });
   if (trail.sheet) sheet(true); // after a reload
   addEventListener("popstate", () => {
-    const before = toAddress({ ...state, photo: null, compare: false });
+    const before = JSON.stringify(question(state));
     state = fromAddress(location.search);
-    byId("text").value = state.text;
+    if (carried !== null && state.photo === null) {
+      state = { ...state, ...carried };
+      carried = null;
+      trail.stay(toAddress(state));
+    }
+    text.value = state.text;
     if (isSteering() !== trail.sheet) sheet(trail.sheet);
     if (state.photo === null && viewer.open) viewer.close();
-    if (toAddress({ ...state, photo: null, compare: false }) !== before) render();
+    if (JSON.stringify(question(state)) !== before) render();
     else {
       dress();
       if (last) lists(false);
-      if (last && state.photo !== null) viewer.show(state.photo, idsAround(state.photo), last.found);
+      if (last && state.photo !== null) viewer.show(state.photo, idsAround(state.photo), last.answer, wishes(state));
     }
   });
 }

@@ -1,4 +1,4 @@
-// The hours of the day around a clock face: what relevance alone shows, what is shown, and the hour to focus on.
+// The hours of the day around a clock face: what relevance alone shows, what is shown, and the hour to be near.
 
 import { dial } from "./dial.js";
 import { s, tween } from "./dom.js";
@@ -12,12 +12,12 @@ const SKY = ["night", "night", "night", "night", "night", "dawn", "dawn", "dawn"
 export class Clock {
   #before = new Array(24).fill(0);
   #after = new Array(24).fill(0);
-  #shown = new Array(48).fill(0);
+  #heights = new Array(48).fill(0);
   #ids = [];
   #target = null;
   #stop = () => {};
 
-  /** `pick("18:30")` hears the hour that was chosen, `pick(null)` that it was taken back. */
+  /** `pick("18:30")` hears the hour to be near, `pick(null)` that it was taken back. */
   constructor(root, pick) {
     this.root = root;
     this.hand = s("g", { class: "hand", visibility: "hidden" }, s("line", { y1: -24, y2: -78 }), s("circle", { cy: -80, r: 5 }));
@@ -32,7 +32,7 @@ export class Clock {
     });
     const rim = s("circle", { class: "rim", r: OUTER + 1 });
     this.face = s("svg", { viewBox: "-104 -104 208 208" }, rim, ...this.ghosts, ...this.bars, ...ring, ...names, this.middle, this.under, this.hand);
-    for (const [name, value] of [["label", "Hour to focus on"], ["valuemin", 0], ["valuemax", 23.5]]) this.face.setAttribute(`aria-${name}`, value);
+    for (const [name, value] of [["label", "Hour to be near"], ["valuemin", 0], ["valuemax", 23.5]]) this.face.setAttribute(`aria-${name}`, value);
     root.append(this.face);
     dial(this.face, {
       at: (event) => this.#at(event),
@@ -68,11 +68,11 @@ export class Clock {
 
   #turn() {
     const most = Math.max(...this.#after, ...this.#before, 1);
-    const [from, to] = [[...this.#shown], [...this.#after, ...this.#before].map((n) => n / most)];
+    const [from, to] = [[...this.#heights], [...this.#after, ...this.#before].map((n) => n / most)];
     this.#stop();
     this.#stop = tween(260, (t) => {
-      this.#shown = to.map((value, i) => from[i] + (value - from[i]) * t);
-      this.#shown.forEach((value, i) => {
+      this.#heights = to.map((value, i) => from[i] + (value - from[i]) * t);
+      this.#heights.forEach((value, i) => {
         if (from[i] === to[i]) return;
         const reach = INNER + (OUTER - INNER) * Math.sqrt(Math.max(value, 0));
         (i < 24 ? this.bars : this.ghosts)[i % 24].setAttribute("d", value < 0.004 ? "" : wedge(i % 24, INNER, reach, 0.012));
@@ -80,9 +80,9 @@ export class Clock {
     });
   }
 
-  target(near) {
-    const [hour, minute] = near === null ? [] : near.split(":").map(Number);
-    this.#target = near === null || Number.isNaN(hour) ? null : (hour + (minute ? minute / 60 : 0)) % 24;
+  /** The hour to be near, 0 to 24, or null. */
+  target(hour) {
+    this.#target = hour === null ? null : hour % 24;
     this.hand.setAttribute("visibility", this.#target === null ? "hidden" : "visible");
     if (this.#target !== null) this.hand.setAttribute("transform", `rotate(${this.#target * 15})`);
     this.#tell();
@@ -93,7 +93,7 @@ export class Clock {
     const number = this.#after[Math.floor(hour)];
     const any = this.#after.some(Boolean);
     this.middle.textContent = this.#target === null ? (any ? `${hour}h` : "") : written(this.#target);
-    this.under.textContent = this.#target === null ? (any ? "most" : "") : "focus";
+    this.under.textContent = this.#target === null ? (any ? "most" : "") : "near";
     this.face.setAttribute("aria-valuenow", hour);
     const now = this.#target === null ? `none; most are from ${hour} o'clock` : written(hour);
     this.face.setAttribute("aria-valuetext", `${now}, ${plural(number, "photograph")} in that hour`);
@@ -113,7 +113,10 @@ export class Clock {
   }
 }
 
-const written = (hour) => `${String(Math.floor(hour)).padStart(2, "0")}:${hour % 1 ? "30" : "00"}`;
+export function written(hour) {
+  const minutes = Math.round(hour * 60) % 1440;
+  return `${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`;
+}
 
 function spot(hour, radius) {
   const angle = (hour / 12) * Math.PI;

@@ -5,8 +5,6 @@
  * keys further, `start()` where the keyboard begins; `pick(value)` hears of every new value, `clear()` of Delete.
  */
 export function dial(element, { at, step, start, pick, clear, hover }) {
-  element.tabIndex = 0;
-  element.setAttribute("role", "slider");
   let dragging = false;
   element.addEventListener("pointerdown", (event) => {
     const value = event.button === 0 ? at(event) : null;
@@ -25,6 +23,13 @@ export function dial(element, { at, step, start, pick, clear, hover }) {
   element.addEventListener("pointerup", end);
   element.addEventListener("pointercancel", end);
   element.addEventListener("pointerleave", () => hover(null));
+  keyed(element, { step, start, pick, clear });
+}
+
+/** The keyboard's part of it. */
+export function keyed(element, { step, start, pick, clear }) {
+  element.tabIndex = 0;
+  element.setAttribute("role", "slider");
   element.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 6, PageDown: -6 }[event.key];

@@ -3,7 +3,7 @@
 import { thumb } from "./api.js";
 import { calm, h } from "./dom.js";
 import { link, onLink } from "./link.js";
-import { clockTime, day, name, ordinal, told, where } from "./words.js";
+import { clockTime, day, described, name, plural, where } from "./words.js";
 
 const MOVE_MS = 320;
 const EAGER = 8; // the first tiles are on the screen anyway
@@ -12,18 +12,17 @@ export class Grid {
   #tiles = new Map(); // id -> {item, button, ...}
   #order = [];
 
-  /** `open(id, grid)` is called with the photograph that was chosen. */
-  constructor(list, open) {
-    this.list = list;
-    this.open = open;
+  /** `open(id, grid)` is called with the photograph that was chosen, `pick(id)` and `reject(id)` with what goes to the tray. */
+  constructor(list, { open, pick, reject }) {
+    Object.assign(this, { list, open, pick, reject });
     list.addEventListener("keydown", (event) => this.#walk(event));
     list.addEventListener("focusin", (event) => this.#point(event));
     list.addEventListener("pointerover", (event) => this.#point(event));
     list.addEventListener("pointerleave", () => link([], this));
     list.addEventListener("focusout", () => link([], this));
     onLink((ids, from) => {
-      const shown = new Set(ids);
-      for (const [id, tile] of this.#tiles) tile.item.classList.toggle("linked", from !== this && shown.has(id));
+      const pointed = new Set(ids);
+      for (const [id, tile] of this.#tiles) tile.item.classList.toggle("linked", from !== this && pointed.has(id));
     });
   }
 
@@ -31,10 +30,10 @@ export class Grid {
     return this.#order;
   }
 
-  /** `entries` are {photo, rank, was, mark}; mark is "came", "went" or null. */
+  /** `entries` are {photo, rank, mark, picked, similar}; mark is "came", "went" or null. */
   show(entries, move = true) {
     const before = move && !calm() ? this.#places() : new Map();
-    const kept = document.activeElement;
+    const focused = document.activeElement;
     const wanted = new Set(entries.map((entry) => entry.photo.id));
     for (const [id, tile] of this.#tiles) {
       if (!wanted.has(id)) {
@@ -50,7 +49,7 @@ export class Grid {
     this.#order = entries.map((entry) => entry.photo.id);
     this.#keepOneStop();
     // A focused element loses the focus when it is moved.
-    if (kept !== document.activeElement && this.list.contains(kept)) kept.focus({ preventScroll: true });
+    if (focused !== document.activeElement && this.list.contains(focused)) focused.focus({ preventScroll: true });
     if (move && !calm()) this.#animate(before);
   }
 
@@ -76,10 +75,14 @@ export class Grid {
     const about = [where(photo), day(photo.taken)].filter(Boolean).join(" · ");
     const caption = h("span", { class: "caption", "aria-hidden": "true" }, h("b", {}, name(photo)), h("span", {}, about));
     const button = h("button", { type: "button", class: "tile", tabindex: "-1", "data-id": photo.id }, picture, badge, caption);
-    const item = h("li", {}, button);
+    const toggle = (kind, text, act) => h("button", { type: "button", class: `mini ${kind}`, tabindex: "-1", onclick: act }, text);
+    const pick = toggle("pick", "✓", () => this.pick(photo.id));
+    const reject = toggle("reject", "×", () => this.reject(photo.id));
+    reject.setAttribute("aria-label", `Reject ${name(photo)}`);
+    const item = h("li", {}, button, h("div", { class: "minis" }, pick, reject));
     item.style.setProperty("--ratio", Math.min(Math.max(photo.width / photo.height, 0.56), 2.4).toFixed(4));
     button.addEventListener("click", () => this.open(photo.id, this));
-    tile = { item, button, badge, photo };
+    tile = { item, button, badge, pick, photo };
     this.#tiles.set(photo.id, tile);
     return tile;
   }
@@ -104,6 +107,17 @@ export class Grid {
     if (!at || event.ctrlKey || event.metaKey || event.altKey) return;
     const buttons = [...this.list.querySelectorAll("button.tile")];
     const i = buttons.indexOf(at);
+    const act = { p: this.pick, x: this.reject }[event.key];
+    if (act) {
+      event.preventDefault();
+      if (event.key === "x" && buttons.length > 1) {
+        const next = buttons[i + 1] ?? buttons[i - 1];
+        this.#stopAt(next);
+        next.focus();
+      }
+      act(Number(at.dataset.id));
+      return;
+    }
     const to = {
       ArrowRight: () => buttons[i + 1], ArrowLeft: () => buttons[i - 1],
       ArrowDown: () => nextRow(buttons, i, 1), ArrowUp: () => nextRow(buttons, i, -1),
@@ -140,19 +154,21 @@ export class Grid {
   }
 }
 
-function dress(tile, entry) {
-  const { photo, rank, was, mark } = entry;
-  const worn = `${rank} ${was} ${mark}`;
+function dress(tile, { photo, rank, mark, picked = false, similar = [] }) {
+  const worn = JSON.stringify([rank, mark, picked, similar.length]);
   if (tile.worn === worn) return;
   tile.worn = worn;
-  tile.item.classList.toggle("came", mark === "came");
-  tile.item.classList.toggle("went", mark === "went");
-  const words = { came: `was ${ordinal(was)}`, went: "left out" }[mark] ?? "";
-  tile.badge.textContent = words;
-  const rise = was === rank ? ordinal(rank) : `${ordinal(rank)}, was ${ordinal(was)}`;
-  const place = mark === "went" ? `${ordinal(rank)} by relevance, left out` : mark === "came" ? `${rise}, came in` : rise;
+  for (const kind of ["came", "went"]) tile.item.classList.toggle(kind, mark === kind);
+  tile.item.classList.toggle("picked", picked);
+  tile.badge.textContent = similar.length ? `${similar.length} similar` : "";
+  tile.pick.setAttribute("aria-pressed", String(picked));
+  tile.pick.setAttribute("aria-label", `Pick ${name(photo)}`);
   const at = clockTime(photo.taken);
-  tile.button.setAttribute("aria-label", `${told(photo)}${at ? ` at ${at}` : ""}. ${place}.`);
+  const more = [
+    { came: "Came in", went: "Left out" }[mark] ?? `Number ${rank}`, picked ? "picked" : null,
+    similar.length ? plural(similar.length, "similar photograph") : null,
+  ].filter(Boolean).join(", ");
+  tile.button.setAttribute("aria-label", `${described(photo)}${at ? ` at ${at}` : ""}. ${more}.`);
 }
 
 /** The tile of the next row that is nearest across. */

@@ -2,14 +2,14 @@
 
 import { where } from "./words.js";
 
-const known = new Map();
+const names = new Map();
 
 /** A place as it is sent to the server and stands in the address. */
 export const written = ({ lat, lon }) => `${lat.toFixed(4)},${lon.toFixed(4)}`;
 
 export function learn(photos) {
-  for (const photo of photos) if (photo.lat !== null && photo.city) known.set(written(photo), where(photo));
+  for (const photo of photos) if (photo.lat !== null && photo.city) names.set(written(photo), where(photo));
 }
 
 /** The name of a place that is written so, or undefined. */
-export const named = (near) => known.get(near);
+export const named = (near) => names.get(near);

@@ -15,8 +15,8 @@ export const east = (from, to) => to - from - Math.round(to - from);
 
 export const MIDDLE = 0.53; // of a whole world: the edge is then in the Pacific
 
-/** The view that shows all points: {x, y, scale}, within the limits of scale; `below` stays free under them, in pixels. */
-export function fit(points, { width, height, padding, below = 0 }, least, most) {
+/** The view that shows all points: {x, y, scale}, within the limits of scale. */
+export function fit(points, { width, height, padding }, least, most) {
   const xs = points.map((p) => ((p.x % 1) + 1) % 1).sort((a, b) => a - b);
   // The widest empty stretch of the globe is left out: Tokyo and Honolulu are neighbours over the Pacific.
   let gap = xs[0] + 1 - xs.at(-1);
@@ -30,27 +30,28 @@ export function fit(points, { width, height, padding, below = 0 }, least, most) 
   const wide = 1 - gap;
   const ys = points.map((p) => p.y);
   const [top, low] = [Math.min(...ys), Math.max(...ys)];
-  const filled = Math.min((width - 2 * padding) / Math.max(wide, 1e-6), (height - 2 * padding - below) / Math.max(low - top, 1e-6));
+  const filled = Math.min((width - 2 * padding) / Math.max(wide, 1e-6), (height - 2 * padding) / Math.max(low - top, 1e-6));
   const scale = Math.min(Math.max(filled, least), most);
   // Where the whole world is seen anyway, it lies as people know it.
-  return { x: scale <= width ? MIDDLE : west + wide / 2, y: (top + low) / 2 + below / 2 / scale, scale };
+  return { x: filled <= least ? MIDDLE : west + wide / 2, y: (top + low) / 2, scale };
 }
 
-/** Land outlines as one path over the square world, without steps shorter than `least` degrees. */
-export function landPath(land, least = 0) {
+/** Lines of the world file as one path over the square world, without steps shorter than `least` degrees. */
+export function worldPath(lines, { scale, closed, least = 0 }) {
   const path = new Path2D();
-  for (const ring of land.rings) {
+  for (const line of lines) {
     let [lon, lat, fromLon, fromLat] = [0, 0, Infinity, Infinity];
     let corners = 0;
-    for (let i = 0; i < ring.length; i += 2) {
-      lon += ring[i] / land.scale;
-      lat += ring[i + 1] / land.scale;
-      if (Math.abs(lon - fromLon) < least && Math.abs(lat - fromLat) < least) continue;
+    for (let i = 0; i < line.length; i += 2) {
+      lon += line[i] / scale;
+      lat += line[i + 1] / scale;
+      const isEnd = !closed && i + 2 === line.length;
+      if (!isEnd && Math.abs(lon - fromLon) < least && Math.abs(lat - fromLat) < least) continue;
       [fromLon, fromLat] = [lon, lat];
       if (corners++ === 0) path.moveTo(toX(lon), toY(lat));
       else path.lineTo(toX(lon), toY(lat));
     }
-    path.closePath();
+    if (closed) path.closePath();
   }
   return path;
 }

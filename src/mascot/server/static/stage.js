@@ -58,13 +58,13 @@ export class Stage {
 
   #to(scale, x = 0, y = 0) {
     const { element, picture } = this;
-    const kept = (value, size, room) => {
+    const clamped = (value, size, room) => {
       const most = Math.max((size * scale - room) / 2, 0);
       return Math.min(Math.max(value, -most), most);
     };
     this.#scale = scale < 1.001 ? 1 : scale;
-    this.#x = kept(x, picture.offsetWidth, element.clientWidth);
-    this.#y = kept(y, picture.offsetHeight, element.clientHeight);
+    this.#x = clamped(x, picture.offsetWidth, element.clientWidth);
+    this.#y = clamped(y, picture.offsetHeight, element.clientHeight);
     const zoomed = this.#scale > 1;
     picture.style.transform = zoomed ? `translate(${this.#x}px, ${this.#y}px) scale(${this.#scale})` : "";
     element.classList.toggle("zoomed", zoomed);

@@ -1,93 +1,108 @@
 // What the page shows, as the address bar carries it. A link is the whole state.
 
-import { FILTERS, filtering, where } from "./where.js";
+import { FILTERS, aBox, filtering, where } from "./where.js";
 
-export const CANDIDATES = 5000;
-export const KEEP = { least: 0.5, most: 1, first: 0.95 }; // shares of relevance: the range, and where it begins
+const CANDIDATES = 5000;
 const SIZES = [12, 24, 48, 96, 192];
+// How much wishes count against relevance, 0 to 1: a dial at its end, and a target. Closeness to one value outweighs
+// relevance sooner than variety does.
+const [FULL, NEAR] = [0.7, 0.4];
+export const MOST_PICKED = 100;
+export const FIND = [5, 10, 15, 25]; // photographs that complete a set
+const NEUTRAL = { lean: 0, near: null };
 
 export function fresh() {
   return {
-    text: "", like: null, wishes: {}, strength: 0.5, protect: 3, keep: null, order: "relevance", k: 24,
-    ...Object.fromEntries(FILTERS.map((name) => [name, ""])), compare: false, photo: null,
+    text: "", like: null, wishes: {}, protect: 1, k: 24, ...Object.fromEntries(FILTERS.map((name) => [name, ""])),
+    compare: false, large: false, photo: null, pin: [], reject: [], complete: null,
   };
 }
 
 export const sizes = SIZES;
-/** Whether anything is asked for: a wish or a filter without words is about all photographs. */
-export const searching = (state) => (
-  state.text !== "" || state.like !== null || leaning(state).length > 0 || filtering(state).length > 0);
+export const wishOf = (state, name) => state.wishes[name] ?? NEUTRAL;
+
+/** Whether nothing was asked for yet: everything is shown, newest first. */
+export const isStart = (state) => (
+  !state.text && state.like === null && !steering(state) && filtering(state).length === 0 && state.complete === null);
 
 /** The state that an address tells; whatever it tells wrongly stays as it is by default. */
 export function fromAddress(search) {
-  const given = new URLSearchParams(search);
+  const query = new URLSearchParams(search);
   const state = fresh();
-  state.text = (given.get("q") ?? "").trim().slice(0, 1000);
-  state.like = whole(given.get("like"), 1, Number.MAX_SAFE_INTEGER, null);
+  state.text = (query.get("q") ?? "").trim().slice(0, 1000);
+  state.like = whole(query.get("like"), 1, Number.MAX_SAFE_INTEGER, null);
   if (state.like !== null) state.text = "";
-  for (const word of given.getAll("spread")) add(state, word, 1);
-  for (const word of given.getAll("focus")) add(state, word, -1);
-  state.strength = real(given.get("strength"), 0, 1, state.strength);
-  state.keep = real(given.get("keep"), KEEP.least, KEEP.most, null);
-  state.protect = whole(given.get("protect"), 0, 20, state.protect);
-  state.k = SIZES.includes(Number(given.get("k"))) ? Number(given.get("k")) : state.k;
-  state.order = given.get("order") === "selection" ? "selection" : "relevance";
-  for (const name of ["from", "to"]) state[name] = aDay(given.get(name));
-  for (const name of ["folder", "camera", "country"]) state[name] = (given.get(name) ?? "").trim().slice(0, 200);
-  state.rating = String(whole(given.get("rating"), 1, 5, ""));
-  state.compare = given.get("compare") === "1";
-  state.photo = whole(given.get("photo"), 1, Number.MAX_SAFE_INTEGER, null);
+  for (const word of query.getAll("spread")) add(state, word, 1);
+  for (const word of query.getAll("focus")) add(state, word, -1);
+  state.protect = whole(query.get("protect"), 0, 20, state.protect);
+  state.k = SIZES.includes(Number(query.get("k"))) ? Number(query.get("k")) : state.k;
+  for (const name of ["from", "to"]) state[name] = aDay(query.get(name));
+  for (const name of ["folder", "camera", "country"]) state[name] = (query.get(name) ?? "").trim().slice(0, 200);
+  state.rating = String(whole(query.get("rating"), 1, 5, ""));
+  state.box = aBox(query.get("box"));
+  state.compare = query.get("compare") === "1";
+  state.large = query.get("map") === "large";
+  state.photo = whole(query.get("photo"), 1, Number.MAX_SAFE_INTEGER, null);
+  for (const name of ["pin", "reject"]) {
+    const ids = (query.get(name) ?? "").split(",").map((id) => whole(id, 1, Number.MAX_SAFE_INTEGER, null));
+    state[name] = [...new Set(ids)].filter((id) => id !== null).slice(0, MOST_PICKED);
+  }
+  const complete = whole(query.get("complete"), 1, 100, null);
+  state.complete = state.pin.length ? complete : null;
   return state;
 }
 
-/** The address of a state: only what differs from the default is said. */
+/** The address of a state: only what differs from the default is written. */
 export function toAddress(state) {
   const base = fresh();
-  const told = new URLSearchParams();
-  if (state.text) told.set("q", state.text);
-  if (state.like !== null) told.set("like", state.like);
-  for (const [name, wish] of leaning(state)) {
-    const near = wish.lean < 0 && wish.near ? `=${wish.near}` : "";
-    const weight = Math.abs(wish.lean) === 1 ? "" : `*${round(Math.abs(wish.lean))}`;
-    told.append(wish.lean > 0 ? "spread" : "focus", `${name}${near}${weight}`);
+  const query = new URLSearchParams();
+  if (state.text) query.set("q", state.text);
+  if (state.like !== null) query.set("like", state.like);
+  for (const [name, { lean, near }] of Object.entries(state.wishes)) {
+    const weight = Math.abs(lean) === 1 ? "" : `*${round(Math.abs(lean))}`;
+    if (lean !== 0) query.append(lean > 0 ? "spread" : "focus", `${name}${weight}`);
+    if (near) query.append("focus", `${name}=${near}`);
   }
-  for (const name of [...FILTERS, "strength", "protect", "order", "k"]) {
-    if (state[name] !== base[name]) told.set(name, state[name]);
-  }
-  if (state.keep !== null) told.set("keep", state.keep);
-  if (state.compare) told.set("compare", "1");
-  if (state.photo !== null) told.set("photo", state.photo);
-  const query = told.toString().replaceAll("%3A", ":").replaceAll("%3D", "=").replaceAll("%2C", ",");
-  return query ? `/?${query}` : "/";
+  for (const name of [...FILTERS, "protect", "k"]) if (state[name] !== base[name]) query.set(name, state[name]);
+  for (const name of ["pin", "reject"]) if (state[name].length) query.set(name, state[name].join(","));
+  if (state.complete !== null) query.set("complete", state.complete);
+  if (state.compare) query.set("compare", "1");
+  if (state.large) query.set("map", "large");
+  if (state.photo !== null) query.set("photo", state.photo);
+  const text = query.toString().replaceAll("%3A", ":").replaceAll("%3D", "=").replaceAll("%2C", ",");
+  return text ? `/?${text}` : "/";
 }
 
-/** The wishes that are not neutral. */
-export const leaning = (state) => Object.entries(state.wishes).filter(([, wish]) => wish.lean !== 0);
+/** The dials that are turned and the targets that are set, one entry each: {name, lean} or {name, near}. */
+export function wishes(state) {
+  return Object.entries(state.wishes).flatMap(([name, { lean, near }]) => [
+    ...(lean !== 0 ? [{ name, lean, near: null }] : []), ...(near ? [{ name, lean: 0, near }] : []),
+  ]);
+}
+
+export const steering = (state) => wishes(state).length > 0;
 
 /** The next larger number of photographs, or undefined. */
-export const larger = (state) => SIZES.find((size) => size > state.k);
+export const larger = (state) => (state.complete === null ? SIZES.find((size) => size > state.k) : undefined);
 
 /** What the server is asked. */
 export function question(state) {
-  const wishes = leaning(state).map(([name, wish]) => ({
-    name,
-    direction: wish.lean > 0 ? "spread" : "focus",
-    weight: round(Math.abs(wish.lean)),
-    ...(wish.lean < 0 && wish.near ? { near: wish.near } : {}),
+  const asked = wishes(state).map(({ name, lean, near }) => ({
+    name, direction: lean > 0 ? "spread" : "focus", weight: near ? 1 : round(Math.abs(lean)), ...(near ? { near } : {}),
   }));
-  const asked = { wishes, k: state.k, order: state.order };
-  if (state.like !== null) asked.like = state.like;
-  else asked.text = state.text;
+  const body = { wishes: asked, k: state.complete === null ? state.k : state.pin.length + state.complete };
+  if (state.like !== null) body.like = state.like;
+  else body.text = state.text;
   // Without words every photograph is as good as the others: the server takes as many as it can, and none is protected.
-  if (state.like !== null || state.text) Object.assign(asked, { candidates: Math.max(CANDIDATES, 2 * state.k), protect: state.protect });
-  const only = where(state);
-  if (only) asked.where = only;
-  // The weights only share the strength out; so that a single slider is felt all along its way, the one that is
-  // furthest from the middle also says how much of the strength is used.
-  const furthest = Math.max(0, ...wishes.map((wish) => wish.weight));
-  if (state.keep !== null) asked.keep = state.keep;
-  else asked.strength = round(state.strength * furthest, 4);
-  return asked;
+  const words = state.like !== null || state.text;
+  if (words) Object.assign(body, { candidates: Math.max(CANDIDATES, 2 * body.k), protect: state.protect });
+  if (where(state)) body.where = where(state);
+  if (state.reject.length) body.reject = state.reject;
+  if (state.complete !== null) body.pin = state.pin;
+  // The dial that is turned furthest says how much the wishes count; the others share it in proportion.
+  const strength = asked.some((wish) => wish.near) ? NEAR : FULL * Math.max(...asked.map((wish) => wish.weight));
+  if (asked.length) Object.assign(body, { order: "selection", strength: round(strength) });
+  return body;
 }
 
 /** A day of the calendar, as it is written; nothing for anything else. */
@@ -98,8 +113,10 @@ export function aDay(text) {
 function add(state, word, sign) {
   const [, name, near, weight] = /^([a-z_]{1,40})(?:=(.*?))?(?:\*([\d.]+))?$/s.exec(word) ?? [];
   if (!name) return;
-  const lean = round(Math.min(Math.max(Number(weight ?? 1) || 1, 0.1), 1), 1);
-  state.wishes[name] = { lean: sign * lean, near: sign < 0 && near ? near.slice(0, 200) : null };
+  const wish = { ...wishOf(state, name) };
+  if (near && sign < 0) wish.near = near.slice(0, 200);
+  else wish.lean = sign * round(Math.min(Math.max(Number(weight ?? 1) || 1, 0.1), 1), 1);
+  state.wishes[name] = wish;
 }
 
 function real(text, low, high, otherwise) {

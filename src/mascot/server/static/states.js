@@ -1,12 +1,12 @@
-// What stands where photographs would be: the first visit, nothing found, nothing there.
+// What stands above or instead of photographs: the first visit, nothing found, nothing there.
 
 import { thumb } from "./api.js";
 import { h } from "./dom.js";
-import { plural, time } from "./words.js";
+import { capital, plural, time } from "./words.js";
 
-/** The first visit: what the library holds, and searches that find something in it. */
-export function welcome(known, go) {
-  if (known.photos === 0) {
+/** The first visit: what the library holds, and searches that find something in it. The photographs follow below. */
+export function welcome(library, go) {
+  if (library.photos === 0) {
     return [
       h("h2", {}, "No photographs yet"),
       h("p", {}, "This library is empty. Put photographs into its folder and index it:"),
@@ -14,18 +14,15 @@ export function welcome(known, go) {
       h("p", {}, "Then reload this page."),
     ];
   }
-  const years = known.first ? [...new Set([known.first, known.last].map((at) => time(at).getUTCFullYear()))].join(" – ") : null;
-  const cities = known.distinct.city ?? 0;
-  const countries = known.distinct.country ?? 0;
+  const years = library.first ? [...new Set([library.first, library.last].map((at) => time(at).getUTCFullYear()))].join(" – ") : null;
+  const { city = 0, country = 0 } = library.distinct;
   const line = [
-    cities ? plural(cities, "place") : null, countries ? plural(countries, "country", "countries") : null, years,
+    city ? plural(city, "place") : null, country ? plural(country, "country", "countries") : null, years,
   ].filter(Boolean).join(" · ");
-  const cards = known.suggestions.map(({ text, photo }) => h("li", {}, h("button", { type: "button", class: "card-search", onclick: () => go(text) },
-    h("img", { src: thumb(photo), alt: "", width: 256, height: 171, decoding: "async" }), h("span", {}, text))));
+  const cards = library.suggestions.map(({ text, photo }) => h("li", {}, h("button", { type: "button", class: "card-search", onclick: () => go(text) },
+    h("img", { src: thumb(photo), alt: "", width: 256, height: 171, decoding: "async" }), h("span", {}, capital(text)))));
   return [
-    h("h2", {}, plural(known.photos, "photograph")),
-    h("p", { class: "lead" }, line),
-    h("p", {}, "Search for anything, or begin with the map or the clock. Then steer what you see: from many places or one, at any hour or just at dusk."),
+    h("h2", {}, plural(library.photos, "photograph"), line ? h("small", {}, line) : null),
     cards.length ? h("ul", { class: "cards", "aria-label": "Searches to begin with" }, ...cards) : null,
   ].filter(Boolean);
 }
@@ -33,10 +30,10 @@ export function welcome(known, go) {
 /** A search that found nothing; `allow` takes the filters back, where there are some. */
 export function nothing({ text, like }, again, allow) {
   const which = allow ? "photograph that the filters allow" : "photograph of the library";
-  const told = like ? `No other ${which} is like this one.` : text ? `No ${which} matches “${text}”.` : `There is no ${which}.`;
+  const reason = like ? `No other ${which} is like this one.` : text ? `No ${which} matches “${text}”.` : `There is no ${which}.`;
   return [
     h("h2", {}, "Nothing found"),
-    h("p", {}, told),
+    h("p", {}, reason),
     allow ? h("button", { type: "button", class: "tool", onclick: allow }, "Remove the filters") : null,
     h("button", { type: "button", class: "tool", onclick: again }, "Start again"),
   ].filter(Boolean);

@@ -31,8 +31,8 @@ async function copy(text) {
   }
 }
 
-function download(text, name) {
-  const address = URL.createObjectURL(new Blob([text], { type: "application/x-ndjson" }));
+export function download(blob, name) {
+  const address = URL.createObjectURL(blob);
   h("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
@@ -40,12 +40,12 @@ function download(text, name) {
 /** `copied` and `listed` are buttons; `results()` is what is shown, `say(text)` tells how it went. */
 export function setUpTaking({ copied, listed }, results, say) {
   copied.addEventListener("click", async () => {
-    const shown = results();
-    const done = await copy(paths(shown));
-    say(done ? `${shown.length} paths copied.` : "The browser did not allow copying.");
+    const taken = results();
+    const done = await copy(paths(taken));
+    say(done ? `${taken.length} paths copied.` : "The browser did not allow copying.");
   });
   listed.addEventListener("click", () => {
-    download(list(results()), "photographs.jsonl");
+    download(new Blob([list(results())], { type: "application/x-ndjson" }), "photographs.jsonl");
     say("List downloaded.");
   });
 }

@@ -1,185 +1,257 @@
-// The years from the first photograph to the last: above the line what is shown, below what relevance alone shows.
+// The months from the first photograph to the last. Above the line what is shown (and, faintly, what was before), below it
+// the whole library. A click is a date to be near; a drag is a range to filter by.
 
-import { dial } from "./dial.js";
+import { keyed } from "./dial.js";
 import { s, tween } from "./dom.js";
 import { link, onLink } from "./link.js";
-import { date, plural, time } from "./words.js";
+import { date, plural } from "./words.js";
 
-const [HIGH, AXIS] = [84, 50];
+const [HIGH, AXIS] = [92, 54];
+const [ABOVE, BELOW] = [42, 17]; // pixels of the highest bars
 const APART = 52; // pixels from one year's name to the next
-const DAY_MS = 86_400_000;
-const BINS = 48;
+const LEAST_BAR = 3.5; // pixels: several months share a bar where each would be thinner
+const STEPS = [1, 2, 3, 6, 12, 24, 60, 120, 240]; // months of a bar
+const STILL = 5; // pixels that a click may stray
+const GRIP = 9; // pixels around the end of a range that move it
 
 export class Timeline {
-  #first = null;
-  #last = null;
-  #shown = new Array(2 * BINS).fill(0);
+  #start = null; // number of the first month; months are counted from year 0
+  #count = 0; // of months
+  #step = 1; // months of a bar
+  #wide = 360; // pixels: letters and bars keep their size however wide the panel is
+  #months = {};
+  #results = [];
+  #plain = [];
+  #heights = []; // of each bar, 0 to 1: of the library, as found, shown
   #ids = [];
   #target = null;
+  #range = null; // {from, to}: days
   #stop = () => {};
-  #wide = 360; // pixels: letters and bars keep their size however wide the panel is
 
-  /** `pick("2019-07")` hears the date that was chosen, `pick(null)` that it was taken back. */
-  constructor(root, pick) {
-    this.root = root;
+  /** `pick("2019-07")` hears the date to be near (null: none), `brush(from, to, drag)` the days to filter by, by which drag. */
+  constructor(root, { pick, brush }) {
+    Object.assign(this, { root, pick, brush });
     this.years = s("g", { class: "years" });
-    this.bars = Array.from({ length: BINS }, () => s("rect", { class: "bar", rx: 2 }));
-    this.ghosts = Array.from({ length: BINS }, () => s("rect", { class: "ghost", rx: 2 }));
-    this.hand = s("g", { class: "hand", visibility: "hidden" }, s("line", { y1: 8, y2: AXIS + 18 }), s("circle", { cy: 6, r: 5 }));
-    this.note = s("text", { class: "note", x: "50%", y: AXIS - 12 });
-    this.face = s("svg", { height: HIGH, "aria-label": "Date to focus on" },
-      s("line", { class: "axis", x1: 0, x2: "100%", y1: AXIS, y2: AXIS }), this.years, ...this.ghosts, ...this.bars, this.note, this.hand);
+    this.bars = s("g", {});
+    this.band = s("g", { class: "band", visibility: "hidden" }, s("rect", { y: 4, height: AXIS + BELOW - 2, rx: 4 }), s("line", { y1: 4, y2: AXIS + BELOW + 2 }), s("line", { y1: 4, y2: AXIS + BELOW + 2 }));
+    this.hand = s("g", { class: "hand", visibility: "hidden" }, s("line", { y1: 8, y2: AXIS + BELOW }), s("circle", { cy: 6, r: 5 }));
+    this.note = s("text", { class: "note", x: "50%", y: AXIS - 14 });
+    this.face = s("svg", { height: HIGH, "aria-label": "Date to be near" }, this.band,
+      s("line", { class: "axis", x1: 0, x2: "100%", y1: AXIS, y2: AXIS }), this.years, this.bars, this.note, this.hand);
     root.append(this.face);
     new ResizeObserver(() => this.#resize()).observe(root);
-    dial(this.face, {
-      at: (event) => this.#at(event),
-      step: (t, steps) => this.#kept(t + (steps * this.#unit) / (this.#last - this.#first)),
-      start: () => this.#target ?? this.#peak(),
-      pick: (t) => this.#first !== null && pick(this.#written(t)),
+    keyed(this.face, {
+      step: (month, steps) => this.#within(month + steps),
+      start: () => this.#targetMonth ?? this.#peak(),
+      pick: (month) => this.#start !== null && pick(written(month)),
       clear: () => pick(null),
-      hover: (t) => link(t === null ? [] : this.#ids[bin(t)] ?? [], this),
     });
+    this.#drag();
     onLink((ids) => {
       const pointed = new Set(ids);
-      this.bars.forEach((bar, i) => bar.classList.toggle("linked", (this.#ids[i] ?? []).some((id) => pointed.has(id))));
+      [...this.bars.querySelectorAll(".bar")].forEach((bar, i) => bar.classList.toggle("linked", (this.#ids[i] ?? []).some((id) => pointed.has(id))));
     });
-    this.#tell();
+    this.#describe();
   }
 
-  #resize() {
-    const { width } = this.root.getBoundingClientRect();
-    if (!width || width === this.#wide) return;
-    this.#wide = width;
-    if (this.#first === null) return;
-    this.years.replaceChildren(...this.#marks());
-    this.#shown.forEach((value, i) => this.#bar(i, value));
-    this.target(this.near ?? null);
-  }
-
-  /** Before any search: the whole library. */
-  library({ first, last, years }) {
+  /** Photographs of each month of the library, as counted. */
+  library({ first, last, months }) {
     if (!first) {
       this.note.textContent = "No photograph says when it was taken";
       return;
     }
-    this.#first = time(`${first.slice(0, 10)}T00:00:00`).getTime();
-    this.#last = Math.max(time(`${last.slice(0, 10)}T00:00:00`).getTime() + DAY_MS, this.#first + 30 * DAY_MS);
-    this.years.replaceChildren(...this.#marks());
-    this.face.setAttribute("aria-valuemin", 0);
-    this.face.setAttribute("aria-valuemax", 100);
-    this.target(this.near ?? null);
-    this.#stop();
-    this.#ids = [];
-    this.#years(years);
-  }
-
-  /** How many photographs there are of each year, below the line. */
-  #years(years) {
-    const year = (i) => new Date(this.#first + ((i + 0.5) / BINS) * (this.#last - this.#first)).getUTCFullYear();
-    const bins = Array.from({ length: BINS }, (_, i) => year(i));
-    const each = bins.map((of) => (years[of] ?? 0) / bins.filter((other) => other === of).length);
-    const most = Math.max(...each, 1e-9);
-    this.#shown = [...new Array(BINS).fill(0), ...each.map((n) => n / most)];
-    this.#shown.forEach((value, i) => this.#bar(i, value));
+    this.#start = monthOf(first);
+    this.#count = monthOf(last) - this.#start + 1;
+    this.#months = months;
+    this.face.setAttribute("aria-valuemin", this.#start);
+    this.face.setAttribute("aria-valuemax", this.#start + this.#count - 1);
+    this.#build();
   }
 
   show(results, plain) {
-    if (this.#first === null) return;
-    this.#ids = Array.from({ length: BINS }, () => []);
-    for (const { photo } of results) if (photo.taken) this.#ids[bin(this.#place(photo))].push(photo.id);
-    const before = new Array(BINS).fill(0);
-    for (const photo of plain) if (photo.taken) before[bin(this.#place(photo))] += 1;
+    [this.#results, this.#plain] = [results.map(({ photo }) => photo), plain];
+    if (this.#start === null) return;
+    const dated = this.#results.some((photo) => photo.taken);
+    this.note.textContent = results.length && !dated ? "None of these says when it was taken" : "";
+    this.#update(true);
+    this.#describe();
+  }
+
+  /** A day to be near, or null; drawn at the edge where it lies beyond the library. */
+  target(day) {
+    this.#target = day;
+    this.hand.setAttribute("visibility", day === null || this.#start === null ? "hidden" : "visible");
+    if (day !== null && this.#start !== null) this.hand.setAttribute("transform", `translate(${Math.min(Math.max(this.#x(day), 3), this.#wide - 3)})`);
+    this.#describe();
+  }
+
+  /** The range of days that photographs are filtered by; empty text for none. */
+  range(from, to) {
+    this.#range = from || to ? { from, to } : null;
+    this.band.setAttribute("visibility", this.#range && this.#start !== null ? "visible" : "hidden");
+    if (!this.#range || this.#start === null) return;
+    const [left, right] = [from ? this.#x(from) : 0, to ? this.#x(to, 1) : this.#wide];
+    const [rect, one, other] = this.band.children;
+    rect.setAttribute("x", left);
+    rect.setAttribute("width", Math.max(right - left, 1));
+    for (const [line, x] of [[one, left], [other, right]]) {
+      line.setAttribute("x1", x);
+      line.setAttribute("x2", x);
+    }
+  }
+
+  #resize() {
+    const { width } = this.root.getBoundingClientRect();
+    if (!width || Math.abs(width - this.#wide) < 0.5) return;
+    this.#wide = width;
+    if (this.#start !== null) this.#build();
+  }
+
+  #build() {
+    this.#step = STEPS.find((step) => this.#wide / Math.ceil(this.#count / step) >= LEAST_BAR) ?? STEPS.at(-1);
+    const bars = Math.ceil(this.#count / this.#step);
+    this.#heights = new Array(3 * bars).fill(0);
+    const row = (kind) => Array.from({ length: bars }, () => s("rect", { class: kind, rx: 1.5 }));
+    this.bars.replaceChildren(...row("library"), ...row("ghost"), ...row("bar"));
+    this.root.dataset.months = Object.keys(this.#months).length;
+    this.years.replaceChildren(...this.#marks());
+    this.#update(false);
+    this.target(this.#target);
+    this.range(this.#range?.from ?? "", this.#range?.to ?? "");
+  }
+
+  #update(moving) {
+    const bars = Math.ceil(this.#count / this.#step);
+    const at = (photo) => Math.floor((monthOf(photo.taken) - this.#start) / this.#step);
+    const [library, before] = [new Array(bars).fill(0), new Array(bars).fill(0)];
+    for (const [month, number] of Object.entries(this.#months)) library[Math.floor((monthOf(month) - this.#start) / this.#step)] += number;
+    this.#ids = Array.from({ length: bars }, () => []);
+    for (const photo of this.#results) if (photo.taken) this.#ids[at(photo)]?.push(photo.id);
+    for (const photo of this.#plain) if (photo.taken && at(photo) in before) before[at(photo)] += 1;
     const after = this.#ids.map((ids) => ids.length);
     this.root.dataset.bars = after.filter(Boolean).length;
-    this.note.textContent = results.length && !after.some(Boolean) ? "None of these says when it was taken" : "";
-    const most = Math.max(...after, ...before, 1);
-    const [from, to] = [[...this.#shown], [...after, ...before].map((n) => n / most)];
+    const [most, all] = [Math.max(...after, ...before, 1), Math.max(...library, 1)];
+    const to = [...library.map((n) => n / all), ...before.map((n) => n / most), ...after.map((n) => n / most)];
+    const from = [...this.#heights];
+    const draw = (t) => {
+      this.#heights = to.map((value, i) => from[i] + (value - from[i]) * t);
+      this.#heights.forEach((value, i) => this.#bar(i, value, bars));
+    };
     this.#stop();
-    this.#stop = tween(260, (t) => {
-      this.#shown = to.map((value, i) => from[i] + (value - from[i]) * t);
-      this.#shown.forEach((value, i) => from[i] !== to[i] && this.#bar(i, value));
-    });
-    this.#tell();
+    if (moving) this.#stop = tween(260, draw);
+    else draw(1);
   }
 
-  target(near) {
-    this.near = near;
-    const at = near === null ? NaN : Date.parse(`${middle(near)}T00:00:00Z`);
-    this.#target = Number.isNaN(at) || this.#first === null ? null : this.#kept((at - this.#first) / (this.#last - this.#first));
-    this.hand.setAttribute("visibility", this.#target === null ? "hidden" : "visible");
-    if (this.#target !== null) this.hand.setAttribute("transform", `translate(${this.#target * this.#wide})`);
-    this.#tell();
-  }
-
-  get #unit() {
-    return this.#last - this.#first > 730 * DAY_MS ? 30.44 * DAY_MS : DAY_MS;
-  }
-
-  #written(t) {
-    const at = new Date(this.#first + t * (this.#last - this.#first)).toISOString();
-    return at.slice(0, this.#unit > DAY_MS ? 7 : 10);
-  }
-
-  #place(photo) {
-    return this.#kept((time(photo.taken).getTime() - this.#first) / (this.#last - this.#first));
-  }
-
-  #kept(t) {
-    return Math.min(Math.max(t, 0), 1);
-  }
-
-  #peak() {
-    const most = this.#ids.reduce((best, ids, i) => (ids.length > (this.#ids[best]?.length ?? 0) ? i : best), 0);
-    return (most + 0.5) / BINS;
-  }
-
-  #bar(i, value) {
-    const [above, wide] = [i < BINS, this.#wide / BINS];
-    const high = (above ? 38 : 13) * Math.sqrt(Math.max(value, 0));
-    const bar = (above ? this.bars : this.ghosts)[i % BINS];
-    bar.setAttribute("x", (i % BINS) * wide + 1);
-    bar.setAttribute("width", wide - 2);
-    bar.setAttribute("y", above ? AXIS - 1 - high : AXIS + 1);
-    bar.setAttribute("height", value < 0.004 ? 0 : high);
+  #bar(i, value, bars) {
+    const wide = (this.#wide * this.#step) / this.#count;
+    const below = i < bars;
+    const high = value < 0.004 ? 0 : Math.max((below ? BELOW : ABOVE) * Math.sqrt(value), 1.5);
+    const bar = this.bars.children[i];
+    bar.setAttribute("x", (i % bars) * wide + Math.min(wide * 0.12, 1));
+    bar.setAttribute("width", Math.max(Math.min(wide, this.#wide - (i % bars) * wide) - Math.min(wide * 0.24, 2), 0.5));
+    bar.setAttribute("y", below ? AXIS + 1.5 : AXIS - 1 - high);
+    bar.setAttribute("height", high);
   }
 
   #marks() {
-    const [from, to] = [new Date(this.#first).getUTCFullYear(), new Date(this.#last).getUTCFullYear()];
-    const wide = this.#wide;
-    const every = Math.max(1, Math.ceil(((to - from + 1) * APART) / wide));
+    const wide = this.#wide / this.#count;
+    const [from, to] = [Math.floor(this.#start / 12), Math.floor((this.#start + this.#count - 1) / 12)];
+    const each = Math.max(1, Math.ceil(APART / (12 * wide)));
     const marks = [];
-    for (let year = from; year <= to + 1; year += 1) {
-      const x = ((Date.UTC(year, 0, 1) - this.#first) / (this.#last - this.#first)) * wide;
-      if (x >= 0 && x <= wide) marks.push(s("line", { x1: x, x2: x, y1: AXIS - 3, y2: AXIS + 3 }));
-      const middle = ((Date.UTC(year, 6, 1) - this.#first) / (this.#last - this.#first)) * wide;
-      if ((year - from) % every === 0 && middle > 14 && middle < wide - 14) marks.push(s("text", { x: middle, y: HIGH - 3 }, String(year)));
+    for (let year = from; year <= to; year += 1) {
+      const x = (year * 12 - this.#start) * wide;
+      if (x >= 0) marks.push(s("line", { x1: x, x2: x, y1: AXIS - 3, y2: AXIS + 3 }));
+      const middle = Math.min(Math.max(x, 0) + Math.min(12 * wide * 0.5, APART / 2), this.#wide);
+      if ((year - from) % each === 0 && middle > 14 && middle < this.#wide - 14) marks.push(s("text", { x: middle, y: HIGH - 4 }, String(year)));
     }
     return marks;
   }
 
-  #tell() {
-    const at = this.#target ?? this.#peak();
-    this.face.setAttribute("aria-valuenow", Math.round(at * 100));
-    if (this.#first === null) {
+  /** Where a day, a month or a year lies, in pixels; `more` days further. */
+  #x(day, more = 0) {
+    const [year, month = "07", of = day.length > 4 ? "15" : "01"] = day.slice(0, 10).split("-");
+    const months = Number(year) * 12 + Number(month) - 1 + (Number(of) - 1 + more) / daysIn(Number(year), Number(month));
+    return ((months - this.#start) * this.#wide) / this.#count;
+  }
+
+  #monthAt(x) {
+    return this.#within(this.#start + Math.floor((x * this.#count) / this.#wide));
+  }
+
+  #within(month) {
+    return Math.min(Math.max(month, this.#start), this.#start + this.#count - 1);
+  }
+
+  get #targetMonth() {
+    return this.#target === null ? null : this.#within(monthOf(this.#target.length > 4 ? this.#target : `${this.#target}-07`));
+  }
+
+  #peak() {
+    const most = this.#ids.reduce((best, ids, i) => (ids.length > (this.#ids[best]?.length ?? 0) ? i : best), 0);
+    return this.#within((this.#start ?? 0) + most * this.#step);
+  }
+
+  #describe() {
+    const month = this.#targetMonth ?? this.#peak();
+    if (this.#start === null) {
+      this.face.setAttribute("aria-valuenow", 0);
       this.face.setAttribute("aria-valuetext", "no dates");
       return;
     }
-    const number = this.#ids[bin(at)]?.length ?? 0;
-    const now = this.#target === null ? `none; most are from about ${date(this.#written(at))}` : date(this.near);
+    this.face.setAttribute("aria-valuenow", month);
+    const number = this.#ids[Math.floor((month - this.#start) / this.#step)]?.length ?? 0;
+    const now = this.#target === null ? `none; most are from about ${date(written(month))}` : date(this.#target.slice(0, 7));
     this.face.setAttribute("aria-valuetext", `${now}, ${plural(number, "photograph")} about then`);
   }
 
-  #at(event) {
-    if (this.#first === null) return null;
-    const box = this.face.getBoundingClientRect();
-    return this.#kept((event.clientX - box.left) / box.width);
+  #drag() {
+    const { face } = this;
+    const at = (event) => event.clientX - face.getBoundingClientRect().left;
+    let from = null;
+    let fixed = 0; // the end of the range that stays
+    let moved = false;
+    let drags = 0;
+    face.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0 || this.#start === null) return;
+      drags += 1;
+      from = at(event);
+      [fixed, moved] = [from, false];
+      const ends = this.#ends;
+      const grip = ends.findIndex((x) => Math.abs(x - from) <= GRIP);
+      if (grip >= 0) [fixed, moved] = [ends[1 - grip], true];
+      face.setPointerCapture(event.pointerId);
+      face.focus({ preventScroll: true });
+    });
+    face.addEventListener("pointermove", (event) => {
+      const x = at(event);
+      if (from === null) {
+        link(this.#start === null ? [] : this.#ids[Math.floor((this.#monthAt(x) - this.#start) / this.#step)] ?? [], this);
+        face.classList.toggle("grip", this.#ends.some((end) => Math.abs(end - x) <= GRIP));
+        return;
+      }
+      moved ||= Math.abs(x - from) > STILL;
+      if (!moved) return;
+      const [one, other] = [fixed, x].sort((a, b) => a - b);
+      const last = this.#monthAt(Math.max(other - 0.01, 0));
+      this.brush(`${written(this.#monthAt(one + 0.01))}-01`, `${written(last)}-${daysIn(Math.floor(last / 12), (last % 12) + 1)}`, drags);
+    });
+    const end = (event) => {
+      if (from !== null && !moved && event.type === "pointerup") this.pick(written(this.#monthAt(from)));
+      from = null;
+    };
+    face.addEventListener("pointerup", end);
+    face.addEventListener("pointercancel", end);
+    face.addEventListener("pointerleave", () => link([], this));
+  }
+
+  /** The ends of the range in pixels. */
+  get #ends() {
+    if (!this.#range || this.#start === null) return [];
+    const { from, to } = this.#range;
+    return [from ? this.#x(from) : 0, to ? this.#x(to, 1) : this.#wide];
   }
 }
 
-const bin = (t) => Math.min(Math.floor(t * BINS), BINS - 1);
-
-/** The day that stands for a date, a month or a year, as the server takes it. */
-function middle(near) {
-  if (/^\d{4}$/.test(near)) return `${near}-07-01`;
-  return /^\d{4}-\d{2}$/.test(near) ? `${near}-15` : near.slice(0, 10);
-}
+const monthOf = (text) => Number(text.slice(0, 4)) * 12 + Number(text.slice(5, 7)) - 1;
+const written = (month) => `${String(Math.floor(month / 12)).padStart(4, "0")}-${String((month % 12) + 1).padStart(2, "0")}`;
+const daysIn = (year, month) => new Date(Date.UTC(year, month, 0)).getUTCDate();

@@ -3,19 +3,23 @@
 import { complaint, image, photo as ask, thumb } from "./api.js";
 import { breakable, h, s } from "./dom.js";
 import { Stage } from "./stage.js";
-import { clockTime, day, label, name, ordinal, point, where } from "./words.js";
+import { leftOutReasons, reasons } from "./reasons.js";
+import { capital, clockTime, day, moment, name, plural, point, stars, where } from "./words.js";
 
 const ICONS = { previous: "M12.5 4 6.5 10l6 6", next: "m7.5 4 6 6-6 6", zoom: "M8.5 3a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11ZM13 13l4 4M6 8.5h5M8.5 6v5" };
 
 export class Viewer {
   #ids = [];
-  #found = null;
+  #answer = null;
+  #wishes = [];
   #id = null;
 
-  /** `more(id)` searches for what is like it; `moved(id)` and `closed(id)` say what is shown. */
-  constructor(dialog, { more, moved, closed }) {
-    this.dialog = dialog;
-    this.moved = moved;
+  /**
+   * `more(id)` searches for what is like it, `pick(id)` and `reject(id)` go to the tray and `isPicked(id)` comes from it;
+   * `moved(id)` and `closed(id)` say what is shown.
+   */
+  constructor(dialog, { more, pick, reject, isPicked, moved, closed }) {
+    Object.assign(this, { dialog, moved, isPicked });
     this.picture = h("img", { alt: "", draggable: "false" });
     this.picture.addEventListener("error", () => this.#fallBack());
     this.note = h("p", { class: "stage-note", role: "status", hidden: true });
@@ -26,16 +30,21 @@ export class Viewer {
     this.zoom = button("zoom", "Actual size");
     const close = h("button", { type: "button", class: "close", "aria-label": "Close", autofocus: true, onclick: () => dialog.close() }, "×");
     this.like = h("button", { type: "button", class: "more", onclick: () => more(this.#id) }, "More like this");
+    this.pick = h("button", { type: "button", class: "more pick", onclick: () => { pick(this.#id); this.#dressPick(); } }, "Pick");
+    this.reject = h("button", { type: "button", class: "more reject", onclick: () => this.#reject(reject) }, "Reject");
     const stage = h("div", { class: "stage" }, this.picture, this.note, this.previous, this.zoom, this.next);
     this.stage = new Stage(stage, this.picture, { zoom: this.zoom, turn: (turn) => this.#go(turn), close: () => dialog.close() });
     dialog.append(
       stage,
-      h("div", { class: "facts" }, h("div", { class: "facts-head" }, this.place, this.like, close), this.about),
+      h("div", { class: "facts" }, h("div", { class: "facts-head" }, this.place, close),
+        h("div", { class: "facts-actions" }, this.pick, this.reject, this.like), this.about),
     );
     dialog.addEventListener("close", () => closed(this.#id));
     dialog.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const turn = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      const act = { p: this.pick, x: this.reject }[event.key];
+      if (act && !act.hidden) act.click();
       const zoomed = !this.picture.hidden && this.stage.key(event.key);
       if (turn && !zoomed) this.#go(turn);
       if (turn || zoomed) event.preventDefault();
@@ -51,13 +60,10 @@ export class Viewer {
   }
 
   /** Show a photograph; `ids` are those that previous and next go through. */
-  async show(id, ids, found) {
-    this.#ids = ids;
-    this.#found = found;
-    this.#id = id;
+  async show(id, ids, answer, wishes) {
+    [this.#id, this.#ids, this.#answer, this.#wishes] = [id, ids, answer, wishes];
     if (!this.dialog.open) this.dialog.showModal();
-    const known = photos(found).get(id);
-    this.#dress(known ?? (await ask(id).catch(() => null)));
+    this.#dress(photos(answer).get(id) ?? (await ask(id).catch(() => null)));
   }
 
   close() {
@@ -67,15 +73,36 @@ export class Viewer {
   #go(turn) {
     const to = this.#ids[this.#ids.indexOf(this.#id) + turn];
     if (to === undefined) return;
-    this.show(to, this.#ids, this.#found);
-    this.moved(to);
+    this.#open(to);
+  }
+
+  #open(id) {
+    this.show(id, this.#ids, this.#answer, this.#wishes);
+    this.moved(id);
+  }
+
+  /** Rejected: what comes next is shown instead. */
+  #reject(reject) {
+    const [id, at] = [this.#id, this.#ids.indexOf(this.#id)];
+    const next = this.#ids[at + 1] ?? this.#ids[at - 1];
+    this.#ids = this.#ids.filter((other) => other !== id);
+    if (next === undefined) this.close();
+    else this.#open(next);
+    reject(id);
+  }
+
+  #dressPick() {
+    const picked = this.isPicked(this.#id);
+    this.pick.setAttribute("aria-pressed", String(picked));
+    this.pick.textContent = picked ? "Picked" : "Pick";
   }
 
   #dress(photo) {
     if (photo !== null && photo.id !== this.#id) return;
-    for (const part of [this.picture, this.previous, this.next, this.zoom, this.like]) part.hidden = photo === null;
+    for (const part of [this.picture, this.previous, this.next, this.zoom, this.like, this.pick, this.reject]) part.hidden = photo === null;
     this.note.hidden = photo !== null;
     if (photo === null) {
+      this.like.hidden = true;
       this.note.textContent = "This photograph is not in the library any more.";
       this.place.textContent = "";
       this.about.replaceChildren();
@@ -95,9 +122,20 @@ export class Viewer {
     this.picture.style.setProperty("--ratio", photo.width / photo.height);
     this.stage.fit();
     this.dialog.setAttribute("aria-label", name(photo));
-    this.about.replaceChildren(h("h2", {}, ...breakable(name(photo))), ...subtitle(photo), ...reasons(photo, this.#found), ...facts(photo));
+    this.about.replaceChildren(h("h2", {}, ...breakable(name(photo))), ...subtitle(photo), ...why(photo, this.#answer, this.#wishes),
+      ...this.#similar(photo), ...facts(photo));
+    this.#dressPick();
     const after = this.#ids[at + 1];
     if (at >= 0 && after !== undefined) new Image().src = image(after);
+  }
+
+  /** Others of the same burst, or nearly the same; each opens. */
+  #similar(photo) {
+    const ids = this.#answer?.results.find((result) => result.photo.id === photo.id)?.similar ?? [];
+    if (!ids.length) return [];
+    const open = (id) => h("button", { type: "button", "aria-label": "Open a similar photograph", onclick: () => this.#open(id) },
+      h("img", { src: thumb(id), alt: "", width: 72, height: 72, loading: "lazy" }));
+    return [h("section", { class: "similar" }, h("h3", {}, plural(ids.length, "similar photograph")), h("div", {}, ...ids.map(open)))];
   }
 
   /** The file is gone or cannot be shown: the library still has its small picture. */
@@ -119,9 +157,9 @@ function button(which, label, go = null) {
   return h("button", { type: "button", class: `step ${which}`, "aria-label": label, onclick: go }, icon);
 }
 
-function photos(found) {
-  const all = new Map((found?.plain ?? []).map((photo) => [photo.id, photo]));
-  for (const result of found?.results ?? []) all.set(result.photo.id, result.photo);
+function photos(answer) {
+  const all = new Map((answer?.plain ?? []).map((photo) => [photo.id, photo]));
+  for (const result of answer?.results ?? []) all.set(result.photo.id, result.photo);
   return all;
 }
 
@@ -130,67 +168,32 @@ function subtitle(photo) {
   return [where(photo), when].filter(Boolean).map((text) => h("p", { class: "sub" }, text));
 }
 
-/** What photographs are in the order of before they are steered. */
-const order = (found) => (found.newest_of === null ? "relevance" : "date");
-
-/** What it earned and paid, as bars about a middle line. */
-function reasons(photo, found) {
-  const result = found?.results.find((other) => other.photo.id === photo.id);
-  if (!result) return leftOut(photo, found);
-  const steered = Object.keys(result.gains).length > 1;
-  const came = !found.plain.some((other) => other.id === photo.id);
-  const told = !steered || result.was === result.rank
-    ? `${ordinal(result.rank)} of ${found.results.length}${steered ? `, as by ${order(found)} alone` : ` by ${order(found)}`}.`
-    : `Now ${ordinal(result.rank)}, was ${ordinal(result.was)}${came ? `: ${order(found)} alone would not have shown it` : ""}.`;
-  const gains = Object.entries(result.gains).filter(([about]) => about !== "relevance" || found.newest_of === null);
-  const most = Math.max(...gains.map(([, gain]) => Math.abs(gain)), 1e-9);
-  const rows = gains.map(([about, gain]) => row(about, gain, most, openedText(about, result)));
-  return [h("section", { class: "why" }, h("h3", {}, "Why it is here"), h("p", {}, told), h("dl", {}, ...rows))];
-}
-
-/** What it was the first to cover; under a focus, what it paid for. */
-function openedText(about, { opened, gains, photo }) {
-  const bins = opened[about];
-  if (!bins?.length) return null;
-  const paid = gains[about] < 0;
-  if (about === "look") return paid ? "the price of adding another look" : "the first that looks so";
-  if (about === "place") return `${paid ? "the price of adding" : "the first around"} ${photo.city ?? point(photo.lat, photo.lon)}`;
-  return `${paid ? "the price of adding" : "the first to cover"} ${bins.join(", ")}`;
-}
-
-function row(about, gain, most, opened) {
-  const bar = h("i", { class: gain < 0 ? "bar minus" : "bar", "aria-hidden": "true" });
-  bar.style.setProperty("--size", Math.abs(gain) / most);
-  const sign = gain < 0 ? "−" : "+";
-  const value = h("dd", {}, bar, h("span", { class: "gain" }, `${sign}${Math.abs(gain).toFixed(2)}`));
-  const first = opened ? h("dd", { class: "opened" }, opened) : null;
-  return h("div", {}, h("dt", {}, label(about)), value, first);
-}
-
-function leftOut(photo, found) {
-  const left = found?.left_out.find((other) => other.id === photo.id);
-  if (!left) return [];
-  return [h("section", { class: "why" }, h("h3", {}, "Why it was left out"),
-    h("p", {}, `${ordinal(left.was)} by ${order(found)}. ${left.because}`))];
+/** Sentences that say why it is here, or why it was left out. */
+function why(photo, answer, wishes) {
+  const result = answer?.results.find((other) => other.photo.id === photo.id);
+  const left = !result && wishes.length && answer?.plain.some((other) => other.id === photo.id);
+  if (!result && !left) return [];
+  const sentences = result ? reasons(result, answer, wishes) : leftOutReasons(photo, answer, wishes);
+  return [h("section", { class: "why" }, h("h3", {}, result ? "Why it is here" : "Why it was left out"), ...sentences.map((text) => h("p", {}, text)))];
 }
 
 function facts(photo) {
   const size = photo.size >= 1e6 ? `${(photo.size / 1e6).toFixed(1)} MB` : `${Math.max(Math.round(photo.size / 1e3), 1)} kB`;
-  const told = {
+  const rows = {
     Caption: photo.title && photo.caption ? photo.caption : null,
-    Moment: photo.moment,
-    Season: [photo.season, photo.part_of_day?.replaceAll("_", " ")].filter(Boolean).join(", ") || null,
+    Moment: moment(photo.moment),
+    Season: capital([photo.season, photo.part_of_day].filter(Boolean).join(", ")) || null,
     Camera: photo.camera,
     Lens: photo.lens,
     Position: position(photo),
     Keywords: photo.keywords.join(", ") || null,
-    Rating: photo.rating === null ? null : "★".repeat(photo.rating) || "none",
+    Rating: photo.rating > 0 ? stars(photo.rating) : null,
     File: [...breakable(photo.path), ` · ${photo.width} × ${photo.height} · ${size}`],
     Problems: photo.problems.join("; ") || null,
   };
-  const rows = Object.entries(told).filter(([, value]) => value !== null);
+  const present = Object.entries(rows).filter(([, value]) => value !== null && value !== undefined);
   return [
-    h("dl", { class: "known" }, ...rows.map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, ...[value].flat())))),
+    h("dl", { class: "known" }, ...present.map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, ...[value].flat())))),
     h("a", { class: "original", href: image(photo.id), target: "_blank", rel: "noopener" }, "Open the original"),
   ];
 }

@@ -1,12 +1,20 @@
 // Names, dates and counts as people read them.
 
-export const LABELS = {
+const LABELS = {
   place: "Place", hour: "Hour", date: "Date", season: "Season", camera: "Camera", look: "Look", city: "City",
   country: "Country", weekday: "Weekday", part_of_day: "Part of day", moment: "Moment", lens: "Lens",
   folder: "Folder", keywords: "Keywords", title: "Title", rating: "Rating", altitude: "Altitude", width: "Width",
-  height: "Height", size: "File size", relevance: "Relevance",
+  height: "Height", size: "File size", day: "Day", month: "Month", year: "Year",
 };
-export const label = (name) => LABELS[name] ?? name;
+const PLURALS = {
+  city: "cities", country: "countries", part_of_day: "parts of the day", lens: "lenses", keywords: "keywords", size: "file sizes",
+};
+export const label = (name) => LABELS[name] ?? capital(name.replaceAll("_", " "));
+
+/** The attribute in the plural, inside a sentence: "places". */
+export const plurals = (name) => PLURALS[name] ?? `${label(name).toLowerCase()}s`;
+
+export const capital = (text) => (text ? text[0].toUpperCase() + text.slice(1) : text);
 
 const regions = new Intl.DisplayNames(["en"], { type: "region" });
 export function country(code) {
@@ -17,18 +25,17 @@ export function country(code) {
   }
 }
 
-const ordinals = new Intl.PluralRules("en", { type: "ordinal" });
-const ENDS = { one: "st", two: "nd", few: "rd", other: "th" };
-export const ordinal = (n) => `${n}${ENDS[ordinals.select(n)]}`;
-
 export const plural = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+export const stars = (n) => "★".repeat(n);
 
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
 const MONTH = new Intl.DateTimeFormat("en-GB", { month: "long", year: "numeric", timeZone: "UTC" });
+const WEEKDAY = new Intl.DateTimeFormat("en-GB", { weekday: "long", timeZone: "UTC" });
 
 /** The photograph's own clock, whatever the reader's is. */
 export const time = (taken) => (taken ? new Date(`${taken.slice(0, 19)}Z`) : null);
 export const day = (taken) => (taken ? DAY.format(time(taken)) : null);
+export const weekday = (taken) => (taken ? WEEKDAY.format(time(taken)) : null);
 export const clockTime = (taken) => (taken ? taken.slice(11, 16) : null);
 export const hourOf = (taken) => (taken ? Number(taken.slice(11, 13)) : null);
 
@@ -39,19 +46,43 @@ export function date(near) {
   return near;
 }
 
+/** A moment, stored as `2019-07-14 18:05 Lisbon`, as people read it. */
+export function moment(stored) {
+  const [, when, at, rest] = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}) ?(.*)$/s.exec(stored ?? "") ?? [];
+  return when ? [date(when), at, rest].filter(Boolean).join(", ") : stored;
+}
+
 export function point(lat, lon, digits = 1) {
   const east = ((((lon + 180) % 360) + 360) % 360) - 180;
-  const told = (degrees, ends) => `${Math.abs(degrees).toFixed(digits)}° ${ends[degrees < 0 ? 1 : 0]}`;
-  return `${told(lat, "NS")} ${told(east, "EW")}`;
+  const side = (degrees, ends) => `${Math.abs(degrees).toFixed(digits)}° ${ends[degrees < 0 ? 1 : 0]}`;
+  return `${side(lat, "NS")} ${side(east, "EW")}`;
+}
+
+/** Kilometres between two places on the globe. */
+export function kilometres(one, other) {
+  const rad = Math.PI / 180;
+  const half = (a, b) => Math.sin(((a - b) * rad) / 2) ** 2;
+  const h = half(one.lat, other.lat) + Math.cos(one.lat * rad) * Math.cos(other.lat * rad) * half(one.lon, other.lon);
+  return 12742 * Math.asin(Math.sqrt(Math.min(h, 1)));
+}
+
+export function distance(km) {
+  if (km < 1) return `${Math.round(km * 1000)} m`;
+  return `${km < 10 ? km.toFixed(1) : Math.round(km).toLocaleString("en")} km`;
+}
+
+/** A span of time in its largest unit: "3 years", "5 hours". */
+export function span(ms) {
+  const units = [["year", 31_557_600_000], ["month", 2_629_800_000], ["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
+  const [unit, length] = units.find(([, each]) => ms >= each) ?? units.at(-1);
+  return plural(Math.max(Math.round(ms / length), 1), unit);
 }
 
 export const name = (photo) => photo.title || photo.caption || photo.path.split("/").pop();
 export const where = (photo) => [photo.city, country(photo.country)].filter(Boolean).join(", ");
 
 /** One line that tells a photograph to who cannot see it. */
-export function told(photo) {
-  return [name(photo), where(photo), day(photo.taken)].filter(Boolean).join(", ");
-}
+export const described = (photo) => [name(photo), where(photo), day(photo.taken)].filter(Boolean).join(", ");
 
 /** What a place is counted as: its city, or a cell of a tenth of a degree. */
 export function placeOf(photo) {
@@ -68,9 +99,8 @@ const COUNTED = {
 
 /** How many places, countries, hours and moments there are. */
 export function counts(photos) {
-  const counted = Object.entries(COUNTED).map(([name, of]) => {
+  return Object.fromEntries(Object.entries(COUNTED).map(([counted, of]) => {
     const values = photos.map(of).filter((value) => value !== null && value !== undefined);
-    return [name, new Set(values).size];
-  });
-  return Object.fromEntries(counted);
+    return [counted, new Set(values).size];
+  }));
 }
