@@ -108,8 +108,8 @@ def description() -> str:
     return _Library.variant if available() else _Library.problem
 
 
-def _address(data: NDArray[Any] | bytearray | None) -> int:
-    """Return where the data lies, 0 for nothing; the caller keeps it alive."""
+def _address(data: Any) -> int:
+    """Return where an array or a bytearray lies, 0 for None; the caller keeps it alive."""
     if data is None:
         return 0
     try:
