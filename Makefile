@@ -5,7 +5,7 @@ DEMO := .demo/trips
 ALBUM := .demo/album.html
 PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all check browser lint docs bench torture clean
+.PHONY: demo test test-all check browser lint docs bench torture audit clean
 
 # Makes a sample library, indexes it, and searches it three times: plain, spread by place, focused on one evening.
 # Each search adds its photographs to the album.
@@ -55,6 +55,11 @@ bench: .venv/.dev
 # Attacks by files, requests and faults: bounded in time, on this machine alone.
 torture: .venv/.dev
 	$(BIN)/python -m benchmarks.torture
+
+# Known weaknesses of the locked packages; needs a network.
+audit: .venv/bin/python
+	$(BIN)/pip install $(PIP_FLAGS) pip-audit
+	for lock in serve web build dev; do $(BIN)/pip-audit --require-hashes --disable-pip -r requirements/$$lock.txt || exit 1; done
 
 clean:
 	rm -rf .venv .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -233,7 +233,7 @@ def test_equal_as_shown_is_equally_good() -> None:
     columns = (tables.Column("HM", ranked=True),)
     rows = tuple(tables.TableRow(name, (value,)) for name, value in (("a", 0.50001), ("b", 0.50002), ("c", 0.4)))
     section = tables.Section("", (*rows, tables.TableRow("base", (0.9,), ranked=False)))
-    table = tables.Table("d", "k", "T", "S", "method", columns, (section,))
+    table = tables.ResultTable("d", "k", "T", "S", "method", columns, (section,))
     text = tables.render([table], [], "markdown")
     assert [line for line in text.splitlines() if line.startswith("| ")][1:] == [
         "| a | **0.5000** |",
@@ -397,7 +397,7 @@ def test_parts_keep_every_section_whole_and_in_order(heights: list[int], lines: 
         tables.Section(f"s{i}", tuple(tables.TableRow(str(r), (0.5,)) for r in range(height)))
         for i, height in enumerate(heights)
     )
-    parts = tables.Table("d", "k", "T", "S", "method", columns, sections).split(lines)
+    parts = tables.ResultTable("d", "k", "T", "S", "method", columns, sections).split(lines)
     assert tuple(section for part in parts for section in part.sections) == sections
     for part in parts:
         assert len(part.sections) == 1 or sum(section.lines for section in part.sections) <= lines
@@ -537,7 +537,7 @@ def test_a_setting_that_was_not_searched_for_is_not_called_validated() -> None:
 
 
 def test_sweeps_of_unlike_steps_are_not_ranked() -> None:
-    def table(steps: tuple[float, ...]) -> tables.Table:
+    def table(steps: tuple[float, ...]) -> tables.ResultTable:
         found = [
             synthetic.record(0, 4, study="strength", label=label, value=value, dm=0.2 + value / 10)
             for label, values in (("mascot", (0.0, 0.5, 1.0)), ("mmr", steps))

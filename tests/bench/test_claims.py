@@ -108,7 +108,7 @@ def test_no_strength_collapses_and_more_strength_is_more(task: BenchTask, direct
 
 def test_the_published_method_collapses_where_it_did() -> None:
     for task, before, after in ((GEO_HOUR, 0.1, 0.2), (HOUR, 0.4, 0.6), (GEO, 0.3, 0.4)):
-        setting = published("mascot", task.name, "focus")
+        setting = published("mascot", task, FOCUS)
         assert setting is not None
         high, low = (
             _found(task, FOCUS, replace(setting, method=replace(setting.method, strength=strength)), (0,))["r@10"]
@@ -121,8 +121,8 @@ def test_the_published_method_collapses_where_it_did() -> None:
 def test_ms_dpp_loses_recall_on_focus() -> None:
     # At a setting of the published grid. Where the setting is chosen on validation it is 0.145 in the full run.
     few = QuerySet(PixelProseSim().load(), limit=24)
-    point = Point("claims", GEO_HOUR, FOCUS, "ms-dpp", dpp("ms-dpp", 0.4, 0.8))
-    ours = published("mascot", "geo_hour", "focus")
+    point = Point("ms-dpp", GEO_HOUR, FOCUS, dpp("ms-dpp", 0.4, 0.8))
+    ours = published("mascot", GEO_HOUR, FOCUS)
     assert ours is not None
     points = [point, replace(point, label="mascot", method=ours.method, widths=ours.widths)]
     recall = {c.point.label: per_query(c.point, c.positions, few)["r@10"].mean() for c in choose(points, few)}

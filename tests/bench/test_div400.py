@@ -83,7 +83,7 @@ def test_topics_that_no_choice_has_seen_are_summed_up_on_their_own(material: Que
 
 
 def test_timing_one_query_at_a_time_chooses_the_same(material: QuerySet) -> None:
-    point = Point("runtime", DIV400_TASK, SPREAD, "guarded", GUARDED["guarded"], n=150)
+    point = Point("guarded", DIV400_TASK, SPREAD, GUARDED["guarded"], study="runtime", n=150)
     (together,) = choose([point], material)
     alone = time_single(point, material, 3)
     assert alone.seconds is not None

@@ -330,7 +330,7 @@ def test_nothing_is_written_to_standard_error() -> None:
         "except Unreadable as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("not an image (JPEG, PNG, WebP, HEIC or TIFF)\n", "")
+    assert (done.stdout, done.stderr) == ("not an image (JPEG, PNG, WebP, HEIC, TIFF, GIF, AVIF, BMP or RAW)\n", "")
 
 
 def test_all_real_photographs_decode() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from mascot.photos.limits import Limits
 from mascot.photos.photo import Photo
-from mascot.photos.walk import Found
+from mascot.photos.walk import PictureFile
 from mascot.scale import run as module
 from mascot.scale.run import Options, Run, Space
 from mascot.scale.stages import Order, Row, Seen, digest
@@ -65,7 +65,7 @@ class Nowhere:
 
 def peak(count: int, root: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """Bytes that a run over so many files holds at most."""
-    files = (Found(root / f"2019/trip {at % 50}/{at:08}.jpg", 1_000_000, at) for at in range(count))
+    files = (PictureFile(root / f"2019/trip {at % 50}/{at:08}.jpg", 1_000_000, at) for at in range(count))
     monkeypatch.setattr(module, "walk", lambda *_, **__: files)
     options = Options(False, False, False, Limits())
     run = Run(root, Nowhere(), Runner(), Space("lite", "print", "1", "cpu"), options, lambda *_: None)

@@ -12,11 +12,12 @@ SUMMARY = "Steer what a search result is made of: spread or focus any attribute,
 # The first line of each command's own help.
 COMMANDS = {
     "rerank": "Re-rank the hits of a search.",
-    "probe": "Say how close the wishes are to collapse.",
+    "probe": "Measure how sensitive the results are to each parameter.",
     "tune": "Choose strength, protect and widths from hits that people judged.",
     "demo": "Re-rank a built-in example and show before and after side by side.",
-    "index": "Index a folder of photographs, or bring its index up to date.",
+    "index": "Index folders of photographs, or bring their index up to date.",
     "search": "Search the photographs, and steer what the result is made of.",
+    "choices": "List the saved choices, or show one, take its photographs away, or delete it.",
     "library": "Say what is in a library: counts, what is missing, a map and a clock. "
     "Or look for damage, and repair it.",
     "sample": "Write a sample library of rendered postcards, to try everything without a network.",

@@ -212,7 +212,7 @@ function show(answer, asked, since) {
   for (const id of ["lists", "after"]) byId(id).hidden = empty;
   byId("nothing").hidden = !empty;
   if (empty) byId("nothing").replaceChildren(...nothing(asked, startAgain, asked.where ? () => allow(...filtering(state)) : null));
-  byId("more").hidden = !larger(state) || answer.candidates <= answer.results.length;
+  byId("more").hidden = !larger(state) || answer.candidates <= answer.results.length || answer.results.length < state.k;
   lists(!isNew);
   const done = performance.now();
   const set = { title: start ? "Newest first" : capital(title), wishes: wishes(state), filters: filtering(state).map((name) => [name, state[name]]), completing: state.complete === null ? 0 : state.pin.length };
