@@ -345,7 +345,7 @@ def test_methods_without_reasons_show_what_they_left_out() -> None:
     assert head.split() == ["rank", "was", "id", "relevance", "because"]
     assert [row.split()[0] for row in rows] == ["1", "2", "3", "-", "-", "-"]
     assert all("from the nearest other result" in row for row in rows[:3])  # distances need no account of gains
-    hits = tables.Query(None, example.records(), example.candidates())
+    hits = tables.RecordedQuery(None, example.records(), example.candidates())
     records = printing.result_records(hits, mc.rerank(hits.candidates, [], 2, mc.Mmr()), True)
     assert [record["reason"] for record in records] == [{"step": 1}, {"step": 2}]
 

@@ -30,7 +30,7 @@ from mascot.kernels.gpu.plan import (
     plan_task,
     source,
 )  # fmt: skip
-from mascot.kernels.native import Options, PackedBins, Results
+from mascot.kernels.native import KernelResults, Options, PackedBins
 from mascot.kernels.reference import Quota
 
 
@@ -74,7 +74,7 @@ def select(
     ptr: Any, rows: Any, scores: Any, seen_ptr: Any, seen: Any, bins: Sequence[PackedBins], signs: Any, weights: Any,
     rules: Sequence[int], quotas: Sequence[Quota], options: Options, threads: int | None = None,
     names: tuple[str, ...] = (), tight: bool = True,
-) -> Results:  # fmt: skip
+) -> KernelResults:  # fmt: skip
     """As `mascot.kernels.gpu.select`, by the emulated kernel."""
     parts = alike([KernelBins.of(part) for part in bins])
     task = Task(parts, tuple(signs), tuple(weights), tuple(rules), tuple(quotas), options)

@@ -16,7 +16,7 @@ from jpegs import small_library, write_jpeg
 
 import mascot as mc
 from mascot.photos import Library
-from mascot.photos.album import Section, album, section_of, write_album
+from mascot.photos.album import AlbumSection, album, section_of, write_album
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "server"))
 
@@ -96,7 +96,7 @@ def test_land_lies_under_its_photographs(chromium: Any, library: Library, tmp_pa
     sydney = [photo for photo in library.store.all_photos() if photo.city == "Sydney"][:1]
     for photos in (lisbon, sydney, lisbon + sydney):
         path = tmp_path / "map.html"
-        path.write_text("".join(album(library.store, "map", [Section(photos)])), encoding="utf-8")
+        path.write_text("".join(album(library.store, "map", [AlbumSection(photos)])), encoding="utf-8")
         page = chromium.new_page()
         page.goto(path.as_uri())
         over_land = """() => [...document.querySelectorAll('.map circle')].map(dot => {
@@ -110,7 +110,7 @@ def test_land_lies_under_its_photographs(chromium: Any, library: Library, tmp_pa
 
 
 def test_only_an_album_is_added_to(library: Library, file: Path, tmp_path: Path) -> None:
-    section = Section(list(library.store.all_photos())[:1])
+    section = AlbumSection(list(library.store.all_photos())[:1])
     for content in (b"", b"<!doctype html>", file.read_bytes()[:-3], b"\xff\xfe" * 500):
         other = tmp_path / "other.html"
         other.write_bytes(content)
@@ -125,7 +125,7 @@ def test_a_killed_addition_leaves_the_old_album(library: Library, file: Path, tm
     child = os.fork()
     if child == 0:
         os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
-        write_album(library.store, "x", Section(list(library.store.all_photos())[:1]), path)
+        write_album(library.store, "x", AlbumSection(list(library.store.all_photos())[:1]), path)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert path.read_bytes() == file.read_bytes()

@@ -15,7 +15,7 @@ from mascot.photos.limits import Limits
 from mascot.photos.photo import Photo
 from mascot.photos.walk import PictureFile
 from mascot.scale import run as module
-from mascot.scale.run import Options, Run, Space
+from mascot.scale.run import EngineSpace, Run, RunOptions
 from mascot.scale.stages import Order, Row, Seen, digest
 
 MOST_BYTES = 200  # for each file
@@ -67,8 +67,8 @@ def peak(count: int, root: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """Bytes that a run over so many files holds at most."""
     files = (PictureFile(root / f"2019/trip {at % 50}/{at:08}.jpg", 1_000_000, at) for at in range(count))
     monkeypatch.setattr(module, "walk", lambda *_, **__: files)
-    options = Options(False, False, False, Limits())
-    run = Run(root, Nowhere(), Runner(), Space("lite", "print", "1", "cpu"), options, lambda *_: None)
+    options = RunOptions(False, False, False, Limits())
+    run = Run(root, Nowhere(), Runner(), EngineSpace("lite", "print", "1", "cpu"), options, lambda *_: None)
     tracemalloc.start()
     try:
         summary = run.run()

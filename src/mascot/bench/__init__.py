@@ -3,7 +3,7 @@
 A `Benchmark` names a dataset, methods and tasks. A `BenchTask` is a set of attributes to spread or to focus; `Widths`
 are the published bins of its places and hours, and `PublishedHour` is its hour as published. A `Point` is a method with
 a setting on a task. `run` turns the points into `Job`s for the `JobWorkers`: a job asks a `QuerySet`, the queries of a
-split with their candidates, and each `Choice` of a method becomes a record in the `RecordStore`.
+split with their candidates, and each `PointSelection` of a method becomes a record in the `RecordStore`.
 
 `mascot.bench.averages`, `tables`, `figures` and `compare` are functions of these records; `datasets`, `prepare` and
 `encode` make datasets.

@@ -24,7 +24,7 @@ _DPP_QUERIES = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class PointSelection:
     """What a point's method chose: [Q, k] positions, -1 after the end of a short list; seconds where timed alone."""
 
     point: Point
@@ -33,13 +33,13 @@ class Choice:
     first_gain: Floats | None = None  # [Q] coverage of the first pick, where it is measured
 
 
-def choose(points: Sequence[Point], queries: QuerySet) -> Iterator[Choice]:
+def choose(points: Sequence[Point], queries: QuerySet) -> Iterator[PointSelection]:
     """Yield the choices of many points, in any order.
 
     DPPs choose for a few queries at a time, all points in turn: `MsDpp` then computes what they share only once.
     """
     dpps: dict[tuple[mc.Wish, ...], list[Point]] = defaultdict(list)
-    earlier: dict[Point, Choice] = {}
+    earlier: dict[Point, PointSelection] = {}
     for point in points:
         if is_dpp(point.method):
             dpps[point.wishes].append(point)
@@ -52,7 +52,7 @@ def choose(points: Sequence[Point], queries: QuerySet) -> Iterator[Choice]:
     yield from _choose_dpps(dpps, queries)
 
 
-def _choose_all(point: Point, queries: QuerySet) -> Choice:
+def _choose_all(point: Point, queries: QuerySet) -> PointSelection:
     rank = _ranker(point.wishes, queries)
     started = time.perf_counter()
     rankings = rank(point.method, point.k, slice(None))
@@ -66,10 +66,10 @@ def _choose_all(point: Point, queries: QuerySet) -> Choice:
         # Contributions carry the sign and the strength; the coverage itself is measured.
         gains = [[float(abs(part[0])) for name, part in r.gains.items() if name != "relevance"] for r in rankings]
         gain = np.array([sum(parts) for parts in gains]) / point.method.strength
-    return Choice(point, rankings.positions, seconds, gain)
+    return PointSelection(point, rankings.positions, seconds, gain)
 
 
-def _choose_dpps(groups: Mapping[tuple[mc.Wish, ...], Sequence[Point]], queries: QuerySet) -> Iterator[Choice]:
+def _choose_dpps(groups: Mapping[tuple[mc.Wish, ...], Sequence[Point]], queries: QuerySet) -> Iterator[PointSelection]:
     positions = {point: _unfilled(len(queries.rows), point.k) for points in groups.values() for point in points}
     rankers = {wishes: _ranker(wishes, queries) for wishes in groups}
     for first in range(0, len(queries.rows), _DPP_QUERIES):
@@ -78,10 +78,10 @@ def _choose_dpps(groups: Mapping[tuple[mc.Wish, ...], Sequence[Point]], queries:
             for point in points:
                 selection = rankers[wishes](point.method, point.k, block).positions
                 positions[point][block, : selection.shape[1]] = selection
-    yield from (Choice(point, chosen) for point, chosen in positions.items())
+    yield from (PointSelection(point, chosen) for point, chosen in positions.items())
 
 
-def time_single(point: Point, queries: QuerySet, count: int) -> Choice:
+def time_single(point: Point, queries: QuerySet, count: int) -> PointSelection:
     """Return the choice for the first `count` queries, asked one at a time as a server would; the median of times."""
     tree, ranker = _is_tree(point.wishes), mc.Reranker(point.wishes, point.method)
     if not tree:
@@ -96,7 +96,7 @@ def time_single(point: Point, queries: QuerySet, count: int) -> Choice:
             ranking = ranker.rerank(queries.rows[q], queries.scores[q], point.k)
         times.append(time.perf_counter() - started)
         positions[q, : len(ranking.positions)] = ranking.positions
-    return Choice(point, positions, float(np.median(times)))
+    return PointSelection(point, positions, float(np.median(times)))
 
 
 def _ranker(wishes: tuple[mc.Wish, ...], queries: QuerySet) -> Callable[[Method, int, slice], mc.Rankings[Any]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import mascot as mc
-from mascot.bench.choosing import Choice, choose, time_single
+from mascot.bench.choosing import PointSelection, choose, time_single
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.grid import best, is_dpp, search
 from mascot.bench.measure import measure
@@ -177,7 +177,7 @@ def do(job: Job) -> int:
     return len(job.points)
 
 
-def records(job: Job, choices: Iterable[Choice] | None = None) -> Iterator[tuple[Point, Record]]:
+def records(job: Job, choices: Iterable[PointSelection] | None = None) -> Iterator[tuple[Point, Record]]:
     """Yield the points of a job with their records; `choices` that were made before are only measured."""
     queries = queries_of(job)
     single = [point for point in job.points if (point.study, point.point) == ("runtime", "single")]
@@ -190,7 +190,7 @@ def records(job: Job, choices: Iterable[Choice] | None = None) -> Iterator[tuple
         yield choice.point, _record(job, choice, queries, job.subsets)
 
 
-def _record(job: Job, choice: Choice, queries: QuerySet, subsets: Sequence[str]) -> Record:
+def _record(job: Job, choice: PointSelection, queries: QuerySet, subsets: Sequence[str]) -> Record:
     point = choice.point
     measured = measure(point, choice.positions, queries, job.retrieval, subsets)
     if choice.first_gain is not None:

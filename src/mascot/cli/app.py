@@ -303,7 +303,7 @@ def demo(
         for record in example.records():
             printing.show_json(record)
         return
-    hits = tables.Query(None, example.records(), example.candidates())
+    hits = tables.RecordedQuery(None, example.records(), example.candidates())
     plain = hits.records[:_DEMO_RESULTS]
     printing.show(
         f'{len(hits.records)} photographs found for "{example.QUERY}". By relevance alone, the first {len(plain)} are',
@@ -343,7 +343,7 @@ class _Request:
     """A table, its queries, and the wishes on its columns."""
 
     table: tables.RecordTable
-    queries: list[tables.Query]
+    queries: list[tables.RecordedQuery]
     wishes: list[mc.AnyWish]
 
 
@@ -395,7 +395,11 @@ def _lines_named(request: _Request) -> Iterator[None]:
 
 
 def _ranked(
-    queries: Sequence[tables.Query], wishes: Sequence[mc.AnyWish], k: int, method: Method, already: list[str] | None
+    queries: Sequence[tables.RecordedQuery],
+    wishes: Sequence[mc.AnyWish],
+    k: int,
+    method: Method,
+    already: list[str] | None,
 ) -> Iterator[mc.Ranking[Any]]:
     texts = set(already or ())
     for first in range(0, len(queries), _CHUNK):

@@ -17,7 +17,7 @@ from mascot import words
 from mascot.cli import options, printing
 
 if TYPE_CHECKING:
-    from mascot.photos.album import Section
+    from mascot.photos.album import AlbumSection
     from mascot.photos.choices import Choice
     from mascot.photos.library import Library
     from mascot.photos.photo import Photo
@@ -72,7 +72,7 @@ class TakeAway:
         if self.zip is not None and self.zip.exists():
             raise mc.InputError(f"{self.zip} exists already, and is never overwritten")
 
-    def take(self, library: Library, photos: Sequence[Photo], section: Section) -> None:
+    def take(self, library: Library, photos: Sequence[Photo], section: AlbumSection) -> None:
         """Copy, pack and show the photographs; say on standard error where they are."""
         from mascot.photos.album import write_album
         from mascot.photos.export import originals, write_zip
@@ -224,10 +224,10 @@ def choices(
             _note(_missing(choice.missing))
         _show(opened, choice, shape)
         if target.names():
-            from mascot.photos.album import Section
+            from mascot.photos.album import AlbumSection
 
             photos = opened.store.photos(choice.photos)
-            target.take(opened, photos, Section(photos, choice.name))
+            target.take(opened, photos, AlbumSection(photos, choice.name))
 
 
 def _list(listed: Sequence[Choice], shape: ChoiceFormat) -> None:

@@ -20,7 +20,7 @@ import typer
 import mascot as mc
 from mascot.cli import choosing, options, printing
 from mascot.cli.ray import Ray
-from mascot.cli.tables import Query
+from mascot.cli.tables import RecordedQuery
 from mascot.errors import require
 from mascot.extras import package
 from mascot.photos.limits import Limits
@@ -460,7 +460,7 @@ def _print_source(steered: Any, format: Format | None, explain: bool, end: str) 
     if steered.ranking is None:
         _note("nothing matches these conditions")
         return
-    query = Query(None, steered.found.records(), steered.found.candidates())
+    query = RecordedQuery(None, steered.found.records(), steered.found.candidates())
     shape = format or (Format.table if sys.stdout.isatty() else Format.jsonl)
     if shape is Format.table:
         printing.show(printing.ranking_table(query, steered.ranking, explain))

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mascot.cli.tables import Query, Record
+from mascot.cli.tables import Record, RecordedQuery
 from mascot.connect.nested import value_of
 from mascot.explain import Reason
 from mascot.probe import Probe
@@ -67,7 +67,7 @@ def _clean(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def result_records(query: Query, ranking: Ranking, explain: bool) -> list[Record]:
+def result_records(query: RecordedQuery, ranking: Ranking, explain: bool) -> list[Record]:
     """Return the input records of the results in their new order, with `rank`, `was`, `relevance`, and the reason."""
     records = []
     reasons = ranking.explain().results if explain else []
@@ -81,7 +81,7 @@ def result_records(query: Query, ranking: Ranking, explain: bool) -> list[Record
     return records
 
 
-def query_dict(query: Query, ranking: Ranking, explain: bool) -> dict[str, Any]:
+def query_dict(query: RecordedQuery, ranking: Ranking, explain: bool) -> dict[str, Any]:
     """Return wishes, method and results of one query; with `explain`, also the best candidates left out."""
     fields = ranking.to_dict()
     result: dict[str, Any] = {} if query.name is None else {"query": query.name}
@@ -113,7 +113,7 @@ def _rounded(value: float) -> float:
     return round(float(value), 6) + 0.0  # no -0.0
 
 
-def ranking_table(query: Query, ranking: Ranking, explain: bool) -> Grid:
+def ranking_table(query: RecordedQuery, ranking: Ranking, explain: bool) -> Grid:
     """Return the results as a table: rank, rank by score, id, relevance; then the wishes' columns, or the reasons."""
     explanation = ranking.explain()
     reasons = explanation.results + (explanation.left_out if explain else [])
@@ -160,7 +160,7 @@ def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
     return grid
 
 
-def side_by_side(plain_records: Sequence[Record], query: Query, ranking: Ranking) -> Grid:
+def side_by_side(plain_records: Sequence[Record], query: RecordedQuery, ranking: Ranking) -> Grid:
     """Return the table of the demo: results by relevance alone, steered results, and reasons."""
     from rich.text import Text
 

@@ -74,7 +74,7 @@ class RecordTable:
 
 
 @dataclass(frozen=True)
-class Query:
+class RecordedQuery:
     """The records of one query and the candidates made of them."""
 
     name: Any  # None where the table has no column of queries
@@ -131,7 +131,7 @@ def queries(
     query: str | None = None,
     vector: str | None = None,
     inner: Iterable[str] = (),
-) -> list[Query]:
+) -> list[RecordedQuery]:
     """Return the candidates of a table, query by query in the order of appearance.
 
     `id`, `query` and `vector` default to the columns of those names where they exist. Without, ids are row numbers,
@@ -158,7 +158,7 @@ def queries(
             columns={column: column_of(records, column) for column in columns},
             vectors=None if vectors is None else vectors[rows],
         )
-        result.append(Query(name, records, candidates))
+        result.append(RecordedQuery(name, records, candidates))
     return result
 
 

@@ -157,7 +157,7 @@ class Mascot(Value):
         return native.Options(k, self.protected(k), strength, keep, flags)
 
     def _select_packed(
-        self, problem: Problem, options: native.Options, select: Callable[..., native.Results]
+        self, problem: Problem, options: native.Options, select: Callable[..., native.KernelResults]
     ) -> Selection:
         """Select by a kernel that takes all queries at once: `native.select` or `gpu.select`."""
         rules = [native.NEUTRAL if rule == "neutral" else native.LAST for rule in problem.rules]

@@ -16,7 +16,7 @@ from mascot.photos.store import put_photo, put_sidecars
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class IndexedRow:
     """A row that others may be the same as."""
 
     id: int
@@ -26,7 +26,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AdoptionPlan:
     """What becomes of files of known content."""
 
     touched: Mapping[int, File]  # rows that stay where they are
@@ -35,7 +35,9 @@ class Plan:
     again: Sequence[File]  # must be read: no row will do
 
 
-def plan(files: Sequence[File], rows: Sequence[Row], gone: Collection[str], serves: Callable[[Row, str], bool]) -> Plan:
+def plan(
+    files: Sequence[File], rows: Sequence[IndexedRow], gone: Collection[str], serves: Callable[[IndexedRow, str], bool]
+) -> AdoptionPlan:
     """Rows for these files.
 
     Parameters
@@ -46,8 +48,8 @@ def plan(files: Sequence[File], rows: Sequence[Row], gone: Collection[str], serv
         Whether a row of equal content is also right for a file of this path.
     """
     wanted = {file.path: file.hash for file in files}
-    by_hash: dict[str, list[Row]] = defaultdict(list)
-    free: dict[str, list[Row]] = defaultdict(list)
+    by_hash: dict[str, list[IndexedRow]] = defaultdict(list)
+    free: dict[str, list[IndexedRow]] = defaultdict(list)
     for row in rows:
         by_hash[row.hash].append(row)
         if _is_free(row, wanted, gone):
@@ -71,10 +73,10 @@ def plan(files: Sequence[File], rows: Sequence[Row], gone: Collection[str], serv
             copied.append((like.id, file))
         else:
             again.append(file)
-    return Plan(touched, moved, copied, again)
+    return AdoptionPlan(touched, moved, copied, again)
 
 
-def _is_free(row: Row, wanted: Mapping[str, str], gone: Collection[str]) -> bool:
+def _is_free(row: IndexedRow, wanted: Mapping[str, str], gone: Collection[str]) -> bool:
     """Whether the file at the row's path is gone, or holds something else now."""
     return row.path in gone or wanted.get(row.path, row.hash) != row.hash
 

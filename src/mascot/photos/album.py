@@ -73,7 +73,7 @@ svg text { fill: var(--quiet); font: 11px system-ui, sans-serif; }
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class AlbumSection:
     """Photographs under one heading; with `before`, what relevance alone would have shown."""
 
     photos: Sequence[Photo]
@@ -86,14 +86,14 @@ class Section:
     root: Path | None = None  # pictures link to the files below this folder
 
 
-def section_of(results: Results, links: bool = False) -> Section:
+def section_of(results: Results, links: bool = False) -> AlbumSection:
     """Return the section of a search; with `links` its pictures lead to the files on this machine."""
     wishes = () if results.ranking is None else results.ranking.wishes
     asked = ", ".join(map(_described, wishes))
     ids = [photo.id for photo in results.photos]
     reasons = {id_: reason.because for id_, reason in zip(ids, results.explain().results, strict=True)}
     steered = ids != [photo.id for photo in results.plain]
-    return Section(
+    return AlbumSection(
         results.photos, results.hits.query or "Newest photographs", asked, results.plain if steered else None,
         "By relevance" if results.hits.ranked else "Newest", reasons if asked else {}, results.pinned,
         results.hits.root if links else None,
@@ -108,7 +108,7 @@ def _described(wish: mc.AnyWish) -> str:
     return describe_wish(wish).replace("T12:00", "")
 
 
-def album(store: Store, title: str, sections: Iterable[Section]) -> Iterator[str]:
+def album(store: Store, title: str, sections: Iterable[AlbumSection]) -> Iterator[str]:
     """Yield the HTML of an album, part by part."""
     yield (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -125,7 +125,7 @@ def album(store: Store, title: str, sections: Iterable[Section]) -> Iterator[str
     yield _END
 
 
-def write_album(store: Store, title: str, section: Section, target: Path) -> bool:
+def write_album(store: Store, title: str, section: AlbumSection, target: Path) -> bool:
     """Write an album of one section, or add the section to the album that is there; return whether it was there.
 
     Any other file that exists stays, and the error says so.
@@ -158,7 +158,7 @@ def _require_album(target: Path) -> None:
         raise InputError(refusal)
 
 
-def _section(store: Store, section: Section) -> Iterator[str]:
+def _section(store: Store, section: AlbumSection) -> Iterator[str]:
     before = section.before or ()
     shown, plain = {photo.id for photo in section.photos}, {photo.id for photo in before}
     head = "".join([
@@ -183,7 +183,7 @@ def _section(store: Store, section: Section) -> Iterator[str]:
     yield "\n</div>\n</section>"
 
 
-def _figure(store: Store, section: Section, photo: Photo, came: bool) -> str:
+def _figure(store: Store, section: AlbumSection, photo: Photo, came: bool) -> str:
     picture = _picture(store.thumbnail(photo.id), photo)
     if section.root is not None:
         picture = f'<a href="{html.escape((section.root / photo.path).as_uri())}">{picture}</a>'

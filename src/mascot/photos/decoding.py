@@ -158,7 +158,7 @@ class DecoderPool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _DecoderAnswer:
     header: dict[str, Any]
     parts: list[bytes]
 
@@ -217,7 +217,7 @@ class _Decoder:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
 
-    def ask(self, request: dict[str, Any]) -> _Answer:
+    def ask(self, request: dict[str, Any]) -> _DecoderAnswer:
         """Send a request and wait for the answer. Raises `Unreadable` with the reason where there is none."""
         self.tell(request)
         try:
@@ -231,7 +231,7 @@ class _Decoder:
             raise BrokenDecoder(
                 f"needs more than {self._pool.limits.max_memory_mb:g} megabytes of memory to decode (--max-memory-mb)"
             )
-        return _Answer(header, parts)
+        return _DecoderAnswer(header, parts)
 
     def _receive(self, length: int) -> bytes:
         assert self._process.stdout is not None

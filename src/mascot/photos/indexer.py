@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mascot.errors import InputError
 from mascot.photos import plausible
-from mascot.photos.adopting import Row, copy, move, plan
+from mascot.photos.adopting import IndexedRow, copy, move, plan
 from mascot.photos.decoding import BrokenDecoder, Decoded, DecoderPool
 from mascot.photos.drives import emptied, in_sight
 from mascot.photos.encoders.describe import path_words
@@ -394,7 +394,7 @@ class Indexer:
             "SELECT id, path, hash, taken FROM photos JOIN vectors ON vectors.photo = id WHERE stamp = ? "
             "AND id NOT IN (SELECT photo FROM sidecars) ORDER BY id"
         )
-        rows = [Row(*row) for row in self._store.connection.execute(query, (self._stamp,))]
+        rows = [IndexedRow(*row) for row in self._store.connection.execute(query, (self._stamp,))]
         made = plan([item.file for item in same], rows, lost, self._serves)
         if made.touched or made.moved:
             with self._store.writing() as connection:
@@ -409,7 +409,7 @@ class Indexer:
         again = {file.path for file in made.again}
         return [item.source for item in same if item.file.path in again]
 
-    def _serves(self, row: Row, path: str) -> bool:
+    def _serves(self, row: IndexedRow, path: str) -> bool:
         """Whether a row of the same content is right at another path: that says something of a photograph, too."""
         if self._words(row.path) != self._words(path):
             return False

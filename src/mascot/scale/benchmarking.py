@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mascot.bench.choosing import Choice, choose
+from mascot.bench.choosing import PointSelection, choose
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.points import Point
 from mascot.bench.query_set import QuerySet
@@ -59,18 +59,18 @@ def _here(job: Job, dataset: Dataset) -> Job:
     return job
 
 
-def _choose(job: Job, dataset: Dataset, first: int, last: int) -> list[Choice]:
+def _choose(job: Job, dataset: Dataset, first: int, last: int) -> list[PointSelection]:
     """What the methods of a job choose for one block of queries."""
     return list(choose(job.points, _Part(queries_of(_here(job, dataset)), first, last)))
 
 
-def _measure(job: Job, dataset: Dataset, *parts: list[Choice]) -> list[tuple[Point, Record]]:
+def _measure(job: Job, dataset: Dataset, *parts: list[PointSelection]) -> list[tuple[Point, Record]]:
     """The records of a job, of blocks chosen before or of what is chosen now."""
     return list(records(_here(job, dataset), _joined(parts) if parts else None))
 
 
-def _joined(parts: Sequence[list[Choice]]) -> Iterator[Choice]:
-    found: dict[Point, list[Choice]] = {}
+def _joined(parts: Sequence[list[PointSelection]]) -> Iterator[PointSelection]:
+    found: dict[Point, list[PointSelection]] = {}
     for choice in chain.from_iterable(parts):
         found.setdefault(choice.point, []).append(choice)
     for point, choices in found.items():
@@ -78,7 +78,7 @@ def _joined(parts: Sequence[list[Choice]]) -> Iterator[Choice]:
         times = [choice.seconds for choice in choices if choice.seconds is not None]
         weights = [len(choice.positions) for choice in choices if choice.seconds is not None]
         gains: list[Floats] = [choice.first_gain for choice in choices if choice.first_gain is not None]
-        yield Choice(
+        yield PointSelection(
             point,
             positions,
             float(np.average(times, weights=weights)) if times else None,

@@ -12,7 +12,7 @@ from mascot.photos.encoders.encoder import Encoder
 from mascot.photos.indexer import Report, Summary
 from mascot.photos.limits import Limits
 from mascot.scale.pipeline import Here, OnRay, Runner
-from mascot.scale.run import Options, Run, Space
+from mascot.scale.run import EngineSpace, Run, RunOptions
 
 if TYPE_CHECKING:
     from mascot.connect.source import Sink
@@ -79,9 +79,9 @@ def index_into(
         epoch = _claim(sink, opened, again)
         # Workers open it by its name, and nobody needs it here; one of the user's own is sent to them.
         by_name = ray is not None and (encoder is None or isinstance(encoder, str))
-        space = Space(opened.name if by_name else opened, opened.fingerprint, epoch, device)
+        space = EngineSpace(opened.name if by_name else opened, opened.fingerprint, epoch, device)
         del opened
-        options = Options(prune, hidden, follow_links, limits)
+        options = RunOptions(prune, hidden, follow_links, limits)
         return Run(root.resolve(), sink, runner, space, options, report or (lambda what, done, total: None)).run()
 
 

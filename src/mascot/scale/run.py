@@ -36,7 +36,7 @@ _LETTERS = 30_000  # in a fact: engines have limits
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class EngineSpace:
     """How vectors are made."""
 
     encoder: str | Encoder
@@ -51,7 +51,7 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RunOptions:
     """What is asked of a run."""
 
     prune: bool
@@ -67,8 +67,8 @@ class Run:
     root: Path
     sink: Sink
     runner: Runner
-    space: Space
-    options: Options
+    space: EngineSpace
+    options: RunOptions
     report: Report
     skipped: list[Skipped] = field(default_factory=list)
     bad: dict[str, str] = field(default_factory=dict)  # why a file gives no row

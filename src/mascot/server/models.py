@@ -476,7 +476,7 @@ class Readiness(_Answer):
     photos: int | None
 
 
-class Problem(_Answer):
+class FailureOut(_Answer):
     """What was wrong with a request, in the library's own words."""
 
     kind: str
@@ -486,9 +486,9 @@ class Problem(_Answer):
 class Failure(_Answer):
     """Every failure has this shape."""
 
-    error: Problem
+    error: FailureOut
 
 
 def failure(kind: str, message: str) -> Failure:
     """Return the body of a failed request."""
-    return Failure(error=Problem(kind=kind, message=message))
+    return Failure(error=FailureOut(kind=kind, message=message))

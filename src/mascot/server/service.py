@@ -15,7 +15,7 @@ from cachetools import LRUCache
 
 import mascot as mc
 from mascot import words
-from mascot.photos.album import Section, album
+from mascot.photos.album import AlbumSection, album
 from mascot.photos.choices import Choice
 from mascot.photos.export import original, originals, zip_chunks
 from mascot.photos.library import CANDIDATES, Library
@@ -201,7 +201,7 @@ class Service:
 
     def album(self, export: models.Export) -> Iterator[str]:
         """Return an album of photographs, piece by piece."""
-        return album(self.library.store, export.title, [Section(self._chosen(export))])
+        return album(self.library.store, export.title, [AlbumSection(self._chosen(export))])
 
     def _chosen(self, export: models.Export) -> list[Photo]:
         return self.library.store.photos(list(dict.fromkeys(export.photos)))

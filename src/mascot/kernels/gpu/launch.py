@@ -16,7 +16,7 @@ import numpy as np
 from mascot.errors import InputError, MissingExtra
 from mascot.extras import install_command, packages_of
 from mascot.kernels.gpu.plan import INPUT, Chip, KernelPlan, Task, address, plan_task, source
-from mascot.kernels.native import Results
+from mascot.kernels.native import KernelResults
 from mascot.kernels.recent import Recent
 
 _FEW = 132  # queries that leave most of the device idle get more threads each
@@ -94,7 +94,7 @@ class DeviceResults:
     def strengths(self) -> Any:
         return self.block[: self._count]
 
-    def host(self) -> Results:
+    def host(self) -> KernelResults:
         """Return the results as numpy arrays."""
         block = self.block if isinstance(self.block, np.ndarray) else self.block.get()
         count, kinds = self._count, self._kinds
@@ -102,7 +102,7 @@ class DeviceResults:
         per_wish = block[2 * count : count * (2 + 3 * kinds)].reshape(3, count, kinds)
         multipliers, tops, rooms = per_wish
         stages = block[count : 2 * count].astype(np.int64)
-        return Results(picks[0], picks[1], block[:count], multipliers, tops, rooms, stages)
+        return KernelResults(picks[0], picks[1], block[:count], multipliers, tops, rooms, stages)
 
 
 class Launch:

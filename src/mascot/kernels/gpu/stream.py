@@ -13,7 +13,7 @@ import numpy as np
 
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults, cupy, launcher
 from mascot.kernels.gpu.plan import KernelBins, Task
-from mascot.kernels.native import PackedBins, Results
+from mascot.kernels.native import KernelResults, PackedBins
 from mascot.kernels.parallel import cores
 from mascot.kernels.reference import Floats
 
@@ -34,7 +34,7 @@ _idle: dict[tuple[int, int], list[_Conveyor]] = {}  # those of the last problem,
 _in_use = Lock()
 
 
-def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedBins], task: Task) -> Results:
+def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedBins], task: Task) -> KernelResults:
     """Select for queries of `width` candidates each, candidate t being row t of the bins; `task` is without bins."""
     cp = cupy()
     chunk = max(1, min(_CHUNK // max(width, 1), count))
@@ -78,7 +78,7 @@ def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedB
             queue.put(conveyor)
         for job in [pool.submit(run, first) for first in range(0, count, chunk)]:
             job.result()
-    return Results(*(np.concatenate(parts) for parts in zip(*results, strict=True)))
+    return KernelResults(*(np.concatenate(parts) for parts in zip(*results, strict=True)))
 
 
 def _conveyors(cp: Any, columns: int, numbers: int) -> list[_Conveyor]:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mascot.kernels.parallel import in_chunks
 from mascot.kernels.reference import Floats, Ints, Quota
@@ -56,7 +55,7 @@ class Options(NamedTuple):
     flags: int
 
 
-class Results(NamedTuple):
+class KernelResults(NamedTuple):
     """What was selected for Q queries."""
 
     positions: Ints  # [Q, k] in the order of selection; -1 after the last
@@ -122,7 +121,7 @@ def select(
     ptr: Ints, rows: Ints | None, scores: Floats, seen_ptr: Ints | None, seen: Ints | None,
     bins: Sequence[PackedBins], signs: Floats, weights: Floats, rules: Sequence[int], quotas: Sequence[Quota],
     options: Options, threads: int | None = None,
-) -> Results:  # fmt: skip
+) -> KernelResults:  # fmt: skip
     """Select for Q queries; `available()` must hold.
 
     Parameters
@@ -155,7 +154,7 @@ def select(
         _address(rooms), _address(stages),
     )  # fmt: skip
     _run(described, count, threads)
-    return Results(positions, shown, strengths, multipliers, tops, rooms, stages)
+    return KernelResults(positions, shown, strengths, multipliers, tops, rooms, stages)
 
 
 def _run(described: bytes, count: int, threads: int | None) -> None:

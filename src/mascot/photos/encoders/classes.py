@@ -29,7 +29,7 @@ _MOST = 3  # names, and as many broader words
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ClassName:
     """A name and its probability."""
 
     name: str
@@ -55,24 +55,24 @@ class Classifier:
         # Each thread takes photographs of its own: several cores on one layer of so small a network mostly wait.
         self._threads = ThreadPoolExecutor(os.cpu_count() or 1, "mascot-classes")
 
-    def __call__(self, images: Sequence[Image]) -> list[list[Seen]]:
+    def __call__(self, images: Sequence[Image]) -> list[list[ClassName]]:
         """Return what is seen in each photograph, highest probability first; often nothing."""
         batches = [list(images[start : start + _BATCH]) for start in range(0, len(images), _BATCH)]
         return [_names(row) for rows in self._threads.map(self._network, batches) for row in rows]
 
 
-def _names(probabilities: NDArray[np.float32]) -> list[Seen]:
+def _names(probabilities: NDArray[np.float32]) -> list[ClassName]:
     """Names by their probability, broader words by the sum over their classes: a cat of unsure breed is a cat."""
     names, broader, belongs = _vocabulary()
     highest: dict[str, float] = {}
     for seen in _largest(names, probabilities) + _largest(broader, belongs @ probabilities):
         highest[seen.name] = max(seen.probability, highest.get(seen.name, 0.0))
-    return sorted((Seen(name, p) for name, p in highest.items()), key=lambda seen: -seen.probability)
+    return sorted((ClassName(name, p) for name, p in highest.items()), key=lambda seen: -seen.probability)
 
 
-def _largest(names: tuple[str, ...], probabilities: NDArray[np.float32]) -> list[Seen]:
+def _largest(names: tuple[str, ...], probabilities: NDArray[np.float32]) -> list[ClassName]:
     order = np.argsort(-probabilities, kind="stable")[:_MOST]
-    return [Seen(names[i], float(probabilities[i])) for i in order if probabilities[i] >= _LEAST]
+    return [ClassName(names[i], float(probabilities[i])) for i in order if probabilities[i] >= _LEAST]
 
 
 @cache

@@ -95,7 +95,7 @@ class Lite:
     def _classifier(self) -> classes.Classifier | None:
         return classes.Classifier(self._device) if classes.available() else None
 
-    def _sights(self, pictures: Sequence[Picture]) -> list[list[classes.Seen]]:
+    def _sights(self, pictures: Sequence[Picture]) -> list[list[classes.ClassName]]:
         if self._classifier is None:
             return [[] for _ in pictures]
         return self._classifier([picture.image for picture in pictures])
@@ -126,7 +126,7 @@ def _mean(vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
     return total / np.linalg.norm(total)
 
 
-def _words(described: list[dict[str, str]], sights: list[list[classes.Seen]]) -> Iterable[str]:
+def _words(described: list[dict[str, str]], sights: list[list[classes.ClassName]]) -> Iterable[str]:
     for lines, names in zip(described, sights, strict=True):
         for kind in _TERMS:
             yield from _terms(kind, lines[kind]) if kind in lines else ()
