@@ -29,6 +29,7 @@ typedef struct {
     int64_t *slot;                /* first state index: of a candidate, or of a GLOBE window or a label */
     int64_t *first;               /* GLOBE, LABELS: [n + 1] a candidate's first window */
     double *lanes;                /* memberships; NULL for labels that are all 1 */
+    int64_t product;              /* PLANE with large windows: `lanes` holds a row and a column, whose product they are */
     double *unknown;              /* [n] 1 where the value is missing */
     double *mean;                 /* [size] what a missing value covers under the rule NEUTRAL, or NULL */
     double fade;                  /* how much of a bin one whole membership covers */
@@ -66,7 +67,26 @@ INLINE vector visit_windows(
     return total + other;
 }
 
+/* The same, of memberships that are the product of a row and a column, which takes less memory. */
+INLINE vector visit_product(int operation, const Bins *b, int64_t i, double *state, double factor) {
+    const double *columns = b->lanes + i * b->each, *factors = columns + b->blocks * LANES;
+    double *bins = state + b->slot[i];
+    vector total = all(0.0), other = all(0.0);
+    for (int64_t row = 0; row < b->rows; row++, bins += b->stride) {
+        vector share = all(factors[row]);
+        if (factors[row] == 0.0) continue;
+        for (int64_t j = 0; j < b->blocks; j++) {
+            vector p = load(columns + j * LANES) * share;
+            vector part = apply(operation, where(p >= all(MASCOT_CUTOFF), p), bins + j * LANES, factor);
+            if (j & 1) other += part;
+            else total += part;
+        }
+    }
+    return total + other;
+}
+
 INLINE vector visit_dense(int operation, const Bins *b, int64_t i, double *state, double factor) {
+    if (b->product) return visit_product(operation, b, i, state, factor);
     const double *lanes = b->lanes + i * b->each;
     double *bins = state + b->slot[i];
     switch (b->blocks) {
@@ -163,7 +183,7 @@ INLINE void visit_list(
     const double *factors, double *worth
 ) {
 #define VISIT(shape, blocks) visit_shape(operation, b, shape, blocks, list, count, changed, bit, state, factors, worth)
-    if (b->mean) VISIT(-1, 0);
+    if (b->mean || b->product) VISIT(-1, 0);
     else if (b->shape == SHAPE_GLOBE) VISIT(SHAPE_GLOBE, 0);
     else if (b->shape == SHAPE_LABELS) VISIT(SHAPE_LABELS, 0);
     else if (b->shape == SHAPE_LINE && b->blocks == 2) VISIT(SHAPE_LINE, 2);
@@ -336,7 +356,7 @@ typedef struct {
     double *first, *offset, *lowest, *ratio; /* [n] first bin in reach, x, exp(-x^2 s^2 / 2), exp(x s^2) */
 } Bump;
 
-enum { LONGEST_PRODUCT = 128 };
+enum { LONGEST_PRODUCT = 128, LARGE_WINDOW = 128 };
 #define ROUNDING 1e-9 /* bins */
 
 static Bump make_bump(Arena *arena, const double *axis, int64_t n) {
@@ -467,7 +487,8 @@ static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, 
     b->pad = along->window;
     b->stride = b->count + 2 * b->pad + LANES;
     b->size = whole_blocks((b->count_rows + 2 * b->pad_rows) * b->stride + LANES);
-    b->each = b->rows * b->blocks * LANES;
+    b->product = b->rows * b->blocks * LANES > LARGE_WINDOW;
+    b->each = b->product ? b->blocks * LANES + whole_blocks(b->rows) : b->rows * b->blocks * LANES;
     b->lanes = take_doubles(arena, n * b->each);
     b->slot = take_integers(arena, n);
     b->site[0] = down->first;
@@ -491,9 +512,9 @@ static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, 
             down->first[i] = NAN;
             continue;
         }
-        write_window(along, i, columns);
-        write_window(down, i, factors);
-        for (int64_t row = 0; row < b->rows; row++)
+        write_window(along, i, b->product ? lanes : columns);
+        write_window(down, i, b->product ? lanes + b->blocks * LANES : factors);
+        for (int64_t row = 0; row < b->rows && !b->product; row++)
             for (int64_t j = 0; j < b->blocks * LANES; j += LANES, lanes += LANES) {
                 vector p = load(columns + j) * all(factors[row]);
                 store(lanes, where(p >= all(MASCOT_CUTOFF), p));
