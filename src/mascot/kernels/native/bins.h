@@ -29,7 +29,7 @@ typedef struct {
     int64_t *slot;                /* first state index: of a candidate, or of a GLOBE window or a label */
     int64_t *first;               /* GLOBE, LABELS: [n + 1] a candidate's first window */
     double *lanes;                /* memberships; NULL for labels that are all 1 */
-    int64_t product;              /* PLANE with large windows: `lanes` holds a row and a column, whose product they are */
+    int64_t product;              /* PLANE, where that is large: `lanes` holds a row and a column, whose product they are */
     double *unknown;              /* [n] 1 where the value is missing */
     double *mean;                 /* [size] what a missing value covers under the rule NEUTRAL, or NULL */
     double fade;                  /* how much of a bin one whole membership covers */
@@ -356,7 +356,7 @@ typedef struct {
     double *first, *offset, *lowest, *ratio; /* [n] first bin in reach, x, exp(-x^2 s^2 / 2), exp(x s^2) */
 } Bump;
 
-enum { LONGEST_PRODUCT = 128, LARGE_WINDOW = 128 };
+enum { LONGEST_PRODUCT = 128, LARGE_WINDOW = 128, LARGE_PLANE = 1 << 18 };
 #define ROUNDING 1e-9 /* bins */
 
 static Bump make_bump(Arena *arena, const double *axis, int64_t n) {
@@ -487,8 +487,9 @@ static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, 
     b->pad = along->window;
     b->stride = b->count + 2 * b->pad + LANES;
     b->size = whole_blocks((b->count_rows + 2 * b->pad_rows) * b->stride + LANES);
-    b->product = b->rows * b->blocks * LANES > LARGE_WINDOW;
-    b->each = b->product ? b->blocks * LANES + whole_blocks(b->rows) : b->rows * b->blocks * LANES;
+    int64_t window = b->rows * b->blocks * LANES;
+    b->product = window > LARGE_WINDOW || n * window > LARGE_PLANE;
+    b->each = b->product ? b->blocks * LANES + whole_blocks(b->rows) : window;
     b->lanes = take_doubles(arena, n * b->each);
     b->slot = take_integers(arena, n);
     b->site[0] = down->first;
