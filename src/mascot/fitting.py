@@ -20,6 +20,8 @@ from mascot.methods.base import NO_POSITIONS, Method, Problem, Table
 from mascot.methods.mascot import DEFAULT_STRENGTH
 from mascot.wishes import AnyWish, Limit, Share, Wish, labels_of_rows
 
+LEAST_WEIGHT = 1e-150  # smaller weights count as this: products with them would underflow
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FittedWishes:
@@ -116,7 +118,7 @@ class FittedWishes:
         problem = Problem(
             ptr=ptr, scores=scores, rows=rows, bins=self.bins, tables=tables,
             signs=np.array([float(wish.sign) for wish in coverage]),
-            weights=np.array([float(wish.weight) for wish in coverage]),
+            weights=np.array([max(float(wish.weight), LEAST_WEIGHT) for wish in coverage]),
             rules=tuple(missing_rule(wish.attribute) for wish in coverage),
             attributes=tuple(wish.attribute for wish in coverage),
             seen_ptr=seen_ptr, seen=seen_flat,

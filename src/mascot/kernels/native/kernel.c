@@ -55,6 +55,8 @@ static double room_of(const Query *q, Bins *b, const double *ones, double member
     return each <= 1.0 ? 1.0 : 1.0 / each;
 }
 
+#define TINY_FACTOR 1e-280
+
 static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t **counts) {
     int64_t first = batch->ptr[query], n = batch->ptr[query + 1] - first, k = batch->k, kinds = batch->attributes;
     int64_t *positions = batch->positions + query * k, *shown = batch->shown + query * k;
@@ -159,8 +161,9 @@ static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t 
 
         double fall = 0.0; /* results of earlier pages count as covered */
         for (int64_t j = 0; j < q.seen_count; j++) fall += sum(visit(COVER, b, q.seen[j], state, b->fade));
+        int again = fall > 0.0 || factor < TINY_FACTOR; /* where products underflow, the sum of products is not the product */
         for (int64_t i = 0; i < n; i++) {
-            q.start[a][i] = fall > 0.0 ? sum(visit(WORTH, b, i, state, 0.0)) : sums[i] * factor;
+            q.start[a][i] = again ? sum(visit(WORTH, b, i, state, 0.0)) : sums[i] * factor;
             if (b->sign < 0 && b->rule == MISSING_LAST && b->unknown[i] != 0.0) q.offset[i] -= factor * top;
         }
     }
