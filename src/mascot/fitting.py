@@ -23,7 +23,7 @@ from mascot.wishes import AnyWish, Limit, Share, Wish, labels_of_rows
 LEAST_WEIGHT = 1e-150  # smaller weights count as this: products with them would underflow
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class FittedWishes:
     """Wishes, and the bins and labels of the rows they are about."""
 

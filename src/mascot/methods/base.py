@@ -17,7 +17,7 @@ from mascot.kernels.reference import Quota, QuotaCounts
 NO_POSITIONS = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Table:
     """Columns and vectors of the rows that queries draw their candidates from."""
 
@@ -29,7 +29,7 @@ class Table:
         return Table(columns, None if self.vectors is None else self.vectors[rows])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Problem:
     """Q queries: scores, and for each coverage wish its direction, weight and bins.
 
@@ -113,7 +113,7 @@ class Problem:
         return np.asarray(unit)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Selection:
     """What was selected for Q queries; -1 pads where a query has fewer than k results."""
 
