@@ -16,7 +16,8 @@ COMMON = settings(
 )
 DENORMAL = st.sampled_from([0.0, 5e-324, 1e-323, 1.5e-323, 2.2e-308, -5e-324])
 HUGE = st.sampled_from([1e308, -1e308, 1.7976931348623157e308, -1.7976931348623157e308, 1e300, 8e307])
-MIXED = st.sampled_from([0.0, 5e-324, 1e-300, 1e-8, 1.0, 1e8, 1e150, 1e308, -1e308, -1.0])
+# 3e-9: no step of the strength makes of it exactly the difference at which gains are equal.
+MIXED = st.sampled_from([0.0, 5e-324, 1e-300, 3e-9, 1.0, 1e8, 1e150, 1e308, -1e308, -1.0])
 SCORES = st.sampled_from(
     [DENORMAL, HUGE, MIXED, st.floats(allow_nan=False, allow_infinity=False), st.floats(0, 1e-320)]
 )
