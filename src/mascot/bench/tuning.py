@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -74,7 +74,7 @@ class MeanInterval:
     high: float
 
     def to_dict(self) -> dict[str, float]:
-        return {"mean": self.mean, "low": self.low, "high": self.high}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class MeanScores:
     objective: float
 
     def to_dict(self) -> dict[str, float]:
-        return {"relevance": self.relevance, "diversity": self.diversity, "objective": self.objective}
+        return asdict(self)
 
 
 Verdict = Literal["tuned", "default", "relevance alone"]
