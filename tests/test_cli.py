@@ -291,7 +291,7 @@ def test_a_full_disk_is_one_line(
 ) -> None:
     if command == "rerank":  # as a process: nothing more is said when Python ends
         with open("/dev/full", "wb") as full:
-            done = subprocess.run([*COMMAND, command, hits], stdout=full, stderr=-1, env=environment(), timeout=60)
+            done = subprocess.run([*COMMAND, command, hits], stdout=full, stderr=-1, env=environment(), timeout=240)
         code, error = done.returncode, done.stderr.decode()
     else:
         with open("/dev/full", "w", encoding="utf-8") as full:
@@ -391,7 +391,7 @@ def test_what_json_cannot_say_is_null_or_text(tmp_path: Path) -> None:
 def test_output_is_utf8_in_every_locale() -> None:
     given = json.dumps({"id": "São Paulo", "score": 1}, ensure_ascii=False)
     env = environment(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
-    done = subprocess.run([*COMMAND, "rerank"], input=given.encode(), capture_output=True, env=env, timeout=60)
+    done = subprocess.run([*COMMAND, "rerank"], input=given.encode(), capture_output=True, env=env, timeout=240)
     assert json.loads(done.stdout.decode("utf-8"))["id"] == "São Paulo"
 
 
@@ -471,7 +471,7 @@ def test_a_bad_line_is_named_with_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("package", ["typer", "rich"])
 def test_a_missing_extra_names_the_cure(package: str) -> None:
     code = f"import sys; sys.modules[{package!r}] = None; from mascot.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), timeout=240)
     assert done.returncode == 2
     assert done.stderr.startswith("mascot: the mascot command needs: ")
     assert done.stderr.endswith("pip install typer rich\n")
@@ -486,7 +486,7 @@ def test_a_reader_that_leaves_is_no_error(hits: str) -> None:
     assert process.stderr is not None
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(timeout=60) in (0, 1)
+    assert process.wait(timeout=240) in (0, 1)
 
 
 def test_version() -> None:
@@ -499,7 +499,7 @@ def test_version() -> None:
 def test_the_package_runs_as_the_command() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mascot", "rerank", "--format", "jsonl"], input='{"id": "a"}', capture_output=True,
-        text=True, env=environment(), timeout=60,
+        text=True, env=environment(), timeout=240,
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.startswith("mascot: standard input has no column 'score'")
@@ -544,7 +544,7 @@ def test_a_command_loads_nothing_that_others_need(words: list[str], absent: set[
         "    assert not loaded, loaded"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], input=HITS, capture_output=True, text=True, env=environment(), timeout=60
+        [sys.executable, "-c", code], input=HITS, capture_output=True, text=True, env=environment(), timeout=240
     )
     assert done.returncode == 0, done.stderr
 
@@ -612,7 +612,7 @@ def on_a_terminal(*words: str, given: str | None = None, columns: int = 100) -> 
     except OSError:  # Linux: the other end has closed
         pass
     os.close(ours)
-    process.wait(timeout=60)
+    process.wait(timeout=240)
     return shown.decode().replace("\r\n", "\n")
 
 

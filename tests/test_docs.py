@@ -36,7 +36,7 @@ def service() -> Iterator[str]:
         yield re.findall(r"http://[\d.:]+", process.stderr.readline())[0]
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=240)
 
 
 def blocks(page: Path) -> list[str]:

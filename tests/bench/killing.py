@@ -25,7 +25,7 @@ def kill(name: str, out: Path, when: Callable[[], bool], **options: Any) -> None
     words = json.dumps([name, str(out), options])
     found = subprocess.Popen([sys.executable, "-c", _CODE, words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 180
         while not when():
             assert found.poll() is None, f"ended before the kill: {found.communicate()[1].decode()}"
             assert time.monotonic() < until

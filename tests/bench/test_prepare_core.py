@@ -213,11 +213,13 @@ def test_ctrl_c_does_not_wait_for_slow_tasks(tmp_path: Path) -> None:
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
-    process.stdout.readline()
-    begun = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
-    assert time.monotonic() - begun < 10
+    try:
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=40)  # a task sleeps for 60 s
+    finally:
+        process.kill()
+        process.wait()
     assert b"KeyboardInterrupt" in errors
 
 

@@ -248,7 +248,7 @@ def test_killed_and_resumed_is_as_if_never_killed(server: Server, tmp_path: Path
     command = [sys.executable, "-c", code, str(out), json.dumps(sources)]
     start = site.reads()
     process = subprocess.Popen(command)
-    end = time.monotonic() + 30
+    end = time.monotonic() + 180
     while site.reads() < start + 40 and process.poll() is None and time.monotonic() < end:
         time.sleep(0.005)
     assert process.poll() is None, "it must be killed before it is done"
@@ -257,7 +257,7 @@ def test_killed_and_resumed_is_as_if_never_killed(server: Server, tmp_path: Path
     assert not (out / "dataset.json").exists()
     assert (out / "work" / "pictures.jsonl").stat().st_size > 0
     start = site.reads()
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=300)
     assert site.reads() - start < 80  # the rest alone, of about 100
     assert killing.files(out) == killing.files(tmp_path / "whole")
 

@@ -39,7 +39,7 @@ def server(shared: Server) -> Server:
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    found = local_web(timeout=1.0, retries=2, pause=0.01, patience=2.0)
+    found = local_web(timeout=30.0, retries=2, pause=0.01, patience=60.0)
     yield found
     found.stop()
 
@@ -166,9 +166,9 @@ def test_a_slow_head_times_out_and_a_slow_body_ends(server: Server) -> None:
     web = local_web(timeout=0.2, retries=0, patience=0.5)
     assert lost(web.get, server.put("/late", b"x", wait=1.0)).reason == "no answer"
     begun = time.monotonic()
-    found = lost(local_web(timeout=0.3, retries=0, patience=0.5).get, server.put("/drip", bytes(1000), drip=0.05))
+    found = lost(local_web(timeout=30, retries=0, patience=0.5).get, server.put("/drip", bytes(1000), drip=0.05))
     assert (found.reason, found.detail) == ("no answer", "slower than 0.5 s")
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 40  # all of it takes 50 s
 
 
 def test_a_head_that_drips_is_cut() -> None:
@@ -181,7 +181,7 @@ def test_a_head_that_drips_is_cut() -> None:
             with connection:
                 connection.recv(4096)
                 try:
-                    for letter in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"y" * 200:
+                    for letter in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"y" * 1000:
                         connection.send(bytes([letter]))
                         time.sleep(0.05)
                 except OSError:
@@ -190,9 +190,9 @@ def test_a_head_that_drips_is_cut() -> None:
         thread = threading.Thread(target=drip)
         thread.start()
         begun = time.monotonic()
-        web = local_web(timeout=1.0, retries=0, patience=0.4)
+        web = local_web(timeout=30, retries=0, patience=0.4)
         assert lost(web.get, f"http://127.0.0.1:{listening.getsockname()[1]}/").reason == "no answer"
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 25  # less than the time out; all of it takes 50 s
         thread.join()
 
 
@@ -320,10 +320,10 @@ def test_a_download_without_a_length(server: Server, web: Web, tmp_path: Path) -
 
 
 def test_a_download_that_only_drips_ends(server: Server, tmp_path: Path) -> None:
-    web = local_web(timeout=0.3, retries=1, pause=0, patience=0.3)
+    web = local_web(timeout=30, retries=1, pause=0, patience=0.3)
     begun = time.monotonic()
     assert lost(web.download, server.put("/a", CONTENT, drip=0.02), tmp_path / "a").reason == "no answer"
-    assert 0.5 < time.monotonic() - begun < 3
+    assert 0.5 < time.monotonic() - begun < 25
 
 
 def test_stop_ends_the_waiting(server: Server) -> None:

@@ -102,7 +102,7 @@ for missing in ("PIL", "uvicorn", "starlette", "anyio", "msgspec", "prometheus_c
 """
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "sample")],
-        env=environment(), capture_output=True, text=True, timeout=60, check=False,
+        env=environment(), capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.stderr == ""
     sample, *pages = done.stdout.splitlines()

@@ -167,7 +167,7 @@ def test_a_terminal_sees_colours_and_pictures(state: Path) -> None:
         if not part:
             break
         seen += part
-    process.wait(timeout=60)
+    process.wait(timeout=240)
     assert process.returncode == 0
     assert "▀".encode() in seen
     assert b"\x1b[" in seen

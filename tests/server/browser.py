@@ -31,7 +31,7 @@ def browser() -> Iterator[Any]:
             chromium.close()
 
 
-def shown(page: Any, timeout_s: float = 20) -> None:
+def shown(page: Any, timeout_s: float = 60) -> None:
     """Wait until the page shows the answer to what it asked last."""
     page.wait_for_selector("#results[data-state=shown]", timeout=timeout_s * 1e3)
 

@@ -96,7 +96,7 @@ except ServiceError as error:
 else:
     raise SystemExit("no token was required")
 """
-        subprocess.run([sys.executable, "-c", script], env=environ, check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", script], env=environ, check=True, timeout=240)
     finally:
         process.terminate()
         assert process.wait(60) in (0, -15)

@@ -56,6 +56,7 @@ class _Visit:
     def __init__(self, chromium: Any, address: str, **options: Any) -> None:
         options = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"} | options
         self.context = chromium.new_context(**options)
+        self.context.set_default_timeout(60_000)
         self.address, self.errors = address, list[str]()
 
     def open(self, path: str = "/") -> Any:
@@ -511,6 +512,18 @@ def test_the_large_view_says_why_and_goes_on(visit: Any, postcards: Path) -> Non
     assert page.is_hidden(".stage img")
     assert page.is_hidden("[aria-label='Next photograph']")
     visitor.errors.clear()
+
+
+def test_a_search_before_the_library_has_answered(visit: Any) -> None:
+    visitor = visit()
+    held: list[Any] = []
+    visitor.context.route("**/api/library", lambda route: held.append(route))
+    page = visitor.open()
+    page.fill("#text", _QUERY)
+    page.press("#text", "Enter")
+    page.wait_for_url(lambda url: "q=" in url)
+    held[0].continue_()
+    _about(page, _QUERY)
 
 
 def test_similar_photographs_stand_behind_one(page: Any, visit: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from queue import SimpleQueue
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -77,6 +77,8 @@ def run_all(
                 active.append((item, Future()))
                 inbox.put(active[-1])
             item, future = active.popleft()
+            while not future.done():
+                wait([future], timeout=1.0)  # bounded: a signal just before an unbounded wait would be seen at its end
             entry = future.result()
             outcomes.append((item, entry))
             successes += "ok" in entry

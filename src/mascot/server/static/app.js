@@ -170,6 +170,7 @@ function dressTray() {
 /** Show what the state asks for. */
 function render() {
   dress();
+  if (library === null) return; // `begin` renders when the library is there
   if (library.photos > 0) {
     ask();
     return;
