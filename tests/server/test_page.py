@@ -905,6 +905,135 @@ def test_libraries_without_places_with_hostile_names_and_without_photographs(vis
         assert page.is_hidden("#map-note")
 
 
+_WIDTHS = {"wide": (1440, 900), "middle": (1280, 800), "phone": (390, 844)}
+_DIALS = {"Place": ("place",), "Hour": ("hour",), "Date": ("date",), "More": ("season", "camera", "look")}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", _WIDTHS)
+def test_every_control_at_every_width(visit: Any, theme: str, width: str) -> None:
+    size = dict(zip(("width", "height"), _WIDTHS[width], strict=True))
+    phone = width == "phone"
+    page = visit(viewport=size, color_scheme=theme, has_touch=phone, is_mobile=phone).open()
+    shown(page)
+
+    def rail(tab: str) -> None:
+        if phone and page.get_attribute("#bar-steer", "aria-expanded") == "false":
+            page.click("#bar-steer")
+        if phone:
+            page.click(f"#tabs >> text={tab}")
+
+    def close_rail() -> None:
+        if phone:
+            page.click("#rail-close")
+            page.wait_for_selector("#lean-place", state="hidden")
+
+    def wishes(kind: str) -> list[str]:
+        shown(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        return _address(page).get(kind, [])
+
+    page.locator(".card-search").first.click()
+    shown(page)
+    search(page, _QUERY)
+    plain = ids(page)
+    for tab, names in _DIALS.items():
+        rail(tab)
+        for name in names:
+            lean(page, name, 10)
+            assert wishes("spread") == [name]
+            assert page.inner_text(f"[data-name={name}] .reading") == "Mix it up 100%"
+            lean(page, name, -10)
+            assert wishes("focus") == [name]
+            page.click(f"[data-name={name}] .undo")
+            assert (wishes("spread"), wishes("focus")) == ([], [])
+    rail("More")
+    page.select_option("#add", "country")
+    lean(page, "country", 10)
+    assert wishes("spread") == ["country"]
+    page.click("[aria-label='Remove the dial for country']")
+    assert wishes("spread") == []
+    page.select_option("#size", "12")
+    assert wishes("k") == ["12"]
+    page.fill("#protect", "3")
+    assert wishes("protect") == ["3"]
+    page.click("[data-name=season] .near-open")
+    page.fill("[data-name=season] .near input", "winter")
+    page.press("[data-name=season] .near input", "Enter")
+    assert wishes("focus") == ["season=winter"]
+    page.click("[data-name=season] .near-chip button")
+    for tab, face, name in (("Hour", "#clock svg", "hour"), ("Date", "#timeline svg", "date"), ("Place", "#map canvas", "place")):
+        rail(tab)
+        page.locator(face).scroll_into_view_if_needed()
+        box = page.locator(face).bounding_box()
+        page.mouse.click(box["x"] + box["width"] * 0.12, box["y"] + box["height"] / 2)
+        page.wait_for_selector(f"[data-name={name}] .near-chip:visible")
+        assert wishes("focus")[0].startswith(f"{name}=")
+        page.click(f"[data-name={name}] .near-chip button")
+        assert wishes("focus") == []
+    before = page.get_attribute("#map", "data-view")
+    for button in ("in", "out", "fit"):
+        page.click(f"[data-map={button}]")
+        page.wait_for_function(f"document.querySelector('#map').dataset.view !== '{before}'")
+        before = page.get_attribute("#map", "data-view")
+    page.click("[data-map=box]")
+    _drag(page, "#map canvas", (0.2, 0.1), (0.8, 0.6))
+    assert len(wishes("box")) == 1
+    rail("Date")
+    _drag(page, "#timeline svg", (0.2, 0.3), (0.8, 0.3))
+    assert len(wishes("from")) == len(wishes("to")) == 1
+    rail("Place")
+    lean(page, "place", 10)
+    page.click("#reset")
+    assert wishes("spread") == []
+    lean(page, "place", 10)
+    close_rail()
+    for label in page.eval_on_selector_all("#summary .chip button", "all => all.map((it) => it.ariaLabel)"):
+        if label.startswith("Remove the filter"):
+            page.click(f"[aria-label='{label}']")
+    assert (wishes("box"), wishes("from"), wishes("to")) == ([], [], [])
+    page.click("#bar-compare" if phone else "#compare")
+    page.wait_for_selector("#went-grid:visible")
+    page.click("#bar-compare" if phone else "#compare")
+    page.wait_for_selector("#went-grid", state="hidden")
+    country = page.locator("#filter-country option").nth(1).get_attribute("value")
+    page.select_option("#filter-country", country)
+    assert wishes("country") == [country]
+    page.select_option("#filter-country", "")
+    page.click("#filters summary")
+    page.fill("#filter-from", "2001-02-03")
+    assert wishes("from") == ["2001-02-03"]
+    page.keyboard.press("Escape")
+    page.click("#more")
+    assert wishes("k") == ["24"]
+    page.locator("#grid .mini.pick").first.dispatch_event("click")
+    assert page.inner_text("#tray h2") == "1 photograph picked"
+    page.click("text=Complete my set")
+    assert wishes("complete") == ["15"]
+    for label in ("Download", "Album"):
+        with page.expect_download():
+            page.click(f"#tray >> text={label}")
+    page.click("[aria-label='Empty the tray']")
+    assert wishes("pin") == []
+    page.click("#bar-tray" if phone else "#tray-open")
+    page.wait_for_selector("#tray", state="hidden")
+    page.locator("#grid button.tile").first.click()
+    page.click("[aria-label='Next photograph']")
+    page.wait_for_url(lambda url: f"photo={ids(page)[1]}" in url)
+    page.click("[aria-label='Actual size']")
+    page.wait_for_selector(".stage.zoomed")
+    page.click("#viewer >> text=More like this")
+    page.wait_for_selector("#viewer", state="hidden")
+    assert len(wishes("like")) == 1
+    page.click("#theme")
+    assert page.evaluate("document.documentElement.dataset.theme") != theme
+    page.click("#like-clear")
+    page.click(".brand")
+    page.wait_for_selector("#welcome:not([hidden])")
+    assert _address(page) == {}
+    assert plain
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_nothing_for_assistive_technology_to_complain_about(visit: Any, theme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()

@@ -3,6 +3,7 @@
 #define MASCOT_ARENA_H
 
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,7 +19,23 @@ typedef struct {
     jmp_buf exhausted;  /* where to go when memory runs out */
 } Arena;
 
-enum { ALIGNMENT = 64, FIRST_CHUNK = 1 << 18 };
+enum { ALIGNMENT = 64, FIRST_CHUNK = 1 << 18, LARGEST_SPARE = 1 << 25, SPARES = 4 };
+
+/* Chunks of earlier calls: fresh pages of the operating system cost more than the work on them. */
+static _Atomic(Chunk *) spares[SPARES];
+
+static Arena make_arena(void) {
+    Arena arena = {0};
+    for (int j = 0; j < SPARES && !arena.chunk; j++) arena.chunk = atomic_exchange(spares + j, NULL);
+    if (arena.chunk) arena.total = arena.chunk->size;
+    return arena;
+}
+
+static Chunk *make_chunk(size_t size, Chunk *previous) {
+    Chunk *chunk = malloc(sizeof(Chunk) + ALIGNMENT + size);
+    if (chunk) *chunk = (Chunk){previous, size, 0};
+    return chunk;
+}
 
 static void *arena_take(Arena *arena, size_t bytes) {
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + ALIGNMENT; /* vectors may be read beyond the end */
@@ -28,9 +45,8 @@ static void *arena_take(Arena *arena, size_t bytes) {
         size = bytes; /* every piece on its own, so that the sanitizer sees where it ends */
 #endif
         if (size < bytes) size = bytes;
-        Chunk *chunk = malloc(sizeof(Chunk) + ALIGNMENT + size);
+        Chunk *chunk = make_chunk(size, arena->chunk);
         if (!chunk) longjmp(arena->exhausted, 1);
-        *chunk = (Chunk){arena->chunk, size, 0};
         arena->chunk = chunk;
         arena->total += size;
     }
@@ -56,8 +72,22 @@ static void arena_reset(Arena *arena) {
     arena->chunk->used = 0;
 }
 
+/* Ends the arena; what a call like this one needs is kept for the next, in one chunk. */
 static void arena_free(Arena *arena) {
+    size_t total = arena->total;
     arena_reset(arena);
+#ifndef __SANITIZE_ADDRESS__
+    if (total <= LARGEST_SPARE) {
+        if (arena->chunk && arena->chunk->size < total) {
+            free(arena->chunk);
+            arena->chunk = make_chunk(total, NULL);
+        }
+        for (int j = 0; j < SPARES && arena->chunk; j++) {
+            Chunk *none = NULL;
+            if (atomic_compare_exchange_strong(spares + j, &none, arena->chunk)) arena->chunk = NULL;
+        }
+    }
+#endif
     free(arena->chunk);
     arena->chunk = NULL;
 }

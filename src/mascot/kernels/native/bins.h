@@ -18,6 +18,11 @@
 #include "kernel.h"
 #include "vector.h"
 
+/* The blocks of a window's row that some value can reach: first .. last - 1. */
+typedef struct {
+    int64_t first, last;
+} Range;
+
 typedef struct {
     int64_t shape, rule;
     double sign;
@@ -30,6 +35,7 @@ typedef struct {
     int64_t *first;               /* GLOBE, LABELS: [n + 1] a candidate's first window */
     double *lanes;                /* memberships; NULL for labels that are all 1 */
     int64_t product;              /* PLANE, where that is large: `lanes` holds a row and a column, whose product they are */
+    Range *range;                 /* product: [rows] */
     double *unknown;              /* [n] 1 where the value is missing */
     double *mean;                 /* [size] what a missing value covers under the rule NEUTRAL, or NULL */
     double fade;                  /* how much of a bin one whole membership covers */
@@ -72,14 +78,17 @@ INLINE vector visit_product(int operation, const Bins *b, int64_t i, double *sta
     const double *columns = b->lanes + i * b->each, *factors = columns + b->blocks * LANES;
     double *bins = state + b->slot[i];
     vector total = all(0.0), other = all(0.0);
-    for (int64_t row = 0; row < b->rows; row++, bins += b->stride) {
+    for (int64_t row = 0, rows = b->rows, stride = b->stride; row < rows; row++, bins += stride) {
         vector share = all(factors[row]);
-        if (factors[row] == 0.0) continue;
-        for (int64_t j = 0; j < b->blocks; j++) {
+        int64_t j = b->range[row].first, last = b->range[row].last;
+        for (; j + 1 < last; j += 2) {
+            vector p = load(columns + j * LANES) * share, next = load(columns + (j + 1) * LANES) * share;
+            total += apply(operation, where(p >= all(MASCOT_CUTOFF), p), bins + j * LANES, factor);
+            other += apply(operation, where(next >= all(MASCOT_CUTOFF), next), bins + (j + 1) * LANES, factor);
+        }
+        if (j < last) {
             vector p = load(columns + j * LANES) * share;
-            vector part = apply(operation, where(p >= all(MASCOT_CUTOFF), p), bins + j * LANES, factor);
-            if (j & 1) other += part;
-            else total += part;
+            total += apply(operation, where(p >= all(MASCOT_CUTOFF), p), bins + j * LANES, factor);
         }
     }
     return total + other;
@@ -342,6 +351,7 @@ static void fit_axis(Arena *arena, double *values, int64_t n, double *axis) {
 
 /* ---- Lines and planes ---------------------------------------------------------------------------------------------- */
 
+static double larger_of(double a, double b) { return a > b ? a : b; }
 static int64_t whole_blocks(int64_t bins) { return (bins + LANES - 1) / LANES * LANES; }
 
 /* Bumps on an even axis as products: the bin j bins after the first one in reach, which is x bins below the value, has
@@ -473,6 +483,21 @@ static void pack_line(Arena *arena, Bins *b, const double *x, double *axis, int6
     }
 }
 
+/* A value lies up to one bin before `radius` bins after the first bin of its window, along both axes. */
+static Range *reach_of_rows(Arena *arena, const Bump *down, const Bump *along, int64_t blocks) {
+    Range *range = arena_take(arena, (size_t)down->window * sizeof(Range));
+    const double margin = 0.01; /* bins */
+    for (int64_t row = 0; row < down->window; row++) {
+        double before = down->radius - 1.0 - (double)row, after = (double)row - down->radius;
+        double nearest = larger_of(larger_of(before, after) - margin, 0.0) * down->step;
+        double half = sqrt(larger_of(MASCOT_REACH * MASCOT_REACH - nearest * nearest, 0.0)) / along->step + margin;
+        range[row].first = (int64_t)larger_of(floor((along->radius - 1.0 - half) / LANES), 0.0);
+        range[row].last = (int64_t)floor((along->radius + half) / LANES) + 1;
+        if (range[row].last > blocks) range[row].last = blocks;
+    }
+    return range;
+}
+
 static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, double axis[2][AXIS_FIELDS], int64_t n) {
     /* Rows run along the axis on which vectors waste fewer lanes. */
     Bump bumps[2] = {make_bump(arena, axis[0], n), make_bump(arena, axis[1], n)};
@@ -490,6 +515,7 @@ static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, 
     int64_t window = b->rows * b->blocks * LANES;
     b->product = window > LARGE_WINDOW || n * window > LARGE_PLANE;
     b->each = b->product ? b->blocks * LANES + whole_blocks(b->rows) : window;
+    if (b->product) b->range = reach_of_rows(arena, down, along, b->blocks);
     b->lanes = take_doubles(arena, n * b->each);
     b->slot = take_integers(arena, n);
     b->site[0] = down->first;

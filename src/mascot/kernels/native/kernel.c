@@ -218,7 +218,7 @@ static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t 
 }
 
 int64_t VARIANT(const Batch *batch, int64_t first, int64_t last) {
-    Arena arena = {0};
+    Arena arena = make_arena();
     int64_t *counts[64] = {0}; /* Python refuses more quotas */
     volatile int64_t failed = 0;
     if (setjmp(arena.exhausted)) {

@@ -38,7 +38,16 @@ INLINE vector load(const double *from) { return *(const vector_unaligned *)from;
 INLINE void store(double *to, vector values) { *(vector_unaligned *)to = values; }
 INLINE vector where(mask lanes, vector values) { return (vector)((mask)values & lanes); } /* 0 elsewhere */
 INLINE vector choose_lanes(mask lanes, vector yes, vector no) { return (vector)(((mask)yes & lanes) | ((mask)no & ~lanes)); }
+#if LANES == 8
+INLINE vector larger(vector a, vector b) { return (vector)_mm512_max_pd((__m512d)a, (__m512d)b); } /* a > b ? a : b */
+INLINE vector smaller(vector a, vector b) { return (vector)_mm512_min_pd((__m512d)a, (__m512d)b); }
+#elif LANES == 4
+INLINE vector larger(vector a, vector b) { return (vector)_mm256_max_pd((__m256d)a, (__m256d)b); }
+INLINE vector smaller(vector a, vector b) { return (vector)_mm256_min_pd((__m256d)a, (__m256d)b); }
+#else
 INLINE vector larger(vector a, vector b) { return choose_lanes(a > b, a, b); }
+INLINE vector smaller(vector a, vector b) { return choose_lanes(a < b, a, b); }
+#endif
 INLINE unsigned bits(mask lanes) { /* bit j is set where lane j is */
 #if LANES == 8
     return _mm512_movepi64_mask((__m512i)lanes);
@@ -48,7 +57,6 @@ INLINE unsigned bits(mask lanes) { /* bit j is set where lane j is */
     return (unsigned)((lanes[0] & 1) | (lanes[1] & 2));
 #endif
 }
-INLINE vector smaller(vector a, vector b) { return choose_lanes(a < b, a, b); }
 INLINE vector absolute(vector a) { return larger(a, -a); }
 INLINE double sum(vector a) {
     double total = 0.0;
