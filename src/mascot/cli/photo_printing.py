@@ -11,13 +11,13 @@ from rich.text import Text
 
 import mascot as mc
 from mascot.cli.printing import add_columns, new_grid, visible
-from mascot.photos.album import counted, place_of, time_of
+from mascot.photos.album import count_line, place_of, time_of
 from mascot.photos.library import Library
 from mascot.photos.overview import Overview
 from mascot.photos.photo import Photo
 from mascot.photos.results import Result, Results
 from mascot.photos.textmap import clock, world
-from mascot.photos.whereabouts import as_said
+from mascot.photos.whereabouts import short_name
 
 _THUMB = (12, 8)  # letters wide, pixels high: two pixels a letter
 _COLOURS = ("256", "truecolor")
@@ -57,7 +57,7 @@ def results_table(library: Library, results: Results, explain: bool, pictures: b
 
 def searched(library: Library) -> Text:
     """Which library that was."""
-    return Text(f"{visible(as_said(library.root))}: {number_of(library.store.count(), 'photograph')}", "dim")
+    return Text(f"{visible(short_name(library.root))}: {number_of(library.store.count(), 'photograph')}", "dim")
 
 
 def _file(photo: Photo, gone: bool, similar: int = 0) -> Text:
@@ -92,7 +92,7 @@ def comparison_table(results: Results) -> Group:
         left = [Text(cell, "red" if went else "") for cell in _line(old, "- " if went else "  ", results)]
         right = [Text(cell, "green" if came else "") for cell in _line(new, "+ " if came else "  ", results)]
         grid.add_row(str(rank), *left, *right)
-    return Group(grid, Text(counted(plain, steered)))
+    return Group(grid, Text(count_line(plain, steered)))
 
 
 def _line(photo: Photo, mark: str, results: Results) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a search found: the hits, and what steering made of them."""
+"""The hits of a search, and the re-ranked results."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Result:
     photo: Photo
     score: float
     relevance: float  # 0 to 1 over the candidates
-    gains: dict[str, float]  # what relevance and each wish contributed when it was chosen
-    similar: tuple[int, ...] = ()  # ids of the photographs it stands for: shots of one burst, copies
-    pinned: bool = False  # it is there because the caller wants it
+    gains: dict[str, float]  # contributions of relevance and of each wish when it was selected
+    similar: tuple[int, ...] = ()  # ids of the photographs that it represents: shots of one burst, copies
+    pinned: bool = False  # selected by the caller
 
 
 class Hits:
-    """The candidates of one query, best first. They are re-ranked as often as wanted without asking again."""
+    """The candidates of one query, best first. They can be re-ranked repeatedly without another search."""
 
     def __init__(
         self,
@@ -54,15 +54,15 @@ class Hits:
         newest_of: int | None = None,
     ) -> None:
         self.root, self.query, self.photos, self.scores = root, query, list(photos), scores
-        self.newest_of = newest_of  # without words: how many photographs these are the newest of
-        self.count = len(self.photos)  # of the candidates, those in stacks included
+        self.newest_of = newest_of  # without a query: the number of photographs of which these are the newest
+        self.count = len(self.photos)  # of the candidates, including those in stacks
         self._vectors, self._looks = vectors, looks
-        self.similar: Mapping[int, tuple[int, ...]] = {}  # ids that a photograph stands for, best score first
+        self.similar: Mapping[int, tuple[int, ...]] = {}  # ids that a photograph represents, best score first
         self._stacked: tuple[frozenset[int], Hits] | None = None
 
     @property
     def ranked(self) -> bool:
-        """Whether something was asked for; else the scores are all the same."""
+        """Whether there was a query; without one all scores are equal."""
         return self.newest_of is None
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ class Hits:
 
     @cached_property
     def candidates(self) -> mc.Candidates:
-        """The same for `mascot.rerank`: every column of the library, and `look`, the visual descriptors."""
+        """The input of `mascot.rerank`: every column of the library, and `look`, the visual descriptors."""
         columns: dict[str, Any] = {name: self._column(name) for name in _LABELS}
         for name in _NUMBERS:
             columns[name] = np.array([np.nan if v is None else v for v in self._column(name)], np.float64)
@@ -86,19 +86,19 @@ class Hits:
         return stacks(self.photos, self._looks)
 
     def stacked(self, detail: Detail, tops: Iterable[int] = ()) -> Hits:
-        """Return the same with one photograph in place of each stack: the sharpest, with the best score of the stack.
+        """Return the hits with one photograph in place of each stack: the sharpest, with the best score of the stack.
 
         Parameters
         ----------
         detail
-            Gives the sharpness of photographs, by id.
+            Function that returns the sharpness of photographs by id.
         tops
-            Ids of photographs that stay in any case and stand for their stacks, such as those shown before.
+            Ids of photographs that always stay and represent their stacks, such as those shown before.
         """
         members = {self.photos[place].id for stack in self._stacks for place in stack}
-        chosen = frozenset(members.intersection(tops))
-        if self._stacked is None or self._stacked[0] != chosen:
-            self._stacked = (chosen, self._without_stacks(detail, members, chosen) if members else self)
+        top_ids = frozenset(members.intersection(tops))
+        if self._stacked is None or self._stacked[0] != top_ids:
+            self._stacked = (top_ids, self._without_stacks(detail, members, top_ids) if members else self)
         return self._stacked[1]
 
     def _without_stacks(self, detail: Detail, members: Collection[int], tops: Collection[int]) -> Hits:
@@ -110,16 +110,16 @@ class Hits:
 
             def rank(place: int, largest: int = largest) -> tuple[bool, bool, int]:
                 photo = self.photos[place]
-                is_small = photo.width * photo.height * 2 < largest  # a copy for sending is not the photograph
+                is_small = photo.width * photo.height * 2 < largest  # a reduced copy does not represent the photograph
                 return photo.id in tops, not is_small, sharpness.get(photo.id, 0)
 
             top = max(stack, key=rank)
-            others = [place for place in stack if place != top and self.photos[place].id not in tops]
-            scores[top] = scores[[top, *others]].max()
-            left_out[others] = True
-            others.sort(key=lambda place: -float(self.scores[place]))
-            similar[self.photos[top].id] = tuple(self.photos[place].id for place in others)
-        # Best first as before, because the top may have been behind others of its stack.
+            rest_of_stack = [place for place in stack if place != top and self.photos[place].id not in tops]
+            scores[top] = scores[[top, *rest_of_stack]].max()
+            left_out[rest_of_stack] = True
+            rest_of_stack.sort(key=lambda place: -float(self.scores[place]))
+            similar[self.photos[top].id] = tuple(self.photos[place].id for place in rest_of_stack)
+        # Sort again: the top may have had a lower score than others of its stack.
         places = np.flatnonzero(~left_out)
         places = places[np.argsort(-scores[places], kind="stable")]
         photos = [self.photos[place] for place in places.tolist()]
@@ -127,35 +127,35 @@ class Hits:
             self.root, self.query, photos, scores[places], self._vectors[places], self._looks[places], self.newest_of
         )
         hits.count = self.count
-        hits.similar = {top: others for top, others in similar.items() if others}
+        hits.similar = {top: similar_ids for top, similar_ids in similar.items() if similar_ids}
         return hits
 
     def _column(self, name: str) -> NDArray[Any]:
         return _cells(getattr(photo, name) for photo in self.photos)
 
     def around(self, pinned: Hits | None, reject: Iterable[int] = ()) -> Hits:
-        """Return the candidates without the rejected ids and, behind them, pinned photographs that are not among them.
+        """Return the candidates without the rejected ids, followed by the pinned photographs that are not among them.
 
-        What is behind them is as relevant as the last: the range of the scores stays as it is.
+        Added photographs get the lowest score, so that the range of the scores does not change.
         """
         ids = {photo.id for photo in self.photos}
         rejected = ids & set(reject)
-        others = [] if pinned is None else [i for i, photo in enumerate(pinned.photos) if photo.id not in ids]
-        if not rejected and not others:
+        missing_pins = [] if pinned is None else [i for i, photo in enumerate(pinned.photos) if photo.id not in ids]
+        if not rejected and not missing_pins:
             return self
-        stay = np.array([i for i, photo in enumerate(self.photos) if photo.id not in rejected], np.int64)
-        if pinned is None or not others:
-            return self._joined(stay, self, np.empty(0, np.int64))
-        return self._joined(stay, pinned, np.array(others))
+        remaining = np.array([i for i, photo in enumerate(self.photos) if photo.id not in rejected], np.int64)
+        if pinned is None or not missing_pins:
+            return self._joined(remaining, self, np.empty(0, np.int64))
+        return self._joined(remaining, pinned, np.array(missing_pins))
 
-    def _joined(self, stay: NDArray[np.int64], pinned: Hits, others: NDArray[np.int64]) -> Hits:
-        photos = [*(self.photos[i] for i in stay), *(pinned.photos[i] for i in others)]
-        scores = self.scores[stay]
-        scores = np.append(scores, np.full(len(others), scores.min() if len(scores) else 0.0))
-        vectors, looks = pinned._vectors[others], pinned._looks[others]
-        if len(self):  # an empty one does not say how long its vectors are
-            vectors = np.concatenate([self._vectors[stay], vectors])
-            looks = np.concatenate([self._looks[stay], looks])
+    def _joined(self, remaining: NDArray[np.int64], pinned: Hits, missing_pins: NDArray[np.int64]) -> Hits:
+        photos = [*(self.photos[i] for i in remaining), *(pinned.photos[i] for i in missing_pins)]
+        scores = self.scores[remaining]
+        scores = np.append(scores, np.full(len(missing_pins), scores.min() if len(scores) else 0.0))
+        vectors, looks = pinned._vectors[missing_pins], pinned._looks[missing_pins]
+        if len(self):  # vectors of no candidates have no dimension
+            vectors = np.concatenate([self._vectors[remaining], vectors])
+            looks = np.concatenate([self._looks[remaining], looks])
         return Hits(self.root, self.query, photos, scores, vectors, looks, self.newest_of)
 
     def rerank(
@@ -166,25 +166,26 @@ class Hits:
         already: Results | Iterable[int] | None = None,
         pin: Sequence[int] = (),
     ) -> Results:
-        """Spend `k` places on the wishes; `already` are ids, or the results, of earlier pages, not shown again.
+        """Select `k` results by the wishes; `already` are ids, or the results, of earlier pages, not shown again.
 
         Photographs whose ids are in `pin` come first; they count in `k`, in limits and shares, and as covered.
 
-        Where nothing was asked for, none is protected for being the best; but where a focus names no value, the
-        newest photograph is, for it to stay near.
+        Without a query no result is protected; but if no focus has a value, the newest photograph is, as the value to
+        stay near.
         """
         if not len(self):
             return Results(self, None)
-        chosen = check_method(method)
-        if not self.ranked and isinstance(chosen, mc.Mascot) and chosen.protect is None:
-            named = [wish.near is not None for wish in check_wishes(wishes) if isinstance(wish, Wish) and wish.sign < 0]
-            chosen = replace(chosen, protect=1 if named and not any(named) else 0)
-        ranking = mc.rerank(self.candidates, wishes, k, chosen, already=ids_before(already), pin=pin)
+        selected_method = check_method(method)
+        if not self.ranked and isinstance(selected_method, mc.Mascot) and selected_method.protect is None:
+            focuses = [wish for wish in check_wishes(wishes) if isinstance(wish, Wish) and wish.sign < 0]
+            has_near = [wish.near is not None for wish in focuses]
+            selected_method = replace(selected_method, protect=1 if has_near and not any(has_near) else 0)
+        ranking = mc.rerank(self.candidates, wishes, k, selected_method, already=ids_before(already), pin=pin)
         return Results(self, ranking, frozenset(pin))
 
 
 class Results:
-    """The chosen photographs, best first."""
+    """The selected photographs, best first."""
 
     def __init__(self, hits: Hits, ranking: mc.Ranking | None, pinned: frozenset[int] = frozenset()) -> None:
         self.hits, self.ranking, self.pinned = hits, ranking, pinned
@@ -225,64 +226,64 @@ class Results:
 
     @cached_property
     def _by_relevance(self) -> dict[int, int]:
-        """Places of the candidates that relevance alone would have shown, the pinned first, and their ranks."""
+        """Positions and ranks of the results by relevance alone, the pinned first."""
         if self.ranking is None:
             return {}
-        before, photos = set(self.ranking.shown_before), self.hits.photos
+        shown_ids, photos = set(self.ranking.shown_before), self.hits.photos
         ranks = {at: rank for rank, at in enumerate(np.argsort(-self.hits.scores, kind="stable").tolist(), 1)}
         pinned = [at for at in self.ranking.positions.tolist() if photos[at].id in self.pinned]
-        others = (at for at in ranks if photos[at].id not in before | self.pinned)
-        return {at: ranks[at] for at in islice((*pinned, *others), len(self))}
+        unpinned = (at for at in ranks if photos[at].id not in shown_ids | self.pinned)
+        return {at: ranks[at] for at in islice((*pinned, *unpinned), len(self))}
 
     @cached_property
     def plain(self) -> list[Photo]:
-        """What relevance alone would have shown."""
+        """The results by relevance alone."""
         return [self.hits.photos[place] for place in self._by_relevance]
 
     def explain(self) -> mc.Explanation:
-        """Why each photograph is there, and what kept the best of the others out."""
+        """Explain why each photograph was selected, and why the best of the others were not."""
         if self.ranking is None:
             return mc.Explanation([], [], 0.0, ())
         return self.ranking.explain()
 
     @cached_property
     def gone(self) -> frozenset[int]:
-        """Ids of the shown photographs whose files are not there, be it that their drive is away."""
+        """Ids of the results whose files are missing, perhaps because their drive is not mounted."""
         return frozenset(photo.id for photo in {*self.photos, *self.plain} if self._is_gone(photo))
 
     def _is_gone(self, photo: Photo) -> bool:
         return not os.path.exists(self.hits.root / photo.path)
 
     def records(self, explain: bool = False, compare: bool = False) -> list[dict[str, Any]]:
-        """A plain record for each result, ready for JSON.
+        """Return a plain record for each result, ready for JSON.
 
-        With `explain` also for the best that were left out, and with `compare` for those that relevance alone would
-        have shown: of the same fields, but of no rank.
+        With `explain` also for the best candidates that were left out, and with `compare` for the results by relevance
+        alone; these have the same fields, but no rank.
         """
-        found = [
+        records = [
             self._record(result.photo, result.rank, result.was, result.score, result.relevance, result.gains)
             | ({"pinned": True} if result.pinned else {})
             for result in self.results
         ]
-        others: dict[int, dict[str, Any]] = {}
+        other_records: dict[int, dict[str, Any]] = {}
         if compare:
-            shown, before = {photo.id for photo in self.photos}, {photo.id for photo in self.plain}
-            for record in found:
-                record["came"] = record["id"] not in before
-            others = {
+            result_ids, plain_ids = {photo.id for photo in self.photos}, {photo.id for photo in self.plain}
+            for record in records:
+                record["came"] = record["id"] not in plain_ids
+            other_records = {
                 place: self._other(place, was) | {"went": True}
                 for place, was in self._by_relevance.items()
-                if self.hits.photos[place].id not in shown
+                if self.hits.photos[place].id not in result_ids
             }
         if explain:
             reasons = self.explain()
-            for record, reason in zip(found, reasons.results, strict=True):
+            for record, reason in zip(records, reasons.results, strict=True):
                 record["opened"] = {name: bins for name, bins in reason.opened.items() if bins}
                 record["because"] = reason.because
-            for left in reasons.left_out:
-                record = others.setdefault(left.position, self._other(left.position, left.was))
-                record |= {"gains": left.gains, "left_out": True, "because": left.because}
-        return found + list(others.values())
+            for reason in reasons.left_out:
+                record = other_records.setdefault(reason.position, self._other(reason.position, reason.was))
+                record |= {"gains": reason.gains, "left_out": True, "because": reason.because}
+        return records + list(other_records.values())
 
     def _record(
         self, photo: Photo, rank: int | None, was: int, score: float, relevance: float, gains: dict[str, float]
@@ -294,7 +295,7 @@ class Results:
         return record | ({"gone": True} if self._is_gone(photo) else {})
 
     def _other(self, place: int, was: int) -> dict[str, Any]:
-        """The record of a candidate that is no result."""
+        """Return the record of a candidate that is not a result."""
         scores = self.hits.scores
         relevance = float(scaled(scores)[place])
         return self._record(self.hits.photos[place], None, was, float(scores[place]), relevance, {})
@@ -310,7 +311,7 @@ def ids_before(already: Results | Iterable[int] | None) -> list[int] | None:
 
 
 def check_choice(pin: Iterable[int], reject: Iterable[int]) -> None:
-    """Refuse a photograph that is pinned and rejected."""
+    """Raise `OptionError` if a photograph is both pinned and rejected."""
     for id_ in sorted(set(pin) & set(reject)):
         raise mc.OptionError(f"photograph {id_} is pinned and rejected: it can be only one of them")
 

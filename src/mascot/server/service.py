@@ -22,7 +22,7 @@ from mascot.photos.library import CANDIDATES, Library
 from mascot.photos.overview import overview, points
 from mascot.photos.photo import Photo
 from mascot.photos.results import Hits, Results, check_choice
-from mascot.photos.steering import NAMES, made_limit, made_share, made_wish
+from mascot.photos.steering import NAMES, build_limit, build_share, build_wish
 from mascot.server import limits, models
 from mascot.server.failures import ClientLeft, ExportTooLarge, LibraryGone
 from mascot.server.filter_values import filter_values
@@ -151,10 +151,10 @@ class Service:
     def _wish(self, wish: Any, missing: str) -> mc.AnyWish:
         store = self.library.store
         if isinstance(wish, models.PhotoLimit):
-            return made_limit(wish.limit, wish.n, wish.fill)
+            return build_limit(wish.limit, wish.n, wish.fill)
         if isinstance(wish, models.PhotoShare):
-            return made_share(wish.share, wish.shares, store)
-        return made_wish(wish.name, wish.near, wish.weight, 1 if wish.direction == "spread" else -1, store, missing)
+            return build_share(wish.share, wish.shares, store)
+        return build_wish(wish.name, wish.near, wish.weight, 1 if wish.direction == "spread" else -1, store, missing)
 
     def count(self) -> int:
         """Return the number of photographs."""
