@@ -50,7 +50,7 @@ def results_table(library: Library, results: Results, explain: bool, pictures: b
     if explain and reasons.left_out:
         parts.append(Text("left out"))
         for reason in reasons.left_out:
-            line = f"  {visible(results.hits.photos[reason.position].path)} (was {reason.was})"
+            line = f"  {visible(results.hits.photo(reason.position).path)} (was {reason.was})"
             parts.append(Text(f"{line}: {reason.because}" if reason.because else line))
     return Group(*parts)
 

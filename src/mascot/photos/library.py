@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,7 +25,8 @@ from mascot.photos.limits import Limits
 from mascot.photos.looks import LOOK_SPACE, Looks
 from mascot.photos.nearest import EXACT, Nearest, open_nearest
 from mascot.photos.results import Hits, Results, check_choice, ids_before
-from mascot.photos.store import FOLDER, DamagedLibrary, Store, space_of
+from mascot.photos.store import FOLDER, DamagedLibrary, Store, UnknownPhoto, space_of
+from mascot.photos.table import PhotoTable
 from mascot.photos.texts import as_text, is_text, require_text
 from mascot.photos.whereabouts import (
     DATABASE,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from mascot.methods.base import Method
     from mascot.photos.encoders.encoder import Encoder
     from mascot.photos.indexer import Report, Summary
-    from mascot.photos.photo import Photo
 
 T = TypeVar("T")
 
@@ -79,6 +79,7 @@ class Library:
         self.exact = exact  # photographs up to which every vector is compared
         self._nearest: Nearest | None = None
         self._looks: Nearest | None = None
+        self._table: PhotoTable | None = None
         self._encoders: dict[str, Encoder] = {}
 
     @classmethod
@@ -220,7 +221,7 @@ class Library:
         if "store" in self.__dict__:
             self.store.close()
             del self.__dict__["store"]
-        self._nearest = self._looks = None
+        self._nearest = self._looks = self._table = None
 
     @cached_property
     def store(self) -> Store:
@@ -302,6 +303,7 @@ class Library:
             ).run()
             encodings.finish(self.store, encoding)
             self._open_nearest(report, hurry=False)
+            self._open_looks()
         remember(self.root, self.folder if self.is_elsewhere else None)
         return summary
 
@@ -450,6 +452,30 @@ class Library:
             )
         return self._nearest
 
+    def _open_table(self) -> PhotoTable:
+        if self._table is None or self._table.changes != self.store.changes:
+            self._table = PhotoTable(self.store, self._looks_of)
+        return self._table
+
+    def _looks_of(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return visual descriptors: from the index of looks if it has all of these, else from the database."""
+        try:
+            looks = self._open_looks()
+            if np.isin(ids, looks.ids).all():
+                return looks.rows(ids)[:, 0]
+        except DamagedIndex:
+            self._open_looks(rebuild=True)
+        return self.store.looks(ids.tolist())
+
+    def _vectors_of(self, nearest: Nearest, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        try:
+            return nearest.vectors(ids)
+        except DamagedIndex:
+            repaired = self._open_nearest(rebuild=True)
+        if not np.isin(ids, repaired.ids).all():
+            raise InputError("the library changed while it was read: search again")
+        return repaired.vectors(ids)
+
     def rebuild_index(self) -> int:
         """Build the vector index from the database, and return how many photographs it holds."""
         return len(self._open_nearest(hurry=False, rebuild=True))
@@ -557,14 +583,15 @@ class Library:
 
     def hits_of(self, ids: Iterable[int]) -> Hits:
         """Return these photographs, all equally relevant, in the order of their ids."""
-        distinct = sorted(set(ids))
-        photos = {photo.id: photo for photo in self.store.photos(distinct)}
+        distinct = np.array(sorted(set(ids)), np.int64)
+        for id_ in distinct[~self._open_table().contains(distinct)].tolist():
+            raise UnknownPhoto(id_)
 
         def hits_of_ids(nearest: Nearest) -> Hits:
-            for id_ in distinct:
+            for id_ in distinct.tolist():
                 if id_ not in nearest:
                     raise InputError(f"photograph {id_} is not encoded: run `mascot index` again")
-            return self._hits(nearest, "", np.array(distinct, np.int64), photos, np.zeros(len(distinct)), len(distinct))
+            return self._hits(nearest, "", distinct, np.zeros(len(distinct)), len(distinct))
 
         return self._with_nearest(hits_of_ids)
 
@@ -584,11 +611,9 @@ class Library:
             ids, scores = self._search_looks(query, count, searchable)
         else:
             ids, scores = nearest.search(query, count, allowed)
-        photos = self.store.existing_photos(ids.tolist())
         # The photograph itself is not a result; and another process may have removed one meanwhile.
-        is_result = np.array([i != excluded and i in photos for i in ids.tolist()], bool)
-        ids, scores = ids[is_result][:candidates], scores[is_result][:candidates]
-        return self._hits(nearest, label, ids, photos, scores)
+        is_result = self._open_table().contains(ids) & (ids != (-1 if excluded is None else excluded))
+        return self._hits(nearest, label, ids[is_result][:candidates], scores[is_result][:candidates])
 
     def _look_of(self, like: str | os.PathLike[str], id_: int | None) -> NDArray[np.float32]:
         if id_ is not None:
@@ -611,25 +636,19 @@ class Library:
         ids = self.store.newest()
         ids = ids[np.isin(ids, nearest.ids if allowed is None else np.intersect1d(allowed, nearest.ids))]
         newest = ids[:candidates]
-        photos = self.store.existing_photos(newest.tolist())
-        newest = newest[[i in photos for i in newest.tolist()]]  # another process may have removed one meanwhile
-        return self._hits(nearest, "", newest, photos, np.zeros(len(newest)), newest_of=len(ids))
+        newest = newest[self._open_table().contains(newest)]  # another process may have removed one meanwhile
+        return self._hits(nearest, "", newest, np.zeros(len(newest)), newest_of=len(ids))
 
     def _hits(
         self,
         nearest: Nearest,
         label: str,
         ids: NDArray[np.int64],
-        photos: Mapping[int, Photo],
         scores: NDArray[np.float64],
         newest_of: int | None = None,
     ) -> Hits:
-        id_list = ids.tolist()
-        if not id_list:
-            empty = np.zeros((0, 1), np.float32)
-            return Hits(self.root, label, [], scores, empty, empty, newest_of)
-        vectors, looks = nearest.vectors(ids), self.store.looks(id_list)
-        return Hits(self.root, label, [photos[i] for i in id_list], scores, vectors, looks, newest_of)
+        vectors = partial(self._vectors_of, nearest)
+        return Hits(self.root, label, ids, scores, self._open_table(), vectors, newest_of)
 
     def id_of(self, path: str | os.PathLike[str] | None) -> int | None:
         """Return the id of the photograph with that path; None if there is none."""
@@ -695,13 +714,20 @@ class Library:
         wish_list = [wishes] if isinstance(wishes, (mc.Wish, mc.Limit, mc.Share)) else list(wishes)
         shown_ids = ids_before(already)
         count = max(candidates or CANDIDATES, k + len({*(shown_ids or ()), *rejected}))
-        hits = self.hits(
-            text, like=like, candidates=count, where=where, values=values, encoder=encoder, cancelled=cancelled
-        )
-        hits = hits.around(self.hits_of(pinned) if pinned else None, rejected)
-        if stacks:
-            hits = hits.stacked(self.store.detail, [*(shown_ids or ()), *pinned])
-        return hits.rerank(wish_list, k, method, shown_ids, pinned)
+
+        def results() -> Results:
+            hits = self.hits(
+                text, like=like, candidates=count, where=where, values=values, encoder=encoder, cancelled=cancelled
+            )
+            hits = hits.around(self.hits_of(pinned) if pinned else None, rejected)
+            if stacks:
+                hits = hits.stacked(self.store.detail, [*(shown_ids or ()), *pinned])
+            return hits.rerank(wish_list, k, method, shown_ids, pinned)
+
+        try:
+            return results()
+        except UnknownPhoto:  # another process has removed a result meanwhile, or the id of a pin is wrong
+            return results()
 
     def spread(self, text: str, missing: str = "last") -> mc.Wish:
         """Parse a wish for more diversity of an attribute: `place`, `hour`, `camera*2`."""

@@ -14,16 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot.candidates import scaled
-from mascot.photos.photo import CALENDAR, COLUMNS, Photo
-from mascot.photos.stacks import stacks
+from mascot.candidates import as_vectors, scaled
+from mascot.photos.photo import Photo
+from mascot.photos.stacks import COMPARED, stacks
+from mascot.photos.table import PhotoColumns, PhotoRows
 from mascot.rerank import check_method
 from mascot.wishes import Wish, check_wishes
 
 Detail = Callable[[Sequence[int]], Mapping[int, int]]  # the sharpness of photographs, by id
-_NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
-_LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
-           "moment", "rating")  # fmt: skip
+Vectors = Callable[[NDArray[np.int64]], NDArray[np.float32]]  # unit vectors of photographs, by id
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +46,17 @@ class Hits:
         self,
         root: Path,
         query: str,
-        photos: Sequence[Photo],
+        ids: NDArray[np.int64],
         scores: NDArray[np.float64],
-        vectors: NDArray[np.float32],
-        looks: NDArray[np.float32],
+        rows: PhotoRows,
+        vectors: Vectors,
         newest_of: int | None = None,
     ) -> None:
-        self.root, self.query, self.photos, self.scores = root, query, list(photos), scores
+        self.root, self.query, self.ids, self.scores = root, query, ids, scores
         self.newest_of = newest_of  # without a query: the number of photographs of which these are the newest
-        self.count = len(self.photos)  # of the candidates, including those in stacks
-        self._vectors, self._looks = vectors, looks
+        self.count = len(ids)  # of the candidates, including those in stacks
+        self._rows, self._vectors = rows, vectors
+        self._photos: dict[int, Photo] = {}  # those read so far, by position
         self.similar: Mapping[int, tuple[int, ...]] = {}  # ids that a photograph represents, best score first
         self._stacked: tuple[frozenset[int], Hits] | None = None
 
@@ -66,24 +66,55 @@ class Hits:
         return self.newest_of is None
 
     def __len__(self) -> int:
-        return len(self.photos)
+        return len(self.ids)
+
+    @property
+    def photos(self) -> list[Photo]:
+        """All candidates. Reading them takes longer than the search: `photo` reads one."""
+        return self.read_photos(range(len(self)))
+
+    def photo(self, place: int) -> Photo:
+        """Return the photograph at a position, from 0."""
+        return self.read_photos([place])[0]
+
+    def read_photos(self, places: Iterable[int]) -> list[Photo]:
+        """Return the photographs at these positions, from 0."""
+        place_list = [int(place) for place in places]
+        unread = [place for place in dict.fromkeys(place_list) if place not in self._photos]
+        if unread:
+            self._photos |= zip(unread, self._rows.photos(self.ids[unread]), strict=True)
+        return [self._photos[place] for place in place_list]
 
     @cached_property
     def candidates(self) -> mc.Candidates:
         """The input of `mascot.rerank`: every column of the library, and `look`, the visual descriptors."""
-        columns: dict[str, Any] = {name: self._column(name) for name in _LABELS}
-        for name in _NUMBERS:
-            columns[name] = np.array([np.nan if v is None else v for v in self._column(name)], np.float64)
-        for name, length in CALENDAR.items():
-            columns[name] = _cells(None if p.taken is None else p.taken.isoformat()[:length] for p in self.photos)
-        columns["taken"] = np.array([photo.taken for photo in self.photos], "datetime64[ms]")
-        keywords = _cells(list(photo.keywords) for photo in self.photos)
-        columns |= {"keywords": keywords, "look": self._looks.astype(np.float64)}
-        return mc.Candidates(self.scores, [photo.id for photo in self.photos], columns, self._vectors)
+        candidates = self._plain_candidates()
+        candidates.vectors = as_vectors(self._vectors(self.ids) if len(self) else None, (len(self),), "Candidates")
+        return candidates
+
+    def candidates_for(self, wishes: Sequence[mc.AnyWish], method: Any) -> mc.Candidates:
+        """Return the candidates; without vectors, which are large, if neither the method nor a wish compares them."""
+        needs_vectors = not isinstance(method, (mc.Mascot, mc.Relevance)) or any(
+            isinstance(wish.attribute, mc.Clusters) and wish.attribute.column is None for wish in wishes
+        )
+        return self.candidates if needs_vectors else self._without_vectors
+
+    @cached_property
+    def _without_vectors(self) -> mc.Candidates:
+        return self._plain_candidates()
+
+    def _plain_candidates(self) -> mc.Candidates:
+        candidates: mc.Candidates = mc.Candidates(self.scores, self.ids.tolist())
+        candidates.columns = PhotoColumns(self._rows, self.ids)
+        return candidates
 
     @cached_property
     def _stacks(self) -> list[list[int]]:
-        return stacks(self.photos, self._looks)
+        return stacks(self._compared, self._rows.looks(self.ids)) if len(self) else []
+
+    @cached_property
+    def _compared(self) -> Mapping[str, NDArray[Any]]:
+        return self._rows.cells(COMPARED, self.ids)
 
     def stacked(self, detail: Detail, tops: Iterable[int] = ()) -> Hits:
         """Return the hits with one photograph in place of each stack: the sharpest, with the best score of the stack.
@@ -95,68 +126,54 @@ class Hits:
         tops
             Ids of photographs that always stay and represent their stacks, such as those shown before.
         """
-        members = {self.photos[place].id for stack in self._stacks for place in stack}
+        members = set(self.ids[[place for stack in self._stacks for place in stack]].tolist())
         top_ids = frozenset(members.intersection(tops))
         if self._stacked is None or self._stacked[0] != top_ids:
             self._stacked = (top_ids, self._without_stacks(detail, members, top_ids) if members else self)
         return self._stacked[1]
 
     def _without_stacks(self, detail: Detail, members: Collection[int], tops: Collection[int]) -> Hits:
-        sharpness = detail(sorted(members))
+        sharpness, ids = detail(sorted(members)), self.ids.tolist()
+        pixels = self._compared["width"] * self._compared["height"]
         scores, left_out = self.scores.copy(), np.zeros(len(self), bool)
         similar: dict[int, tuple[int, ...]] = {}
         for stack in self._stacks:
-            largest = max(self.photos[place].width * self.photos[place].height for place in stack)
+            largest = pixels[stack].max()
 
             def rank(place: int, largest: int = largest) -> tuple[bool, bool, int]:
-                photo = self.photos[place]
-                is_small = photo.width * photo.height * 2 < largest  # a reduced copy does not represent the photograph
-                return photo.id in tops, not is_small, sharpness.get(photo.id, 0)
+                is_small = pixels[place] * 2 < largest  # a reduced copy does not represent the photograph
+                return ids[place] in tops, not is_small, sharpness.get(ids[place], 0)
 
             top = max(stack, key=rank)
-            rest_of_stack = [place for place in stack if place != top and self.photos[place].id not in tops]
+            rest_of_stack = [place for place in stack if place != top and ids[place] not in tops]
             scores[top] = scores[[top, *rest_of_stack]].max()
             left_out[rest_of_stack] = True
             rest_of_stack.sort(key=lambda place: -float(self.scores[place]))
-            similar[self.photos[top].id] = tuple(self.photos[place].id for place in rest_of_stack)
+            similar[ids[top]] = tuple(ids[place] for place in rest_of_stack)
         # Sort again: the top may have had a lower score than others of its stack.
         places = np.flatnonzero(~left_out)
         places = places[np.argsort(-scores[places], kind="stable")]
-        photos = [self.photos[place] for place in places.tolist()]
-        hits = Hits(
-            self.root, self.query, photos, scores[places], self._vectors[places], self._looks[places], self.newest_of
-        )
+        hits = self._selection(self.ids[places], scores[places], self._rows)
         hits.count = self.count
         hits.similar = {top: similar_ids for top, similar_ids in similar.items() if similar_ids}
         return hits
 
-    def _column(self, name: str) -> NDArray[Any]:
-        return _cells(getattr(photo, name) for photo in self.photos)
+    def _selection(self, ids: NDArray[np.int64], scores: NDArray[np.float64], rows: PhotoRows) -> Hits:
+        return Hits(self.root, self.query, ids, scores, rows, self._vectors, self.newest_of)
 
     def around(self, pinned: Hits | None, reject: Iterable[int] = ()) -> Hits:
         """Return the candidates without the rejected ids, followed by the pinned photographs that are not among them.
 
         Added photographs get the lowest score, so that the range of the scores does not change.
         """
-        ids = {photo.id for photo in self.photos}
-        rejected = ids & set(reject)
-        missing_pins = [] if pinned is None else [i for i, photo in enumerate(pinned.photos) if photo.id not in ids]
-        if not rejected and not missing_pins:
+        remains = ~np.isin(self.ids, list(reject))
+        missing_pins = self.ids[:0] if pinned is None else pinned.ids[~np.isin(pinned.ids, self.ids)]
+        if remains.all() and not len(missing_pins):
             return self
-        remaining = np.array([i for i, photo in enumerate(self.photos) if photo.id not in rejected], np.int64)
-        if pinned is None or not missing_pins:
-            return self._joined(remaining, self, np.empty(0, np.int64))
-        return self._joined(remaining, pinned, np.array(missing_pins))
-
-    def _joined(self, remaining: NDArray[np.int64], pinned: Hits, missing_pins: NDArray[np.int64]) -> Hits:
-        photos = [*(self.photos[i] for i in remaining), *(pinned.photos[i] for i in missing_pins)]
-        scores = self.scores[remaining]
+        scores = self.scores[remains]
         scores = np.append(scores, np.full(len(missing_pins), scores.min() if len(scores) else 0.0))
-        vectors, looks = pinned._vectors[missing_pins], pinned._looks[missing_pins]
-        if len(self):  # vectors of no candidates have no dimension
-            vectors = np.concatenate([self._vectors[remaining], vectors])
-            looks = np.concatenate([self._looks[remaining], looks])
-        return Hits(self.root, self.query, photos, scores, vectors, looks, self.newest_of)
+        rows = self._rows if pinned is None else pinned._rows
+        return self._selection(np.append(self.ids[remains], missing_pins), scores, rows)
 
     def rerank(
         self,
@@ -180,7 +197,9 @@ class Hits:
             focuses = [wish for wish in check_wishes(wishes) if isinstance(wish, Wish) and wish.sign < 0]
             has_near = [wish.near is not None for wish in focuses]
             selected_method = replace(selected_method, protect=1 if has_near and not any(has_near) else 0)
-        ranking = mc.rerank(self.candidates, wishes, k, selected_method, already=ids_before(already), pin=pin)
+        candidates = self.candidates_for(check_wishes(wishes), selected_method)
+        ranking = mc.rerank(candidates, wishes, k, selected_method, already=ids_before(already), pin=pin)
+        self.read_photos(ranking.positions)  # now: another process may remove them later
         return Results(self, ranking, frozenset(pin))
 
 
@@ -205,14 +224,14 @@ class Results:
             Result(
                 rank=place + 1,
                 was=int(self.ranking.was[place]),
-                photo=self.hits.photos[int(position)],
+                photo=photo,
                 score=float(self.ranking.scores[place]),
                 relevance=float(self.ranking.relevance[place]),
                 gains={name: float(values[place]) for name, values in gains.items()},
-                similar=self.hits.similar.get(self.hits.photos[int(position)].id, ()),
-                pinned=self.hits.photos[int(position)].id in self.pinned,
+                similar=self.hits.similar.get(photo.id, ()),
+                pinned=photo.id in self.pinned,
             )
-            for place, position in enumerate(self.ranking.positions)
+            for place, photo in enumerate(self.hits.read_photos(self.ranking.positions))
         ]
 
     @property
@@ -229,16 +248,17 @@ class Results:
         """Positions and ranks of the results by relevance alone, the pinned first."""
         if self.ranking is None:
             return {}
-        shown_ids, photos = set(self.ranking.shown_before), self.hits.photos
+        shown_ids, ids = set(self.ranking.shown_before), self.hits.ids.tolist()
         ranks = {at: rank for rank, at in enumerate(np.argsort(-self.hits.scores, kind="stable").tolist(), 1)}
-        pinned = [at for at in self.ranking.positions.tolist() if photos[at].id in self.pinned]
-        unpinned = (at for at in ranks if photos[at].id not in shown_ids | self.pinned)
+        pinned = [at for at in self.ranking.positions.tolist() if ids[at] in self.pinned]
+        skipped = shown_ids | self.pinned
+        unpinned = (at for at in ranks if ids[at] not in skipped)
         return {at: ranks[at] for at in islice((*pinned, *unpinned), len(self))}
 
     @cached_property
     def plain(self) -> list[Photo]:
         """The results by relevance alone."""
-        return [self.hits.photos[place] for place in self._by_relevance]
+        return self.hits.read_photos(self._by_relevance)
 
     def explain(self) -> mc.Explanation:
         """Explain why each photograph was selected, and why the best of the others were not."""
@@ -273,7 +293,7 @@ class Results:
             other_records = {
                 place: self._other(place, was) | {"went": True}
                 for place, was in self._by_relevance.items()
-                if self.hits.photos[place].id not in result_ids
+                if int(self.hits.ids[place]) not in result_ids
             }
         if explain:
             reasons = self.explain()
@@ -298,7 +318,7 @@ class Results:
         """Return the record of a candidate that is not a result."""
         scores = self.hits.scores
         relevance = float(scaled(scores)[place])
-        return self._record(self.hits.photos[place], None, was, float(scores[place]), relevance, {})
+        return self._record(self.hits.photo(place), None, was, float(scores[place]), relevance, {})
 
 
 def ids_before(already: Results | Iterable[int] | None) -> list[int] | None:
@@ -314,10 +334,3 @@ def check_choice(pin: Iterable[int], reject: Iterable[int]) -> None:
     """Raise `OptionError` if a photograph is both pinned and rejected."""
     for id_ in sorted(set(pin) & set(reject)):
         raise mc.OptionError(f"photograph {id_} is pinned and rejected: it can be only one of them")
-
-
-def _cells(values: Iterable[Any]) -> NDArray[Any]:
-    return np.fromiter(values, object)
-
-
-assert set(_NUMBERS + _LABELS) <= set(COLUMNS)

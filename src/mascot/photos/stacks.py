@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mascot.photos.look import EDGES
-from mascot.photos.photo import Photo
+from mascot.photos.table import times_of
 
+COMPARED = ("hash", "taken", "camera", "title", "caption", "width", "height")
 _BURST_S = 10.0  # between two shots
 _BURST_LIKENESS = 0.92  # cosine of looks; of 4,500 pairs of unlike photographs the most alike have 0.89
 _SCENE_LIKENESS = 0.85  # of a shot with the first one of its stack: a slow pan does not become one stack
@@ -21,7 +23,7 @@ _NEIGHBOURS = 3  # later shots with which a shot is compared
 _TABLES, _BITS = 4, 16  # hash tables of looks, and bits of each hash: similar pictures share a hash in one of them
 
 
-def stacks(photos: Sequence[Photo], looks: NDArray[np.float32]) -> list[list[int]]:
+def stacks(cells: Mapping[str, NDArray[Any]], looks: NDArray[np.float32]) -> list[list[int]]:
     """Return the positions of photographs that belong together, two or more in each stack.
 
     Photographs belong together if their files are equal, if a camera took them within seconds and they look alike, or
@@ -30,46 +32,55 @@ def stacks(photos: Sequence[Photo], looks: NDArray[np.float32]) -> list[list[int
 
     Parameters
     ----------
+    cells
+        The columns `COMPARED` of the photographs, as the database stores them.
     looks
         Visual descriptors, shape (n, `look.DIM`), of length one.
     """
-    union = _Union(photos)
+    union = _Union(cells)
     by_hash: dict[str, int] = {}
-    for place, photo in enumerate(photos):
-        first = by_hash.setdefault(photo.hash, place)
-        if first != place and photo.hash:
+    for place, content in enumerate(cells["hash"].tolist()):
+        first = by_hash.setdefault(content, place)
+        if first != place and content:
             union.join(first, place)
-    is_dated = np.array([photo.taken is not None for photo in photos], bool)
+    times = times_of(cells["taken"])
+    is_dated = ~np.isnat(times)
     # A picture without edges looks like any other of its colour.
-    has_edges = np.ptp(looks[:, EDGES], axis=1) > _FLAT if len(photos) else is_dated
-    _join_bursts(photos, looks, np.flatnonzero(is_dated & has_edges), union)
+    has_edges = np.ptp(looks[:, EDGES], axis=1) > _FLAT if len(looks) else is_dated
+    _join_bursts(cells, times, looks, np.flatnonzero(is_dated & has_edges), union)
     if not is_dated[has_edges].all():
-        _join_copies(photos, looks, np.flatnonzero(has_edges), is_dated, union)
+        _join_copies(cells, looks, np.flatnonzero(has_edges), is_dated, union)
     return union.groups()
 
 
-def _join_bursts(photos: Sequence[Photo], looks: NDArray[np.float32], dated: NDArray[np.intp], union: _Union) -> None:
-    times = np.array([photos[i].taken for i in dated.tolist()], "datetime64[ms]").astype(np.int64) / 1e3
-    order = np.argsort(times, kind="stable")
-    places, times = dated[order], times[order]
+def _join_bursts(
+    cells: Mapping[str, NDArray[Any]],
+    times: NDArray[np.datetime64],
+    looks: NDArray[np.float32],
+    dated_places: NDArray[np.intp],
+    union: _Union,
+) -> None:
+    seconds = times[dated_places].astype(np.int64) / 1e3
+    order = np.argsort(seconds, kind="stable")
+    places, seconds = dated_places[order], seconds[order]
     links: list[tuple[int, int]] = []
     for lag in range(1, min(_NEIGHBOURS, len(places) - 1) + 1):
-        near = np.flatnonzero(times[lag:] - times[:-lag] <= _BURST_S)
+        near = np.flatnonzero(seconds[lag:] - seconds[:-lag] <= _BURST_S)
         is_alike = _likeness(looks, places[near], places[near + lag]) >= _BURST_LIKENESS
         links += zip(near[is_alike].tolist(), (near[is_alike] + lag).tolist(), strict=True)
     for first, second in sorted(links):
         earlier, later = int(places[first]), int(places[second])
-        cameras = {photos[earlier].camera, photos[later].camera} - {None}
+        cameras = {cells["camera"][earlier], cells["camera"][later]} - {None}
         top = union.top(earlier)
         if len(cameras) < 2 and float(looks[top] @ looks[later]) >= _SCENE_LIKENESS:
             union.join(top, later)
 
 
 def _join_copies(
-    photos: Sequence[Photo],
+    cells: Mapping[str, NDArray[Any]],
     looks: NDArray[np.float32],
     places: NDArray[np.intp],
-    dated: NDArray[np.bool_],
+    is_dated: NDArray[np.bool_],
     union: _Union,
 ) -> None:
     """Join neighbours in the order of each hash: pictures that look the same nearly always share one."""
@@ -84,16 +95,16 @@ def _join_copies(
         order = np.argsort(codes, kind="stable")
         for lag in range(1, min(_NEIGHBOURS, len(order) - 1) + 1):
             left, right = places[order[:-lag]], places[order[lag:]]
-            is_candidate = (codes[order[:-lag]] == codes[order[lag:]]) & (dated[left] != dated[right])
+            is_candidate = (codes[order[:-lag]] == codes[order[lag:]]) & (is_dated[left] != is_dated[right])
             left, right = left[is_candidate], right[is_candidate]
             is_same = _likeness(looks, left, right) >= _COPY_LIKENESS
             for first, second in zip(left[is_same].tolist(), right[is_same].tolist(), strict=True):
-                if _have_same_shape(photos[first], photos[second]):
+                if _have_same_shape(cells, first, second):
                     union.join(first, second)
 
 
-def _have_same_shape(photo: Photo, other: Photo) -> bool:
-    ratios = [each.width / max(each.height, 1) for each in (photo, other)]
+def _have_same_shape(cells: Mapping[str, NDArray[Any]], first: int, second: int) -> bool:
+    ratios = [cells["width"][place] / max(cells["height"][place], 1) for place in (first, second)]
     return max(ratios) <= min(ratios) * (1 + _COPY_SHAPE)
 
 
@@ -105,8 +116,9 @@ def _likeness(looks: NDArray[np.float32], left: NDArray[np.intp], right: NDArray
 class _Union:
     """Disjoint sets of positions (union-find). The words of a set are equal, if any; its top is the first joined."""
 
-    def __init__(self, photos: Sequence[Photo]) -> None:
-        self._photos, self._parents = photos, list(range(len(photos)))
+    def __init__(self, cells: Mapping[str, NDArray[Any]]) -> None:
+        self._texts = [cells["title"], cells["caption"]]
+        self._parents = list(range(len(cells["title"])))
         self._words: dict[int, list[str]] = {}  # of a set, by its top
 
     def top(self, place: int) -> int:
@@ -124,7 +136,7 @@ class _Union:
 
     def _words_of(self, top: int) -> list[str]:
         if top not in self._words:
-            self._words[top] = [text for text in (self._photos[top].title, self._photos[top].caption) if text]
+            self._words[top] = [column[top] for column in self._texts if column[top]]
         return self._words[top]
 
     def groups(self) -> list[list[int]]:
