@@ -16,9 +16,7 @@ from mascot.photos.store import DamagedLibrary, Store
 NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
 LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
           "moment", "rating")  # fmt: skip
-MAX_COLUMN_ROWS = (
-    200_000  # photographs up to which columns are cached; beyond that only the cells of the candidates are read
-)
+MAX_COLUMN_ROWS = 200_000  # photographs up to which columns are cached; beyond, only the needed cells are read
 assert set(NUMBERS + LABELS) <= set(COLUMNS)
 
 Ids = NDArray[np.int64]
