@@ -188,7 +188,7 @@ def _runners_up(ranking: Ranking[Any]) -> Ints:
     """Return the best candidates left out, by score."""
     problem = ranking._problem
     scores = problem.scores
-    excluded = np.concatenate([ranking._shown, problem.seen_of(0)])
+    excluded = np.concatenate([ranking._problem_positions, problem.seen_of(0)])
     order = np.argsort(-scores, kind="stable")
     return np.asarray(order[~np.isin(order, excluded)][:_LEFT_OUT])
 
@@ -198,7 +198,7 @@ class _Explainer:
 
     def __init__(self, ranking: Ranking[Any]) -> None:
         self.ranking, self.fitted = ranking, ranking._fitted
-        self.results = ranking._shown
+        self.results = ranking._problem_positions
         rows = ranking._rows
         self.rows: Ints = np.arange(len(ranking._problem.scores)) if rows is None else rows
         self.problem = ranking._problem.only(0)
@@ -224,7 +224,7 @@ class _Explainer:
 
     def _make(self, i: int, step: int | None, gains: dict[str, float], opened: Any, because: str) -> Reason:
         ranking = self.ranking
-        position = i if ranking._stay is None else int(ranking._stay[i])
+        position = i if ranking._remaining is None else int(ranking._remaining[i])
         return Reason(
             ranking._ids[position], position, int(ranking._rank_of[position]), float(ranking._all_relevance[position]),
             step, gains, opened, because,
@@ -232,7 +232,7 @@ class _Explainer:
 
     def _sentences(self, i: int, place: int) -> list[str]:
         parts = []
-        for wish, focus in zip(self.fitted.named, self.fitted.focuses, strict=True):
+        for wish, focus in zip(self.fitted.aims, self.fitted.focuses, strict=True):
             parts.append(_near_text(wish, focus.bins, focus.point, int(self.rows[i])))
         for wish, bins in zip(self.fitted.coverage, self.problem.bins, strict=True):
             parts.append(_coverage_text(wish, bins, i, self.results))

@@ -39,24 +39,24 @@ def greedy_mmr(rows: Floats, scores: Floats, strength: float, k: int, seen: Ints
     factor = strength / span
     relevance = (1.0 - strength) * scores
     nearest = np.repeat(lowest, count, axis=1)  # product with the most similar one taken
-    begun = np.zeros(queries, np.bool_)
+    has_picks = np.zeros(queries, np.bool_)
     before = seen.shape[1]
     steps = before + min(k, count)
-    taken = np.empty((queries, steps), np.int64)
-    left = np.ones((queries, count), np.bool_)
+    picks = np.empty((queries, steps), np.int64)
+    available = np.ones((queries, count), np.bool_)
     for step in range(steps):
         if step < before:
             pick = seen[:, step]
         else:
-            worth = np.where(begun[:, None], relevance - factor * (nearest - lowest), scores)
-            pick = np.where(left, worth, -np.inf).argmax(axis=1)
-            pick = np.where(left.any(axis=1), pick, -1)
-        taken[:, step] = pick
+            worth = np.where(has_picks[:, None], relevance - factor * (nearest - lowest), scores)
+            pick = np.where(available, worth, -np.inf).argmax(axis=1)
+            pick = np.where(available.any(axis=1), pick, -1)
+        picks[:, step] = pick
         real = pick >= 0
-        left[each[real], pick[real]] = False
+        available[each[real], pick[real]] = False
         if step < steps - 1:
             # Summed row by row: BLAS would give equal candidates unequal similarities.
             product = np.einsum("qnd,qd->qn", rows, rows[each, pick])
             np.maximum(nearest, product, out=nearest, where=real[:, None])
-            begun |= real
-    return taken[:, before:]
+            has_picks |= real
+    return picks[:, before:]

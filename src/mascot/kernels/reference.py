@@ -144,15 +144,15 @@ def select_stages(
     `choose(open)` returns the best of the open candidates and is told of every choice by being called once each.
     """
     positions: list[int] = []
-    taken = np.zeros(count, bool)
-    taken[closed] = True
+    selected = np.zeros(count, bool)
+    selected[closed] = True
     stage = 0
     while len(positions) < min(k, count - len(closed)):
         if len(positions) < len(heads):
             allowed = np.zeros(count, bool)
             allowed[heads[len(positions)]] = True
         else:
-            allowed = np.array([not taken[i] and quotas.allows(i, stage) for i in range(count)])
+            allowed = np.array([not selected[i] and quotas.allows(i, stage) for i in range(count)])
             if not allowed.any():
                 if stage == STAGES - 1:
                     break
@@ -160,7 +160,7 @@ def select_stages(
                 continue
         best = choose(allowed)
         positions.append(best)
-        taken[best] = True
+        selected[best] = True
         quotas.add(best)
     return np.array(positions, np.int64), stage + 1
 
@@ -181,13 +181,13 @@ def greedy(
     closed : positions that may not be chosen
     tie : gains this close are equal
     """
-    left = state.copy()
+    remaining = state.copy()
 
     def choose(allowed: Bools) -> int:
         # Row sums, not a matrix product: BLAS gives equal rows different sums.
-        gains = np.where(allowed, base + (membership * left).sum(axis=1), -np.inf)
+        gains = np.where(allowed, base + (membership * remaining).sum(axis=1), -np.inf)
         best = int(np.argmax(gains >= gains.max() - tie))
-        left[:] = left * (1 - fade * membership[best])
+        remaining[:] = remaining * (1 - fade * membership[best])
         return best
 
     return select_stages(heads, closed, len(base), k, quotas, choose)

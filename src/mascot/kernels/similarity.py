@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _FEW_COLUMNS = 8  # up to here differences are as fast as a matrix product, and exact
-_CLOSE = 1e-7  # squared distances below this share of the largest squared length are taken again
+_CLOSE = 1e-7  # squared distances below this share of the largest squared length are computed again, exactly
+
 _PAIRS_AT_ONCE = 4096
 
 
 def similarities(features: Floats, out: Floats | None = None) -> Floats:
-    """S_ij = 1 / (1 + Euclidean distance of rows i and j), the kernel of every DPP here.
+    """Return S_ij = 1 / (1 + Euclidean distance of rows i and j), the kernel of every DPP here.
 
     It is positive semi-definite for any rows, its diagonal is exactly 1, and two equal rows have
     similarity exactly 1.
@@ -30,15 +31,15 @@ def similarities(features: Floats, out: Floats | None = None) -> Floats:
     -------
     array of shape [..., N, N]
     """
-    found = np.empty((*features.shape[:-1], features.shape[-2])) if out is None else out
-    _squared_distances(features, found)
-    np.sqrt(found, out=found)
-    found += 1.0
-    return np.reciprocal(found, out=found)
+    matrix = np.empty((*features.shape[:-1], features.shape[-2])) if out is None else out
+    _squared_distances(features, matrix)
+    np.sqrt(matrix, out=matrix)
+    matrix += 1.0
+    return np.reciprocal(matrix, out=matrix)
 
 
 def joined(features: Sequence[Floats], signs: Floats, weights: Floats, vectors: Floats | None) -> Floats:
-    """One row per candidate: [unit image vector, (s_j w_j / sum w) * features of each attribute j].
+    """Return one row per candidate: [unit image vector, (s_j w_j / sum w) * features of each attribute j].
 
     With all weights 1 the factors are the published s_j / A.
 

@@ -196,7 +196,7 @@ def f1_at_k(relevant: ArrayLike, clusters: ArrayLike, total: ArrayLike, k: int) 
 def ndcg_at_k(grades: ArrayLike, judged: ArrayLike, k: int) -> Floats:
     """nDCG@k: graded relevance of the first k results, discounted by rank, as a share of the best possible.
 
-    ``DCG@k(q) = sum_{i <= k} grade(q, i) / log2(i + 1)``, divided by the DCG@k of all judged hits in falling order.
+    ``DCG@k(q) = sum_{i <= k} grade(q, i) / log2(i + 1)``, divided by the DCG@k of all judged hits in descending order.
 
     Parameters
     ----------
@@ -218,17 +218,17 @@ def ndcg_at_k(grades: ArrayLike, judged: ArrayLike, k: int) -> Floats:
     array([0.9639, 0.    ])
     """
     owner = "ndcg_at_k"
-    shown = _checks.floats(f"{owner} grades", grades, "[Q, K]")
+    result_grades = _checks.floats(f"{owner} grades", grades, "[Q, K]")
     pool = _checks.floats(f"{owner} judged", judged, "[Q, N]")
-    _checks.cutoff(owner, k, shown.shape[1])
-    _checks.same_length(owner, grades=shown, judged=pool)
-    for name, values in (("grades", shown), ("judged", pool)):
+    _checks.cutoff(owner, k, result_grades.shape[1])
+    _checks.same_length(owner, grades=result_grades, judged=pool)
+    for name, values in (("grades", result_grades), ("judged", pool)):
         if (values < 0).any():
             raise InputError(f"{owner} {name} must be >= 0, got {values.min()}")
     discounts = 1.0 / np.log2(np.arange(2, k + 2))
     ideal = np.sort(pool, axis=1)[:, ::-1][:, :k]
     best = (ideal * discounts[: ideal.shape[1]]).sum(axis=1)
-    gained = (shown[:, :k] * discounts).sum(axis=1)
+    gained = (result_grades[:, :k] * discounts).sum(axis=1)
     share: Floats = np.divide(gained, best, out=np.zeros_like(gained), where=best > 0)
     if (share > 1 + 1e-9).any():
         raise InputError(f"{owner} judged must contain the results shown, got a share of {share.max():.3f}")
