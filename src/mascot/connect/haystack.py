@@ -11,8 +11,8 @@ from mascot.connect.documents import (
     NOTE,
     Steering,
     as_method,
-    as_shown,
     as_wishes,
+    earlier_ids,
     lambda_from_strength,
     method_from_lambda,
     notes,
@@ -48,7 +48,7 @@ class SteeredRanker:
     method
         The method (default: `Mascot()`).
     columns
-        Meta keys to read; those the wishes name unless given. `location.lat` is the `lat` of a dictionary `location`.
+        Meta keys to read (default: those the wishes name). `location.lat` is the `lat` of a dictionary `location`.
     explain
         Say in the meta why a document is there (default: False).
     top_k
@@ -116,15 +116,15 @@ class SteeredRanker:
             among the documents are ignored (default: None).
         """
         steering = self._steering.for_call(wishes, _one_k(top_k, k))
-        shown = as_shown(already, Document, lambda document: document.id)
+        seen_ids = earlier_ids(already, Document, lambda document: document.id)
         if not documents:
             return {"documents": []}
         ranking = steering.rank(
             [document.meta for document in documents],
             [document.score for document in documents],
             lambda: [document.embedding for document in documents],
-            None if shown is None else [document.id for document in documents],
-            shown,
+            None if seen_ids is None else [document.id for document in documents],
+            seen_ids,
         )
         chosen = [documents[at] for at in ranking.positions.tolist()]
         if self.explain:

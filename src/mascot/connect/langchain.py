@@ -11,8 +11,8 @@ from mascot.connect.documents import (
     Steering,
     as_method,
     as_names,
-    as_shown,
     as_wishes,
+    earlier_ids,
     lambda_from_strength,
     method_from_lambda,
     notes,
@@ -61,7 +61,7 @@ class SteeredCompressor(BaseDocumentCompressor):
     embeddings
         Makes the vectors from the texts instead, for each query: the slow way.
     columns
-        Metadata keys to read; those the wishes name unless given. `location.lat` is the `lat` of a dictionary
+        Metadata keys to read (default: those the wishes name). `location.lat` is the `lat` of a dictionary
         `location`.
     explain
         Say in the metadata why a document is there.
@@ -147,9 +147,9 @@ class SteeredCompressor(BaseDocumentCompressor):
         call = _of_config(config)
         k, wishes = call.get("k") if k is None else k, call.get("wishes") if wishes is None else wishes
         already = call.get("already") if already is None else already
-        listed = isinstance(hits, Iterable) and not isinstance(hits, (str, Mapping, Document))
-        entries = list(hits) if listed else [hits]
-        if listed and all(isinstance(entry, Document) for entry in entries):
+        is_list = isinstance(hits, Iterable) and not isinstance(hits, (str, Mapping, Document))
+        entries = list(hits) if is_list else [hits]
+        if is_list and all(isinstance(entry, Document) for entry in entries):
             return self.compress_documents(entries, k=k, wishes=wishes, already=already)
         if not all(_is_pair(entry) for entry in entries):
             kinds = ", ".join(dict.fromkeys(type(entry).__name__ for entry in entries))
@@ -161,12 +161,12 @@ class SteeredCompressor(BaseDocumentCompressor):
     def _chosen(
         self, documents: list[Document], scores: list[float | None], k: int | None, wishes: Any, already: Any
     ) -> tuple[list[Document], list[int]]:
-        steering, shown = self._steering.for_call(wishes, k), as_shown(already, Document, _id_of)
+        steering, seen_ids = self._steering.for_call(wishes, k), earlier_ids(already, Document, _id_of)
         if not documents:
             return [], []
-        ids = None if shown is None else [_id_of(document) for document in documents]
+        ids = None if seen_ids is None else [_id_of(document) for document in documents]
         metadata = [document.metadata for document in documents]
-        ranking = steering.rank(metadata, scores, lambda: self._vectors(documents), ids, shown)
+        ranking = steering.rank(metadata, scores, lambda: self._vectors(documents), ids, seen_ids)
         positions = ranking.positions.tolist()
         chosen = [documents[at] for at in positions]
         if self.explain:

@@ -1,4 +1,4 @@
-"""A text or a photograph to steered results of an engine, as `mascot search --source` asks for them."""
+"""Search an engine with a text or a photograph, and steer the results: `mascot search --source`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from mascot.photos import steering
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is looked for: a text, or a photograph that results are to be like."""
+    """The query: a text, or a photograph that results should resemble."""
 
     text: str | None = None
     like: Path | None = None
-    encoder: str | None = None  # the one the table was made with unless given
+    encoder: str | None = None  # None: the one that the table was made with
     device: str = "auto"
 
 
@@ -62,7 +62,7 @@ def search_source(
 
 
 def vector_of(source: Source, question: Question) -> NDArray[np.float32]:
-    """The question as the encoder of the table sees it."""
+    """Return the question as a vector of the table's encoder."""
     from mascot.photos.encoders import open_encoder
 
     text, like = question.text, question.like
@@ -90,7 +90,7 @@ def vector_of(source: Source, question: Question) -> NDArray[np.float32]:
 
 
 class _Rows:
-    """The rows found, as wishes look values up in them."""
+    """The hits, in which wishes look up values."""
 
     def __init__(self, hits: Found) -> None:
         self._columns = hits.candidates().columns
