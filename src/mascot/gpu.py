@@ -1,6 +1,5 @@
 """Rank tensors that are on a GPU already, from torch, CuPy or any library with DLPack, without a copy.
 
-
     batch = mascot.gpu.DeviceBatch(scores, {"lat": lat, "lon": lon, "hour": hour})      # Q x N tensors
     mascot.rerank_many(batch, [mascot.spread(mascot.Place.grid())], k=20, backend="gpu").positions
 

@@ -415,7 +415,6 @@ def check_method(method: Any) -> Method:
 
 def _seen(already: Already, ids: Sequence[Hashable]) -> Ints | None:
     """Return the positions of earlier results; ids that are not among the candidates are ignored."""
-
     if already is None:
         return None
     if not isinstance(already, Iterable) or isinstance(already, str):

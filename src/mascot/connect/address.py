@@ -122,7 +122,6 @@ def _without_secrets(uri: str) -> str:
 
 def _check_user(uri: str, engine: str, netloc: str, label: str) -> None:
     """Check that only PostgreSQL has a user in its address, and that no delimiter cuts its password."""
-
     user = _SECRET.match(uri.partition("://")[2])
     if user and engine != "postgresql":
         raise OptionError(

@@ -575,7 +575,6 @@ def _ascend(scores: Floats) -> bool:
 
 def _hits(response: Any, noun: str, owner: str, path: tuple[str, ...], empty: tuple[str, ...] = ()) -> list[Any]:
     """Return the list of hits: the response itself, or the list at a path in it, whose first keys may be missing."""
-
     if _is_list(response):
         return list(response)
     for start in range(len(path)):

@@ -168,7 +168,6 @@ def as_wishes(wishes: Any) -> tuple[mc.AnyWish, ...]:
 
 def as_names(names: Any) -> Any:
     """Return a list of names as a tuple; any other value is returned unchanged, to be refused later."""
-
     return tuple(names) if isinstance(names, Iterable) and not isinstance(names, (str, bytes)) else names
 
 
@@ -192,6 +191,7 @@ def plain_method(method: Any) -> dict[str, Any]:
 
 def as_scores(scores: Scores, distances: bool = False) -> NDArray[np.float64]:
     """Return scores without missing values, higher is better; distances are negated.
+
     Where no document has one, the order is the relevance: evenly spaced from 1 downwards. Where some have, the others
     get the lowest.
     """

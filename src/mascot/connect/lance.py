@@ -212,7 +212,6 @@ def _facts(database: Any, address: Address) -> dict[str, str]:
 
 def _shapes_of(schema: Any) -> dict[str, tuple[int, int]]:
     """Return the columns of vectors: their dimension, and 1, or 2 where a row has several vectors."""
-
     types = package("pyarrow.types", "lance")
     shapes: dict[str, tuple[int, int]] = {}
     for field in schema:

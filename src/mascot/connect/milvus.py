@@ -338,7 +338,6 @@ def _fitting(name: str, value: Any) -> Any:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Silence the loggers of Milvus, which print the tracebacks of errors that are raised anyway."""
-
     loggers = [logging.getLogger(name) for name in ("pymilvus", "milvus_lite")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -17,6 +17,7 @@ def names_of(columns: Sequence[str]) -> list[str]:
 
 def value_of(row: Mapping[str, Any], name: str) -> Any:
     """Return the value of a row under a dotted name, None where there is none.
+
     >>> value_of({"location": {"lat": 38.7}}, "location.lat")
     38.7
     >>> value_of({"location.lat": 59.9, "location": {"lat": 38.7}}, "location.lat")
@@ -34,6 +35,7 @@ def value_of(row: Mapping[str, Any], name: str) -> Any:
 
 def has(row: Mapping[str, Any], name: str) -> bool:
     """Return whether a row has a dotted name, even if its value is None.
+
     >>> has({"location": {"lat": None}}, "location.lat"), has({"location": 3}, "location.lat")
     (True, False)
     """
@@ -50,6 +52,7 @@ def column_of(rows: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
 
 def unfolded(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
     """Return the columns, followed by one for each name within their dictionaries.
+
     >>> unfolded({"at": [{"lat": 1}, None]})
     {'at': [{'lat': 1}, None], 'at.lat': [1, None]}
     """

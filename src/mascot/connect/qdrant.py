@@ -264,5 +264,4 @@ def _filter(where: str) -> Any:
 
 def _point(path: str) -> str:
     """Return the UUID of a path: ids of points are numbers or UUIDs."""
-
     return str(uuid.uuid5(uuid.NAMESPACE_URL, path))

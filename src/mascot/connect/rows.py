@@ -86,7 +86,6 @@ def state_of(row: Mapping[str, Any]) -> tuple[str, tuple[int, int, str, str]]:
 
 def one_each(vectors: NDArray[np.floating]) -> Vectors:
     """Return one unit vector for each row of n x tokens x dim: the mean of its tokens."""
-
     mean = np.asarray(vectors, np.float32).mean(axis=1)
     return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), np.float32(1e-12))
 

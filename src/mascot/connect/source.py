@@ -255,6 +255,7 @@ class OpenSink(Sink, Protocol):
 
 def open_source(uri: str) -> OpenSource:
     """Open the table at an address for searching.
+
     Parameters
     ----------
     uri
@@ -284,6 +285,7 @@ def open_source(uri: str) -> OpenSource:
 
 def open_sink(uri: str, *, dim: int, tokens: int = 1) -> OpenSink:
     """Open the table at an address for writing; create it where there is none.
+
     Vectors have `dim` numbers, and a photograph `tokens` of them.
     """
     require(dim >= 1, "dim", "must be >= 1", dim)
@@ -483,7 +485,6 @@ def fetched(columns: Sequence[str] | None, names: Sequence[str], key: str | None
 
 def from_l2(distances: NDArray[np.floating] | Sequence[float], squared: bool) -> NDArray[np.float64]:
     """Return Euclidean distances as scores, 1 - d²/2: the cosine for unit vectors."""
-
     numbers = np.asarray(distances, np.float64)
     return 1 - (numbers if squared else numbers**2) / 2
 

@@ -93,7 +93,6 @@ def greedy_map(kernels: Floats, scores: Floats, k: int, seen: Ints, released: bo
         if step + 1 < steps and pick_variance.max() > 0:
             # A pick without positive variance updates nothing.
             pick_variance = np.where(pick_variance > 0, pick_variance, np.inf)
-
             divisor = pick_variance + _RELEASED_EPSILON if released else np.sqrt(pick_variance)
             # Products are summed candidate by candidate: BLAS would give equal candidates unequal sums.
             explained = (factors[each, :step, pick][:, :, None] * factors[:, :step]).sum(axis=1)
@@ -107,7 +106,6 @@ def greedy_map(kernels: Floats, scores: Floats, k: int, seen: Ints, released: bo
 
 def _pick(variance: Floats, spare: Floats) -> Ints:
     """Return the position of the largest variance, else of the highest score; -1 where no candidate is left."""
-
     best = variance.max(axis=1)
     pick = (variance >= (best - _TIE * np.abs(best))[:, None]).argmax(axis=1)
     if best.min() == -np.inf:

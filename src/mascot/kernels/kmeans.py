@@ -34,7 +34,6 @@ def kmeans(points: NDArray[np.floating], clusters: int, seed: int, iterations: i
         for up to 32 dimensions and 22 for up to 512, counted from the largest value of the point.
     clusters : int
         Number of clusters, at least 1.
-
     seed : int
         Seed of the start.
     iterations : int

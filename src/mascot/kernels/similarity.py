@@ -11,7 +11,6 @@ Floats = NDArray[np.float64]
 
 _FEW_COLUMNS = 8  # up to here differences are as fast as a matrix product, and exact
 _CLOSE = 1e-7  # squared distances below this share of the largest squared length are computed again, exactly
-
 _PAIRS_AT_ONCE = 4096
 
 

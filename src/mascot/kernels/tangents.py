@@ -143,7 +143,6 @@ def _exponential(tangent: Floats) -> Floats:
     terms = _TAYLOR * 0.5 ** (halvings * np.arange(17))
     shares = terms[1:].reshape(4, 4).copy()
     shares[:3, 3] = 0.0  # these terms come from the multiplication by the fourth power
-
     parts = (shares @ powers.reshape(4, -1)).reshape(powers.shape)
     for part, constant in zip(parts, terms[::4], strict=False):
         part[..., each, each] += constant
