@@ -133,7 +133,7 @@ def folder(
     source = Folder(path, model)
     dataset = source.load()
     stored = read_folder(path)
-    is_published = Published(stored.name).known
+    is_published = Published(stored.name).exists
     benchmark = Benchmark(
         dataset.name,
         ((int(stored.about.get("seed", 0)), source),),
@@ -175,10 +175,10 @@ def _adapted(benchmark: Benchmark, dataset: Dataset, quick: bool) -> Benchmark:
 
 def _without(benchmark: Benchmark, labels: Sequence[str], why: str) -> Benchmark:
     """Return the benchmark without some methods, and with the reason; raise where none is left."""
-    rest = tuple(label for label in benchmark.labels if label not in labels)
-    if not rest:
+    remaining = tuple(label for label in benchmark.labels if label not in labels)
+    if not remaining:
         raise mc.InputError(f"{benchmark.name}: {why}, and no other method was asked for")
-    return _noted(replace(benchmark, labels=rest), why)
+    return _noted(replace(benchmark, labels=remaining), why)
 
 
 def _noted(benchmark: Benchmark, note: str) -> Benchmark:

@@ -1,6 +1,6 @@
-"""The published numbers, in this library's words: spread for increase, focus for decrease, strength for lambda.
+"""The published numbers, in this library's terms: spread for increase, focus for decrease, strength for lambda.
 
-They are facts read from the paper and its released result files (`published.json`); nothing here is measured.
+They are copied from the paper and its released result files (`published.json`); nothing here is measured.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _CENTRAL = "mascot"  # the method that the sweeps and the analyses are about
 
 @cache
 def load() -> Mapping[str, Any]:
-    """The file as it is. Treat it as read-only."""
+    """Return the content of the file. Treat it as read-only."""
     text = files("mascot.bench").joinpath("published.json").read_text(encoding="utf-8")
-    found: Mapping[str, Any] = json.loads(text)
-    return found
+    content: Mapping[str, Any] = json.loads(text)
+    return content
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What the paper says of one dataset. Every method answers None, or nothing, where it says nothing.
+    """The numbers of the paper for one dataset. Methods return None, or an empty value, where it has none.
 
     Parameters
     ----------
     dataset
-        A name of ours. ``pixelprose-sim`` is compared with the published PixelProse; a dataset the paper
-        does not have is compared with nothing.
+        Our name of the dataset. ``pixelprose-sim`` is compared with the published PixelProse; for datasets that are
+        not in the paper there are no numbers.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Published:
     dataset: str
 
     @property
-    def known(self) -> bool:
+    def exists(self) -> bool:
         """Whether the paper has this dataset."""
         return self.dataset in _DATASETS
 
@@ -104,9 +104,9 @@ class Published:
     def operating_point(self, task: str, direction: str, label: str) -> dict[str, float | None] | None:
         """Selected `strength`, `sigma_geo` (degrees), `sigma_time` (hours), and `retrieval`, R@10 or MAP there."""
         _, prefix = _DATASETS.get(self.dataset, ("", ""))
-        wanted = (f"{prefix}_{task}", DIRECTIONS.get(direction), label)
+        key = (f"{prefix}_{task}", DIRECTIONS.get(direction), label)
         for point in load()["operating_points"]:
-            if (point["task"], point["direction"], point["method"]) == wanted:
+            if (point["task"], point["direction"], point["method"]) == key:
                 return {
                     "strength": point["lam"],
                     "sigma_geo": point["sigma_geo"],
@@ -165,14 +165,14 @@ class Published:
 
         The paper counts over its three tasks together; of other tasks it says nothing.
         """
-        told = self._pixelprose("top1")
-        if (direction, label) != ("focus", _CENTRAL) or not told:
+        table = self._pixelprose("top1")
+        if (direction, label) != ("focus", _CENTRAL) or not table:
             return None
-        named = told["first_pick_agreement_decrease"]
-        if set(tasks) != set(named):
+        agreements = table["first_pick_agreement_decrease"]
+        if set(tasks) != set(agreements):
             return None
-        other, moved = told["displacements_to_another_primary_bin"]
-        return 100 * moved / (load()["protocol"]["pixelprose_test_queries"] * len(named)), 100 * other / moved
+        other, moved = table["displacements_to_another_primary_bin"]
+        return 100 * moved / (load()["protocol"]["pixelprose_test_queries"] * len(agreements)), 100 * other / moved
 
     def first_gain(self, task: str, direction: str, label: str) -> dict[str, float] | None:
         """`min`, `max` and `mean` over queries of the first pick's coverage gain."""

@@ -113,14 +113,14 @@ class QuerySet:
         """Unit image vectors; zeros where the vector is missing."""
         return _unit(self.dataset)
 
-    def appearance(self, shown: Ints) -> Floats | None:
+    def appearance(self, images: Ints) -> Floats | None:
         """Normalised Vendi score of the images of each list, [Q, K] rows; None without vectors."""
         if self.unit is None:
             return None
         pairs = _pairs(self.dataset)
         if pairs is not None:
-            return metrics.normalised_vendi(pairs[shown[:, :, None], shown[:, None, :]])
-        parts = [self.unit[shown[first : first + _LISTS]] for first in range(0, len(shown), _LISTS)]
+            return metrics.normalised_vendi(pairs[images[:, :, None], images[:, None, :]])
+        parts = [self.unit[images[first : first + _LISTS]] for first in range(0, len(images), _LISTS)]
         return np.concatenate([metrics.normalised_vendi(_similarities(part)) for part in parts])
 
     def features(self, attribute: mc.Attribute) -> Floats:
@@ -162,9 +162,9 @@ class QuerySet:
         """[M] the judged cluster of each image, and [Q] how many clusters each query's positives have."""
         if self.judged is None:
             return None
-        of = self.dataset.columns[self.judged].astype(np.int64)
-        positives = [of[self.dataset.positives[query]] for query in self.queries.tolist()]
-        return of, np.array([len(np.unique(labels[labels >= 0])) for labels in positives])
+        cluster_of = self.dataset.columns[self.judged].astype(np.int64)
+        positives = [cluster_of[self.dataset.positives[query]] for query in self.queries.tolist()]
+        return cluster_of, np.array([len(np.unique(labels[labels >= 0])) for labels in positives])
 
 
 def _similarities(rows: Floats) -> Floats:

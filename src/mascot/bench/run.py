@@ -75,8 +75,8 @@ def run(
     """
     store = RecordStore(folder)
     hashes = {seed: _loaded(source).content_hash for seed, source in benchmark.sources}
-    same = {"dataset": benchmark.name, "validation": benchmark.validation, "test": benchmark.test, "n": benchmark.n}
-    store.claim(same, hashes, benchmark.notes)
+    settings = {"dataset": benchmark.name, "validation": benchmark.validation, "test": benchmark.test, "n": benchmark.n}
+    store.claim(settings, hashes, benchmark.notes)
 
     def job(seed: int, source: Any, points: Sequence[Point]) -> Job:
         split = points[0].split if points else ""
@@ -118,15 +118,15 @@ def _do_all(jobs: Sequence[Job], crew: Any, report: Callable[[str, int, int], No
     """Run the missing points of jobs, cut into portions of shared work, the longest first."""
     total = sum(len(job.points) for job in jobs)
     portions = [portion for job in jobs for portion in _portions(_missing(job))]
-    done = total - sum(len(portion.points) for portion in portions)
+    finished = total - sum(len(portion.points) for portion in portions)
     # Timing comes last, when nothing else is waiting for the cores.
     timed = [portion for portion in portions if portion.points[0].study == "runtime"]
-    others = sorted((portion for portion in portions if portion not in timed), key=_cost, reverse=True)
-    for counts in ((0,), crew.each(others, None), crew.each(timed, 1)):
+    untimed = sorted((portion for portion in portions if portion not in timed), key=_cost, reverse=True)
+    for counts in ((0,), crew.each(untimed, None), crew.each(timed, 1)):
         for count in counts:
-            done += count
+            finished += count
             if report is not None:
-                report(stage, done, total)
+                report(stage, finished, total)
 
 
 def _missing(job: Job) -> Job:
@@ -185,8 +185,8 @@ def records(job: Job, choices: Iterable[PointSelection] | None = None) -> Iterat
         choice = time_single(point, queries, _TIMED)
         first = _query_set(job.source, point.split, point.n, len(choice.positions), job.judged)
         yield point, _record(job, choice, first, ())
-    others = [point for point in job.points if point not in single]
-    for choice in choose(others, queries) if choices is None else choices:
+    batched = [point for point in job.points if point not in single]
+    for choice in choose(batched, queries) if choices is None else choices:
         yield choice.point, _record(job, choice, queries, job.subsets)
 
 

@@ -45,8 +45,8 @@ class Ragged:
     @classmethod
     def of(cls, lists: Iterable[ArrayLike]) -> Ragged:
         """From any lists of integers."""
-        arrays = [np.asarray(one, dtype=np.int64).reshape(-1) for one in lists]
-        offsets = np.cumsum([0, *(len(one) for one in arrays)], dtype=np.int64)
+        arrays = [np.asarray(array, dtype=np.int64).reshape(-1) for array in lists]
+        offsets = np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64)
         return cls(offsets, np.concatenate([np.empty(0, np.int64), *arrays]))
 
     @property
@@ -81,8 +81,8 @@ class Lists:
         """The first n of a query's images, and their scores, leaving out those not `inside` [M]."""
         images = self.images[query]
         scores = self.scores[self.images.offsets[query] : self.images.offsets[query + 1]]
-        kept = inside[images]
-        return images[kept][:n], scores[kept][:n]
+        selected = inside[images]
+        return images[selected][:n], scores[selected][:n]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,8 +253,8 @@ class Dataset:
         if split not in self.splits:
             raise InputError(f"Dataset split must be one of {sorted(self.splits)}, got {split!r}")
         part = self.splits[split]
-        asked = part.queries if queries is None else _rows("queries", queries, self.queries)
-        stray = asked[~np.isin(asked, part.queries)]
+        query_rows = part.queries if queries is None else _rows("queries", queries, self.queries)
+        stray = query_rows[~np.isin(query_rows, part.queries)]
         if len(stray):
             raise InputError(f"Dataset queries must be of the split {split!r}, got {int(stray[0])}")
         width = min(n, len(part.images))
@@ -262,16 +262,16 @@ class Dataset:
         searched = None if self.vectors is None else self.vectors[pool]
         inside = np.zeros(self.images, dtype=np.bool_)
         inside[pool] = True
-        for start in range(0, len(asked), size):
-            rows = asked[start : start + size]
-            images = np.full((len(rows), width), -1, dtype=np.int64)
-            scores = np.full((len(rows), width), -np.inf)
-            relevant = np.zeros((len(rows), width), dtype=np.bool_)
-            counts = np.empty(len(rows), dtype=np.int64)
+        for start in range(0, len(query_rows), size):
+            block_queries = query_rows[start : start + size]
+            images = np.full((len(block_queries), width), -1, dtype=np.int64)
+            scores = np.full((len(block_queries), width), -np.inf)
+            relevant = np.zeros((len(block_queries), width), dtype=np.bool_)
+            counts = np.empty(len(block_queries), dtype=np.int64)
             dots: Floats | None = None
             if self.query_vectors is not None and searched is not None:
-                dots = np.round((self.query_vectors[rows] @ searched.T) / _SCORE_STEP) * _SCORE_STEP
-            for i, query in enumerate(rows.tolist()):
+                dots = np.round((self.query_vectors[block_queries] @ searched.T) / _SCORE_STEP) * _SCORE_STEP
+            for i, query in enumerate(block_queries.tolist()):
                 if dots is not None:
                     best = _best(dots[i], width)
                     chosen, values = pool[best], dots[i][best]
@@ -280,7 +280,7 @@ class Dataset:
                 counts[i] = count = len(chosen)
                 images[i, :count], scores[i, :count] = chosen, values
                 relevant[i, :count] = np.isin(chosen, self.positives[query])
-            yield HitBlock(rows, images, scores, relevant, counts)
+            yield HitBlock(block_queries, images, scores, relevant, counts)
 
 
 def stamp(path: Path) -> Stamp:

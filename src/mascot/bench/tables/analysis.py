@@ -130,7 +130,7 @@ def top1(results: RunResults, published: Published) -> Iterator[ResultTable]:
 
 def displaced(runs: RunResults) -> list[Value]:
     """Displaced queries, and those of them in another bin, in percent; each the mean over seeds. See `DISPLACED`."""
-    moves, others = [], []
+    moves, other_bins = [], []
     for run in runs.by_seed():
         moved = [per_query(record, "displaced") for record in run.records]
         if not any(len(values) for values in moved):
@@ -138,8 +138,8 @@ def displaced(runs: RunResults) -> list[Value]:
         displaced = sum(float(values.sum()) for values in moved)
         other = sum(float(per_query(record, "other_bin").sum()) for record in run.records)
         moves.append(100 * displaced / sum(len(values) for values in moved))
-        others.append(100 * other / displaced if displaced else None)
-    return [average(moves), average(others)]
+        other_bins.append(100 * other / displaced if displaced else None)
+    return [average(moves), average(other_bins)]
 
 
 def runtime(results: RunResults, published: Published) -> Iterator[ResultTable]:

@@ -166,9 +166,9 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
 def _chosen(method: Mapping[str, Any], wishes: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
     """Strength, widths and the rest of what can be searched, as text."""
     chosen: dict[str, str | None] = {"strength": _text(method.get("strength")), "geo": None, "time": None}
-    rest = [f"{name} {method[name]:g}" for name in ("beta", "clusters", "protect") if method.get(name)]
+    other_settings = [f"{name} {method[name]:g}" for name in ("beta", "clusters", "protect") if method.get(name)]
     if method.get("keep") is not None:
-        rest.append(f"keep {method['keep']:g}")
+        other_settings.append(f"keep {method['keep']:g}")
     # The other methods do not see the bins.
     for attribute in [wish["attribute"] for wish in wishes if method.get("kind") == "Mascot"]:
         if attribute["kind"] == "Grid":
@@ -176,8 +176,8 @@ def _chosen(method: Mapping[str, Any], wishes: Sequence[Mapping[str, Any]]) -> d
         elif attribute["kind"] == "HourOfDay":
             chosen["time"] = _text(attribute["sigma"])
         elif attribute.get("sigma_km") is not None:
-            rest.append(f"{attribute['name']} {attribute['sigma_km']:g} km")
-    return chosen | {"other": ", ".join(rest) or None}
+            other_settings.append(f"{attribute['name']} {attribute['sigma_km']:g} km")
+    return chosen | {"other": ", ".join(other_settings) or None}
 
 
 def _text(value: float | None) -> str | None:

@@ -169,12 +169,12 @@ def number(value: Value) -> float | None:
     return None if value is None or isinstance(value, str) else float(value)
 
 
-def shown(value: Value, column: Column) -> str:
+def cell_text(value: Value, column: Column) -> str:
     """The cell as text; an empty one is an em dash."""
     if isinstance(value, str):
         return value
-    value_shown = number(value)
-    if value_shown is None:
+    cell_number = number(value)
+    if cell_number is None:
         return "—"
-    rounded = round(value_shown, column.digits) + 0.0  # no -0.0000
+    rounded = round(cell_number, column.digits) + 0.0  # no -0.0000
     return f"{rounded:+.{column.digits}f}" if column.signed and rounded else f"{rounded:.{column.digits}f}"

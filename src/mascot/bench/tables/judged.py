@@ -49,7 +49,7 @@ def _choices(records: Sequence[Record]) -> list[float] | None:
     present = np.isfinite(values[_CHOSEN]).all(axis=0)  # a topic may have no clusters
     values = {key: column[:, present] for key, column in values.items()}
     quality = values[_CHOSEN]
-    others = quality.sum(axis=1, keepdims=True) - quality
+    other_topics = quality.sum(axis=1, keepdims=True) - quality
     topic, best = np.arange(quality.shape[1]), int(quality.mean(axis=1).argmax())
-    left_out = [float(values[key][others.argmax(axis=0), topic].mean()) for key in _KEYS]
+    left_out = [float(values[key][other_topics.argmax(axis=0), topic].mean()) for key in _KEYS]
     return [*left_out, *(float(values[key][best].mean()) for key in _KEYS), float(len(judged))]

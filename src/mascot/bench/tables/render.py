@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from mascot.bench.averages import Average
-from mascot.bench.tables.grid import Column, ResultTable, Value, marks, number, shown
+from mascot.bench.tables.grid import Column, ResultTable, Value, cell_text, marks, number
 from mascot.errors import OptionError
 
 _WIDTH = 100  # of the sentences under a table of text
@@ -203,9 +203,9 @@ def _csv(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str
                 for value, column in zip(row.cells, table.columns, strict=True):
                     if value is None:
                         continue
-                    named = (table.dataset, table.key, section.heading, row.name, column.group, column.name)
+                    position = (table.dataset, table.key, section.heading, row.name, column.group, column.name)
                     seeds = (value.low, value.high, value.seeds) if isinstance(value, Average) else ("", "", "")
-                    writer.writerow([*named, value if isinstance(value, str) else number(value), *seeds, ""])
+                    writer.writerow([*position, value if isinstance(value, str) else number(value), *seeds, ""])
     for dataset, note in notes:
         writer.writerow([dataset, *[""] * (len(CSV_FIELDS) - 2), note])
     return stream.getvalue()
@@ -213,7 +213,7 @@ def _csv(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str
 
 def _cell(table: ResultTable, value: Value, column: Column) -> str:
     """The cell as text, with the number of its seeds where that is fewer than the others have."""
-    text = shown(value, column)
+    text = cell_text(value, column)
     return f"{text} ({value.seeds})" if isinstance(value, Average) and table.short(value) else text
 
 
