@@ -199,10 +199,12 @@ class RunResults:
                 parts.append(f"{name.upper()}={'/'.join(map(str, sizes))}")
         queries = sorted({len(record["queries"]) for record in self.records if record.get("queries")})
         if queries:
-            odd = {"short": "have fewer than K candidates", "bare": "have no positive"}
-            most = {name: max(record.get(name, 0) for record in self.records) for name in odd}
-            few = ", ".join(f"{most[name]} of them {words}" for name, words in odd.items() if most[name])
-            parts.append(f"{'/'.join(map(str, queries))} queries{f' ({few})' if few else ''}")
+            descriptions = {"short": "have fewer than K candidates", "bare": "have no positive"}
+            most = {name: max(record.get(name, 0) for record in self.records) for name in descriptions}
+            exceptions = ", ".join(
+                f"{most[name]} of them {words}" for name, words in descriptions.items() if most[name]
+            )
+            parts.append(f"{'/'.join(map(str, queries))} queries{f' ({exceptions})' if exceptions else ''}")
         seeds = ", ".join(map(str, self.seeds))
         parts.append(f"mean of seeds {seeds}" if len(self.seeds) > 1 else f"seed {seeds}")
         return ", ".join(parts)
@@ -252,7 +254,7 @@ def collect(records: Iterable[Record], run: results.RunInfo | None = None) -> li
     A DPP run with the released greedy update becomes a method of its own, at the point of its setting.
     """
     datasets: dict[str, dict[tuple[Any, ...], Record]] = {}
-    twice: dict[str, int] = {}
+    repeats: dict[str, int] = {}
     for record in records:
         if record.get("split") != _TEST and record.get("study") not in _ON_VALIDATION:
             continue
@@ -262,33 +264,33 @@ def collect(records: Iterable[Record], run: results.RunInfo | None = None) -> li
             record = {**record, "point": point, "label": naming.released(record["label"])}
         points = datasets.setdefault(record["dataset"], {})
         identity = (*_identity(record), record["seed"])
-        twice[record["dataset"]] = twice.get(record["dataset"], 0) + (identity in points)
+        repeats[record["dataset"]] = repeats.get(record["dataset"], 0) + (identity in points)
         points.pop(identity, None)
         points[identity] = record
-    return [_results(name, tuple(points.values()), twice[name], run) for name, points in sorted(datasets.items())]
+    return [_results(name, tuple(points.values()), repeats[name], run) for name, points in sorted(datasets.items())]
 
 
 def _is_released(record: Record) -> bool:
     return bool(record["method"].get("released"))
 
 
-def _results(name: str, records: tuple[Record, ...], twice: int, run: results.RunInfo | None) -> RunResults:
+def _results(name: str, records: tuple[Record, ...], repeats: int, run: results.RunInfo | None) -> RunResults:
     run_seeds = {record["seed"] for record in records} | (set(run.data) if run is not None else set())
     limits = {} if run is None else {split: run.asked[split] for split in _SPLITS if split in run.asked}
     run_results = RunResults(name, records, run_seeds=tuple(sorted(run_seeds)), limits=limits)
     stated = run.notes if run is not None else ()
-    return replace(run_results, notes=(*stated, *_doubts(run_results, twice, run)))
+    return replace(run_results, notes=(*stated, *_warnings(run_results, repeats, run)))
 
 
-def _doubts(run_results: RunResults, twice: int, run: results.RunInfo | None) -> Iterable[str]:
+def _warnings(run_results: RunResults, repeats: int, run: results.RunInfo | None) -> Iterable[str]:
     if run is not None and not run.ended:
         yield "the last run into this folder did not come to its end: points may be missing"
     if missing := run_results.missing:
         points = len({_identity(record) for record in run_results.records})
         seeds = ", ".join(map(str, run_results.run_seeds))
         yield f"{len(missing)} of {points} points were not measured on every seed ({seeds})"
-    if twice:
-        yield f"{twice} points were measured more than once; the last record of each counts"
+    if repeats:
+        yield f"{repeats} points were measured more than once; the last record of each counts"
     versions: dict[int, set[str]] = {}
     for record in run_results.records:
         versions.setdefault(record["seed"], set()).add(record["data_hash"])

@@ -78,7 +78,7 @@ def _choose_dpps(groups: Mapping[tuple[mc.Wish, ...], Sequence[Point]], queries:
             for point in points:
                 selection = rankers[wishes](point.method, point.k, block).positions
                 positions[point][block, : selection.shape[1]] = selection
-    yield from (PointSelection(point, chosen) for point, chosen in positions.items())
+    yield from (PointSelection(point, point_positions) for point, point_positions in positions.items())
 
 
 def time_single(point: Point, queries: QuerySet, count: int) -> PointSelection:
@@ -102,8 +102,8 @@ def time_single(point: Point, queries: QuerySet, count: int) -> PointSelection:
 def _ranker(wishes: tuple[mc.Wish, ...], queries: QuerySet) -> Callable[[Method, int, slice], mc.Rankings[Any]]:
     """Return a function that re-ranks some of the queries by a method."""
     if _is_tree(wishes):
-        lists = [queries.candidates(q) for q in range(len(queries.rows))]
-        return lambda method, k, block: mc.rerank_many(lists[block], wishes, k, method, threads=1)
+        candidate_lists = [queries.candidates(q) for q in range(len(queries.rows))]
+        return lambda method, k, block: mc.rerank_many(candidate_lists[block], wishes, k, method, threads=1)
     ranker = mc.Reranker(wishes).fit(dict(queries.dataset.columns), queries.dataset.vectors)
 
     def rank(method: Method, k: int, block: slice) -> mc.Rankings[Any]:

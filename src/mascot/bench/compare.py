@@ -89,8 +89,8 @@ def _first_result(results: RunResults, published: Published) -> Iterator[Differe
         )
         gains = [values for record in cell.records if len(values := per_query(record, "first_gain"))]
         printed = published.first_gain(task, direction, label) or {}
-        for name, how in GAINS.items():
-            ours = average(map(how, gains))
+        for name, statistic in GAINS.items():
+            ours = average(map(statistic, gains))
             yield from _pair("first gain", task, direction, label, point, name, ours, printed.get(name))
     for direction in main.names("direction"):
         for label in main.where(direction=direction).names("label"):

@@ -77,7 +77,7 @@ def per_query(point: Point, positions: Ints, queries: QuerySet, retrieval: str =
     reciprocal rank and precision.
     """
     filled = positions >= 0
-    images = np.stack([rows[chosen] for rows, chosen in zip(queries.rows, np.maximum(positions, 0), strict=True)])
+    images = np.stack([rows[selection] for rows, selection in zip(queries.rows, np.maximum(positions, 0), strict=True)])
     base = np.array([rows[0] for rows in queries.rows])
     hits = np.take_along_axis(queries.relevant, np.maximum(positions, 0), axis=1) & filled
     retrieved = _retrieval(hits, images, queries, retrieval)
@@ -106,9 +106,9 @@ def _retrieval(hits: Bools, images: Ints, queries: QuerySet, retrieval: str) -> 
         least = np.maximum(total, 1)
         values[f"p@{_JUDGED_AT}"] = metrics.precision_at_k(hits, _JUDGED_AT)
         recall = metrics.cluster_recall_at_k(labels, least, _JUDGED_AT)
-        both = metrics.f1_at_k(hits, labels, least, _JUDGED_AT)
+        f1 = metrics.f1_at_k(hits, labels, least, _JUDGED_AT)
         values[f"cr@{_JUDGED_AT}"] = np.where(total > 0, recall, np.nan)
-        values[f"f1@{_JUDGED_AT}"] = np.where(total > 0, both, np.nan)
+        values[f"f1@{_JUDGED_AT}"] = np.where(total > 0, f1, np.nan)
     return values
 
 

@@ -153,9 +153,9 @@ class QuerySet:
         images = self.dataset.splits[self.split].images
         lat = columns["lat"].astype(float)[images]
         lon = columns["lon"].astype(float)
-        both = [(lon[rows] > 165).any() and (lon[rows] < -165).any() for rows in self.rows]
+        on_both_sides = [(lon[rows] > 165).any() and (lon[rows] < -165).any() for rows in self.rows]
         north, south = float((lat > 60).mean()), float((lat < -60).mean())
-        return {"north_of_60": north, "south_of_60": south, "both_sides": float(np.mean(both))}
+        return {"north_of_60": north, "south_of_60": south, "both_sides": float(np.mean(on_both_sides))}
 
     @cached_property
     def clusters(self) -> tuple[Ints, Ints] | None:

@@ -181,9 +181,9 @@ def run_info(folder: Path | str) -> RunInfo | None:
         return None
 
 
-def _another(folder: Path, name: str, before: Any, value: Any) -> str:
-    why = ": --quick asks fewer queries, give it to both or" if name in ("validation", "test") else ":"
-    return f"{folder} holds a run with {name} {before!r}; this one has {value!r}{why} use another --out"
+def _another(folder: Path, name: str, earlier: Any, value: Any) -> str:
+    hint = ": --quick asks fewer queries, give it to both or" if name in ("validation", "test") else ":"
+    return f"{folder} holds a run with {name} {earlier!r}; this one has {value!r}{hint} use another --out"
 
 
 def read(folder: Path | str) -> list[Record]:
@@ -197,12 +197,12 @@ def read(folder: Path | str) -> list[Record]:
 
 def each(folder: Path | str) -> Iterator[Record]:
     """Yield the records that `read` returns, in the order of their file names."""
-    where = Path(folder)
-    if not where.is_dir():
-        raise InputError(f"{where}: no such folder; make one with: mascot bench run DATASET --out {where}")
-    run = run_info(where)
+    root = Path(folder)
+    if not root.is_dir():
+        raise InputError(f"{root}: no such folder; make one with: mascot bench run DATASET --out {root}")
+    run = run_info(root)
     data = {} if run is None else run.data
-    for path in sorted((where / "points").glob("*.json")):
+    for path in sorted((root / "points").glob("*.json")):
         record = _read_record(path)
         if record is not None and data.get(record.get("seed", -1), record.get("data_hash")) == record.get("data_hash"):
             yield record

@@ -94,8 +94,10 @@ def run(
         for seed, source in benchmark.sources:
             search_job = job(seed, source, searched)
             records = [store.get(search_job.key(point)) for point in search_job.points]
-            chosen = best(search_job.points, [record for record in records if record is not None], benchmark.metric)
-            points = [*studies(benchmark, chosen), *benchmark.extra]
+            best_points = best(
+                search_job.points, [record for record in records if record is not None], benchmark.metric
+            )
+            points = [*studies(benchmark, best_points), *benchmark.extra]
             for split in dict.fromkeys(point.split for point in points):  # a few studies are of the validation split
                 part = job(seed, source, [point for point in points if point.split == split])
                 tests.append(part if split == "test" else replace(part, limit=None))
@@ -148,8 +150,8 @@ def _portions(job: Job) -> Iterator[Job]:
 
 def _cost(job: Job) -> float:
     """Return roughly how long a job takes."""
-    once = _COSTS.get(type(job.points[0].method), 1.0)
-    return len(job.points) * once * (1.0 if job.points[0].split == "test" else 0.1)
+    point_cost = _COSTS.get(type(job.points[0].method), 1.0)
+    return len(job.points) * point_cost * (1.0 if job.points[0].split == "test" else 0.1)
 
 
 @lru_cache(maxsize=4)

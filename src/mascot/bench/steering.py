@@ -156,11 +156,11 @@ def entropy_of(labels: Sequence[Any], groups: int) -> float:
 def best_entropy(available: Sequence[Any], k: int, groups: int) -> float:
     """Return the entropy of the most even k labels that are possible."""
     counts = Counter(available)
-    chosen: Counter[Any] = Counter()
+    picks: Counter[Any] = Counter()
     for _ in range(min(k, len(available))):
-        label = min((label for label in counts if chosen[label] < counts[label]), key=lambda label: chosen[label])
-        chosen[label] += 1
-    return entropy_of(list(chosen.elements()), groups)
+        label = min((label for label in counts if picks[label] < counts[label]), key=lambda label: picks[label])
+        picks[label] += 1
+    return entropy_of(list(picks.elements()), groups)
 
 
 def balance(
@@ -207,10 +207,10 @@ def aim(
         report(f"aim: {name}, {target}")
         curves: dict[str, list[tuple[Floats, Floats]]] = {"mascot": [], **{f"decay {radius:g}": [] for radius in radii}}
         for case in aimed:
-            apart = _distances(case, target)
-            curves["mascot"].append(_curve(case, apart, radii, _ours(case, target, k)))
+            distances = _distances(case, target)
+            curves["mascot"].append(_curve(case, distances, radii, _ours(case, target, k)))
             for radius in radii:
-                curves[f"decay {radius:g}"].append(_curve(case, apart, radii, _decay(case, apart, radius, k)))
+                curves[f"decay {radius:g}"].append(_curve(case, distances, radii, _decay(case, distances, radius, k)))
         for method_name, parts in curves.items():
             relevance = np.mean([part[0] for part in parts], axis=0)
             within = np.mean([part[1] for part in parts], axis=0)
@@ -225,8 +225,8 @@ def _distances(case: SteeringCase, target: str) -> Floats:
     columns = case.candidates.columns
     if target == "hour":
         assert case.hour is not None
-        apart = np.abs(hours_of(columns) - case.hour)
-        return np.asarray(np.minimum(apart, 24 - apart))
+        hours = np.abs(hours_of(columns) - case.hour)
+        return np.asarray(np.minimum(hours, 24 - hours))
     assert case.place is not None
     lat, lon = np.radians(columns["lat"].astype(float)), np.radians(columns["lon"].astype(float))
     lat_0, lon_0 = np.radians(case.place)
@@ -240,24 +240,24 @@ def _ours(case: SteeringCase, target: str, k: int) -> Iterator[Ints]:
         yield mc.rerank(case.candidates, wish, k, mc.Mascot(strength, protect=0)).positions
 
 
-def _decay(case: SteeringCase, apart: Floats, scale: float, k: int) -> Iterator[Ints]:
+def _decay(case: SteeringCase, distances: Floats, scale: float, k: int) -> Iterator[Ints]:
     """Yield selections by relevance blended with 0.5 ** (distance / scale), Elasticsearch's exponential decay."""
     scores = case.candidates.scores
     relevance = (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)
-    near = np.where(np.isnan(apart), 0.0, 0.5 ** (apart / scale))
+    near = np.where(np.isnan(distances), 0.0, 0.5 ** (distances / scale))
     for strength in FINE:
         yield np.argsort(-((1 - strength) * relevance + strength * near), kind="stable")[:k]
 
 
 def _curve(
-    case: SteeringCase, apart: Floats, radii: Sequence[float], selections: Iterator[Ints]
+    case: SteeringCase, distances: Floats, radii: Sequence[float], selections: Iterator[Ints]
 ) -> tuple[Floats, Floats]:
     """Return the relevance retained and, as a share of the possible, the results within each radius, by strength."""
     relevance, within = [], []
-    available = [int((apart <= radius).sum()) for radius in radii]
+    available = [int((distances <= radius).sum()) for radius in radii]
     for positions in selections:
         relevance.append(_relevance(case.candidates.scores, positions))
-        counts = [int((apart[positions] <= radius).sum()) for radius in radii]
+        counts = [int((distances[positions] <= radius).sum()) for radius in radii]
         within.append(
             [count / max(min(len(positions), most), 1) for count, most in zip(counts, available, strict=True)]
         )

@@ -213,13 +213,13 @@ def as_vectors(rows: Vectors) -> NDArray[np.float64] | None:
     lists = [row for row in rows if row is not None]
     if not lists:
         return None
-    folded = next((row for row in lists if not _is_flat(row)), None)
-    if folded is not None:
-        raise mc.InputError(f"a vector must be one flat list of numbers, got {folded!r:.60}")
+    nested = next((row for row in lists if not _is_flat(row)), None)
+    if nested is not None:
+        raise mc.InputError(f"a vector must be one flat list of numbers, got {nested!r:.60}")
     width = len(lists[0])
-    wrong = next((len(row) for row in lists if len(row) != width), None)
-    if wrong is not None:
-        raise mc.InputError(f"vectors must be of one length, got {width} and {wrong}")
+    other_width = next((len(row) for row in lists if len(row) != width), None)
+    if other_width is not None:
+        raise mc.InputError(f"vectors must be of one length, got {width} and {other_width}")
     packed = struct.Struct(f"{width}d")  # converts lists of floats twice as fast as numpy
     matrix = np.full((len(rows), width), np.nan)
     for at, row in enumerate(rows):

@@ -126,13 +126,13 @@ class SteeredRanker:
             None if seen_ids is None else [document.id for document in documents],
             seen_ids,
         )
-        chosen = [documents[at] for at in ranking.positions.tolist()]
+        selected = [documents[at] for at in ranking.positions.tolist()]
         if self.explain:
-            chosen = [
+            selected = [
                 replace(document, meta={**document.meta, NOTE: note})
-                for document, note in zip(chosen, notes(ranking), strict=True)
+                for document, note in zip(selected, notes(ranking), strict=True)
             ]
-        return {"documents": chosen}
+        return {"documents": selected}
 
     def to_dict(self) -> dict[str, Any]:
         """The component as plain data, for a saved pipeline."""

@@ -128,7 +128,7 @@ class SteeredCompressor(BaseDocumentCompressor):
             without an id is recognised by its text. What is not among the documents is ignored (default: None).
         """
         hits = list(documents)
-        return self._chosen(hits, [self._score(hit.metadata) for hit in hits], k, wishes, already)[0]
+        return self._select(hits, [self._score(hit.metadata) for hit in hits], k, wishes, already)[0]
 
     def choose(
         self,
@@ -155,10 +155,10 @@ class SteeredCompressor(BaseDocumentCompressor):
             kinds = ", ".join(dict.fromkeys(type(entry).__name__ for entry in entries))
             raise mc.InputError(f"steer takes a list of documents, or of (document, score) pairs, got {kinds}")
         documents, scores = [document for document, _ in entries], [score for _, score in entries]
-        chosen, positions = self._chosen(documents, scores, k, wishes, already)
-        return [(document, scores[at]) for document, at in zip(chosen, positions, strict=True)]
+        selected, positions = self._select(documents, scores, k, wishes, already)
+        return [(document, scores[at]) for document, at in zip(selected, positions, strict=True)]
 
-    def _chosen(
+    def _select(
         self, documents: list[Document], scores: list[float | None], k: int | None, wishes: Any, already: Any
     ) -> tuple[list[Document], list[int]]:
         steering, seen_ids = self._steering.for_call(wishes, k), earlier_ids(already, Document, _id_of)
@@ -168,13 +168,13 @@ class SteeredCompressor(BaseDocumentCompressor):
         metadata = [document.metadata for document in documents]
         ranking = steering.rank(metadata, scores, lambda: self._vectors(documents), ids, seen_ids)
         positions = ranking.positions.tolist()
-        chosen = [documents[at] for at in positions]
+        selected = [documents[at] for at in positions]
         if self.explain:
-            chosen = [
+            selected = [
                 document.model_copy(update={"metadata": {**document.metadata, NOTE: note}})
-                for document, note in zip(chosen, notes(ranking), strict=True)
+                for document, note in zip(selected, notes(ranking), strict=True)
             ]
-        return chosen, positions
+        return selected, positions
 
     def _score(self, metadata: dict[str, Any]) -> float | None:
         for key in self.score_keys:

@@ -149,12 +149,12 @@ class SteeredPostprocessor(BaseNodePostprocessor):
             None if seen_ids is None else [node.node_id for node in inner],
             seen_ids,
         )
-        chosen = [nodes[at] for at in ranking.positions.tolist()]
+        selected = [nodes[at] for at in ranking.positions.tolist()]
         if not self.explain:
-            return chosen
+            return selected
         return [
             NodeWithScore(node=_noted(hit.node, note), score=hit.score)
-            for hit, note in zip(chosen, notes(ranking), strict=True)
+            for hit, note in zip(selected, notes(ranking), strict=True)
         ]
 
     def _vectors(self, nodes: list[BaseNode]) -> list[list[float] | None]:

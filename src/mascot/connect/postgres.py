@@ -244,10 +244,10 @@ class PostgresSink(Closing):
         self._vector = address.vector or VECTOR
         self._sql = package("psycopg.sql", "postgres")
         self._table = self._sql.Identifier(*address.table.split("."))
-        self._beside = self._sql.Identifier(*address.facts.split("."))
+        self._facts_table = self._sql.Identifier(*address.facts.split("."))
         self._connection = _connect(address)
         with _closed_on_error(self._connection), _naming_errors(address):
-            with _alone(self._connection):
+            with _locked(self._connection):
                 kind = self._make()
             table_dim = int(re.sub(r"\D", "", kind) or dim)
             same_shape(address.label, (table_dim, 1 + kind.endswith("[]")), (dim, 1 + (tokens > 1)))
@@ -266,7 +266,11 @@ class PostgresSink(Closing):
         fits(self._address, kinds)
         if self._vector not in kinds:
             raise InputError(f"{self._address.label} has no column {self._vector!r}; it has: {', '.join(kinds)}")
-        run(sql.SQL("CREATE TABLE IF NOT EXISTS {} (name text PRIMARY KEY, value text NOT NULL)").format(self._beside))
+        run(
+            sql.SQL("CREATE TABLE IF NOT EXISTS {} (name text PRIMARY KEY, value text NOT NULL)").format(
+                self._facts_table
+            )
+        )
         return kinds[self._vector]
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
@@ -304,7 +308,7 @@ class PostgresSink(Closing):
     def set_facts(self, facts: Mapping[str, str]) -> None:
         statement = self._sql.SQL(
             "INSERT INTO {} VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-        ).format(self._beside)
+        ).format(self._facts_table)
         with _naming_errors(self._address), self._connection.transaction():
             self._connection.cursor().executemany(statement, sorted(facts.items()))
 
@@ -388,10 +392,10 @@ def _version(connection: Any) -> tuple[int, int]:
 
 def _facts(connection: Any, address: Address) -> dict[str, str]:
     sql = package("psycopg.sql", "postgres")
-    beside = sql.Identifier(*address.facts.split("."))
-    if connection.execute("SELECT to_regclass(%s)", [beside.as_string(connection)]).fetchone()[0] is None:
+    facts_table = sql.Identifier(*address.facts.split("."))
+    if connection.execute("SELECT to_regclass(%s)", [facts_table.as_string(connection)]).fetchone()[0] is None:
         return {}
-    return dict(connection.execute(sql.SQL("SELECT name, value FROM {}").format(beside)).fetchall())
+    return dict(connection.execute(sql.SQL("SELECT name, value FROM {}").format(facts_table)).fetchall())
 
 
 @contextmanager
@@ -404,7 +408,7 @@ def _closed_on_error(connection: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _alone(connection: Any) -> Iterator[None]:
+def _locked(connection: Any) -> Iterator[None]:
     """Open a transaction with a lock: IF NOT EXISTS is not enough where two processes create the same table."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('mascot'))")

@@ -57,8 +57,8 @@ def search_source(
     wishes += [_wish(text, -1, hits, missing) for text in focus]
     wishes += [_limit(text, fill, hits) for text in limit]
     wishes += [_share(text, hits) for text in share]
-    before = [id_ for id_ in hits.ids if str(id_) in set(already)]
-    return Steered(hits, mc.rerank(hits.candidates(), wishes, k, method, already=before))
+    earlier_ids = [id_ for id_ in hits.ids if str(id_) in set(already)]
+    return Steered(hits, mc.rerank(hits.candidates(), wishes, k, method, already=earlier_ids))
 
 
 def vector_of(source: Source, question: Question) -> NDArray[np.float32]:

@@ -73,35 +73,35 @@ def greedy_map(kernels: Floats, scores: Floats, k: int, seen: Ints, released: bo
         Positions in the order they were taken; -1 where a query had fewer left.
     """
     queries, count, _ = kernels.shape
-    each = np.arange(queries)
+    query_index = np.arange(queries)
     # The last column of both stands for no position, -1: it has no value, and selecting it changes nothing.
     variance = np.full((queries, count + 1), -np.inf)  # -inf: taken, or no longer positive
     variance[:, :count] = np.diagonal(kernels, axis1=1, axis2=2)
     floor = _ROUNDING * np.abs(variance)
-    spare = np.full((queries, count + 1), -np.inf)  # scores of the candidates not selected yet
-    spare[:, :count] = scores
-    before = seen.shape[1]
-    steps = before + min(k, count)
+    spare_scores = np.full((queries, count + 1), -np.inf)  # scores of the candidates not selected yet
+    spare_scores[:, :count] = scores
+    seen_count = seen.shape[1]
+    steps = seen_count + min(k, count)
     factors = np.zeros((queries, steps, count))
     picks = np.empty((queries, steps), np.int64)
     for step in range(steps):
-        pick = seen[:, step] if step < before else _pick(variance, spare)
+        pick = seen[:, step] if step < seen_count else _pick(variance, spare_scores)
         picks[:, step] = pick
-        pick_variance = variance[each, pick]
-        variance[each, pick] = -np.inf
-        spare[each, pick] = -np.inf
+        pick_variance = variance[query_index, pick]
+        variance[query_index, pick] = -np.inf
+        spare_scores[query_index, pick] = -np.inf
         if step + 1 < steps and pick_variance.max() > 0:
             # A pick without positive variance updates nothing.
             pick_variance = np.where(pick_variance > 0, pick_variance, np.inf)
             divisor = pick_variance + _RELEASED_EPSILON if released else np.sqrt(pick_variance)
             # Products are summed candidate by candidate: BLAS would give equal candidates unequal sums.
-            explained = (factors[each, :step, pick][:, :, None] * factors[:, :step]).sum(axis=1)
-            update = (kernels[each, pick] - explained) / divisor[:, None]
+            explained = (factors[query_index, :step, pick][:, :, None] * factors[:, :step]).sum(axis=1)
+            update = (kernels[query_index, pick] - explained) / divisor[:, None]
             factors[:, step] = update
             variance[:, :count] -= update * update
         # From the first pick on, which is selected whatever its variance.
         variance[~(variance > floor) & (pick >= 0)[:, None]] = -np.inf
-    return picks[:, before:]
+    return picks[:, seen_count:]
 
 
 def _pick(variance: Floats, spare: Floats) -> Ints:

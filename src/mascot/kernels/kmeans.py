@@ -145,10 +145,10 @@ def _plus_plus(points: NDArray[np.floating], lengths: Floats, clusters: int, rng
         draws = np.searchsorted(reach, rng.random(trials) * reach[-1], side="right")
         # A product can round up to the total: the draw is then the last point with any weight.
         draws = np.minimum(draws, np.flatnonzero(squared)[-1])
-        after = np.minimum(squared, _squared(points, lengths, draws.tolist()))
-        best = int(after.sum(axis=1).argmin())
+        updated = np.minimum(squared, _squared(points, lengths, draws.tolist()))
+        best = int(updated.sum(axis=1).argmin())
         chosen.append(int(draws[best]))
-        squared = after[best]
+        squared = updated[best]
     return points[chosen].astype(np.float64)
 
 

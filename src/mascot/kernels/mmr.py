@@ -31,7 +31,7 @@ def greedy_mmr(rows: Floats, scores: Floats, strength: float, k: int, seen: Ints
         Positions in the order they were taken; -1 where a query had fewer left.
     """
     queries, count, _ = rows.shape
-    each = np.arange(queries)
+    query_index = np.arange(queries)
     products = rows @ np.swapaxes(rows, -1, -2)
     lowest = products.min(axis=(1, 2))[:, None]
     span = products.max(axis=(1, 2))[:, None] - lowest
@@ -40,12 +40,12 @@ def greedy_mmr(rows: Floats, scores: Floats, strength: float, k: int, seen: Ints
     relevance = (1.0 - strength) * scores
     nearest = np.repeat(lowest, count, axis=1)  # product with the most similar one taken
     has_picks = np.zeros(queries, np.bool_)
-    before = seen.shape[1]
-    steps = before + min(k, count)
+    seen_count = seen.shape[1]
+    steps = seen_count + min(k, count)
     picks = np.empty((queries, steps), np.int64)
     available = np.ones((queries, count), np.bool_)
     for step in range(steps):
-        if step < before:
+        if step < seen_count:
             pick = seen[:, step]
         else:
             worth = np.where(has_picks[:, None], relevance - factor * (nearest - lowest), scores)
@@ -53,10 +53,10 @@ def greedy_mmr(rows: Floats, scores: Floats, strength: float, k: int, seen: Ints
             pick = np.where(available.any(axis=1), pick, -1)
         picks[:, step] = pick
         real = pick >= 0
-        available[each[real], pick[real]] = False
+        available[query_index[real], pick[real]] = False
         if step < steps - 1:
             # Summed row by row: BLAS would give equal candidates unequal similarities.
-            product = np.einsum("qnd,qd->qn", rows, rows[each, pick])
+            product = np.einsum("qnd,qd->qn", rows, rows[query_index, pick])
             np.maximum(nearest, product, out=nearest, where=real[:, None])
             has_picks |= real
-    return picks[:, before:]
+    return picks[:, seen_count:]

@@ -68,13 +68,13 @@ def mean_membership(membership: Floats, missing: Bools) -> Floats:
 def room(membership: Floats, k: int) -> float:
     """Return how much of a bin one whole membership covers, so that an even list of k results fills every bin.
 
-    `each` is how many results a bin gets when all are even: one result covers that part of it, or all of it.
+    In an even list a bin gets `results_per_bin` results: each covers that part of it, or all of it.
     """
     peaks = float(membership.max(axis=0, initial=0.0).sum())
     if peaks <= 0:
         return 1.0
-    each = k * float(membership.sum()) / len(membership) / peaks
-    return 1.0 if each <= 1 else 1 / each
+    results_per_bin = k * float(membership.sum()) / len(membership) / peaks
+    return 1.0 if results_per_bin <= 1 else 1 / results_per_bin
 
 
 def covered(state: Floats, membership: Floats, fade: float | Floats = 1.0) -> Floats:

@@ -39,17 +39,17 @@ def tangents(features: Sequence[Floats]) -> Floats:
     array of shape [..., A, N, N]
     """
     *queries, count, _ = features[0].shape
-    each = np.arange(count)
+    diagonal = np.arange(count)
     stacked = np.empty((*queries, len(features), count, count))
     for j, block in enumerate(features):
         similarities(block, out=stacked[..., j, :, :])
-    stacked[..., each, each] += _RIDGE
+    stacked[..., diagonal, diagonal] += _RIDGE
     values, axes = np.linalg.eigh(stacked)
     logarithms = np.log(np.where(values > 0, values, 1.0))
     largest = logarithms.max(axis=-1, keepdims=True)
     tangent = _gram(axes, largest - logarithms)
     np.negative(tangent, out=tangent)
-    tangent[..., each, each] += largest
+    tangent[..., diagonal, diagonal] += largest
     return tangent
 
 
@@ -122,11 +122,11 @@ def _exponential(tangent: Floats) -> Floats:
     norm the eigendecomposition is used.
     """
     count = tangent.shape[-1]
-    each = np.arange(count)
+    diagonal = np.arange(count)
     mean = np.trace(tangent, axis1=-2, axis2=-1) / count
     powers = np.empty((4, *tangent.shape))
     powers[0] = tangent
-    powers[0][..., each, each] -= mean[..., None]
+    powers[0][..., diagonal, diagonal] -= mean[..., None]
     first, second, third, fourth = powers
     # As B B' a square is half the work of a product, and exactly symmetric.
     np.matmul(first, np.swapaxes(first, -1, -2), out=second)
@@ -145,7 +145,7 @@ def _exponential(tangent: Floats) -> Floats:
     shares[:3, 3] = 0.0  # these terms come from the multiplication by the fourth power
     parts = (shares @ powers.reshape(4, -1)).reshape(powers.shape)
     for part, constant in zip(parts, terms[::4], strict=False):
-        part[..., each, each] += constant
+        part[..., diagonal, diagonal] += constant
     result, spare = parts[3], tangent
     for part in parts[2::-1]:
         np.matmul(result, fourth, out=spare)

@@ -144,9 +144,9 @@ class Selection:
 
     def after(self, pinned: Ints, count: int) -> Selection:
         """Return one query's pinned positions and, behind them, at most `count` of those selected."""
-        chosen, arranged = (row[0][row[0] >= 0][:count] for row in (self.positions, self.ranked))
+        picks, arranged = (row[0][row[0] >= 0][:count] for row in (self.positions, self.ranked))
         return replace(
-            self, positions=np.concatenate([pinned, chosen])[None], ranked=np.concatenate([pinned, arranged])[None],
+            self, positions=np.concatenate([pinned, picks])[None], ranked=np.concatenate([pinned, arranged])[None],
             pinned=len(pinned),
         )  # fmt: skip
 

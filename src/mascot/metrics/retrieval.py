@@ -260,21 +260,21 @@ def relevance_kept(relevance: ArrayLike, positions: ArrayLike) -> Floats:
     """
     owner = "relevance_kept"
     scores = _checks.floats(f"{owner} relevance", relevance, "[Q, N]")
-    chosen = _checks.integers(f"{owner} positions", positions, "[Q, K]")
-    _checks.same_length(owner, relevance=scores, positions=chosen)
+    selection = _checks.integers(f"{owner} positions", positions, "[Q, K]")
+    _checks.same_length(owner, relevance=scores, positions=selection)
     if (scores < 0).any():
         raise InputError(f"{owner} relevance must be >= 0, got {scores.min()}")
     candidates = scores.shape[1]
-    outside = (chosen < 0) | (chosen >= candidates)
+    outside = (selection < 0) | (selection >= candidates)
     if outside.any():
-        raise InputError(f"{owner} positions must be between 0 and N-1={candidates - 1}, got {chosen[outside][0]}")
-    ordered = np.sort(chosen, axis=1)
-    twice = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]
-    if twice.size:
-        raise InputError(f"{owner} positions must not repeat, got {twice[0]} twice")
+        raise InputError(f"{owner} positions must be between 0 and N-1={candidates - 1}, got {selection[outside][0]}")
+    ordered = np.sort(selection, axis=1)
+    repeated = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]
+    if repeated.size:
+        raise InputError(f"{owner} positions must not repeat, got {repeated[0]} twice")
     # Both sums run in the same order, so that an untouched ranking keeps exactly 1.
-    retained = np.sort(np.take_along_axis(scores, chosen, axis=1), axis=1).sum(axis=1)
-    best = np.sort(scores, axis=1)[:, candidates - chosen.shape[1] :].sum(axis=1)
+    retained = np.sort(np.take_along_axis(scores, selection, axis=1), axis=1).sum(axis=1)
+    best = np.sort(scores, axis=1)[:, candidates - selection.shape[1] :].sum(axis=1)
     share: Floats = np.divide(retained, best, out=np.ones_like(retained), where=best > 0)
     return share
 

@@ -102,7 +102,8 @@ class Run:
                 unchanged=plan.count("files", "photo IS NOT NULL AND NOT written"),
                 pruned=pruned,
                 gone=len(vanished),
-                skipped=tuple(self.skipped) + tuple(Skipped(self.root / path, why) for path, why in self.bad.items()),
+                skipped=tuple(self.skipped)
+                + tuple(Skipped(self.root / path, reason) for path, reason in self.bad.items()),
                 seconds=time.monotonic() - started,
                 encoding_s=self.encoding_s,
             )

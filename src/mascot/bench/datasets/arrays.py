@@ -154,8 +154,8 @@ def _npz(path: Path) -> dict[str, Any]:
     positives = _positives(path, stored.get("positives"), queries, images)
     lists = None
     if scores is not None:
-        every = np.tile(np.arange(images), queries)
-        lists = Lists(Ragged(np.arange(queries + 1) * images, every), scores.reshape(-1))
+        image_rows = np.tile(np.arange(images), queries)
+        lists = Lists(Ragged(np.arange(queries + 1) * images, image_rows), scores.reshape(-1))
     return {
         "columns": columns,
         "positives": positives,

@@ -274,12 +274,12 @@ class Dataset:
             for i, query in enumerate(block_queries.tolist()):
                 if dots is not None:
                     best = _best(dots[i], width)
-                    chosen, values = pool[best], dots[i][best]
+                    hit_rows, values = pool[best], dots[i][best]
                 elif self.lists is not None:
-                    chosen, values = self.lists.within(query, inside, width)
-                counts[i] = count = len(chosen)
-                images[i, :count], scores[i, :count] = chosen, values
-                relevant[i, :count] = np.isin(chosen, self.positives[query])
+                    hit_rows, values = self.lists.within(query, inside, width)
+                counts[i] = count = len(hit_rows)
+                images[i, :count], scores[i, :count] = hit_rows, values
+                relevant[i, :count] = np.isin(hit_rows, self.positives[query])
             yield HitBlock(block_queries, images, scores, relevant, counts)
 
 

@@ -150,10 +150,10 @@ def splits(stored: Stored) -> dict[str, tuple[Ints, Ints]]:
     owner = np.repeat(np.arange(len(stored.queries)), [len(query.positives) for query in stored.queries])
     rows = np.array([row for query in stored.queries for row in query.positives], np.int64)
     early = rows < stored.validation
-    every = np.arange(stored.images)
+    all_rows = np.arange(stored.images)
     return {
-        "validation": (every[: stored.validation], np.unique(owner[early])),
-        "test": (every[stored.validation :], np.unique(owner[~early])),
+        "validation": (all_rows[: stored.validation], np.unique(owner[early])),
+        "test": (all_rows[stored.validation :], np.unique(owner[~early])),
     }
 
 
@@ -209,12 +209,16 @@ class Folder:
         where = encoded(self.path, self.model)
         model = _model_info(where)
         if model.get("data") != content(stored):
-            raise InputError(f"{where} was made of other images or queries; make it again with: {_again(self, model)}")
+            raise InputError(
+                f"{where} was made of other images or queries; make it again with: {_encode_command(self, model)}"
+            )
         try:
             vectors = np.load(where / VECTORS, mmap_mode="r", allow_pickle=False)
             lists = {split: _lists(where / f"lists-{split}.npz") for split in SPLITS}
         except (OSError, ValueError, KeyError) as error:
-            raise InputError(f"{where} cannot be read ({error}); make it again with: {_again(self, model)}") from None
+            raise InputError(
+                f"{where} cannot be read ({error}); make it again with: {_encode_command(self, model)}"
+            ) from None
         parts = splits(stored)
         attributes = stored.about.get("attributes", _ATTRIBUTES)
         columns = {name: column for name, column in stored.columns.items() if name in attributes}
@@ -245,7 +249,7 @@ def is_published(model: str) -> bool:
     return kind == "blip2" and (not where or _CHECKPOINT in names)
 
 
-def _again(source: Folder, model: Mapping[str, Any]) -> str:
+def _encode_command(source: Folder, model: Mapping[str, Any]) -> str:
     return f"mascot bench encode {source.path} --model {model.get('model', source.model or 'blip2')}"
 
 

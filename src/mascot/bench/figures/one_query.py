@@ -82,15 +82,16 @@ def of_query(
     compared
         Methods to compare, a row each, in place of `method` spread and focused.
     """
-    chosen = _first_right(dataset, split) if query is None else query
-    hits = dataset.candidates(chosen, n, split)
+    query_number = _first_right(dataset, split) if query is None else query
+    hits = dataset.candidates(query_number, n, split)
     present = hours_of(dataset.columns, time)[hits.images]
     for name in place:
         present = present + dataset.columns[name].astype(float)[hits.images]
     drawable = np.isfinite(present)
     if drawable.sum() < 2:
         raise mc.InputError(
-            f"qualitative figure: query {chosen} must have 2 candidates with a place and a time, got {drawable.sum()}"
+            f"qualitative figure: query {query_number} must have 2 candidates with a place and a time, "
+            f"got {drawable.sum()}"
         )
     images, relevant = hits.images[drawable], hits.relevant[drawable]
     columns = {name: column[images] for name, column in dataset.columns.items()}
@@ -259,13 +260,20 @@ def _captioned(
 ) -> None:
     """Draw the first results as bars as long as their relevance, the right ones dark."""
     for place, row in enumerate(rows.tolist()):
-        good = row in right
+        is_right = row in right
         ax.barh(place, 1.0, height=0.82, color="#F4F4F4", zorder=1)
-        ax.barh(place, relevance[row], height=0.82, color=_DEEP if good else _FILL, alpha=1 if good else 0.55, zorder=2)
+        ax.barh(
+            place,
+            relevance[row],
+            height=0.82,
+            color=_DEEP if is_right else _FILL,
+            alpha=1 if is_right else 0.55,
+            zorder=2,
+        )
         hour, minute = divmod(int(clock[row] * 60 + 1e-6), 60)
-        colour = "white" if good else style.INK
+        colour = "white" if is_right else style.INK
         ax.text(0.02, place, f"{place + 1}  {names[row]}", va="center", color=colour, fontsize=6.5, zorder=3)
-        text = f"{hour % 24:02d}:{minute:02d}{'  right' if good else ''}"
+        text = f"{hour % 24:02d}:{minute:02d}{'  right' if is_right else ''}"
         inside = relevance[row] > 0.9
         ax.text(
             0.98, place, text, va="center", ha="right", color=colour if inside else style.INK, fontsize=6.5, zorder=3
@@ -305,9 +313,9 @@ def _heat(lat: Floats, lon: Floats, extent: tuple[float, float, float, float]) -
     west, east, south, north = extent
     width = (east - west) / 32
     x, y = np.linspace(west, east, _CELLS[0]), np.linspace(south, north, _CELLS[1])
-    over = np.exp(-np.square(x[None] - lon[:, None]) / (2 * width**2))
-    up = np.exp(-np.square(y[None] - lat[:, None]) / (2 * width**2))
-    heat: Floats = up.T @ over
+    east_weights = np.exp(-np.square(x[None] - lon[:, None]) / (2 * width**2))
+    north_weights = np.exp(-np.square(y[None] - lat[:, None]) / (2 * width**2))
+    heat: Floats = north_weights.T @ east_weights
     return heat
 
 
@@ -336,9 +344,9 @@ def _map(
         interpolation="bilinear",
         zorder=1,
     )
-    every = np.arange(len(lat))
+    all_rows = np.arange(len(lat))
     for order, (marked_rows, marker, colour, size, edge) in enumerate(
-        ((every, ".", "#808080", 2.2, 0.0), (rows, "o", _DEEP, 2.8, 0.3), (rows[:3], "*", _ACCENT, 7, 0.5)), start=2
+        ((all_rows, ".", "#808080", 2.2, 0.0), (rows, "o", _DEEP, 2.8, 0.3), (rows[:3], "*", _ACCENT, 7, 0.5)), start=2
     ):
         look: Any = {"color": colour, "markersize": size, "markeredgecolor": "white", "markeredgewidth": edge}
         ax.plot(lon[marked_rows], lat[marked_rows], linestyle="none", marker=marker, zorder=order, **look)

@@ -233,18 +233,18 @@ def label_spot(level: float, box: Floats, obstacles: Floats, inches: Floats) -> 
     x = np.linspace(box[0, 0], box[1, 0], 400)
     x = x[2 * x > level]
     curve = np.column_stack([x, level * x / (2 * x - level)])
-    where = (curve - box[0]) / size * inches
-    inside = ((where >= _ROOM) & (where <= inches - _ROOM)).all(axis=1)
+    spots = (curve - box[0]) / size * inches
+    inside = ((spots >= _ROOM) & (spots <= inches - _ROOM)).all(axis=1)
     if not inside.any():
         return None
-    curve, where = curve[inside], where[inside]
-    apart = np.full(len(where), np.inf)
+    curve, spots = curve[inside], spots[inside]
+    distances = np.full(len(spots), np.inf)
     if len(obstacles):
         obstacle_spots = (obstacles - box[0]) / size * inches
         # A number is twice as wide as it is high.
-        apart = np.linalg.norm((where[:, None] - obstacle_spots[None]) / _ROOM, axis=2).min(axis=1)
-    best = int(apart.argmax())
-    return None if apart[best] < 1 else np.asarray(curve[best])
+        distances = np.linalg.norm((spots[:, None] - obstacle_spots[None]) / _ROOM, axis=2).min(axis=1)
+    best = int(distances.argmax())
+    return None if distances[best] < 1 else np.asarray(curve[best])
 
 
 def _any(results: RunResults, key: str) -> bool:

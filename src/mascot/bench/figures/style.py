@@ -134,8 +134,8 @@ def tasks(names: Sequence[str]) -> dict[str, Look]:
 
 
 def _task_look(number: int) -> Look:
-    again, place = divmod(number, len(_TASK_LOOKS))
-    return Look(*_TASK_LOOKS[place], 1.4, _TASK_DASHES[again % len(_TASK_DASHES)])
+    turn, place = divmod(number, len(_TASK_LOOKS))
+    return Look(*_TASK_LOOKS[place], 1.4, _TASK_DASHES[turn % len(_TASK_DASHES)])
 
 
 @contextmanager

@@ -22,8 +22,8 @@ __all__ = ["FORMATS", "Column", "ResultTable", "Section", "Sheets", "TableRow", 
 
 Builder = Callable[[RunResults, Published], Iterator[ResultTable]]
 
-# The name of each in the note that it is missing, and the study it is made of; None where the data decides whether there
-# is such a table: then there is no note.
+# The name of each in the note that it is missing, and the study it is made of; None where the data decides whether
+# there is such a table: then there is no note.
 _BUILDERS: tuple[tuple[str, str | None, Builder], ...] = (
     ("sizes", "main", sizes.sizes),
     ("spread and focus tables", "main", comparison.comparison),

@@ -89,7 +89,11 @@ def first_gain(results: RunResults, published: Published) -> Iterator[ResultTabl
                 if gains:
                     printed = published.first_gain(task, direction, label) or {}
                     moved = average(100 * float((values != 0).mean()) for values in gains)
-                    cells = (*(average(map(how, gains)) for how in GAINS.values()), moved, *map(printed.get, GAINS))
+                    cells = (
+                        *(average(map(statistic, gains)) for statistic in GAINS.values()),
+                        moved,
+                        *map(printed.get, GAINS),
+                    )
                     rows.append(TableRow(f"{naming.method(label)}, {naming.task(task)}", cells))
         parts.append(Section(direction, tuple(rows)))
     columns = [Column(name, OURS, digits=2) for name in GAINS] + [Column("not 0, %", OURS, digits=1)]

@@ -146,8 +146,8 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
     def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
         for label in part.names("label"):
             runs = part.where(label=label)
-            chosen = [_chosen(record["method"], record["wishes"]) for record in runs.records]
-            ours = [_each(row[key] for row in chosen) for key in ("strength", "geo", "time", "other")]
+            settings = [_setting_texts(record["method"], record["wishes"]) for record in runs.records]
+            ours = [_distinct(row[key] for row in settings) for key in ("strength", "geo", "time", "other")]
             printed = published.operating_point(task, direction, naming.origin(label)) or {}
             paper = [_text(printed.get(key)) for key in ("strength", "sigma_geo", "sigma_time")]
             retrieved = runs.average(summary(results.retrieval))
@@ -163,27 +163,27 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
     yield from table(main, "parameters", "Parameters chosen on validation", columns, sections(main, rows), notes)
 
 
-def _chosen(method: Mapping[str, Any], wishes: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
+def _setting_texts(method: Mapping[str, Any], wishes: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
     """Strength, widths and the rest of what can be searched, as text."""
-    chosen: dict[str, str | None] = {"strength": _text(method.get("strength")), "geo": None, "time": None}
+    texts: dict[str, str | None] = {"strength": _text(method.get("strength")), "geo": None, "time": None}
     other_settings = [f"{name} {method[name]:g}" for name in ("beta", "clusters", "protect") if method.get(name)]
     if method.get("keep") is not None:
         other_settings.append(f"keep {method['keep']:g}")
     # The other methods do not see the bins.
     for attribute in [wish["attribute"] for wish in wishes if method.get("kind") == "Mascot"]:
         if attribute["kind"] == "Grid":
-            chosen["geo"] = _text(attribute["sigma"])
+            texts["geo"] = _text(attribute["sigma"])
         elif attribute["kind"] == "HourOfDay":
-            chosen["time"] = _text(attribute["sigma"])
+            texts["time"] = _text(attribute["sigma"])
         elif attribute.get("sigma_km") is not None:
             other_settings.append(f"{attribute['name']} {attribute['sigma_km']:g} km")
-    return chosen | {"other": ", ".join(other_settings) or None}
+    return texts | {"other": ", ".join(other_settings) or None}
 
 
 def _text(value: float | None) -> str | None:
     return None if value is None else f"{value:g}"
 
 
-def _each(values: Any) -> str | None:
+def _distinct(values: Any) -> str | None:
     """The values that occur, each once."""
     return " / ".join(sorted({value for value in values if value is not None})) or None

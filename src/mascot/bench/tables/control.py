@@ -29,27 +29,27 @@ def preference(results: RunResults, published: Published) -> Iterator[ResultTabl
     fixed = results.where(study="prs")  # as the released study: with the same bins for all tasks
     swept = tuple(r for r in sweep.records if not fixed.where(label=r["label"], task=r["task"]))
     sweep = replace(sweep, records=(*swept, *fixed.records))
-    alike = len({len(sweep.where(label=label).values) for label in sweep.names("label")}) == 1
+    comparable = len({len(sweep.where(label=label).values) for label in sweep.names("label")}) == 1
 
     def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
         for label in part.names("label"):
             runs = part.where(label=label)
             prs, tau = (average(reflection(run)[which] for run in runs.by_seed()) for which in (0, 1))
-            steps = None if alike else float(len(runs.values))
+            steps = None if comparable else float(len(runs.values))
             yield TableRow(
                 naming.method(label), (prs, tau, steps, published.prs(task, direction, naming.origin(label)))
             )
 
     columns = (
-        Column("PRS", OURS, ranked=alike),
-        Column("tau", OURS, ranked=alike),
+        Column("PRS", OURS, ranked=comparable),
+        Column("tau", OURS, ranked=comparable),
         Column("steps", OURS, digits=0),
         Column("PRS", PAPER, ranked=True),
     )
     notes = (
         "PRS sees only the first and the last strength and the extremes; "
         "tau is Kendall's tau of strength against the wished diversity over all steps.",
-        *(() if alike else ("Ours are not ranked: sweeps of unlike steps do not compare.",)),
+        *(() if comparable else ("Ours are not ranked: sweeps of unlike steps do not compare.",)),
     )
     yield from table(sweep, "prs", "Preference reflection", columns, sections(sweep, rows), notes)
 

@@ -50,10 +50,10 @@ def paired(ours: RunResults, rival: RunResults, measure: str, draws: int = DRAWS
         shared = sorted(mine.keys() & other.keys())
         if not shared:
             continue
-        once = np.full((1, len(shared)), 1 / len(shared))
-        both = [np.array([method[query] for query in shared]) for method in (mine, other)]
-        for shares, into in ((once, values), (_shares(len(shared), draws, seed), resampled)):
-            first, second = (_of_means(measure, shares @ columns) for columns in both)
+        equal_shares = np.full((1, len(shared)), 1 / len(shared))
+        value_tables = [np.array([method[query] for query in shared]) for method in (mine, other)]
+        for shares, into in ((equal_shares, values), (_shares(len(shared), draws, seed), resampled)):
+            first, second = (_of_means(measure, shares @ columns) for columns in value_tables)
             into.append(first - second)
     if not values:
         return None
@@ -163,5 +163,5 @@ def _row(ours: RunResults, rival: RunResults, measures: tuple[str, ...]) -> Tabl
         cells += [None] * 3 if difference is None else [difference.value, difference.low, difference.high]
     first = rival.records[0]
     point = first.get("point")
-    how = f", {point}" if point not in ("default", None) else ""
-    return TableRow(naming.method(ours.records[0]["label"]), (*cells, f"{naming.method(first['label'])}{how}"))
+    suffix = f", {point}" if point not in ("default", None) else ""
+    return TableRow(naming.method(ours.records[0]["label"]), (*cells, f"{naming.method(first['label'])}{suffix}"))

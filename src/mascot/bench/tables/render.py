@@ -78,11 +78,11 @@ def _text_table(table: ResultTable) -> str:
         widths[stop - 1] += max(0, len(group) + 1 - (sum(widths[start:stop]) + 2 * (stop - start - 1)))
     lines = [table.title, table.setting, ""]
     if any(column.group for column in table.columns):
-        over = "".join(
+        group_line = "".join(
             "  " + group.ljust(sum(widths[start:stop]) + 2 * (stop - start - 1))
             for start, stop, group in _spans(table.columns)
         )
-        lines.append((" " * stub + over).rstrip())
+        lines.append((" " * stub + group_line).rstrip())
     lines.append(_text_line(table.stub, head, stub, widths))
     lines += [_text_line(name, cells, stub, widths) for name, cells in body]
     notes = [*([f"* best, + second best; {_LEGEND}."] if table.marked else []), *_notes(table)]
@@ -155,9 +155,9 @@ def _latex_table(table: ResultTable, part: int, parts: int) -> str:
     ]
     if any(column.group for column in table.columns):
         spans = list(_spans(table.columns))
-        over = [rf"\multicolumn{{{stop - start}}}{{c}}{{{latex(group)}}}" for start, stop, group in spans]
+        group_cells = [rf"\multicolumn{{{stop - start}}}{{c}}{{{latex(group)}}}" for start, stop, group in spans]
         rules = [rf"\cmidrule(lr){{{start + 2}-{stop + 1}}}" for start, stop, group in spans if group]
-        lines += [" & ".join(["", *over]) + r" \\", "".join(rules)]
+        lines += [" & ".join(["", *group_cells]) + r" \\", "".join(rules)]
     lines.append(" & ".join(map(latex, [table.stub, *(column.name for column in table.columns)])) + r" \\")
     for section in table.sections:
         lines.append(r"\midrule")
