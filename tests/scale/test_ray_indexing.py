@@ -285,7 +285,7 @@ def test_an_encoder_that_kills_its_workers_ends_the_run(
     ray: Any, sink: SqliteSink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "_RETRIES", 0)
-    monkeypatch.setattr(pipeline, "_LOST", 0)
+    monkeypatch.setattr(pipeline, "_MOST_LOST", 0)
     Image.new("RGB", DEADLY).save(tmp_path / "deadly.png")
     with pytest.raises(MascotError, match=r"workers died at 1 batches.*index a few without --ray to see: 'deadly.png'"):
         index_into(tmp_path, sink, Mortal(dim=64), ray="local", workers=1)

@@ -114,7 +114,7 @@ class QuerySet:
         return _unit(self.dataset)
 
     def appearance(self, images: Ints) -> Floats | None:
-        """Normalised Vendi score of the images of each list, [Q, K] rows; None without vectors."""
+        """Return the normalised Vendi score of the images of each list, [Q, K] rows; None without vectors."""
         if self.unit is None:
             return None
         pairs = _pairs(self.dataset)

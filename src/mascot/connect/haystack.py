@@ -81,7 +81,7 @@ class SteeredRanker:
         method: Callable[..., Any] = mc.Mascot,
         **options: Any,
     ) -> SteeredRanker:
-        """With Haystack's `lambda_threshold`, where 1 is relevance only and 0 is diversity only: strength is 1 - it."""
+        """Return a ranker for Haystack's `lambda_threshold`, 1 - strength: 1 is relevance only, 0 is diversity only."""
         return cls(wishes, k, method_from_lambda(lambda_threshold, method, "lambda_threshold"), **options)
 
     @property
@@ -135,7 +135,7 @@ class SteeredRanker:
         return {"documents": selected}
 
     def to_dict(self) -> dict[str, Any]:
-        """The component as plain data, for a saved pipeline."""
+        """Return the component as plain data, for a saved pipeline."""
         steering = self._steering
         return default_to_dict(
             self,
@@ -148,7 +148,7 @@ class SteeredRanker:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SteeredRanker:
-        """The component that `to_dict` described."""
+        """Return the component that `to_dict` described."""
         ranker: SteeredRanker = default_from_dict(cls, data)
         return ranker
 

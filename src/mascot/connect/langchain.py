@@ -95,7 +95,7 @@ class SteeredCompressor(BaseDocumentCompressor):
         method: Callable[..., Any] = mc.Mascot,
         **options: Any,
     ) -> SteeredCompressor:
-        """With LangChain's `lambda_mult`, where 1 is relevance only and 0 is diversity only: strength is 1 - it."""
+        """Return a compressor for LangChain's `lambda_mult`, 1 - strength: 1 is relevance only, 0 is diversity only."""
         return cls(wishes=wishes, k=k, method=method_from_lambda(lambda_mult, method, "lambda_mult"), **options)
 
     @property
@@ -209,7 +209,7 @@ def _is_pair(entry: Any) -> bool:
 
 
 def steer(wishes: mc.AnyWish | Sequence[mc.AnyWish], k: int = 20, **options: Any) -> Runnable[Any, list[Any]]:
-    """A runnable that chooses k of the documents, or of the (document, score) pairs, it is given.
+    """Return a runnable that selects k of its documents, or of its (document, score) pairs.
 
     ``retriever | steer([spread(Category("source"))], k=5)``. The options are those of `SteeredCompressor`. One call may
     have its own `k`, `wishes` and `already`: ``steer(...).invoke(documents, k=3)``, or, within a chain,

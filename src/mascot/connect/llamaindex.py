@@ -96,7 +96,7 @@ class SteeredPostprocessor(BaseNodePostprocessor):
         method: Callable[..., Any] = mc.Mascot,
         **options: Any,
     ) -> SteeredPostprocessor:
-        """With LlamaIndex's `mmr_threshold`, where 1 is relevance only and 0 is diversity only: strength is 1 - it."""
+        """Return a postprocessor for LlamaIndex's `mmr_threshold`, 1 - strength: 1 is relevance, 0 is diversity."""
         return cls(wishes=wishes, k=k, method=method_from_lambda(mmr_threshold, method, "mmr_threshold"), **options)
 
     @property

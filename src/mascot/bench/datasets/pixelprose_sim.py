@@ -178,7 +178,7 @@ class PixelProseSim:
         )
 
     def _blend(self, rng: np.random.Generator) -> Floats:
-        """Weights of the topics in each image, [M, T], rows sum to 1."""
+        """Return the weights of the topics in each image, [M, T], rows sum to 1."""
         popularity = _falling(self.topics, self.topic_skew)
         return _shares(rng.gamma(np.broadcast_to(self.blend * popularity, (self.images, self.topics))))
 
@@ -214,7 +214,7 @@ class PixelProseSim:
     def _vectors(
         self, blend: Floats, looks: np.random.Generator, captions: np.random.Generator
     ) -> tuple[Floats, Floats]:
-        """Unit vectors of the images and of their captions, [M, D] each.
+        """Return unit vectors of the images and of their captions, [M, D] each.
 
         Axis 0 is the direction shared by all images, axis 1 the captions' own.
         """
@@ -272,13 +272,13 @@ def _shares(weights: Floats) -> Floats:
 
 
 def _falling(count: int, exponent: float) -> Floats:
-    """Shares of 1, 2 ** -exponent, 3 ** -exponent ..."""
+    """Return the shares of 1, 2 ** -exponent, 3 ** -exponent ..."""
     powers: Floats = np.power(np.arange(1.0, count + 1), -exponent)
     return _shares(powers)
 
 
 def _draw(rng: np.random.Generator, chances: Floats) -> Ints:
-    """One column of each row, drawn by the row's chances."""
+    """Return a column of each row, drawn by the row's probabilities."""
     heights = chances.cumsum(axis=1)
     # Scaled by the last height, which rounding may leave a little short of 1.
     columns: Ints = (heights < rng.random((len(chances), 1)) * heights[:, -1:]).sum(axis=1)
@@ -296,7 +296,7 @@ def _unit(rows: Floats) -> Floats:
 
 
 def base_figures(dataset: Dataset, *, n: int = 200, k: int = 20, split: str = "test") -> dict[str, float]:
-    """The base retriever's figures on a dataset with `lat`, `lon`, `taken` and vectors.
+    """Return the base retriever's figures on a dataset with `lat`, `lon`, `taken` and vectors.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ def base_figures(dataset: Dataset, *, n: int = 200, k: int = 20, split: str = "t
 
 
 def table(seeds: tuple[int, ...] = (0, 1, 2)) -> str:
-    """The base retriever's figures beside the published ones, as text."""
+    """Return the base retriever's figures beside the published ones, as text."""
     runs = [base_figures(replace(PixelProseSim(), seed=seed).load()) for seed in seeds]
     lines = [f"{'base retriever':<22} published  simulated  difference"]
     for key, published in PUBLISHED_BASE.items():

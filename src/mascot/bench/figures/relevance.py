@@ -36,7 +36,7 @@ def title(task: str, direction: str) -> str:
 
 
 def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
-    """Recall at K of every method, one panel for each task and direction: ours at every K, published curves dotted."""
+    """Draw recall at K of every method, a panel for each task and direction; published curves are dotted."""
     main = results.where(study="main")
     for point in main.points or [""]:
         main_at = main.at(point)
@@ -94,14 +94,14 @@ def _line(ax: Axes, curve: Sequence[tuple[int, Average]], label: str) -> None:
 
 
 def tradeoff(results: RunResults, published: Published) -> Iterator[Drawing]:
-    """R@10 against DM at the operating points: ours filled, the published hollow, curves of equal HM behind."""
+    """Draw R@10 against DM at the operating points: ours filled, published ones hollow, with curves of equal HM."""
     yield from _scatter(
         results, published, "tradeoff", (results.retrieval, "dm"), (results.retrieval.upper(), "DM"), "equal HM"
     )
 
 
 def judged(results: RunResults, published: Published) -> Iterator[Drawing]:
-    """P@20 against cluster recall at 20, where the dataset's images were judged."""
+    """Draw P@20 against cluster recall at 20, where the dataset's images were judged."""
     yield from _scatter(results, published, "judged", ("p@20", "cr@20"), ("P@20", "CR@20"), "equal HM of the means")
 
 

@@ -133,7 +133,7 @@ def top1(results: RunResults, published: Published) -> Iterator[ResultTable]:
 
 
 def displaced(runs: RunResults) -> list[Value]:
-    """Displaced queries, and those of them in another bin, in percent; each the mean over seeds. See `DISPLACED`."""
+    """Return the percentages of `DISPLACED`: displaced queries, and those of them in another bin; means over seeds."""
     moves, other_bins = [], []
     for run in runs.by_seed():
         moved = [per_query(record, "displaced") for record in run.records]

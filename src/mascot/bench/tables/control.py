@@ -1,4 +1,4 @@
-"""What the knobs do: PRS and monotonicity, the sensitivity sweeps, fixed recall, the protected head."""
+"""The effect of the parameters: PRS and monotonicity, sensitivity sweeps, fixed recall, protected results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _POINTS = ("main", "strength", "sigma_geo", "sigma_time", "grid", "protect")
 
 
 def preference(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """PRS as published, and Kendall's tau of strength against diversity, from the strength sweeps."""
+    """Yield PRS as published, and Kendall's tau of strength against diversity, from the strength sweeps."""
     sweep = results.where(study="strength").preferred()
     fixed = results.where(study="prs")  # as the released study: with the same bins for all tasks
     swept = tuple(r for r in sweep.records if not fixed.where(label=r["label"], task=r["task"]))
@@ -55,7 +55,7 @@ def preference(results: RunResults, published: Published) -> Iterator[ResultTabl
 
 
 def reflection(run: RunResults) -> tuple[float | None, float | None]:
-    """PRS and tau of one seed's sweep."""
+    """Return PRS and tau of one seed's sweep."""
     steps = [(value, run.where(value=value).average(wished_diversity)) for value in run.values]
     pairs = [(value, step.value) for value, step in steps if step is not None]
     if len(pairs) < 2:
@@ -65,7 +65,7 @@ def reflection(run: RunResults) -> tuple[float | None, float | None]:
 
 
 def sweeps(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """R@10 (or MAP) as one parameter changes: beside the published, or beside DM where nothing was published."""
+    """Yield R@10 (or MAP) as one parameter changes, beside the published values, or beside DM where there are none."""
     for study, stub in SWEEPS.items():
         sweep = results.where(study=study).preferred()
         labels = sweep.names("label")
@@ -128,12 +128,12 @@ def fixed_recall(results: RunResults, published: Published) -> Iterator[ResultTa
 
 
 def all_points(results: RunResults) -> RunResults:
-    """Every setting of every method that was asked the same queries for as many results."""
+    """Return every setting of every method, with the same queries and number of results."""
     return RunResults(results.dataset, tuple(r for r in results.records if r["study"] in _POINTS))
 
 
 def fronts(results: RunResults) -> list[Value]:
-    """The mean over seeds of the best DM at each floor, where every seed has one."""
+    """Return the mean over seeds of the best DM at each floor, where every seed has one."""
     fronts = []
     for run in results.by_seed():
         pairs = [(summary(results.retrieval)(record), summary("dm")(record)) for record in run.records]
@@ -149,7 +149,7 @@ def fronts(results: RunResults) -> list[Value]:
 
 
 def protection(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Yield how many results to protect: what the head keeps, and what is left to steer."""
+    """Yield the measures by the number of protected results."""
     study = results.where(study="protect").preferred()
     base = results.where(study="main", label=naming.BASE).preferred()
     keys = ("r@1", results.retrieval, "dm", "hm", "kept")

@@ -16,7 +16,7 @@ _LEFT_OUT, _BEST = "chosen on the other topics", "best on these topics"
 
 
 def at_their_best(results: RunResults) -> Iterator[ResultTable]:
-    """P@20, CR@20 and F1@20 of every method whose strength was swept to spread, the setting of highest mean CR@20."""
+    """Yield P@20, CR@20 and F1@20 of every method with a strength sweep on spread, at the highest mean CR@20."""
     swept = results.where(study="strength", direction="spread")
     columns = [Column(key.upper(), group, ranked=key != "p@20") for group in (_LEFT_OUT, _BEST) for key in _KEYS]
     columns.append(Column("settings", digits=0))
@@ -34,7 +34,7 @@ def at_their_best(results: RunResults) -> Iterator[ResultTable]:
 
 
 def _row(results: RunResults) -> tuple[Value, ...]:
-    """Of each seed the two choices, averaged."""
+    """Return the numbers of the two choices, averaged over seeds."""
     seeds = [choices for seed in results.by_seed() if (choices := _choices(seed.records)) is not None]
     if not seeds:
         return (None,) * (2 * len(_KEYS) + 1)

@@ -35,7 +35,7 @@ CSV_FIELDS = ("dataset", "table", "section", "row", "group", "column", "value", 
 
 
 def render(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]], format: str) -> str:
-    """All tables as one text.
+    """Return all tables as one text.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def _latex(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> s
 
 
 def _latex_table(table: ResultTable, part: int, parts: int) -> str:
-    """One float; the parts of a long table are told apart in caption and label, and the first keeps its own."""
+    """Return one float; the caption and label of further parts of a long table are numbered."""
     sign = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}
     width = len(table.columns)
     kind = "table*" if width > 5 else "table"
@@ -193,7 +193,7 @@ def latex(text: str) -> str:
 
 
 def _csv(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str:
-    """One line a number, unrounded, with the lowest and the highest seed."""
+    """Return one line a number, unrounded, with the lowest and the highest seed."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(CSV_FIELDS)
@@ -212,7 +212,7 @@ def _csv(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str
 
 
 def _cell(table: ResultTable, value: Value, column: Column) -> str:
-    """The cell as text, with the number of its seeds where that is fewer than the others have."""
+    """Return the cell as text, with the number of its seeds where it has fewer than the table."""
     text = cell_text(value, column)
     return f"{text} ({value.seeds})" if isinstance(value, Average) and table.short(value) else text
 
@@ -222,7 +222,7 @@ def _notes(table: ResultTable) -> list[str]:
 
 
 def _spans(columns: Sequence[Column]) -> Iterator[tuple[int, int, str]]:
-    """Start, stop and heading of each run of columns under one group."""
+    """Yield start, stop and heading of each run of columns under one group."""
     start = 0
     for group, run in groupby(columns, key=lambda column: column.group):
         stop = start + len(list(run))

@@ -10,7 +10,7 @@ from mascot.bench.tables.grid import Column, ResultTable, Section, TableRow, tab
 
 
 def sizes(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Images, queries and attributes.
+    """Yield the numbers of images and queries, and the attributes.
 
     A record may have the size of each split of its dataset (``sizes``), and always has the number of test queries that
     were run. The number of validation queries of the search is the limit of the run, or all of them.
