@@ -84,7 +84,7 @@ class Published:
         return dict(load()["dataset_sizes"].get(_DATASETS.get(self.dataset, ("", ""))[0], {}))
 
     def places(self) -> dict[str, float]:
-        """Return shares of images beyond 60 degrees north and south, and of queries with candidates beside 180 degrees."""
+        """Return shares of images beyond 60 degrees north and south, and of queries with hits on both sides of 180."""
         return dict(load()["places"].get(_DATASETS.get(self.dataset, ("", ""))[0], {}))
 
     def prs(self, task: str, direction: str, label: str) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from threading import Lock
 from typing import Generic, TypeVar
 
-_Cached = TypeVar("_Made")
+_Cached = TypeVar("_Cached")
 
 
 class Recent(Generic[_Cached]):
