@@ -214,7 +214,7 @@ def test_ctrl_c_says_how_to_go_on_and_nothing_else(tmp_path: Path) -> None:
     os.killpg(started.pid, signal.SIGINT)
     said, told = started.communicate(timeout=240)
     lines = [line for line in told.splitlines() if not re.match("(search|test): ", line)]
-    assert (said, lines) == ("", ["mascot: stopped; the same mascot bench run goes on where it was"])
+    assert (said, lines) == ("", ["mascot: stopped; the same mascot bench run resumes it"])
     assert started.returncode == 130
     assert _gone(started.pid), "a worker is left"
 
