@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,10 @@ import pytest
 from PIL import ExifTags, Image
 from range_server import local_web
 
-from mascot.bench.datasets.folder import Query, read_folder, splits
+from mascot.bench.datasets.folder import read_folder, splits
 from mascot.bench.prepare import pictures
-from mascot.bench.prepare import splits as prepared_splits
-from mascot.bench.prepare.journal import Journal
-from mascot.bench.prepare.losses import Loss, Tally
-from mascot.bench.prepare.outcomes import run_all
-from mascot.bench.prepare.preparation import Preparation
+from mascot.bench.prepare.outcomes import Journal, Loss, Tally, run_all
+from mascot.bench.prepare.preparation import Preparation, permutation
 from mascot.bench.prepare.recipes import NAMES, options_of, prepare, settings_of
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError, OptionError
@@ -72,7 +69,7 @@ def test_a_torn_line_is_overwritten(tmp_path: Path, torn: bytes) -> None:
 def test_what_was_put_outlives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
     code = (
-        "import os, signal, sys; from pathlib import Path; from mascot.bench.prepare.journal import Journal\n"
+        "import os, signal, sys; from pathlib import Path; from mascot.bench.prepare.outcomes import Journal\n"
         f"journal = Journal(Path({str(path)!r}))\n"
         "for i in range(500): journal.put(str(i), {'ok': i})\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
@@ -205,8 +202,7 @@ def test_items_need_unique_keys(tmp_path: Path) -> None:
 
 def test_ctrl_c_does_not_wait_for_slow_tasks(tmp_path: Path) -> None:
     code = (
-        "import time; from pathlib import Path; from mascot.bench.prepare.outcomes import run_all\n"
-        "from mascot.bench.prepare.journal import Journal\n"
+        "import time; from pathlib import Path; from mascot.bench.prepare.outcomes import Journal, run_all\n"
         "def task(i):\n"
         "    print('begun', flush=True); time.sleep(60); return {}\n"
         f"run_all(range(9), str, task, Journal(Path({str(tmp_path / 'j')!r})), workers=3)"
@@ -325,19 +321,13 @@ def test_names_of_files_are_safe_and_distinct() -> None:
 # Splits and the end
 
 
-def test_the_published_sizes_of_the_splits() -> None:
-    for count, validation in ((996, 199), (683, 136), (26_517, 5_303), (15_650, 3_130)):
-        assert prepared_splits.validation(count) == validation
-    assert sorted(prepared_splits.permutation(996, 0)) == list(range(996))
-    assert prepared_splits.permutation(8, 0, "numpy").tolist() == np.random.default_rng(0).permutation(8).tolist()
-
-
 # As torch 2.13 prints `torch.randperm(12, generator=torch.Generator().manual_seed(42))`.
 RANDPERM = [6, 8, 1, 7, 0, 2, 10, 11, 4, 3, 5, 9]
 
 
-def test_the_split_is_that_of_torch() -> None:
-    assert prepared_splits.permutation(12, 42).tolist() == RANDPERM
+def test_the_split_is_that_of_torch_or_numpy() -> None:
+    assert permutation(12, 42).tolist() == RANDPERM
+    assert permutation(8, 0, "numpy").tolist() == np.random.default_rng(0).permutation(8).tolist()
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 683, 996, 15_650, 26_517])
@@ -345,7 +335,12 @@ def test_the_split_is_that_of_torch_at_every_size(count: int) -> None:
     torch = pytest.importorskip("torch")
     for seed in (0, 42, 12345):
         order = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()
-        assert prepared_splits.permutation(count, seed).tolist() == order
+        assert permutation(count, seed).tolist() == order
+
+
+@dataclass
+class Item:
+    caption: str
 
 
 def end(out: Path, name: str = "pixelprose", count: int = 20, limit: int | None = None, **rest: Any) -> None:
@@ -353,28 +348,23 @@ def end(out: Path, name: str = "pixelprose", count: int = 20, limit: int | None 
     (out / "images").mkdir(parents=True, exist_ok=True)
     for i in range(count):
         (out / "images" / f"{i}.jpg").write_bytes(jpeg((8 + i, 8)))
-    columns = {
-        "id": [str(i) for i in range(count)],
-        "file": [f"images/{i}.jpg" for i in range(count)],
-        "lat": [i / 10 for i in range(count)],
-    }
+    images = [(Item(f"caption {i}"), {"id": str(i), "file": f"images/{i}.jpg", "lat": i / 10}) for i in range(count)]
     prep = Preparation(out, Web(), limit, seed=3, settings={"gps": "whole"})
     prep.sources["list"] = {"url": "http://a.example", "sha256": "0"}
     prep.notes.append("20 rows")
     tally = prep.tally("picture")
     tally.accepted = count
     tally.lose(Loss("dead link", "status 404"), "http://a.example/`x`\n| y")
-    queries = rest.pop("queries", [Query(f"caption {i}", (i,)) for i in range(count)])
-    prep.finish(name, columns, queries, **rest)
+    prep.finish(name, images, ("id", "file", "lat"), **rest)
 
 
 def test_the_end_writes_a_whole_dataset(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "behind the limit.jpg").write_bytes(b"x")
     (tmp_path / "images" / ".7.jpg.123").write_bytes(b"x")
-    end(tmp_path, by_row=True, limit=20)
+    end(tmp_path, limit=20)
     stored = read_folder(tmp_path)
-    order = prepared_splits.permutation(20, 3)
+    order = permutation(20, 3)
     assert stored.columns["id"].tolist() == [str(i) for i in order]
     assert stored.columns["lat"].tolist() == [i / 10 for i in order]
     assert [(query.text, query.positives) for query in stored.queries] == [
@@ -415,15 +405,15 @@ def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
 
 
 def test_queries_need_positives_in_both_splits(tmp_path: Path) -> None:
-    order = prepared_splits.permutation(20, 3).tolist()
+    order = permutation(20, 3).tolist()
     early, late = order[:4], order[4:]
-    queries = [
-        Query("dog", tuple(early[:2] + late[:2])),
-        Query("apple", (early[0], *late[:5])),
-        Query("desk", tuple(early + late[:1])),
-        Query("sky", tuple(range(20))),
-        Query("none", ()),
-    ]
+    queries = {
+        "dog": early[:2] + late[:2],
+        "apple": [early[0], *late[:5]],
+        "desk": early + late[:1],
+        "sky": range(20),
+        "none": (),
+    }
     end(tmp_path, "visual-genome", queries=queries, least=2)
     stored = read_folder(tmp_path)
     assert [query.text for query in stored.queries] == ["dog", "sky"]

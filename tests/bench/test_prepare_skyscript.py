@@ -22,7 +22,7 @@ from PIL import Image
 from range_server import Manners, Server, local_web, serving
 
 from mascot.bench.datasets.folder import read_folder, splits
-from mascot.bench.prepare.losses import Loss
+from mascot.bench.prepare.outcomes import Loss
 from mascot.bench.prepare.recipes import prepare, settings_of
 from mascot.bench.prepare.skyscript import centre
 from mascot.bench.prepare.web import Web
@@ -227,7 +227,7 @@ def test_an_archive_that_is_gone_is_an_error(server: Server, tmp_path: Path) -> 
 def test_a_table_of_another_form(server: Server, tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("filepath,title\nimages2/a.jpg,church\n")
-    with pytest.raises(InputError, match="needs the columns filepath, title_multi_objects, got"):
+    with pytest.raises(InputError, match="must have the columns filepath, title_multi_objects, got"):
         prepare("skyscript", tmp_path / "out", web=_web(), base=server.url + "/", table=str(table))
 
 

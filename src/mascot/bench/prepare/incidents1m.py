@@ -9,20 +9,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.bench.datasets.folder import Query
 from mascot.bench.files import sha256
 from mascot.bench.prepare import pictures
-from mascot.bench.prepare.hosts import SERVICES, Hosts, from_database, from_services, from_table
-from mascot.bench.prepare.journal import Journal
-from mascot.bench.prepare.losses import Loss, Tally
-from mascot.bench.prepare.preparation import Preparation
-from mascot.errors import InputError, OptionError
+from mascot.bench.prepare.hosts import SERVICES, from_database, from_services, from_table, write_table
+from mascot.bench.prepare.outcomes import Journal, Loss, Tally, value_of
+from mascot.bench.prepare.preparation import Preparation, option
+from mascot.errors import InputError, require
 
 _ACCESS = (
     "incidents1m needs the annotations of its authors, which they send after a form and an e-mail "
@@ -34,38 +32,25 @@ _ACCESS = (
 class Incidents1M:
     """The multi-label validation set: images of an incident whose server can be located.
 
-    `annotations` is ``multi_label_val.json``, which the authors send on request. Hosts are located by `hosts`, a CSV
-    table of host, lat and lon such as the hosts.csv of another preparation; else by `database`, a city database in
-    MaxMind's format; else by the public `services`, in this order.
-
-    Parameters
-    ----------
-    noise
-        ``"count"``: an image is moved by up to 0.001 degrees times the number of earlier images at its place, as
-        published; ``"capped"``: by up to 0.001 times the root of their number, 0.05 at most; ``"none"``.
-    place_prefix
-        What place queries begin with; published: ``place:beach``.
-    smallest
-        Smallest side of a picture in pixels.
+    Hosts are located by the table `hosts`, else by the `database`, else by the public `services` in this order.
+    Published noise moves an image by up to 0.001 degrees times the number of earlier images at its place; capped
+    noise by up to 0.001 times the root of their number, 0.05 at most.
     """
 
-    annotations: str = ""
-    hosts: str = ""
-    database: str = ""
-    services: str = "geolocation-db,ip-api"
-    noise: str = "count"
-    place_prefix: str = "place:"
-    smallest: int = 32
-    CORRECT: ClassVar = {"services": "ip-api,geolocation-db", "noise": "capped", "place_prefix": "", "smallest": 32}
-    CHOICES: ClassVar = {"noise": ("count", "capped", "none")}
+    annotations: str = ""  # multi_label_val.json
+    hosts: str = ""  # CSV of host, lat and lon, such as the hosts.csv of another preparation
+    database: str = ""  # of cities, in MaxMind's format
+    services: str = option("geolocation-db,ip-api", "ip-api,geolocation-db")
+    noise: str = option("count", "capped", ("count", "capped", "none"))
+    place_prefix: str = option("place:", "")  # of place queries, such as place:beach
+    smallest: int = option(32, 32)  # side of a picture in pixels
 
     def run(self, prep: Preparation) -> None:
         """Make the dataset, or continue making it."""
         if not self.annotations:
             raise InputError(_ACCESS)
-        unknown = [name for name in self.services.split(",") if name.strip() not in SERVICES]
-        if unknown:
-            raise OptionError(f"Incidents1M.services must be of {', '.join(SERVICES)}, got {unknown[0]!r}")
+        names = {name.strip() for name in self.services.split(",")}
+        require(names <= set(SERVICES), "services", f"must be of {', '.join(SERVICES)}", self.services)
         entries = read_annotations(prep.source("annotations", self.annotations), prep.tally("labels"))
         locate = (
             from_table(Path(self.hosts)) if self.hosts
@@ -73,36 +58,30 @@ class Incidents1M:
             else from_services(prep.web, self.services)
         )  # fmt: skip
         with Journal(prep.work / "hosts.jsonl") as journal:
-            hosts = Hosts(locate, journal)
 
             def task(entry: Entry) -> dict[str, Any]:
-                location = hosts[entry.host]
-                picture = pictures.store(prep.web.get(entry.url), prep.out, entry.name, smallest=self.smallest)
+                location = value_of(journal.settle(entry.host, lambda: locate(entry.host)))
+                picture = pictures.store(prep.web.get(entry.url), prep.out, entry.id, smallest=self.smallest)
                 return {"lat": location["lat"], "lon": location["lon"], **picture}
 
-            accepted = prep.gather(entries, lambda entry: entry.name, task, "place of the host, and picture")
-            hosts.write(prep.out / "hosts.csv", (entry.host for entry, _ in accepted))
+            images = prep.gather(entries, lambda entry: entry.id, task, "place of the host, and picture")
+            write_table(prep.out / "hosts.csv", {entry.host: journal.entries[entry.host]["ok"] for entry, _ in images})
         prep.sources["hosts"] = {"url": "hosts.csv", "sha256": sha256(prep.out / "hosts.csv")}
-        chosen, values = [entry for entry, _ in accepted], [value for _, value in accepted]
-        places = np.array([(value["lat"], value["lon"]) for value in values], float).reshape(-1, 2)
-        moved = scattered([entry.name for entry in chosen], places, prep.seed, self.noise)
-        columns = {
-            "id": [entry.name for entry in chosen],
-            "file": [value["file"] for value in values],
-            "lat": moved[:, 0].tolist(),
-            "lon": moved[:, 1].tolist(),
-            "host": [entry.host for entry in chosen],
-            "url": [entry.url for entry in chosen],
-        }
-        queries = queries_of(chosen, self.place_prefix)
-        prep.finish("incidents1m", columns, queries, least=2, about={"measure": "map"})
+        places = np.array([(value["lat"], value["lon"]) for _, value in images], float).reshape(-1, 2)
+        moved = scattered([entry.id for entry, _ in images], places, prep.seed, self.noise).tolist()
+        images = [
+            (entry, {**value, "lat": lat, "lon": lon}) for (entry, value), (lat, lon) in zip(images, moved, strict=True)
+        ]
+        queries = queries_of([entry for entry, _ in images], self.place_prefix)
+        columns = ("id", "file", "lat", "lon", "host", "url")
+        prep.finish("incidents1m", images, columns, queries, least=2, about={"measure": "map"})
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """An image of the annotations with at least one incident."""
 
-    name: str
+    id: str
     url: str
     host: str
     incidents: tuple[str, ...]
@@ -123,27 +102,24 @@ def read_annotations(path: Path, tally: Tally) -> list[Entry]:
         raise InputError(f"{path} must be a JSON object of images by name, got a {type(records).__name__}")
     entries: dict[str, Entry] = {}
     for name, record in records.items():
-        try:
+        with tally.item(name):
             entry = _entry(name, record)
             if entries.setdefault(entry.url, entry) is not entry:
                 raise Loss("duplicate", entry.url)
-            tally.accepted += 1
-        except Loss as loss:
-            tally.lose(loss, name)
     return list(entries.values())
 
 
-def queries_of(entries: Sequence[Entry], place_prefix: str = "") -> list[Query]:
-    """Return a query for every type: the incidents by name, then the places; underscores become spaces.
+def queries_of(entries: Sequence[Entry], place_prefix: str = "") -> dict[str, set[int]]:
+    """Return the numbers of the images of every type: the incidents by name, then the places.
 
-    Types with equal texts are one query, for the images of either.
+    Underscores become spaces. Types with equal texts are one query, for the images of either.
     """
     positives: dict[str, set[int]] = {}
     for kind, prefix in (("incidents", ""), ("places", place_prefix)):
-        for type_ in sorted({type_ for entry in entries for type_ in getattr(entry, kind)}):
-            rows = positives.setdefault(prefix + " ".join(type_.replace("_", " ").split()), set())
-            rows |= {i for i, entry in enumerate(entries) if type_ in getattr(entry, kind)}
-    return [Query(text, tuple(sorted(rows))) for text, rows in positives.items()]
+        pairs = [(type_, i) for i, entry in enumerate(entries) for type_ in getattr(entry, kind)]
+        for type_, i in sorted(pairs):
+            positives.setdefault(prefix + " ".join(type_.replace("_", " ").split()), set()).add(i)
+    return positives
 
 
 def scattered(names: Sequence[str], places: NDArray[np.float64], seed: int, noise: str) -> NDArray[np.float64]:
@@ -172,8 +148,8 @@ def _entry(name: str, record: Any) -> Entry:
         raise Loss("no label", "no incident")
     url = record.get("url")
     try:
-        parts = urlsplit(url) if isinstance(url, str) else None
-        host = parts.hostname if parts and parts.scheme in ("http", "https") else None
+        parts = urlsplit(url if isinstance(url, str) else "")
+        host = parts.hostname if parts.scheme in ("http", "https") else None
     except ValueError:
         host = None
     if not isinstance(url, str) or not host:

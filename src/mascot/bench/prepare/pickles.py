@@ -18,20 +18,11 @@ _NUMERIC = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f
 
 
 def read_pickle(data: bytes, most: int = 1 << 20) -> Any:
-    """Return the plain data in a pickle of any protocol; raise `InputError` if it is damaged or too large.
+    """Return the plain data in a pickle of at most `most` bytes; raise `InputError` if it is damaged or too large.
 
     A name in the pickle is never looked up: what it would have built becomes an `Opaque`. Numbers and arrays of numpy
     are such values, which `numbers` decodes. Parts may be nested in any depth: do not print the whole.
 
-    Parameters
-    ----------
-    data
-        One pickle. Bytes after its end are ignored.
-    most
-        Largest pickle in bytes.
-
-    Examples
-    --------
     >>> read_pickle(pickle.dumps({"box": (8.5, 47.3, 8.6, 47.4)}))
     {'box': (8.5, 47.3, 8.6, 47.4)}
     """
@@ -94,23 +85,12 @@ def numbers(value: Any) -> Any:
             fortran = order == "F"
         else:
             _, shape, dtype, fortran, raw = value.state
-        array = np.frombuffer(_bytes(raw), _dtype(dtype)).reshape(shape, order="F" if fortran else "C")
+        if isinstance(raw, Opaque):  # protocols 0 to 2 write bytes as a call of _codecs.encode, and none as bytes()
+            raw = raw.arguments[0].encode("latin-1") if raw.arguments else b""
+        code, order = dtype.arguments[0], dtype.state[1]
+        if len(raw) > _MOST_BYTES or code not in _NUMERIC or order not in ("<", ">", "|", "="):
+            raise ValueError("too large, or not a number")
+        array = np.frombuffer(raw, order + code).reshape(shape, order="F" if fortran else "C")
         return array.tolist() if array.size else []
     except (AttributeError, TypeError, ValueError, OverflowError, LookupError):
         raise mc.InputError(f"a pickle must hold numbers or arrays that fill their shape, got {value.name}") from None
-
-
-def _bytes(raw: Any) -> bytes:
-    if isinstance(raw, Opaque):  # protocols 0 to 2 write bytes as a call of _codecs.encode, and no bytes as bytes()
-        raw = raw.arguments[0] if raw.arguments else b""
-    raw = raw.encode("latin-1") if isinstance(raw, str) else bytes(raw) if isinstance(raw, (bytes, bytearray)) else None
-    if raw is None or len(raw) > _MOST_BYTES:
-        raise ValueError("too large")
-    return bytes(raw)
-
-
-def _dtype(dtype: Opaque) -> np.dtype[Any]:
-    code, order = dtype.arguments[0], dtype.state[1]
-    if code not in _NUMERIC or order not in ("<", ">", "|", "="):
-        raise ValueError("not a number")
-    return np.dtype(order + code)

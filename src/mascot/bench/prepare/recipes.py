@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mascot.bench.alone import alone
 from mascot.bench.files import replace_text
-from mascot.bench.prepare.losses import NO_ANSWER, Loss
+from mascot.bench.prepare.outcomes import NO_ANSWER, Loss
 from mascot.errors import InputError, OptionError, require
 
 if TYPE_CHECKING:
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from mascot.bench.prepare.web import Web
 
 _RECIPES = {
-    "pixelprose": ("pixelprose", "PixelProse"),
-    "visual-genome": ("visual_genome", "VisualGenome"),
-    "incidents1m": ("incidents1m", "Incidents1M"),
-    "skyscript": ("skyscript", "SkyScript"),
+    "pixelprose": "PixelProse",
+    "visual-genome": "VisualGenome",
+    "incidents1m": "Incidents1M",
+    "skyscript": "SkyScript",
 }
 NAMES = tuple(_RECIPES)
-BEHAVIOURS = ("published", "correct")
+_BEHAVIOURS = ("published", "correct")
+_SPLITS = ("torch", "numpy")
 
 
 def prepare(
@@ -36,7 +37,7 @@ def prepare(
     limit: int | None = None,
     workers: int = 8,
     seed: int = 42,
-    report: Report | None = None,
+    report: Report = lambda step, count, total: None,
     web: Web | None = None,
     **settings: str,
 ) -> None:
@@ -59,21 +60,26 @@ def prepare(
     require(workers >= 1, "workers", "must be >= 1", workers)
     require(seed >= 0, "seed", "must be >= 0", seed)
     values = settings_of(name, behaviour)
+    choices = {field.name: field.metadata.get("choices", ()) for field in fields(_recipe(name))} | {"split": _SPLITS}
     for key, text in settings.items():
         if key not in values:
             raise OptionError(f"a source or option of {name} must be one of {', '.join(values)}, got {key!r}")
-        values[key] = _value(key, text, values[key], _recipe(name).CHOICES | {"split": ("torch", "numpy")})
+        if choices[key] and text not in choices[key]:
+            raise OptionError(f"{key} must be {' or '.join(choices[key])}, got {text!r}")
+        try:
+            values[key] = text if isinstance(values[key], str) else type(values[key])(json.loads(text.lower()))
+        except (ValueError, TypeError):
+            raise OptionError(f"{key} must be like {values[key]!r}, got {text!r}") from None
     split = values.pop("split")
-    recipe = _recipe(name)(**values)
     from mascot.bench.prepare.preparation import Preparation
     from mascot.bench.prepare.web import Web
 
     web = web or Web()
-    preparation = Preparation(Path(out), web, limit, workers, seed, split, report, asdict(recipe))
-    _claim(Path(out), {"recipe": name, "settings": asdict(recipe)})
+    preparation = Preparation(Path(out), web, limit, workers, seed, split, report, values)
+    _claim(Path(out), {"recipe": name, "settings": values})
     with alone(preparation.work / "lock", f"{out} is being prepared by another process"):
         try:
-            recipe.run(preparation)
+            _recipe(name)(**values).run(preparation)
         except Loss as loss:
             remedy = "run the same command again to continue" if loss.reason == NO_ANSWER else "name another --source"
             raise InputError(f"{name}: {loss}; {remedy}") from None
@@ -83,33 +89,22 @@ def prepare(
 
 def settings_of(name: str, behaviour: str = "published") -> dict[str, Any]:
     """Return the sources and options of a recipe with their values."""
-    if behaviour not in BEHAVIOURS:
-        raise OptionError(f"--as must be {' or '.join(BEHAVIOURS)}, got {behaviour!r}")
-    recipe = _recipe(name)
-    values = {field.name: field.default for field in fields(recipe)} | {"split": "torch"}
-    return values | (recipe.CORRECT if behaviour == "correct" else {})
+    require(behaviour in _BEHAVIOURS, "--as", f"must be {' or '.join(_BEHAVIOURS)}", behaviour)
+    correct = behaviour == "correct"
+    return {
+        field.name: field.metadata.get("correct", field.default) if correct else field.default
+        for field in fields(_recipe(name))
+    } | {"split": _SPLITS[0]}
 
 
 def options_of(name: str) -> list[str]:
     """Return the names of the options, as opposed to the sources."""
-    return [*_recipe(name).CORRECT, "split"]
+    return [*(field.name for field in fields(_recipe(name)) if "correct" in field.metadata), "split"]
 
 
 def _recipe(name: str) -> Any:
-    if name not in _RECIPES:
-        raise OptionError(f"the dataset must be one of {', '.join(NAMES)}, got {name!r}")
-    module, recipe = _RECIPES[name]
-    return getattr(import_module(f"mascot.bench.prepare.{module}"), recipe)
-
-
-def _value(key: str, text: str, default: Any, choices: dict[str, tuple[str, ...]]) -> Any:
-    """Return a value of the default's type."""
-    if key in choices and text not in choices[key]:
-        raise OptionError(f"{key} must be {' or '.join(choices[key])}, got {text!r}")
-    try:
-        return text if isinstance(default, str) else type(default)(json.loads(text.lower()))
-    except (ValueError, TypeError):
-        raise OptionError(f"{key} must be like {default!r}, got {text!r}") from None
+    require(name in _RECIPES, "the dataset", f"must be one of {', '.join(NAMES)}", name)
+    return getattr(import_module(f"mascot.bench.prepare.{name.replace('-', '_')}"), _RECIPES[name])
 
 
 def _claim(out: Path, claim: dict[str, Any]) -> None:

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any
 
-from mascot.bench.datasets.folder import Query
 from mascot.bench.prepare import exif_text, pictures
-from mascot.bench.prepare.losses import Loss
-from mascot.bench.prepare.preparation import Preparation
+from mascot.bench.prepare.outcomes import Loss
+from mascot.bench.prepare.preparation import Preparation, option
 from mascot.errors import InputError
 from mascot.extras import package
 from mascot.photos import exif
@@ -32,56 +31,42 @@ _TABLES = "https://homes.cs.washington.edu/~ranjay/visualgenome/data/dataset"
 
 @dataclass(frozen=True, slots=True)
 class VisualGenome:
-    """Where the tables are: JSON, or a zip archive of it.
-
-    `pictures` is a mirror with the folders VG_100K and VG_100K_2 (default: the addresses of the table). `fallback`
-    takes the EXIF time of the last change (DateTime) where DateTimeOriginal is missing, as published.
-    """
+    """Where the tables are: JSON, or a zip archive of it."""
 
     images: str = f"{_TABLES}/image_data.json.zip"
     objects: str = f"{_TABLES}/objects.json.zip"
-    pictures: str = ""
-    fallback: bool = True
-    CORRECT: ClassVar = {"fallback": False}
-    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {}
+    pictures: str = ""  # a mirror with the folders VG_100K and VG_100K_2 (default: the addresses of the table)
+    fallback: bool = option(True, False)  # take DateTime (tag 306) where DateTimeOriginal is missing
 
     def run(self, prep: Preparation) -> None:
         """Make the dataset, or continue making it."""
-        images, objects = prep.source("images", self.images), prep.source("objects", self.objects)
-        listed, ids, seen = prep.tally("list"), dict[str, str](), set[str]()  # ids by address
-        for record in _records(images):
+        table, objects = prep.source("images", self.images), prep.source("objects", self.objects)
+        tally, entries, ids = prep.tally("list"), dict[str, _Listed](), set[str]()  # entries by address
+        for record in _records(table):
             id_, url = str(record.get("image_id", "")), record.get("url")
             if isinstance(url, str) and self.pictures:
                 url = "/".join([self.pictures.rstrip("/"), *url.split("/")[-2:]])
-            if not id_ or not isinstance(url, str):
-                listed.lose(Loss("bad address"), id_ or "an entry without image_id")
-            elif url in ids or id_ in seen:
-                listed.lose(Loss("duplicate"), url)
-            else:
-                ids[url] = id_
-                seen.add(id_)
-                listed.accepted += 1
+            with tally.item(id_ or "an entry without image_id"):
+                if not id_ or not isinstance(url, str):
+                    raise Loss("bad address")
+                if url in entries or id_ in ids:
+                    raise Loss("duplicate", url)
+                entries[url] = _Listed(id_, url)
+                ids.add(id_)
 
-        def task(url: str) -> dict[str, Any]:
-            taken = self._time(prep.web.first(url, _HEAD))
-            return {"taken": taken, **pictures.store(prep.web.get(url), prep.out, ids[url], longest=None)}
+        def task(entry: _Listed) -> dict[str, Any]:
+            taken = self._time(prep.web.part(entry.url, 0, _HEAD))
+            return {"taken": taken, **pictures.store(prep.web.get(entry.url), prep.out, entry.id, longest=None)}
 
-        accepted = prep.gather(list(ids), str, task, "time and picture")
-        columns = {
-            "id": [ids[url] for url, _ in accepted],
-            "file": [entry["file"] for _, entry in accepted],
-            "taken": [entry["taken"] for _, entry in accepted],
-            "url": [url for url, _ in accepted],
-        }
-        numbers = {id_: i for i, id_ in enumerate(columns["id"])}
+        images = prep.gather(list(entries.values()), lambda entry: entry.url, task, "time and picture")
+        numbers = {entry.id: i for i, (entry, _) in enumerate(images)}
         positives: dict[str, set[int]] = {name: set() for name in QUERIES}
         for record in _records(objects):
             i = numbers.get(str(record.get("image_id")))
-            for thing in (record.get("objects") or ()) if i is not None else ():
-                for name in thing.get("names") or ():
+            for item in (record.get("objects") or ()) if i is not None else ():
+                for name in item.get("names") or ():
                     positives.get(str(name).strip().lower(), set()).add(i or 0)
-        queries = [Query(name, tuple(sorted(rows))) for name, rows in positives.items()]
-        prep.finish("visual-genome", columns, queries, least=2)
+        prep.finish("visual-genome", images, ("id", "file", "taken", "url"), positives, least=2)
 
     def _time(self, head: bytes) -> str:
         """Return the EXIF time of a picture from its first bytes."""
@@ -92,7 +77,13 @@ class VisualGenome:
             raise Loss("not a picture", str(error)) from None
         if not tags.picture and not tags.exposure:
             raise Loss("no metadata")
-        return exif_text.taken(tags, self.fallback).clock.isoformat(timespec="seconds")
+        return exif_text.taken(tags, self.fallback).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    id: str
+    url: str
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
