@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from mascot.bench.datasets.folder import read_folder, splits
 from mascot.bench.prepare import pictures
 from mascot.bench.prepare.outcomes import Journal, Loss, Tally, run_all
 from mascot.bench.prepare.preparation import Preparation, permutation
-from mascot.bench.prepare.recipes import NAMES, options_of, prepare, settings_of
+from mascot.bench.prepare.recipes import RECIPES, options_of, prepare, settings_of
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError, OptionError
 
@@ -338,24 +338,20 @@ def test_the_split_is_that_of_torch_at_every_size(count: int) -> None:
         assert permutation(count, seed).tolist() == order
 
 
-@dataclass
-class Item:
-    caption: str
-
-
 def end(out: Path, name: str = "pixelprose", count: int = 20, limit: int | None = None, **rest: Any) -> None:
     """The end of a recipe that found `count` pictures, each with a query of its own."""
     (out / "images").mkdir(parents=True, exist_ok=True)
     for i in range(count):
         (out / "images" / f"{i}.jpg").write_bytes(jpeg((8 + i, 8)))
-    images = [(Item(f"caption {i}"), {"id": str(i), "file": f"images/{i}.jpg", "lat": i / 10}) for i in range(count)]
-    prep = Preparation(out, Web(), limit, seed=3, settings={"gps": "whole"})
+    rows = [{"id": f"{i}", "file": f"images/{i}.jpg", "lat": i / 10, "caption": f"caption {i}"} for i in range(count)]
+    prep = Preparation(name, out, Web(), limit, seed=3, settings={"gps": "whole"})
     prep.sources["list"] = {"url": "http://a.example", "sha256": "0"}
     prep.notes.append("20 rows")
     tally = prep.tally("picture")
     tally.accepted = count
-    tally.lose(Loss("dead link", "status 404"), "http://a.example/`x`\n| y")
-    prep.finish(name, images, ("id", "file", "lat"), **rest)
+    with tally.item("http://a.example/`x`\n| y"):
+        raise Loss("dead link", "status 404")
+    prep.finish(rows, ["id", "file", "lat"], **rest)
 
 
 def test_the_end_writes_a_whole_dataset(tmp_path: Path) -> None:
@@ -445,18 +441,20 @@ def test_too_few_images_say_what_was_lost(tmp_path: Path) -> None:
 def test_tallies_add_up() -> None:
     whole = Tally("rows")
     for shard in range(3):
-        tally = Tally("rows", accepted=2)
-        tally.lose(Loss("no time"), f"{shard} row 0", 1000)
-        tally.lose(Loss("no place"), "never", 0)
-        if shard:
-            tally.lose(Loss("out of range", "97"), f"{shard} row x")
+        tally = Tally("rows")
+        for row in range(9):
+            with tally.item(f"{shard} row {row}"):
+                if row < 2:
+                    raise Loss("no time")
+                if shard and row == 5:
+                    raise Loss("out of range", "97")
         whole.add(json.loads(json.dumps(asdict(tally))))
     assert whole.to_dict() == {
-        "step": "rows", "looked_at": 3008, "kept": 6, "lost": {"no time": 3000, "out of range": 2},
+        "step": "rows", "looked_at": 27, "kept": 19, "lost": {"no time": 6, "out of range": 2},
     }  # fmt: skip
     assert whole.examples == {
-        "no time": ["0 row 0", "1 row 0", "2 row 0"],
-        "out of range": ["1 row x: 97", "2 row x: 97"],
+        "no time": ["0 row 0", "0 row 1", "1 row 0", "1 row 1", "2 row 0"],
+        "out of range": ["1 row 5: 97", "2 row 5: 97"],
     }
     assert str(Loss("dead link", "status 404", "http://a.example/b")) == "http://a.example/b: dead link (status 404)"
 
@@ -464,7 +462,7 @@ def test_tallies_add_up() -> None:
 # Recipes
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_has_sources_and_options(name: str) -> None:
     published, correct = settings_of(name), settings_of(name, "correct")
     assert published.keys() == correct.keys()

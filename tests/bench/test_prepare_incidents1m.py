@@ -22,7 +22,7 @@ from PIL import Image
 from range_server import Server, local_web, serving
 
 from mascot.bench.datasets.folder import read_folder, splits
-from mascot.bench.prepare.incidents1m import Entry, queries_of, read_annotations, scattered
+from mascot.bench.prepare.incidents1m import queries_of, read_annotations, scattered
 from mascot.bench.prepare.outcomes import Tally
 from mascot.bench.prepare.recipes import prepare
 from mascot.bench.prepare.web import Web
@@ -248,18 +248,18 @@ def test_entries_keep_the_order_of_the_file(tmp_path: Path) -> None:
         name: _record(f"HTTPS://User@{name}.Example:8443/x", ("on_fire", "flooded"), ("beach",)) for name in "zxy"
     }
     (tmp_path / "a.json").write_text(json.dumps(annotations))
-    entries = read_annotations(tmp_path / "a.json", Tally("labels"))
-    assert [entry.host for entry in entries] == ["z.example", "x.example", "y.example"]
-    assert entries[0].incidents == ("flooded", "on_fire")
+    rows = read_annotations(tmp_path / "a.json", Tally("labels"))
+    assert [row["host"] for row in rows] == ["z.example", "x.example", "y.example"]
+    assert rows[0]["incidents"] == ("flooded", "on_fire")
 
 
 def test_a_type_that_is_both_is_one_query() -> None:
-    entries = [
-        Entry("a", "", "", ("dust_storm", "fire"), ("beach",)),
-        Entry("b", "", "", ("fire",), ("dust storm",)),
-        Entry("c", "", "", ("fire",), ("airport",)),
+    rows: list[dict[str, Any]] = [
+        {"incidents": ("dust_storm", "fire"), "places": ("beach",)},
+        {"incidents": ("fire",), "places": ("dust storm",)},
+        {"incidents": ("fire",), "places": ("airport",)},
     ]
-    queries = queries_of(entries)
+    queries = queries_of(rows)
     assert queries == {"dust storm": {0, 1}, "fire": {0, 1, 2}, "airport": {2}, "beach": {0}}
     assert list(queries) == ["dust storm", "fire", "airport", "beach"]
 

@@ -7,16 +7,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mascot.bench.alone import alone
 from mascot.bench.datasets.folder import ENCODED, content, read_folder, slug
 from mascot.bench.encode.scoring import Vectors, silent
 from mascot.bench.encode.vectors import EncodedModel, Report, append, read_encoding, resume, write_lists
 from mascot.errors import InputError, OptionError, require
-
-if TYPE_CHECKING:
-    from mascot.photos.encoders import Picture
+from mascot.photos.encoders import Picture, open_encoder
+from mascot.photos.encoders.devices import pick_device
 
 # The two models of the published results.
 _PUBLISHED = {"blip2": "blip2:Salesforce/blip2-itm-vit-g-coco", "clip": "clip:openai/clip-vit-large-patch14"}
@@ -44,15 +43,15 @@ def encode(
     Parameters
     ----------
     model
-        ``"blip2"`` (Salesforce/blip2-itm-vit-g-coco), ``"clip"`` (openai/clip-vit-large-patch14), ``"blip2:MODEL"`` or
-        ``"clip:MODEL"``, where MODEL is a folder or a name on the model hub.
+        ``"blip2"`` or ``"clip"``, the published ones; ``"blip2:MODEL"`` or ``"clip:MODEL"``, where MODEL is a folder or
+        a name on the model hub.
     behaviour
         ``"published"``: BLIP-2 reads texts in batches of 100, padded and without an attention mask, as the published
         study did; ``"correct"``: the padding is masked.
-    device, batch
-        ``"auto"``, ``"cpu"`` or ``"cuda"`` (in float16); images and masked texts at once (default: as suits the model).
-    candidates, report
-        Images in each query's list; called with ``"images"``, ``"texts"`` or ``"lists"``, a count, and the total.
+    batch, candidates
+        Images, and masked texts, at once (default: what suits the model); images in each query's list.
+    report
+        Called with ``"images"``, ``"texts"`` or ``"lists"``, a count, and the total.
     """
     require(behaviour in ("published", "correct"), "encode.behaviour", "must be published or correct", behaviour)
     require(batch is None or batch >= 1, "encode.batch", "must be >= 1", batch)
@@ -66,12 +65,17 @@ def encode(
         goal = {"model": name, "data": content(stored), "masked": masked}
         goal |= {"images_done": stored.images, "texts_done": len(stored.queries)}
         if encoding is None or any(getattr(encoding, key) != value for key, value in goal.items()):
+            kind = name.partition(":")[0]
+            if kind not in _PUBLISHED:
+                why = ": lite describes files by their words, and there is nothing to compare" if kind == "lite" else ""
+                raise OptionError(f"encode.model must be blip2, clip, blip2:MODEL or clip:MODEL, got {name!r}{why}")
             with _enough_memory(f"encode.model must fit into the GPU's memory, got {name}: try device cpu"):
-                encoder = _open(name, device, offline)
+                encoder: Any = open_encoder(_PUBLISHED.get(name, name), device=device, offline=offline)
             encoder.batch = batch or encoder.batch
             counts = (stored.images, len(stored.queries), encoder.tokens, encoder.dim)
-            facts = (name, encoder.fingerprint, _device_kind(encoder, device), content(stored))
-            encoding = resume(where, EncodedModel(*facts, *counts, masked=masked))
+            runs_on = "onnx" if type(encoder).__name__ == "OnnxClip" else pick_device(device).partition(":")[0]
+            fresh = EncodedModel(name, encoder.fingerprint, runs_on, content(stored), *counts, masked=masked)
+            encoding = resume(where, fresh)
             paths = [folder / file for file in stored.columns["file"][encoding.images_done :]]
             with _enough_memory(f"encode.batch must fit into the GPU's memory, got {encoder.batch}: try a smaller one"):
                 batches = map(encoder.pictures, picture_batches(paths, encoder.batch))
@@ -107,23 +111,6 @@ def _full_name(model: str) -> str:
     return f"{kind}:{folder.resolve()}" if where and folder.is_dir() else model.strip()
 
 
-def _open(name: str, device: str, offline: bool) -> Any:
-    kind = name.partition(":")[0]
-    if kind not in _PUBLISHED:
-        why = ": lite describes files by their words, and there is nothing to compare" if kind == "lite" else ""
-        raise OptionError(f"encode.model must be blip2, clip, blip2:MODEL or clip:MODEL, got {name!r}{why}")
-    from mascot.photos.encoders import open_encoder
-
-    return open_encoder(_PUBLISHED.get(name, name), device=device, offline=offline)
-
-
-def _device_kind(encoder: Any, device: str) -> str:
-    from mascot.photos.encoders.devices import pick_device
-    from mascot.photos.encoders.onnx import OnnxClip
-
-    return "onnx" if isinstance(encoder, OnnxClip) else pick_device(device).partition(":")[0]
-
-
 def picture_batches(paths: Sequence[Path], batch: int) -> Iterator[list[Picture]]:
     """Yield batches in the order of the paths. While one is used, the next is decoded, and no more than that."""
     with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1), "pictures") as pool:
@@ -135,7 +122,6 @@ def picture_batches(paths: Sequence[Path], batch: int) -> Iterator[list[Picture]
 
 def _picture(path: Path) -> Picture:
     """Return an upright RGB picture in full size without its colour profile: the model scales it in its own way."""
-    from mascot.photos.encoders import Picture
     from mascot.photos.images import Unreadable, open_image, upright
 
     try:

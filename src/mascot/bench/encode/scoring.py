@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-import mascot as mc
-from mascot.errors import require
+from mascot.errors import InputError, require
 
 Vectors = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -41,7 +40,6 @@ def best_lists(
 
     `tokens` are image vectors [M, T, D] or [M, D], `texts` query vectors [Q, D]: arrays, or files opened with
     ``np.load(path, mmap_mode="r")``. `rows` are the images that can be found, `queries` those that are asked.
-    `report` is called with the count of finished queries and the total.
 
     Every image gets a fast score; those that may be among the best n are then scored by sums that do not depend on
     the place of an image in a block. So the lists are the same for every size of the blocks.
@@ -55,7 +53,7 @@ def best_lists(
     if len(tokens.shape) == 2:
         tokens = tokens[:, None, :]
     if len(tokens.shape) != 3 or len(texts.shape) != 2 or tokens.shape[2] != texts.shape[1]:
-        raise mc.InputError(
+        raise InputError(
             f"best_lists needs tokens [M, T, D] and texts [Q, D], got shapes {tokens.shape} and {texts.shape}"
         )
     pool, questions = np.unique(_inside("rows", rows, len(tokens))), _inside("queries", queries, len(texts))
@@ -101,7 +99,7 @@ def _fast_scores(texts: Vectors, tokens: Any, pool: Ints) -> Vectors:
         scores.append(dots.reshape(len(block), block.shape[1], len(texts)).max(axis=1).T)
     joined = np.concatenate(scores, axis=1)
     if not np.isfinite(joined).all():
-        raise mc.InputError("best_lists needs finite tokens and texts, got NaN or infinity")
+        raise InputError("best_lists needs finite tokens and texts, got NaN or infinity")
     return joined
 
 
@@ -109,5 +107,5 @@ def _inside(name: str, values: ArrayLike, count: int) -> Ints:
     array = np.asarray(values, np.int64)
     outside = array[(array < 0) | (array >= count)]
     if len(outside):
-        raise mc.InputError(f"best_lists.{name} must be between 0 and {count - 1}, got {int(outside[0])}")
+        raise InputError(f"best_lists.{name} must be between 0 and {count - 1}, got {int(outside[0])}")
     return array

@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-import mascot as mc
 from mascot.bench.datasets import folder as folders
 from mascot.bench.datasets.folder import TEXTS, TOKENS, VECTORS, Stored
 from mascot.bench.encode.scoring import Vectors, best_lists, blocks, silent
 from mascot.bench.files import replace_text, replacing
-from mascot.errors import require
+from mascot.errors import InputError, require
 
 Report = Callable[[str, int, int], None]
 _SAME = ("fingerprint", "device", "data", "images", "queries", "tokens", "dim")
@@ -57,15 +56,14 @@ def read_encoding(where: Path) -> EncodedModel | None:
         arrays = {name: np.load(where / name, mmap_mode="r", allow_pickle=False) for name in encoding.shapes}
     except (OSError, ValueError, TypeError):
         return None
-    right = all(arrays[name].shape == shape for name, shape in encoding.shapes.items())
-    return encoding if right and all(array.dtype == np.float32 for array in arrays.values()) else None
+    forms = {name: (np.float32, shape) for name, shape in encoding.shapes.items()}
+    return encoding if {name: (array.dtype, array.shape) for name, array in arrays.items()} == forms else None
 
 
 def resume(where: Path, fresh: EncodedModel) -> EncodedModel:
     """Return where the work stands: as it was left, or at the beginning with files that have room for all vectors.
 
-    Vectors are continued where they are of the same weights, data and kind of device; the folder of a model may move.
-    Those of another model whose name gives the same folder are refused.
+    Vectors of the same weights, data and kind of device are continued; those of a model of the same name are refused.
     """
     encoding = read_encoding(where)
     if encoding is not None:
@@ -74,7 +72,7 @@ def resume(where: Path, fresh: EncodedModel) -> EncodedModel:
                 encoding = replace(encoding, masked=fresh.masked, texts_done=0, complete=False)
             return _save(where, replace(encoding, model=fresh.model))
         if encoding.images_done and encoding.fingerprint != fresh.fingerprint and encoding.model != fresh.model:
-            raise mc.InputError(
+            raise InputError(
                 f"{where} holds the vectors of {encoding.model}, and {fresh.model} would have the same name there: "
                 "remove it, or give this model's folder another name"
             )
@@ -95,13 +93,13 @@ def append(where: Path, encoding: EncodedModel, kind: str, batches: Iterable[Vec
             mean = rows.mean(axis=1, dtype=np.float64)
             length = np.linalg.norm(mean, axis=-1, keepdims=True)
             if not length.all():
-                raise mc.InputError("tokens must not average to zero: such an image looks like nothing")
+                raise InputError("tokens must not average to zero: such an image looks like nothing")
             arrays = {TOKENS: rows, VECTORS: (mean / length).astype(np.float32)}
         first = encoding.images_done if kind == "images" else encoding.texts_done
         end = first + len(rows)
         for name, values in arrays.items():
             if not np.isfinite(values).all():
-                raise mc.InputError(f"{name} must be finite, got NaN or infinity in rows {first} to {end - 1}")
+                raise InputError(f"{name} must be finite, got NaN or infinity in rows {first} to {end - 1}")
             with _room(where / name, encoding.shapes[name]):
                 offset = np.load(where / name, mmap_mode="r", allow_pickle=False).offset
                 with open(where / name, "r+b") as stream:  # a memory map would end the process on a full disk
@@ -155,7 +153,7 @@ def store_vectors(
     right = len(tokens.shape) == 3 and min(tokens.shape) >= 1 and tokens.shape[0] == images
     if not right or texts.shape != (queries, tokens.shape[2]):
         needed = f"tokens [{images}, T, D] and texts [{queries}, D]"
-        raise mc.InputError(f"store_vectors needs {needed}, got shapes {tokens.shape} and {texts.shape}")
+        raise InputError(f"store_vectors needs {needed}, got shapes {tokens.shape} and {texts.shape}")
     where = folder / folders.ENCODED / folders.slug(model)
     digest = hashlib.sha256(repr((tokens.shape, texts.shape)).encode())
     for rows in chain(blocks(tokens), blocks(texts)):
@@ -190,4 +188,4 @@ def _room(path: Path, shape: tuple[int, ...]) -> Iterator[None]:
         yield
     except OSError as error:
         size = 4 * int(np.prod(shape, dtype=np.int64)) / 1e6
-        raise mc.InputError(f"{path} cannot be written ({error.strerror}); it needs {size:,.1f} MB") from None
+        raise InputError(f"{path} cannot be written ({error.strerror}); it needs {size:,.1f} MB") from None

@@ -42,10 +42,7 @@ def resolve(host: str, allow_private: bool) -> list[str]:
 
 
 def pool_classes(patience: float, allow_private: bool) -> dict[str, Any]:
-    """Return urllib3's pools by scheme, with connections that check addresses and limit the time of a header.
-
-    A socket timeout starts anew with every byte; a header must arrive within `patience` seconds in all.
-    """
+    """Return urllib3's pools by scheme, with connections that check addresses and limit the time of a header."""
 
     class Checked:
         def _new_conn(self: Any) -> socket.socket:
@@ -58,7 +55,7 @@ def pool_classes(patience: float, allow_private: bool) -> dict[str, Any]:
             raise failure
 
         def getresponse(self: Any) -> Any:
-            timer = threading.Timer(patience, _shut, (self.sock,))
+            timer = threading.Timer(patience, _shut, (self.sock,))  # a socket's own timeout starts anew with every byte
             timer.daemon = True
             timer.start()
             try:
@@ -73,8 +70,6 @@ def pool_classes(patience: float, allow_private: bool) -> dict[str, Any]:
     }
 
 
-def _shut(connection: socket.socket | None) -> None:
-    if connection is not None:
-        with suppress(OSError):
-            # The plain socket below TLS, which another thread may still be reading.
-            socket.socket.shutdown(connection, socket.SHUT_RDWR)
+def _shut(connection: socket.socket) -> None:
+    with suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)  # below TLS, which another thread may still be reading

@@ -7,7 +7,6 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Collection
 from dataclasses import astuple, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,8 +15,7 @@ from mascot.bench.prepare.outcomes import Journal, Loss, Progress
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
 
-_MIB = 1 << 20
-_PIECE = 8 * _MIB  # of a directory, which may have a hundred of them: each piece has its own retries
+_PIECE = 8 << 20  # bytes of a directory, which may have a hundred of them: each piece has its own retries
 _HEADER = struct.Struct("<4s5H3I2H")
 _SLACK = 512  # bytes of a member's header beyond its name; more costs a second request
 
@@ -33,7 +31,7 @@ class Member:
     crc: int
     method: int  # 0: stored, 8: deflated
 
-    def read(self, web: Web, url: str, most: int = 32 * _MIB) -> bytes:
+    def read(self, web: Web, url: str, most: int = 32 << 20) -> bytes:
         """Return the content, with its length and checksum verified."""
         if max(self.size, self.compressed) > most:
             raise Loss("too large", f"{self.name}: {max(self.size, self.compressed)} bytes, more than {most}", url)
@@ -55,13 +53,10 @@ class Member:
         return content
 
 
-def directory(
-    web: Web, url: str, stems: Collection[str], suffix: str, path: Path, report: Progress
-) -> dict[str, Member]:
+def directory(web: Web, url: str, stems: set[str], suffix: str, path: Path, report: Progress) -> dict[str, Member]:
     """Return the members with one of these stems and this suffix in any folder, the first of equal names.
 
     They are stored at `path`: while the archive keeps its size and validator, another run does not read it again.
-    Raise `InputError` if the archive cannot be read, since a whole part of the dataset would be missing.
     """
     try:
         size, validator = web.size(url)
@@ -79,7 +74,7 @@ def directory(
                         members[name.stem] = Member(info.filename, info.header_offset, *sizes)
                 journal.put(version, {stem: astuple(member) for stem, member in members.items()})
             return {stem: Member(*values) for stem, values in journal.entries[version].items()}
-    except Loss as loss:
+    except Loss as loss:  # not only of one image: a whole part of the dataset would be missing
         raise InputError(f"the archive {loss}; run the same command again to continue") from None
     except (zipfile.BadZipFile, IndexError, ValueError, NotImplementedError) as error:
         raise InputError(f"{url} must be a zip archive: {error}") from None

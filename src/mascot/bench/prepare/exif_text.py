@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from PIL import ExifTags
 
@@ -25,8 +25,7 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:\s*/\s*\d+)?"
 def parse(text: str, fractions: bool = True) -> Exif:
     """Return the tags of place and time. Names may have their block in front (`GPS GPSLatitude`) or not.
 
-    Without `fractions` a coordinate is read as the published study did, as a Python literal: ``[51, 45, 4467/100]``
-    is not one, and the place is lost.
+    Without `fractions` a coordinate must be a Python literal, as in the published study; ``[51, 4467/100]`` is not one.
     """
     try:
         content = json.loads(text)
@@ -70,11 +69,9 @@ def place(tags: Exif, zero: str = "both") -> tuple[float, float]:
                 raise Loss("out of range", f"{name} {degrees:g}")
             if zero == "either" and degrees == 0:
                 raise Loss("no place", f"{name} is [0, 0, 0]")
-        position = exif.place(tags)
+        return cast("tuple[float, float]", exif.place(tags))  # both angles are there
     except Wrong as wrong:
         raise Loss("no place", str(wrong)) from None
-    assert position is not None  # both angles are there
-    return position
 
 
 def _text(value: Any) -> str | None:

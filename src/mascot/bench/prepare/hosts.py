@@ -40,13 +40,9 @@ def write_table(path: Path, locations: Mapping[str, Location]) -> None:
 
 def from_table(path: Path) -> Callable[[str], Location]:
     """Return a lookup in a CSV file with the columns host, lat and lon; a host without numbers has no place."""
-    rows = {row["host"]: row for row in read_csv(path, ("host", "lat", "lon"))}
-
-    def locate(host: str) -> Location:
-        row = rows.get(host, {})
-        return _location(row, row.get("ip") or "", row.get("source") or "table")
-
-    return locate
+    table = read_csv(path, ("host", "lat", "lon"))
+    rows = {row["host"]: (row, row.get("ip") or "", row.get("source") or "table") for row in table}
+    return lambda host: _location(*rows.get(host, ({}, host, "table")))
 
 
 def from_database(path: Path) -> Callable[[str], Location]:
@@ -74,12 +70,10 @@ def from_services(web: Web, names: str) -> Callable[[str], Location]:
         for name in names.split(","):
             try:
                 return _location(json.loads(web.get(SERVICES[name.strip()].format(ip=ip))), ip, name.strip())
-            except ValueError as error:
-                failure = Loss("wrong content", f"not JSON: {error}")
-            except Loss as error:
-                failure = error
-            # A service without an answer may know the place: the host is tried again by the next run.
-            loss = loss if loss.reason == NO_ANSWER else failure
+            except (Loss, ValueError) as error:
+                failure = error if isinstance(error, Loss) else Loss("wrong content", f"not JSON: {error}")
+                # A service without an answer may know the place: the host is tried again by the next run.
+                loss = loss if loss.reason == NO_ANSWER else failure
         raise loss
 
     return locate

@@ -7,6 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,42 +17,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.bench.files import sha256
-from mascot.bench.prepare import pictures
 from mascot.bench.prepare.hosts import SERVICES, from_database, from_services, from_table, write_table
 from mascot.bench.prepare.outcomes import Journal, Loss, Tally, value_of
-from mascot.bench.prepare.preparation import Preparation, option
+from mascot.bench.prepare.preparation import Preparation, Row, option
 from mascot.errors import InputError, require
-
-_ACCESS = (
-    "incidents1m needs the annotations of its authors, which they send after a form and an e-mail "
-    "(http://incidentsdataset.csail.mit.edu): give multi_label_val.json with --source annotations=FILE"
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Incidents1M:
     """The multi-label validation set: images of an incident whose server can be located.
 
-    Hosts are located by the table `hosts`, else by the `database`, else by the public `services` in this order.
-    Published noise moves an image by up to 0.001 degrees times the number of earlier images at its place; capped
-    noise by up to 0.001 times the root of their number, 0.05 at most.
+    Noise moves an image by up to 0.001 degrees times the number of earlier images at its place (count), or times the
+    root of the number of all, 0.05 at most (capped).
     """
 
     annotations: str = ""  # multi_label_val.json
-    hosts: str = ""  # CSV of host, lat and lon, such as the hosts.csv of another preparation
-    database: str = ""  # of cities, in MaxMind's format
-    services: str = option("geolocation-db,ip-api", "ip-api,geolocation-db")
+    hosts: str = ""  # CSV of host, lat and lon, such as the hosts.csv of another preparation; else
+    database: str = ""  # of cities, in MaxMind's format; else
+    services: str = option("geolocation-db,ip-api", "ip-api,geolocation-db")  # in this order
     noise: str = option("count", "capped", ("count", "capped", "none"))
     place_prefix: str = option("place:", "")  # of place queries, such as place:beach
     smallest: int = option(32, 32)  # side of a picture in pixels
 
     def run(self, prep: Preparation) -> None:
-        """Make the dataset, or continue making it."""
         if not self.annotations:
-            raise InputError(_ACCESS)
+            raise InputError(
+                "incidents1m needs the annotations of its authors, which they send after a form and an e-mail "
+                "(http://incidentsdataset.csail.mit.edu): give multi_label_val.json with --source annotations=FILE"
+            )
         names = {name.strip() for name in self.services.split(",")}
         require(names <= set(SERVICES), "services", f"must be of {', '.join(SERVICES)}", self.services)
-        entries = read_annotations(prep.source("annotations", self.annotations), prep.tally("labels"))
+        listing = read_annotations(prep.source("annotations", self.annotations), prep.tally("labels"))
         locate = (
             from_table(Path(self.hosts)) if self.hosts
             else from_database(Path(self.database)) if self.database
@@ -59,65 +55,55 @@ class Incidents1M:
         )  # fmt: skip
         with Journal(prep.work / "hosts.jsonl") as journal:
 
-            def task(entry: Entry) -> dict[str, Any]:
-                location = value_of(journal.settle(entry.host, lambda: locate(entry.host)))
-                picture = pictures.store(prep.web.get(entry.url), prep.out, entry.id, smallest=self.smallest)
-                return {"lat": location["lat"], "lon": location["lon"], **picture}
+            def task(row: Row) -> Row:
+                location = value_of(journal.settle(row["host"], lambda: locate(row["host"])))
+                return {"lat": location["lat"], "lon": location["lon"], **prep.picture(row, smallest=self.smallest)}
 
-            images = prep.gather(entries, lambda entry: entry.id, task, "place of the host, and picture")
-            write_table(prep.out / "hosts.csv", {entry.host: journal.entries[entry.host]["ok"] for entry, _ in images})
+            rows = prep.gather(listing, "id", task, "place of the host, and picture")
+            write_table(prep.out / "hosts.csv", {row["host"]: journal.entries[row["host"]]["ok"] for row in rows})
         prep.sources["hosts"] = {"url": "hosts.csv", "sha256": sha256(prep.out / "hosts.csv")}
-        places = np.array([(value["lat"], value["lon"]) for _, value in images], float).reshape(-1, 2)
-        moved = scattered([entry.id for entry, _ in images], places, prep.seed, self.noise).tolist()
-        images = [
-            (entry, {**value, "lat": lat, "lon": lon}) for (entry, value), (lat, lon) in zip(images, moved, strict=True)
-        ]
-        queries = queries_of([entry for entry, _ in images], self.place_prefix)
-        columns = ("id", "file", "lat", "lon", "host", "url")
-        prep.finish("incidents1m", images, columns, queries, least=2, about={"measure": "map"})
+        places = np.array([(row["lat"], row["lon"]) for row in rows], float).reshape(-1, 2)
+        moved = scattered([row["id"] for row in rows], places, prep.seed, self.noise).tolist()
+        rows = [row | {"lat": lat, "lon": lon} for row, (lat, lon) in zip(rows, moved, strict=True)]
+        columns, queries = ["id", "file", "lat", "lon", "host", "url"], queries_of(rows, self.place_prefix)
+        prep.finish(rows, columns, queries, least=2, measure="map")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An image of the annotations with at least one incident."""
-
-    id: str
-    url: str
-    host: str
-    incidents: tuple[str, ...]
-    places: tuple[str, ...]
-
-
-def read_annotations(path: Path, tally: Tally) -> list[Entry]:
-    """Return the entries with at least one positive incident, each address once, in the order of the file.
-
-    The file is a JSON object of records by image name. A record has ``url``, ``incidents`` and ``places``; in the
-    latter two a type is 1 where it is in the image.
-    """
+def read_annotations(path: Path, tally: Tally) -> list[Row]:
+    """Return the images with at least one positive incident, each address once, in the order of the file."""
     try:
         records = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} must be a JSON file: {error}") from None
     if not isinstance(records, dict):
         raise InputError(f"{path} must be a JSON object of images by name, got a {type(records).__name__}")
-    entries: dict[str, Entry] = {}
-    for name, record in records.items():
+    rows: dict[str, Row] = {}  # by address
+    for name, record in records.items():  # url, and incidents and places, where a type in the image is 1
         with tally.item(name):
-            entry = _entry(name, record)
-            if entries.setdefault(entry.url, entry) is not entry:
-                raise Loss("duplicate", entry.url)
-    return list(entries.values())
+            if not isinstance(record, dict):
+                raise Loss("wrong content", "not an object")
+            incidents, places = (
+                tuple(type_ for type_, value in labels.items() if value == 1) if isinstance(labels, dict) else ()
+                for labels in (record.get("incidents"), record.get("places"))
+            )
+            if not incidents:
+                raise Loss("no label", "no incident")
+            url, host = record.get("url", ""), None
+            with suppress(ValueError, AttributeError):
+                host = urlsplit(url).hostname if urlsplit(url).scheme in ("http", "https") else None
+            if not host:
+                raise Loss("bad address", f"{url!r:.100}")
+            if url in rows:
+                raise Loss("duplicate", url)
+            rows[url] = {"id": name, "url": url, "host": host, "incidents": incidents, "places": places}
+    return list(rows.values())
 
 
-def queries_of(entries: Sequence[Entry], place_prefix: str = "") -> dict[str, set[int]]:
-    """Return the numbers of the images of every type: the incidents by name, then the places.
-
-    Underscores become spaces. Types with equal texts are one query, for the images of either.
-    """
+def queries_of(rows: Sequence[Row], place_prefix: str = "") -> dict[str, set[int]]:
+    """Return the numbers of the rows of every type, incidents before places; types with equal texts are one query."""
     positives: dict[str, set[int]] = {}
     for kind, prefix in (("incidents", ""), ("places", place_prefix)):
-        pairs = [(type_, i) for i, entry in enumerate(entries) for type_ in getattr(entry, kind)]
-        for type_, i in sorted(pairs):
+        for type_, i in sorted((type_, i) for i, row in enumerate(rows) for type_ in row[kind]):
             positives.setdefault(prefix + " ".join(type_.replace("_", " ").split()), set()).add(i)
     return positives
 
@@ -135,23 +121,3 @@ def scattered(names: Sequence[str], places: NDArray[np.float64], seed: int, nois
             moved[i] += width * np.random.default_rng([seed, int.from_bytes(digest, "big")]).uniform(-1, 1, 2)
         earlier[spot] += 1
     return np.asarray(np.clip(moved, (-90, -180), (90, 180)))
-
-
-def _entry(name: str, record: Any) -> Entry:
-    if not isinstance(record, dict):
-        raise Loss("wrong content", "not an object")
-    incidents, places = (
-        tuple(type_ for type_, value in labels.items() if value == 1) if isinstance(labels, dict) else ()
-        for labels in (record.get("incidents"), record.get("places"))
-    )
-    if not incidents:
-        raise Loss("no label", "no incident")
-    url = record.get("url")
-    try:
-        parts = urlsplit(url if isinstance(url, str) else "")
-        host = parts.hostname if parts.scheme in ("http", "https") else None
-    except ValueError:
-        host = None
-    if not isinstance(url, str) or not host:
-        raise Loss("bad address", f"{url!r:.100}")
-    return Entry(name, url, host, incidents, places)

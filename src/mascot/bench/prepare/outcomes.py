@@ -54,12 +54,8 @@ class Tally:
             yield
             self.accepted += 1
         except Loss as loss:
-            self.lose(loss, example)
-
-    def lose(self, loss: Loss, example: str, count: int = 1) -> None:
-        if count:
             text = f"{example}: {loss.detail}" if loss.detail else example
-            self.add({"losses": {loss.reason: count}, "examples": {loss.reason: [text]}})
+            self.add({"losses": {loss.reason: 1}, "examples": {loss.reason: [text]}})
 
     def add(self, other: Mapping[str, Any]) -> None:
         """Add the counts of another tally, as `dataclasses.asdict` writes them."""

@@ -22,17 +22,16 @@ _FORMATS = ("JPEG", "MPO")  # MPO is a JPEG with further pictures after it, as t
 def store(data: bytes, out: Path, id_: str, longest: int | None = _LONGEST, smallest: int = 0) -> dict[str, Any]:
     """Store the picture of an id as a JPEG in a dataset, and return its file and size for a journal.
 
-    An upright JPEG whose longest side has at most `longest` pixels (None: any number) is stored as it is. Any other is
-    turned upright, made smaller and encoded again. Its colour profile is not applied: the published encoders saw the
-    numbers as they are. A picture with a side below `smallest` pixels is lost.
+    An upright JPEG whose sides have at most `longest` pixels is stored as it is, any other is encoded again. Colour
+    profiles are not applied: the published encoders saw the numbers as they are. Below `smallest` pixels it is lost.
     """
     try:
         with open_image(data) as image:
             if min(image.size) < smallest:
                 raise Loss("too small", f"{image.width} x {image.height} pixels, below {smallest}")
             side = longest or max(image.size)
-            plain = image.format in _FORMATS and image.mode in ("RGB", "L") and orientation(image) == 1
-            plain = plain and max(image.size) <= side
+            plain = image.format in _FORMATS and image.mode in ("RGB", "L")
+            plain = plain and orientation(image) == 1 and max(image.size) <= side
             decoded = upright(image, side, srgb=False)
     except Unreadable as error:
         raise Loss("not a picture", f"{error}; it begins with {data[:16]!r}") from None

@@ -1,24 +1,20 @@
-"""PixelProse: photographs of the web whose stored EXIF has a place and a time, each with its own dense caption.
-
-Its tables are on a hub, in shards of three parts. They are downloaded one at a time, the few rows with a place and a
-time are journaled, and the shard is deleted; then the pictures are downloaded from their own addresses.
-"""
+"""PixelProse: photographs of the web whose stored EXIF has a place and a time, each with its own dense caption."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from mascot.bench.files import sha256
-from mascot.bench.prepare import exif_text, pictures
-from mascot.bench.prepare.hub import hub_client
+from mascot.bench.prepare import exif_text
 from mascot.bench.prepare.outcomes import Journal, Loss, Progress, Tally
-from mascot.bench.prepare.preparation import Preparation, option
+from mascot.bench.prepare.preparation import Preparation, Row, option
 from mascot.errors import InputError
 from mascot.extras import package
 
@@ -41,7 +37,7 @@ class PixelProse:
     test_queries: int = option(1000, 0)  # at most, a seeded sample; 0 asks all
 
     def run(self, prep: Preparation) -> None:
-        with hub_client(_DATASET) as hub:
+        with _hub() as hub:
             api = hub.HfApi(endpoint=self.hub or None)
             info = api.dataset_info(_DATASET, revision=self.revision, files_metadata=True, timeout=30.0)
         digests = {file.rfilename: file.lfs.sha256 if file.lfs else None for file in info.siblings or ()}
@@ -50,44 +46,40 @@ class PixelProse:
             raise InputError(f"the dataset must have Parquet files of {', '.join(_PARTS)}, got {len(digests)} others")
         prep.sources["hub"] = {"url": _DATASET, "revision": info.sha}
         tables, unique = prep.tally("place and time in the tables"), prep.tally("duplicates")
-        rows: dict[str, Photograph] = {}  # by address
-        names: set[tuple[str, str]] = set()
-        images: list[tuple[Photograph, dict[str, Any]]] = []
+        listing, names, rows = dict[str, Row](), set[tuple[str, str]](), list[Row]()  # listing: by address
         with Journal(prep.work / "shards.jsonl") as journal:
-            for number, (part, _, name) in enumerate(shards, 1):
-                entry = journal.entries.get(name)
-                if entry is None or digests[name] not in (None, entry["source"]["sha256"]):
+            for number, (part, _, shard) in enumerate(shards, 1):
+                entry = journal.entries.get(shard)
+                if entry is None or digests[shard] not in (None, entry["source"]["sha256"]):
                     step = f"table {number} of {len(shards)}"
-                    entry = self._shard(prep, name, list(_PARTS)[part], info.sha, digests[name], step)
-                    journal.put(name, entry)
-                prep.sources[name] = entry["source"]
+                    entry = self._shard(prep, shard, list(_PARTS)[part], info.sha, digests[shard], step)
+                    journal.put(shard, entry)
+                prep.sources[shard] = entry["source"]
                 tables.add(entry["tally"])
-                for row in (Photograph(**values) for values in entry["rows"]):
-                    with unique.item(row.url):
-                        if row.url in rows or (row.uid and row.name in names):
+                for row in entry["rows"]:
+                    url, name = row["url"], (row["uid"], PurePosixPath(row["url"].partition("?")[0]).name)
+                    with unique.item(url):
+                        if url in listing or (row["uid"] and name in names):
                             raise Loss("duplicate")
-                        rows[row.url] = row
-                        names.add(row.name)
+                        digest = hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
+                        listing[url] = {"id": f"{row['part']}-{digest[:16]}", **row}
+                        names.add(name)
                 if number == len(shards):
-                    prep.note(f"{len(rows)} rows have a place and a time; the paper has {_PUBLISHED_ROWS}")
+                    prep.notes.append(f"{len(listing)} rows have a place and a time; the paper has {_PUBLISHED_ROWS}")
+                    prep.report(f"note: {prep.notes[-1]}", 0, None)
                 # Without a limit all pictures are downloaded together: a few slow servers then delay nothing.
                 if prep.limit is not None or number == len(shards):
-                    images = prep.gather(
-                        list(rows.values()), lambda row: row.url,
-                        lambda row: pictures.store(prep.web.get(row.url), prep.out, row.id), "picture",
-                    )  # fmt: skip
-                if len(images) == prep.limit:
+                    rows = prep.gather(list(listing.values()), "url", prep.picture, "picture")
+                if len(rows) == prep.limit:
                     break
-        columns = ("id", "file", "lat", "lon", "taken", "url", "uid", "part")
-        prep.finish("pixelprose", images, columns, most=self.test_queries, about={"validation_queries": 50})
+        columns = ["id", "file", "lat", "lon", "taken", "url", "uid", "part"]
+        prep.finish(rows, columns, most=self.test_queries, validation_queries=50)
 
-    def _shard(
-        self, prep: Preparation, name: str, part: str, commit: str, digest: str | None, step: str
-    ) -> dict[str, Any]:
-        """Download a table, and return its rows with a place and a time; an interrupted download continues."""
+    def _shard(self, prep: Preparation, name: str, part: str, commit: str, digest: str | None, step: str) -> Row:
+        """Download a table, return its few rows with a place and a time, and delete it."""
         prep.report(f"{step}, download", 0, None)
         options = {"repo_type": "dataset", "revision": commit, "local_dir": prep.work / "shards"}
-        with hub_client(_DATASET) as hub:
+        with _hub() as hub:
             path = Path(hub.hf_hub_download(_DATASET, name, endpoint=self.hub or None, **options))
         try:
             actual, tally = sha256(path), Tally("")
@@ -97,12 +89,12 @@ class PixelProse:
         finally:
             path.unlink()
         source = {"url": f"{_DATASET}/{name}", "sha256": actual, "rows": tally.to_dict()["looked_at"]}
-        return {"source": source, "tally": asdict(tally), "rows": [asdict(row) for row in rows]}
+        return {"source": source, "tally": asdict(tally), "rows": rows}
 
-    def _rows(self, path: Path, name: str, part: str, tally: Tally, report: Progress) -> list[Photograph]:
+    def _rows(self, path: Path, name: str, part: str, tally: Tally, report: Progress) -> list[Row]:
         """Return the rows with a place, a time and a caption."""
         parquet = package("pyarrow.parquet", "prepare", "preparing PixelProse")
-        rows, start = list[Photograph](), 0
+        rows, start = list[Row](), 0
         try:
             with parquet.ParquetFile(path) as table:
                 missing = [column for column in _COLUMNS if column not in table.schema_arrow.names]
@@ -112,14 +104,14 @@ class PixelProse:
                 for batch in table.iter_batches(columns=list(_COLUMNS)):
                     for row, record in enumerate(batch.to_pylist(), start):
                         with tally.item(f"{name} row {row}"):
-                            rows.append(self._photograph(part, **record))
+                            rows.append(self._row(part, **record))
                     start += batch.num_rows
                     report(start, table.metadata.num_rows)
         except (OSError, package("pyarrow", "prepare").ArrowException) as error:
             raise InputError(f"{name} must be a Parquet file: {error}; run the same command again") from None
         return rows
 
-    def _photograph(self, part: str, exif: Any, uid: Any, url: Any, vlm_caption: Any) -> Photograph:
+    def _row(self, part: str, exif: Any, uid: Any, url: Any, vlm_caption: Any) -> Row:
         tags = exif_text.parse(exif or "null", self.gps == "fractions")
         lat, lon = exif_text.place(tags, self.zero)
         clock = exif_text.taken(tags)
@@ -130,32 +122,8 @@ class PixelProse:
         if not isinstance(vlm_caption, str) or not vlm_caption.strip():
             raise Loss("no caption")
         caption = vlm_caption.replace("\n", "") if self.newlines == "delete" else vlm_caption
-        return Photograph(part, str(uid or ""), url, caption, lat, lon, clock.isoformat(timespec="seconds"))
-
-
-@dataclass(frozen=True, slots=True)
-class Photograph:
-    """A photograph with a place, a time and a caption."""
-
-    part: str
-    uid: str
-    url: str
-    caption: str
-    lat: float
-    lon: float
-    taken: str
-
-    @property
-    def id(self) -> str:
-        return f"{self.part}-{hashlib.sha256(self.url.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-
-    @property
-    def name(self) -> tuple[str, str]:
-        """The uid and the file name, which two rows of one photograph share."""
-        try:
-            return self.uid, PurePosixPath(unquote(urlsplit(self.url).path)).name
-        except ValueError:
-            return self.uid, self.url
+        row = {"part": part, "uid": str(uid or ""), "url": url, "caption": caption, "lat": lat, "lon": lon}
+        return row | {"taken": clock.isoformat(timespec="seconds")}
 
 
 def _part(name: str) -> int | None:
@@ -168,3 +136,29 @@ def _part(name: str) -> int | None:
 def _natural(name: str) -> list[tuple[str, int]]:
     """Return a key that sorts 2 before 10."""
     return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", name)]
+
+
+@contextmanager
+def _hub() -> Iterator[Any]:
+    """Provide the hub's client, without progress bars and with errors of one sentence that name the remedy."""
+    names = ("huggingface_hub", "huggingface_hub.errors", "huggingface_hub.utils")
+    hub, errors, utils = (package(name, "prepare", "reading the hub") for name in names)
+    quiet = utils.are_progress_bars_disabled()
+    utils.disable_progress_bars()
+    try:
+        yield hub
+    except Exception as error:  # the client raises the errors of whichever network library it was built on
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        if isinstance(error, errors.GatedRepoError):
+            remedy = f"is gated: accept its terms at https://huggingface.co/datasets/{_DATASET} and set HF_TOKEN"
+        elif status in (401, 403) or isinstance(error, errors.RepositoryNotFoundError):
+            remedy = "cannot be read: it does not exist, or needs a token in HF_TOKEN that may read it"
+        elif status == 429:
+            remedy = "is rate-limited: wait, or set HF_TOKEN for a higher limit; the same command continues"
+        else:
+            text = " ".join(str(error).split())[:160]
+            remedy = f"gave no answer ({type(error).__name__}: {text}); run the same command again to continue"
+        raise InputError(f"the dataset {_DATASET} on the Hugging Face hub {remedy}") from None
+    finally:
+        if not quiet:
+            utils.enable_progress_bars()

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -24,11 +25,11 @@ from mascot.bench.prepare.outcomes import Journal, Loss, Tally, run_all, value_o
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
 
-T = TypeVar("T")
+Row = dict[str, Any]  # of an image, by column
+Queries = Mapping[str, Iterable[int]] | None
 Report = Callable[[str, int, "int | None"], None]  # step, items that are finished, items in all
 
 _LEAST_IMAGES = 5  # with fewer there is no validation split
-_PACKAGES = ("numpy", "pillow", "pyarrow")
 
 
 def option(published: Any, correct: Any, choices: tuple[str, ...] = ()) -> Any:
@@ -40,6 +41,7 @@ def option(published: Any, correct: Any, choices: tuple[str, ...] = ()) -> Any:
 class Preparation:
     """A dataset in the making, in the folder `out`. For the parameters see `mascot.bench.prepare.recipes.prepare`."""
 
+    name: str
     out: Path
     web: Web
     limit: int | None = None
@@ -56,11 +58,6 @@ class Preparation:
     def work(self) -> Path:
         """Where journals and downloaded tables are."""
         return self.out / "work"
-
-    def note(self, text: str) -> None:
-        """Say something now, and in dataset.json and the report."""
-        self.notes.append(text)
-        self.report(f"note: {text}", 0, None)
 
     def tally(self, step: str) -> Tally:
         """Return the counts of a step, which begins or begins again."""
@@ -79,58 +76,48 @@ class Preparation:
         self.sources[name] = {"url": address, "sha256": sha256(path)}
         return path
 
-    def gather(
-        self, items: Sequence[T], key: Callable[[T], str], task: Callable[[T], dict[str, Any]], step: str
-    ) -> list[tuple[T, dict[str, Any]]]:
-        """Run `task`, which stores a picture, for the items up to the limit; return those that succeeded."""
+    def picture(self, row: Row, **options: Any) -> Row:
+        """Download and store the picture of a row; for the options see `pictures.store`."""
+        return pictures.store(self.web.get(row["url"]), self.out, row["id"], **options)
+
+    def gather(self, rows: Sequence[Row], key: str, task: Callable[[Row], Row], step: str) -> list[Row]:
+        """Run `task`, which stores a picture, for the rows up to the limit; return the successful, with its values."""
         tally, accepted = self.tally(step), []
         with Journal(self.work / "pictures.jsonl") as journal:
             outcomes = run_all(
-                items, key, task, journal, workers=self.workers, report=partial(self.report, "pictures"),
+                rows, itemgetter(key), task, journal, workers=self.workers, report=partial(self.report, "pictures"),
                 enough=self.limit, valid=partial(pictures.exists, self.out),
             )  # fmt: skip
-        for item, outcome in outcomes:
-            with tally.item(key(item)):
-                accepted.append((item, value_of(outcome)))
+        for row, outcome in outcomes:
+            with tally.item(row[key]):
+                accepted.append(row | value_of(outcome))
         return accepted
 
     def finish(
-        self,
-        name: str,
-        images: Sequence[tuple[Any, Mapping[str, Any]]],
-        columns: Sequence[str],
-        queries: Mapping[str, Iterable[int]] | None = None,
-        *,
-        least: int = 0,
-        most: int = 0,
-        about: Mapping[str, Any] | None = None,
+        self, rows: list[Row], columns: list[str], queries: Queries = None, least: int = 0, most: int = 0, **about: Any
     ) -> None:
         """Split the dataset and write it. The same input gives the same bytes.
 
-        Columns are values that `gather` returned or attributes of the items, `id` and `file` among them. Queries are
-        numbers of images by text (default: the caption of each image, in the order of the split). A query must have
-        `least` positives in each split. At most `most` test queries are asked, a seeded sample; 0 asks all.
+        Queries are numbers of rows by text (default: the caption of each row, in the order of the split). A query must
+        have `least` positives in each split. At most `most` test queries are asked, a seeded sample; 0 asks all.
         """
-        count = len(images)
+        count = len(rows)
         if count < _LEAST_IMAGES:
             raise InputError(
-                f"{name}: at least {_LEAST_IMAGES} images are needed for two splits, got {count}\n{self._losses()}"
+                f"{self.name}: at least {_LEAST_IMAGES} images are needed for two splits, got {count}\n{self._losses()}"
             )
         order = permutation(count, self.seed, self.split)
-        images = [images[i] for i in order]
-        values = {
-            column: [entry[column] if column in entry else getattr(item, column) for item, entry in images]
-            for column in columns
-        }
+        rows = [rows[i] for i in order]
+        values = {column: [row[column] for row in rows] for column in columns}
         if queries is None:
-            candidates = [Query(item.caption, (row,)) for row, (item, _) in enumerate(images)]
+            candidates = [Query(row["caption"], (i,)) for i, row in enumerate(rows)]
         else:
             row_of = np.argsort(order).tolist()
             candidates = [Query(text, tuple(sorted(row_of[i] for i in numbers))) for text, numbers in queries.items()]
         validation = count // 5
         accepted = self._accepted(candidates, validation, least, most)
         if not accepted:
-            raise InputError(f"{name}: no query has {least} positives in each split of {count} images")
+            raise InputError(f"{self.name}: no query has {least} positives in each split of {count} images")
         files = set(values["file"])
         for path in (self.out / pictures.FOLDER).rglob("*"):  # pictures after the limit, or of a killed run
             if path.relative_to(self.out).as_posix() not in files:
@@ -138,8 +125,8 @@ class Preparation:
         hashes = "".join(f"{sha256(self.out / file)}  {file}\n" for file in sorted(files))
         replace_text(self.out / "images.sha256", hashes)
         facts = {
-            **(about or {}),
-            "recipe": name,
+            **about,
+            "recipe": self.name,
             "settings": dict(self.settings),
             "seed": self.seed,
             "limit": self.limit,
@@ -147,11 +134,11 @@ class Preparation:
             "steps": [tally.to_dict() for tally in self.tallies],
             "notes": self.notes,
             "pictures": {"file": "images.sha256", "sha256": sha256(self.out / "images.sha256")},
-            "versions": {"mascot": __version__, **{package: version(package) for package in _PACKAGES}},
+            "versions": {"mascot": __version__} | {name: version(name) for name in ("numpy", "pillow", "pyarrow")},
         }
-        write_folder(self.out, name, values, validation, accepted, facts)
+        write_folder(self.out, self.name, values, validation, accepted, facts)
         sizes = f"{count} images: {validation} for validation, {count - validation} for test. {len(accepted)} queries."
-        replace_text(self.out / "report.md", self._text(name, sizes))
+        replace_text(self.out / "report.md", self._text(sizes))
 
     def _accepted(self, queries: Sequence[Query], split: int, least: int, most: int) -> list[Query]:
         """Return the queries without those that have too few positives in the rows before or after `split`."""
@@ -169,10 +156,10 @@ class Preparation:
                 accepted.append(query)
         return accepted
 
-    def _text(self, name: str, sizes: str) -> str:
+    def _text(self, sizes: str) -> str:
         """Return the report in Markdown."""
         limit = "" if self.limit is None else f" --limit {self.limit}."
-        lines = [f"# {name}", "", f"{sizes} Seed {self.seed}, split of {self.split}.{limit}", "", self._losses()]
+        lines = [f"# {self.name}", "", f"{sizes} Seed {self.seed}, split of {self.split}.{limit}", "", self._losses()]
         lines += ["", *(f"- {note}" for note in self.notes)]
         for tally in self.tallies:
             for reason, examples in sorted(tally.examples.items()):

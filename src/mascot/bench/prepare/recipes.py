@@ -5,27 +5,23 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import fields
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mascot.bench.alone import alone
 from mascot.bench.files import replace_text
+from mascot.bench.prepare.incidents1m import Incidents1M
 from mascot.bench.prepare.outcomes import NO_ANSWER, Loss
+from mascot.bench.prepare.pixelprose import PixelProse
+from mascot.bench.prepare.preparation import Preparation, Report
+from mascot.bench.prepare.skyscript import SkyScript
+from mascot.bench.prepare.visual_genome import VisualGenome
+from mascot.bench.prepare.web import Web
 from mascot.errors import InputError, OptionError, require
 
-if TYPE_CHECKING:
-    from mascot.bench.prepare.preparation import Report
-    from mascot.bench.prepare.web import Web
-
-_RECIPES = {
-    "pixelprose": "PixelProse",
-    "visual-genome": "VisualGenome",
-    "incidents1m": "Incidents1M",
-    "skyscript": "SkyScript",
-}
-NAMES = tuple(_RECIPES)
-_BEHAVIOURS = ("published", "correct")
+RECIPES: dict[str, Any] = {
+    "pixelprose": PixelProse, "visual-genome": VisualGenome, "incidents1m": Incidents1M, "skyscript": SkyScript,
+}  # fmt: skip
 _SPLITS = ("torch", "numpy")
 
 
@@ -43,43 +39,30 @@ def prepare(
 ) -> None:
     """Make a published dataset in the folder `out`; after an interruption the same call continues.
 
-    Parameters
-    ----------
-    behaviour
-        ``"published"``: read the sources as the released study did; ``"correct"``: without its mistakes.
-    limit, workers, seed
-        Images at most, in the order of the source; requests at a time; of the split.
-    report
-        Called as ``report(step, count, total)``; the total is None where it is not known.
-    web
-        The HTTP client (default: `Web()`); it is stopped at the end.
-    settings
-        Sources and options of the recipe, and ``split`` (``"torch"`` or ``"numpy"``): see `settings_of`.
+    The behaviour is ``"published"``, to read the sources as the released study did, or ``"correct"``, without its
+    mistakes. At most `limit` images are taken, in the order of the source, by `workers` requests at a time; `seed` is
+    that of the split. `report` is called as ``report(step, count, total)``; the total is None where it is not known.
+    The client `web` (default: `Web()`) is stopped at the end. For the settings see `settings_of`.
     """
     require(limit is None or limit >= 1, "limit", "must be >= 1", limit)
     require(workers >= 1, "workers", "must be >= 1", workers)
     require(seed >= 0, "seed", "must be >= 0", seed)
-    values = settings_of(name, behaviour)
-    choices = {field.name: field.metadata.get("choices", ()) for field in fields(_recipe(name))} | {"split": _SPLITS}
+    values, recipe = settings_of(name, behaviour), RECIPES[name]
+    choices = {field.name: field.metadata.get("choices", ()) for field in fields(recipe)} | {"split": _SPLITS}
     for key, text in settings.items():
-        if key not in values:
-            raise OptionError(f"a source or option of {name} must be one of {', '.join(values)}, got {key!r}")
-        if choices[key] and text not in choices[key]:
-            raise OptionError(f"{key} must be {' or '.join(choices[key])}, got {text!r}")
+        require(key in values, f"a source or option of {name}", f"must be one of {', '.join(values)}", key)
+        require(not choices[key] or text in choices[key], key, f"must be {' or '.join(choices[key])}", text)
         try:
             values[key] = text if isinstance(values[key], str) else type(values[key])(json.loads(text.lower()))
         except (ValueError, TypeError):
             raise OptionError(f"{key} must be like {values[key]!r}, got {text!r}") from None
     split = values.pop("split")
-    from mascot.bench.prepare.preparation import Preparation
-    from mascot.bench.prepare.web import Web
-
     web = web or Web()
-    preparation = Preparation(Path(out), web, limit, workers, seed, split, report, values)
+    preparation = Preparation(name, Path(out), web, limit, workers, seed, split, report, values)
     _claim(Path(out), {"recipe": name, "settings": values})
     with alone(preparation.work / "lock", f"{out} is being prepared by another process"):
         try:
-            _recipe(name)(**values).run(preparation)
+            recipe(**values).run(preparation)
         except Loss as loss:
             remedy = "run the same command again to continue" if loss.reason == NO_ANSWER else "name another --source"
             raise InputError(f"{name}: {loss}; {remedy}") from None
@@ -89,22 +72,16 @@ def prepare(
 
 def settings_of(name: str, behaviour: str = "published") -> dict[str, Any]:
     """Return the sources and options of a recipe with their values."""
-    require(behaviour in _BEHAVIOURS, "--as", f"must be {' or '.join(_BEHAVIOURS)}", behaviour)
-    correct = behaviour == "correct"
-    return {
-        field.name: field.metadata.get("correct", field.default) if correct else field.default
-        for field in fields(_recipe(name))
-    } | {"split": _SPLITS[0]}
+    require(behaviour in ("published", "correct"), "--as", "must be published or correct", behaviour)
+    require(name in RECIPES, "the dataset", f"must be one of {', '.join(RECIPES)}", name)
+    published = {field.name: field.default for field in fields(RECIPES[name])} | {"split": _SPLITS[0]}
+    correct = {field.name: field.metadata.get("correct", field.default) for field in fields(RECIPES[name])}
+    return published if behaviour == "published" else published | correct
 
 
 def options_of(name: str) -> list[str]:
     """Return the names of the options, as opposed to the sources."""
-    return [*(field.name for field in fields(_recipe(name)) if "correct" in field.metadata), "split"]
-
-
-def _recipe(name: str) -> Any:
-    require(name in _RECIPES, "the dataset", f"must be one of {', '.join(NAMES)}", name)
-    return getattr(import_module(f"mascot.bench.prepare.{name.replace('-', '_')}"), _RECIPES[name])
+    return [*(field.name for field in fields(RECIPES[name]) if "correct" in field.metadata), "split"]
 
 
 def _claim(out: Path, claim: dict[str, Any]) -> None:

@@ -1,15 +1,10 @@
-"""SkyScript: aerial images with a caption each, and the box on the ground that they show.
-
-The archives have hundreds of thousands of files, of which single ones are read by range: the directory of every archive
-once, then two requests for each image.
-"""
+"""SkyScript: aerial images with a caption each, and the box on the ground that they show."""
 
 from __future__ import annotations
 
 import random
 import re
 import threading
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,12 +15,12 @@ from mascot.bench.prepare import pictures
 from mascot.bench.prepare.archives import Member, directory
 from mascot.bench.prepare.outcomes import Loss, Tally
 from mascot.bench.prepare.pickles import numbers, read_pickle
-from mascot.bench.prepare.preparation import Preparation, option, read_csv
+from mascot.bench.prepare.preparation import Preparation, Row, option, read_csv
 from mascot.errors import InputError
 from mascot.photos.plausible import Wrong, place
 
 _COLUMNS = ("filepath", "title_multi_objects")
-_FILE = re.compile(r"images(\d+)/([^/]+)\.jpg")
+_FILE = re.compile(r"images(\d+)/([^/]+)\.jpg")  # images2/a198234555_CH_19.jpg
 _LARGEST_RECORD = 1 << 20  # bytes
 _BUCKET = "https://opendatasharing.s3.us-west-2.amazonaws.com/SkyScript/"
 
@@ -44,68 +39,56 @@ class SkyScript:
     smallest: int = option(32, 32)  # side of a picture in pixels
 
     def run(self, prep: Preparation) -> None:
-        """Make the dataset, or continue making it."""
         listing = self._listing(prep.source("table", self.table), prep.tally("captions"))
-        stems: dict[str, set[str]] = defaultdict(set)
-        for image in listing:
-            stems[image.part].add(image.id)
-        directories: dict[str, dict[str, Member]] = {}
-        lock = threading.Lock()
+        directories, lock = dict[str, dict[str, Member]](), threading.Lock()
 
-        def read(image: _Aerial, kind: str, suffix: str, most: int) -> bytes:
-            name = f"{kind}{image.part}.zip"
+        def read(row: Row, kind: str, suffix: str, most: int) -> bytes:
+            name = f"{kind}{row['part']}.zip"
             url = urljoin(self.base, name)
             with lock:
                 if name not in directories:
                     path, report = prep.work / f"{name}.jsonl", partial(prep.report, f"directory of {name}")
-                    directories[name] = directory(prep.web, url, stems[image.part], suffix, path, report)
-            if image.id not in directories[name]:
+                    stems = {other["id"] for other in listing if other["part"] == row["part"]}
+                    directories[name] = directory(prep.web, url, stems, suffix, path, report)
+            if row["id"] not in directories[name]:
                 raise Loss("not in archive", name)
-            return directories[name][image.id].read(prep.web, url, most)
+            return directories[name][row["id"]].read(prep.web, url, most)
 
-        def task(image: _Aerial) -> dict[str, Any]:
-            record = read(image, "meta", ".pickle", _LARGEST_RECORD)
+        def task(row: Row) -> Row:
+            record = read(row, "meta", ".pickle", _LARGEST_RECORD)
             try:
                 lat, lon = centre(read_pickle(record, _LARGEST_RECORD))
             except InputError as error:
                 raise Loss("wrong content", str(error)) from None
-            data = read(image, "images", ".jpg", 32 << 20)
-            return {"lat": lat, "lon": lon, **pictures.store(data, prep.out, image.id, smallest=self.smallest)}
+            data = read(row, "images", ".jpg", 32 << 20)
+            return {"lat": lat, "lon": lon, **pictures.store(data, prep.out, row["id"], smallest=self.smallest)}
 
-        images = prep.gather(listing, lambda image: image.id, task, "places and pictures")
-        for part in sorted({image.part for image, _ in images}):  # too large to be hashed; the pictures are
+        rows = prep.gather(listing, "id", task, "places and pictures")
+        for part in sorted({row["part"] for row in rows}):  # too large to be hashed; the pictures are
             for name in (f"images{part}.zip", f"meta{part}.zip"):
                 prep.sources[name] = {"url": urljoin(self.base, name)}
-        prep.finish("skyscript", images, ("id", "file", "lat", "lon", "path"), about={"validation_queries": None})
+        prep.finish(rows, ["id", "file", "lat", "lon", "path"], validation_queries=None)
 
-    def _listing(self, path: Path, tally: Tally) -> list[_Aerial]:
+    def _listing(self, table: Path, tally: Tally) -> list[Row]:
         """Return the rows of the list with a caption that no earlier row has."""
-        rows = [tuple((row[column] or "").strip() for column in _COLUMNS) for row in read_csv(path, _COLUMNS)]
+        lines = [tuple((row[column] or "").strip() for column in _COLUMNS) for row in read_csv(table, _COLUMNS)]
         if self.rows:
-            random.Random(42).shuffle(rows)
-            rows = rows[: self.rows]
-        images: dict[str, _Aerial] = {}
-        ids: set[str] = set()
-        for file, caption in rows:
-            with tally.item(file):
-                match = _FILE.fullmatch(file)
+            random.Random(42).shuffle(lines)
+            lines = lines[: self.rows]
+        rows, ids = dict[str, Row](), set[str]()  # rows by caption
+        for path, caption in lines:
+            with tally.item(path):
+                match = _FILE.fullmatch(path)
                 if match is None:
                     raise Loss("bad address", "not in an archive of images")
                 if not caption:
                     raise Loss("no caption")
-                if caption in images or match[2] in ids:
-                    raise Loss("duplicate", "caption" if caption in images else "file name")
-                images[caption] = _Aerial(file, caption, match[1], match[2])
-                ids.add(match[2])
-        return list(images.values())
-
-
-@dataclass(frozen=True, slots=True)
-class _Aerial:
-    path: str  # images2/a198234555_CH_19.jpg
-    caption: str
-    part: str  # 2
-    id: str  # a198234555_CH_19
+                part, id_ = match.groups()
+                if caption in rows or id_ in ids:
+                    raise Loss("duplicate", "caption" if caption in rows else "file name")
+                rows[caption] = {"id": id_, "part": part, "path": path, "caption": caption}
+                ids.add(id_)
+        return list(rows.values())
 
 
 def centre(record: Any) -> tuple[float, float]:

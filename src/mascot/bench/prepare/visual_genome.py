@@ -1,8 +1,4 @@
-"""Visual Genome: pictures whose EXIF has the time of day, and fifteen object names as queries.
-
-Two tables name 108,077 pictures and the objects on each. The first 64 KB of every picture are read for its EXIF time;
-the few that have one are downloaded whole.
-"""
+"""Visual Genome: pictures whose EXIF has the time of day, and fifteen object names as queries."""
 
 from __future__ import annotations
 
@@ -13,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from mascot.bench.prepare import exif_text, pictures
+from mascot.bench.prepare import exif_text
 from mascot.bench.prepare.outcomes import Loss
-from mascot.bench.prepare.preparation import Preparation, option
+from mascot.bench.prepare.preparation import Preparation, Row, option
 from mascot.errors import InputError
 from mascot.extras import package
 from mascot.photos import exif
@@ -25,7 +21,7 @@ QUERIES = (
     "person", "building", "table", "vehicle", "animal", "tree", "sky", "road", "chair", "light", "car", "desk",
     "bird", "apple", "dog",
 )  # fmt: skip
-_HEAD = 1 << 16  # bytes that hold the EXIF block
+_HEAD = 1 << 16  # bytes that hold the EXIF block; the few pictures whose block has a time are downloaded whole
 _TABLES = "https://homes.cs.washington.edu/~ranjay/visualgenome/data/dataset"
 
 
@@ -39,9 +35,8 @@ class VisualGenome:
     fallback: bool = option(True, False)  # take DateTime (tag 306) where DateTimeOriginal is missing
 
     def run(self, prep: Preparation) -> None:
-        """Make the dataset, or continue making it."""
         table, objects = prep.source("images", self.images), prep.source("objects", self.objects)
-        tally, entries, ids = prep.tally("list"), dict[str, _Listed](), set[str]()  # entries by address
+        tally, listing, ids = prep.tally("list"), dict[str, Row](), set[str]()  # rows by address
         for record in _records(table):
             id_, url = str(record.get("image_id", "")), record.get("url")
             if isinstance(url, str) and self.pictures:
@@ -49,41 +44,30 @@ class VisualGenome:
             with tally.item(id_ or "an entry without image_id"):
                 if not id_ or not isinstance(url, str):
                     raise Loss("bad address")
-                if url in entries or id_ in ids:
+                if url in listing or id_ in ids:
                     raise Loss("duplicate", url)
-                entries[url] = _Listed(id_, url)
+                listing[url] = {"id": id_, "url": url}
                 ids.add(id_)
 
-        def task(entry: _Listed) -> dict[str, Any]:
-            taken = self._time(prep.web.part(entry.url, 0, _HEAD))
-            return {"taken": taken, **pictures.store(prep.web.get(entry.url), prep.out, entry.id, longest=None)}
+        def task(row: Row) -> Row:
+            try:
+                with open_image(prep.web.part(row["url"], 0, _HEAD)) as image:
+                    tags = exif.read(image)
+            except Unreadable as error:
+                raise Loss("not a picture", str(error)) from None
+            if not tags.picture and not tags.exposure:
+                raise Loss("no metadata")
+            taken = exif_text.taken(tags, self.fallback).isoformat(timespec="seconds")
+            return {"taken": taken, **prep.picture(row, longest=None)}
 
-        images = prep.gather(list(entries.values()), lambda entry: entry.url, task, "time and picture")
-        numbers = {entry.id: i for i, (entry, _) in enumerate(images)}
+        rows = prep.gather(list(listing.values()), "url", task, "time and picture")
+        numbers = {row["id"]: i for i, row in enumerate(rows)}
         positives: dict[str, set[int]] = {name: set() for name in QUERIES}
         for record in _records(objects):
-            i = numbers.get(str(record.get("image_id")))
-            for item in (record.get("objects") or ()) if i is not None else ():
-                for name in item.get("names") or ():
-                    positives.get(str(name).strip().lower(), set()).add(i or 0)
-        prep.finish("visual-genome", images, ("id", "file", "taken", "url"), positives, least=2)
-
-    def _time(self, head: bytes) -> str:
-        """Return the EXIF time of a picture from its first bytes."""
-        try:
-            with open_image(head) as image:
-                tags = exif.read(image)
-        except Unreadable as error:
-            raise Loss("not a picture", str(error)) from None
-        if not tags.picture and not tags.exposure:
-            raise Loss("no metadata")
-        return exif_text.taken(tags, self.fallback).isoformat(timespec="seconds")
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    id: str
-    url: str
+            i = numbers.get(str(record.get("image_id")), -1)
+            for name in (name for item in record.get("objects") or () for name in item.get("names") or () if i >= 0):
+                positives.get(str(name).strip().lower(), set()).add(i)
+        prep.finish(rows, ["id", "file", "taken", "url"], positives, least=2)
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:

@@ -29,8 +29,7 @@ try:
 except ModuleNotFoundError as error:
     raise missing(error, "preparing a dataset", "prepare") from None
 
-_MIB = 1 << 20
-_PIECE = 2 * _MIB  # of a download: each has its own retries, and must arrive within the patience
+_PIECE = 2 << 20  # bytes of a download: each has its own retries, and must arrive within the patience
 _LARGEST = 1 << 30  # bytes of a download from a server without ranges
 _REDIRECTS = 8
 _LONGEST_WAIT = 120.0  # seconds, whatever a server asks for
@@ -88,7 +87,7 @@ class Web:
         """End all waits between tries; whatever is requested from now on is lost."""
         self._stopped.set()
 
-    def get(self, url: str, most: int = 32 * _MIB) -> bytes:
+    def get(self, url: str, most: int = 32 << 20) -> bytes:
         """Return the whole content, which must have at most `most` bytes."""
         content = self._request(url, most + 1).content
         if len(content) > most:
@@ -96,15 +95,12 @@ class Web:
         return content
 
     def part(self, url: str, start: int, count: int, validator: str = "") -> bytes:
-        """Return `count` bytes from `start` on, or fewer where the file ends before; with a validator, of that version.
-
-        A server without ranges is cut off after the first bytes of a file, and cannot give any others.
-        """
+        """Return `count` bytes from `start` on, fewer at the end of the file; with a validator, of that version."""
         headers = {"Range": f"bytes={start}-{start + count - 1}"} | ({"If-Range": validator} if validator else {})
         answer = self._request(url, count, headers)
         if answer.status == 200 and validator:
             raise Loss(NO_ANSWER, "the file changed", url)
-        if answer.status == 200 and start:
+        if answer.status == 200 and start:  # a server without ranges was cut off after the first bytes
             raise Loss("no ranges", "status 200", url)
         begin, end, _ = answer.span
         if answer.status == 206 and (begin != start or len(answer.content) != end - start + 1):
@@ -118,11 +114,7 @@ class Web:
         return answer.span[2] if answer.status == 206 else None, etag if etag.startswith('"') else date
 
     def download(self, url: str, path: Path, report: Progress = lambda count, total: None) -> None:
-        """Download a file; continue an interrupted download, skip a complete one.
-
-        The partial file carries a hash of the size and the validator in its name: a file that changed on the server
-        starts again.
-        """
+        """Download a file; continue an interrupted download, skip a complete one, begin one that changed again."""
         if path.is_file():
             return
         path.parent.mkdir(parents=True, exist_ok=True)
