@@ -82,10 +82,10 @@ def test_what_was_put_outlives_a_kill(tmp_path: Path) -> None:
 
 
 def run(
-    path: Path, items: list[int], task: Callable[[int], dict[str, Any]], workers: int = 4, **rest: Any
+    path: Path, items: list[int], task: Callable[[int], dict[str, Any]], workers: int = 4, **options: Any
 ) -> list[tuple[int, dict[str, Any]]]:
     with Journal(path) as journal:
-        return run_all(items, str, task, journal, workers=workers, **rest)
+        return run_all(items, str, task, journal, workers=workers, **options)
 
 
 def test_outcomes_are_in_the_order_of_the_items(tmp_path: Path) -> None:
@@ -168,20 +168,20 @@ def test_no_network_at_all_ends_the_run(tmp_path: Path) -> None:
 
 
 def test_one_dead_server_does_not_end_the_run_but_many_do(tmp_path: Path) -> None:
-    def one(item: int) -> dict[str, Any]:
+    def dead_server(item: int) -> dict[str, Any]:
         if 5 <= item < 50:
             raise Loss("no answer", "refused", "http://gone.example/x")
         return {}
 
-    assert len(run(tmp_path / "one", list(range(60)), one)) == 60
+    assert len(run(tmp_path / "one", list(range(60)), dead_server)) == 60
 
-    def many(item: int) -> dict[str, Any]:
+    def dead_servers(item: int) -> dict[str, Any]:
         if item >= 5:
             raise Loss("no answer", "refused", f"http://{item}.example/x")
         return {}
 
     with pytest.raises(InputError, match="the last 20 requests"):
-        run(tmp_path / "many", list(range(100)), many, 1)
+        run(tmp_path / "many", list(range(100)), dead_servers, 1)
 
 
 def test_another_exception_of_a_task_ends_the_run(tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_the_split_is_that_of_torch_at_every_size(count: int) -> None:
         assert permutation(count, seed).tolist() == order
 
 
-def end(out: Path, name: str = "pixelprose", count: int = 20, limit: int | None = None, **rest: Any) -> None:
+def end(out: Path, name: str = "pixelprose", count: int = 20, limit: int | None = None, **options: Any) -> None:
     """The end of a recipe that found `count` pictures, each with a query of its own."""
     (out / "images").mkdir(parents=True, exist_ok=True)
     for i in range(count):
@@ -351,7 +351,7 @@ def end(out: Path, name: str = "pixelprose", count: int = 20, limit: int | None 
     tally.accepted = count
     with tally.item("http://a.example/`x`\n| y"):
         raise Loss("dead link", "status 404")
-    prep.finish(rows, ["id", "file", "lat"], **rest)
+    prep.finish(rows, ["id", "file", "lat"], **options)
 
 
 def test_the_end_writes_a_whole_dataset(tmp_path: Path) -> None:
@@ -439,7 +439,7 @@ def test_too_few_images_say_what_was_lost(tmp_path: Path) -> None:
 
 
 def test_tallies_add_up() -> None:
-    whole = Tally("rows")
+    total = Tally("rows")
     for shard in range(3):
         tally = Tally("rows")
         for row in range(9):
@@ -448,11 +448,11 @@ def test_tallies_add_up() -> None:
                     raise Loss("no time")
                 if shard and row == 5:
                     raise Loss("out of range", "97")
-        whole.add(json.loads(json.dumps(asdict(tally))))
-    assert whole.to_dict() == {
+        total.add(json.loads(json.dumps(asdict(tally))))
+    assert total.to_dict() == {
         "step": "rows", "looked_at": 27, "kept": 19, "lost": {"no time": 6, "out of range": 2},
     }  # fmt: skip
-    assert whole.examples == {
+    assert total.examples == {
         "no time": ["0 row 0", "0 row 1", "1 row 0", "1 row 1", "2 row 0"],
         "out of range": ["1 row 5: 97", "2 row 5: 97"],
     }
@@ -511,9 +511,13 @@ def test_a_preparation_continues_only_as_it_was_begun(tmp_path: Path) -> None:
     options = {"images": "http://127.0.0.1:9/a", "objects": "http://127.0.0.1:9/b"}
     with pytest.raises(InputError, match=r"visual-genome: http://127.0.0.1:9/a: no answer .*again to continue"):
         prepare("visual-genome", tmp_path, web=local_web(retries=0), **options)
-    for name, others in (("skyscript", {}), ("visual-genome", {}), ("visual-genome", {**options, "fallback": "false"})):
+    for name, changes in (
+        ("skyscript", {}),
+        ("visual-genome", {}),
+        ("visual-genome", {**options, "fallback": "false"}),
+    ):
         with pytest.raises(InputError, match=r"was begun as visual-genome with .*another --out, or delete .*work"):
-            prepare(name, tmp_path, web=local_web(retries=0), **others)
+            prepare(name, tmp_path, web=local_web(retries=0), **changes)
 
 
 def test_links_to_private_addresses_are_refused(tmp_path: Path) -> None:

@@ -41,9 +41,9 @@ def crawled(path: Path) -> str:
 def written(path: Path) -> str:
     """The same form of what our own reader finds, for the few files in which exifread finds nothing."""
     with open_image(path) as image:
-        found = exif.read(image)
-    names = {f"EXIF {ExifTags.TAGS.get(tag, tag)}": value for tag, value in found.exposure.items()}
-    names |= {f"GPS {ExifTags.GPSTAGS.get(tag, tag)}": value for tag, value in found.gps.items()}
+        tags = exif.read(image)
+    names = {f"EXIF {ExifTags.TAGS.get(tag, tag)}": value for tag, value in tags.exposure.items()}
+    names |= {f"GPS {ExifTags.GPSTAGS.get(tag, tag)}": value for tag, value in tags.gps.items()}
     return json.dumps({name: _printed(value) for name, value in names.items()})
 
 
@@ -55,14 +55,14 @@ def _printed(value: Any) -> str:
     return str(value)
 
 
-def read(**changes: Any) -> tuple[tuple[float, float], str]:
+def parsed(**changes: Any) -> tuple[tuple[float, float], str]:
     tags = exif_text.parse(json.dumps({**GOOD, **{name.replace("_", " "): value for name, value in changes.items()}}))
     return exif_text.place(tags), exif_text.taken(tags).isoformat()
 
 
-def lost(**changes: Any) -> str:
+def reason_of(**changes: Any) -> str:
     with pytest.raises(Loss) as caught:
-        read(**changes)
+        parsed(**changes)
     return caught.value.reason
 
 
@@ -128,7 +128,7 @@ def test_the_time_of_the_last_change_is_a_fallback() -> None:
 
 
 def test_the_usual_form() -> None:
-    place, taken = read()
+    place, taken = parsed()
     assert place == pytest.approx(PLACE)
     assert taken == "2018-01-11T13:09:38"
 
@@ -149,7 +149,7 @@ def test_the_usual_form() -> None:
     ],
 )
 def test_angles_in_all_spellings(angle: Any) -> None:
-    assert read(GPS_GPSLatitude=angle)[0] == pytest.approx(PLACE)
+    assert parsed(GPS_GPSLatitude=angle)[0] == pytest.approx(PLACE)
 
 
 def test_names_without_their_block() -> None:
@@ -163,7 +163,7 @@ def test_names_without_their_block() -> None:
 
 
 def test_south_and_east_and_noise_around_the_letter() -> None:
-    assert read(GPS_GPSLatitudeRef=" s\0", GPS_GPSLongitudeRef=["E"])[0] == pytest.approx((-PLACE[0], -PLACE[1]))
+    assert parsed(GPS_GPSLatitudeRef=" s\0", GPS_GPSLongitudeRef=["E"])[0] == pytest.approx((-PLACE[0], -PLACE[1]))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_south_and_east_and_noise_around_the_letter() -> None:
     ],
 )
 def test_what_means_nothing_is_lost_for_a_reason(changes: dict[str, Any], reason: str) -> None:
-    assert lost(**changes) == reason
+    assert reason_of(**changes) == reason
 
 
 @pytest.mark.parametrize("text", ["", "{}", "null", "[]", "{bad", '"text"', "3", "[" * 100_000])

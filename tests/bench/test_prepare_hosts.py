@@ -96,7 +96,7 @@ def test_services_are_asked_in_the_order_that_is_given(server: Server) -> None:
     assert published("127.0.0.1") == {"ip": "127.0.0.1", "lat": 48.85, "lon": 2.35, "source": "geolocation-db"}
     assert published("127.0.0.2")["source"] == "ip-api"
     assert reason(published, "127.0.0.3") == "no place"
-    assert [request.path for request in server.asked][:3] == ["/db/127.0.0.1", "/db/127.0.0.2", "/api/127.0.0.2"]
+    assert [request.path for request in server.requests][:3] == ["/db/127.0.0.1", "/db/127.0.0.2", "/api/127.0.0.2"]
     assert from_services(web, "ip-api, geolocation-db")("127.0.0.1")["lat"] == 1.0
 
 

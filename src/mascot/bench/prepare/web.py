@@ -45,12 +45,12 @@ class _Host:
     resume: float = 0.0  # no request before this time, because the server asked for a pause
     silent: bool = False  # no answer to any try of a request; gets single tries until it answers
 
-    def rest(self, seconds: float) -> None:
+    def pause(self, seconds: float) -> None:
         self.resume = time.monotonic() + min(seconds, _LONGEST_WAIT)
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _HttpAnswer:
     status: int  # 200, or 206 for a range
     headers: Mapping[str, str]
     content: bytes
@@ -135,7 +135,7 @@ class Web:
             os.fsync(stream.fileno())
         os.replace(partial, path)
 
-    def _request(self, url: str, most: int, headers: dict[str, str] | None = None) -> _Answer:
+    def _request(self, url: str, most: int, headers: dict[str, str] | None = None) -> _HttpAnswer:
         """Return a successful answer, cut off after `most` bytes, after as many retries as it takes."""
         try:
             host = self._hosts.setdefault(urlsplit(url).netloc, _Host())
@@ -151,15 +151,15 @@ class Web:
                     status, busy, seconds = response.status, response.status in _BUSY, _pause_of(response)
                     temporary = status in _TEMPORARY or status >= 500
                     if seconds is not None and (temporary or response.headers.get("X-Rl") == "0"):
-                        host.rest(seconds)
+                        host.pause(seconds)
                     elif busy:
-                        host.rest(self.pause * 2**attempt)
+                        host.pause(self.pause * 2**attempt)
                     if temporary:
                         reason = f"status {status}"
                         continue
                     if status not in (200, 206):
                         raise Loss("dead link", f"status {status}", url)
-                    answer = _Answer(status, response.headers, self._read(response, most))
+                    answer = _HttpAnswer(status, response.headers, self._read(response, most))
                 host.silent = False
                 return answer
             except (LocationValueError, UnicodeError) as error:
