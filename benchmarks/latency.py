@@ -246,7 +246,8 @@ def grow(n: int, k: int, cells: int) -> None:
     start = time.perf_counter()
     mc.rerank(candidates, wishes, k)
     took = time.perf_counter() - start
-    peak = next(int(line.split()[1]) for line in Path("/proc/self/status").open() if line.startswith("VmHWM"))
+    status = Path("/proc/self/status").read_text("utf-8").splitlines()
+    peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
     print(f"{n:>9,}{k:>7,}{cells * cells + 24:>9,}{took * 1e3:>12.1f}{took / n * 1e9:>14.0f}{peak / 1024:>11,.0f}")
 
 

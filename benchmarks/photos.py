@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ import mascot as mc
 from mascot.photos import Library, Photo
 from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder, Picture
+from mascot.photos.library import CANDIDATES
 from mascot.photos.look import DIM
 from mascot.photos.reading import File, photos_of, picture, read
 from mascot.photos.sample import write_sample
@@ -95,7 +97,7 @@ def _times(what: Callable[[int], Any], count: int) -> NDArray[np.float64]:
 
 
 def search_large(rows: int, queries: int) -> None:
-    print(f"\n{rows:,} synthetic rows, {_DIM} numbers a vector, 200 candidates, 20 results; ms a query")
+    print(f"\n{rows:,} synthetic rows, {_DIM} numbers a vector, {CANDIDATES:,} candidates, 20 results; ms a query")
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         _synthetic(root, rows)
@@ -108,12 +110,15 @@ def search_large(rows: int, queries: int) -> None:
             vectors = encoder.texts([f"query {i}" for i in range(1000 + queries)])
             plain = _times(lambda i: library.hits(vector=vectors[i]), queries)
             steered = _times(lambda i: library.hits(vector=vectors[i]).rerank(wishes), queries)
+            search = partial(library.search, wishes=wishes, encoder=encoder)
+            explained = _times(lambda i: search(f"query {i}").records(explain=True), queries)
             filtered = _times(lambda i: library.hits(vector=vectors[i], where="camera = 'camera 3'").rerank(wishes), 50)
             blobs = _times(lambda i: _from_blobs(library.store, vectors[i]), 5)
         for name, times in (
             ("vector search alone (what is steered)", plain),
             ("search and steer: place, hour=18", steered),
-            ("the same with --where, 1 in 9 rows", filtered),
+            ("the same with stacks and explanation", explained),
+            ("search and steer with --where, 1 in 9", filtered),
             ("alternative: vectors out of SQLite", blobs),
         ):
             print(f"  {name:<41} {np.median(times):8.1f} median {np.quantile(times, 0.95):8.1f} p95")

@@ -36,7 +36,7 @@ def _answers_of(library: Library) -> list[tuple[str, float]]:
     hits = library.hits("sunset over the harbour", candidates=5, encoder=BagOfWords())
     newest = library.hits(candidates=5)
     names = [photo.path for photo in (*hits.photos, *newest.photos)]
-    return list(zip(names, [*hits.scores.tolist(), *newest._vectors[:, 0].tolist()], strict=True))
+    return list(zip(names, [*hits.scores.tolist(), *newest.candidates.vectors[:, 0].tolist()], strict=True))
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from bag_of_words import BagOfWords
 from jpegs import small_library, write_jpeg
 
 import mascot as mc
-from mascot.photos import Library
+from mascot.photos import Library, table
+from mascot.photos.results import Hits
+from mascot.photos.table import PhotoColumns
 
 
 @pytest.fixture(autouse=True)
@@ -591,6 +594,40 @@ def test_hits_are_reranked_without_asking_again(library: Library) -> None:
     assert first.photos == library.search("sunset", [library.spread("place")], 8, candidates=25, encoder=bag).photos
     assert hits.candidates.columns["look"].shape[0] == 25
     assert np.isnan(hits.candidates.columns["lat"]).sum() == sum(photo.lat is None for photo in hits.photos)
+
+
+def test_columns_are_the_same_whether_whole_ones_are_kept_or_not(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = library.hits("sunset", encoder=BagOfWords(), candidates=9).candidates.columns
+    photos = library.hits("sunset", encoder=BagOfWords(), candidates=9).photos
+    monkeypatch.setattr(table, "WHOLE", 3)
+    with Library.open(library.root) as large:
+        others = large.hits("sunset", encoder=BagOfWords(), candidates=9).candidates.columns
+        for name in PhotoColumns.NAMES:
+            np.testing.assert_array_equal(columns[name], others[name])
+    assert [str(label) for label in columns["year"]] == [str(photo.taken and photo.taken.year) for photo in photos]
+    assert columns["keywords"].tolist() == [list(photo.keywords) for photo in photos]
+    assert columns["taken"].tolist() == [photo.taken for photo in photos]
+    with pytest.raises(KeyError):
+        columns["colour"]
+
+
+def test_a_photograph_that_is_removed_during_a_search_is_no_result(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best = library.search("sunset", k=3, encoder=BagOfWords()).photos[0].id
+    stacked = Hits.stacked
+
+    def remove(hits: Hits, *args: Any) -> Hits:
+        with Library.open(library.root) as other, other.store.writing() as connection:
+            connection.execute("DELETE FROM photos WHERE id = ?", (best,))
+        return stacked(hits, *args)
+
+    monkeypatch.setattr(Hits, "stacked", remove)
+    assert best not in {photo.id for photo in library.search("sunset", k=3, encoder=BagOfWords()).photos}
+    with pytest.raises(mc.InputError, match=f"no photograph {best}"):
+        library.search("sunset", k=3, encoder=BagOfWords(), pin=[best])
 
 
 def test_threads_have_connections_of_their_own(library: Library) -> None:

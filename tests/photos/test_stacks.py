@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 pytest.importorskip("PIL", reason="needs the extra photos")
 pytest.importorskip("pillow_heif", reason="needs the extra photos")
@@ -21,7 +23,7 @@ from PIL import ExifTags, Image, ImageFilter
 from mascot.photos import Library
 from mascot.photos.photo import Photo
 from mascot.photos.results import Hits
-from mascot.photos.stacks import stacks
+from mascot.photos.stacks import COMPARED, stacks
 
 NOON = datetime(2019, 7, 14, 12)
 
@@ -40,50 +42,78 @@ def looks(*angles: float) -> np.ndarray[Any, Any]:
     return turned
 
 
+def cells(shots: Sequence[Photo]) -> dict[str, NDArray[Any]]:
+    rows = [shot.to_row() for shot in shots]
+    return {name: np.array([row[name] for row in rows], object) for name in COMPARED}
+
+
+def group(shots: Sequence[Photo], descriptors: NDArray[np.float32]) -> list[list[int]]:
+    return stacks(cells(shots), descriptors)
+
+
 def test_shots_of_one_camera_within_seconds_that_look_alike_belong_together() -> None:
     shots = [photo(1, 0), photo(2, 4), photo(3, 8), photo(4, 40), photo(5, 9, "other"), photo(6, 9)]
-    assert stacks(shots, looks(0, 5, 10, 5, 10, 80)) == [[0, 1, 2]]
+    assert group(shots, looks(0, 5, 10, 5, 10, 80)) == [[0, 1, 2]]
 
 
 def test_a_slow_pan_is_not_one_stack() -> None:
     pan = [photo(i, i) for i in range(10)]
-    groups = stacks(pan, looks(*range(0, 200, 20)))
+    groups = group(pan, looks(*range(0, 200, 20)))
     assert len(groups) >= 3
     assert max(map(len, groups)) <= 3
 
 
 def test_copies_belong_together_whatever_their_time() -> None:
     shots = [photo(1, 0, hash_="same"), photo(2, 9e5, hash_="same"), photo(3, None), photo(4, None), photo(5, 7e5)]
-    assert stacks(shots, looks(0, 0, 40, 80, 41)) == [[0, 1], [2, 4]]
-    assert stacks([photo(1, 0), photo(2, 9e5)], looks(0, 0)) == []  # the same view on another day
-    assert stacks([photo(1, None), photo(2, None)], looks(0, 0)) == []  # two scanned pages
+    assert group(shots, looks(0, 0, 40, 80, 41)) == [[0, 1], [2, 4]]
+    assert group([photo(1, 0), photo(2, 9e5)], looks(0, 0)) == []  # the same view on another day
+    assert group([photo(1, None), photo(2, None)], looks(0, 0)) == []  # two scanned pages
 
 
 def test_pictures_without_edges_belong_to_none() -> None:
     flat = np.full((2, 176), 176**-0.5, np.float32)
-    assert stacks([photo(1, 0), photo(2, 1)], flat) == []
-    assert stacks([photo(1, 0), photo(2, None)], flat) == []
-    assert stacks([], looks()) == []
+    assert group([photo(1, 0), photo(2, 1)], flat) == []
+    assert group([photo(1, 0), photo(2, None)], flat) == []
+    assert group([], looks()) == []
 
 
 def test_photographs_with_different_captions_do_not_belong_together() -> None:
     shots = [replace(photo(1, 0), caption="Ada"), replace(photo(2, 1), caption="Bob"), photo(3, 2)]
-    assert stacks(shots, looks(0, 0, 0)) == [[0, 2]]
+    assert group(shots, looks(0, 0, 0)) == [[0, 2]]
 
 
 @given(st.lists(st.tuples(st.none() | st.integers(0, 60), st.sampled_from("ab"), st.integers(0, 90)), max_size=30))
 @settings(deadline=None)
 def test_stacks_are_disjoint_and_do_not_depend_on_the_order(items: list[tuple[int | None, str, int]]) -> None:
     shots = [photo(i, seconds, camera) for i, (seconds, camera, _) in enumerate(items)]
-    groups = stacks(shots, looks(*(angle for *_, angle in items)))
-    members = [place for group in groups for place in group]
+    groups = group(shots, looks(*(angle for *_, angle in items)))
+    members = [place for stack in groups for place in stack]
     assert len(members) == len(set(members))
-    assert all(len(group) > 1 for group in groups)
+    assert all(len(stack) > 1 for stack in groups)
+
+
+class Rows:
+    """Photographs that lie in no database."""
+
+    path = Path("/")
+
+    def __init__(self, shots: Sequence[Photo], looks: NDArray[np.float32]) -> None:
+        self._places = {shot.id: place for place, shot in enumerate(shots)}
+        self._shots, self._looks = shots, looks
+
+    def cells(self, names: Sequence[str], ids: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        return {name: cells(self.photos(ids))[name] for name in names}
+
+    def looks(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        return self._looks[[self._places[id_] for id_ in ids.tolist()]]
+
+    def photos(self, ids: NDArray[np.int64]) -> list[Photo]:
+        return [self._shots[self._places[id_]] for id_ in ids.tolist()]
 
 
 def hits(*shots: Photo, scores: list[float], angles: list[float]) -> Hits:
-    plane = looks(*angles)
-    return Hits(Path("/"), "x", shots, np.array(scores), plane, plane)
+    rows = Rows(shots, looks(*angles))
+    return Hits(Path("/"), "x", np.array([shot.id for shot in shots]), np.array(scores), rows, rows.looks)
 
 
 def test_the_sharpest_stands_for_its_stack_with_the_best_score() -> None:

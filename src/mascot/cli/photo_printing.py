@@ -50,7 +50,7 @@ def results_table(library: Library, results: Results, explain: bool, pictures: b
     if explain and reasons.left_out:
         parts.append(Text("left out"))
         for left in reasons.left_out:
-            told = f"  {visible(results.hits.photos[left.position].path)} (was {left.was})"
+            told = f"  {visible(results.hits.photo(left.position).path)} (was {left.was})"
             parts.append(Text(f"{told}: {left.because}" if left.because else told))
     return Group(*parts)
 

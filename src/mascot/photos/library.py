@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,7 +25,8 @@ from mascot.photos.limits import Limits
 from mascot.photos.looks import LOOK_SPACE, Looks
 from mascot.photos.nearest import EXACT, Nearest, open_nearest
 from mascot.photos.results import Hits, Results, check_choice, ids_before
-from mascot.photos.store import FOLDER, DamagedLibrary, Store, space_of
+from mascot.photos.store import FOLDER, DamagedLibrary, Store, UnknownPhoto, space_of
+from mascot.photos.table import PhotoTable
 from mascot.photos.texts import as_text, is_text, require_text
 from mascot.photos.whereabouts import (
     DATABASE,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from mascot.methods.base import Method
     from mascot.photos.encoders.encoder import Encoder
     from mascot.photos.indexer import Report, Summary
-    from mascot.photos.photo import Photo
 
 T = TypeVar("T")
 
@@ -79,6 +79,7 @@ class Library:
         self.exact = exact  # photographs up to which every vector is compared
         self._nearest: Nearest | None = None
         self._looks: Nearest | None = None
+        self._table: PhotoTable | None = None
         self._encoders: dict[str, Encoder] = {}
 
     @classmethod
@@ -220,7 +221,7 @@ class Library:
         if "store" in self.__dict__:
             self.store.close()
             del self.__dict__["store"]
-        self._nearest = self._looks = None
+        self._nearest = self._looks = self._table = None
 
     @cached_property
     def store(self) -> Store:
@@ -302,6 +303,7 @@ class Library:
             ).run()
             encodings.finish(self.store, encoding)
             self._open_nearest(report, hurry=False)
+            self._open_looks()
         remember(self.root, self.folder if self.is_elsewhere else None)
         return summary
 
@@ -450,6 +452,30 @@ class Library:
             )
         return self._nearest
 
+    def _open_table(self) -> PhotoTable:
+        if self._table is None or self._table.changes != self.store.changes:
+            self._table = PhotoTable(self.store, self._looks_of)
+        return self._table
+
+    def _looks_of(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Visual descriptors: from the index of looks where that holds all of these, else from the database."""
+        try:
+            looks = self._open_looks()
+            if np.isin(ids, looks.ids).all():
+                return looks.rows(ids)[:, 0]
+        except DamagedIndex:
+            self._open_looks(rebuild=True)
+        return self.store.looks(ids.tolist())
+
+    def _vectors_of(self, nearest: Nearest, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        try:
+            return nearest.vectors(ids)
+        except DamagedIndex:
+            repaired = self._open_nearest(rebuild=True)
+        if not np.isin(ids, repaired.ids).all():
+            raise InputError("the library changed while it was read: search again")
+        return repaired.vectors(ids)
+
     def rebuild_index(self) -> int:
         """Build the vector index from the database, and return how many photographs it holds."""
         return len(self._open_nearest(hurry=False, rebuild=True))
@@ -555,14 +581,15 @@ class Library:
 
     def hits_of(self, ids: Iterable[int]) -> Hits:
         """Return these photographs, all equally relevant, in the order of their ids."""
-        wanted = sorted(set(ids))
-        photos = {photo.id: photo for photo in self.store.photos(wanted)}
+        wanted = np.array(sorted(set(ids)), np.int64)
+        for id_ in wanted[~self._open_table().contains(wanted)].tolist():
+            raise UnknownPhoto(id_)
 
         def these(nearest: Nearest) -> Hits:
-            for id_ in wanted:
+            for id_ in wanted.tolist():
                 if id_ not in nearest:
                     raise InputError(f"photograph {id_} is not encoded: run `mascot index` again")
-            return self._hits(nearest, "", np.array(wanted, np.int64), photos, np.zeros(len(wanted)), len(wanted))
+            return self._hits(nearest, "", wanted, np.zeros(len(wanted)), len(wanted))
 
         return self._with_nearest(these)
 
@@ -582,11 +609,9 @@ class Library:
             ids, scores = self._search_looks(query, count, findable)
         else:
             ids, scores = nearest.search(query, count, among)
-        photos = self.store.photos_there_are(ids.tolist())
         # The photograph itself is not a result; and another process may have removed one a moment ago.
-        stay = np.array([i != own and i in photos for i in ids.tolist()], bool)
-        ids, scores = ids[stay][:candidates], scores[stay][:candidates]
-        return self._hits(nearest, label, ids, photos, scores)
+        stay = self._open_table().contains(ids) & (ids != (-1 if own is None else own))
+        return self._hits(nearest, label, ids[stay][:candidates], scores[stay][:candidates])
 
     def _look_of(self, like: str | os.PathLike[str], own: int | None) -> NDArray[np.float32]:
         if own is not None:
@@ -609,25 +634,19 @@ class Library:
         ids = self.store.newest()
         ids = ids[np.isin(ids, nearest.ids if among is None else np.intersect1d(among, nearest.ids))]
         newest = ids[:candidates]
-        photos = self.store.photos_there_are(newest.tolist())
-        newest = newest[[i in photos for i in newest.tolist()]]  # another process may have removed one a moment ago
-        return self._hits(nearest, "", newest, photos, np.zeros(len(newest)), newest_of=len(ids))
+        newest = newest[self._open_table().contains(newest)]  # another process may have removed one a moment ago
+        return self._hits(nearest, "", newest, np.zeros(len(newest)), newest_of=len(ids))
 
     def _hits(
         self,
         nearest: Nearest,
         label: str,
         ids: NDArray[np.int64],
-        photos: Mapping[int, Photo],
         scores: NDArray[np.float64],
         newest_of: int | None = None,
     ) -> Hits:
-        listed = ids.tolist()
-        if not listed:
-            empty = np.zeros((0, 1), np.float32)
-            return Hits(self.root, label, [], scores, empty, empty, newest_of)
-        vectors, looks = nearest.vectors(ids), self.store.looks(listed)
-        return Hits(self.root, label, [photos[i] for i in listed], scores, vectors, looks, newest_of)
+        vectors = partial(self._vectors_of, nearest)
+        return Hits(self.root, label, ids, scores, self._open_table(), vectors, newest_of)
 
     def id_of(self, path: str | os.PathLike[str] | None) -> int | None:
         """Return the id of the photograph with that path; None where the library holds none."""
@@ -693,13 +712,20 @@ class Library:
         listed = [wishes] if isinstance(wishes, (mc.Wish, mc.Limit, mc.Share)) else list(wishes)
         before = ids_before(already)
         most = max(candidates or CANDIDATES, k + len({*(before or ()), *rejected}))
-        hits = self.hits(
-            text, like=like, candidates=most, where=where, values=values, encoder=encoder, cancelled=cancelled
-        )
-        hits = hits.around(self.hits_of(pinned) if pinned else None, rejected)
-        if stacks:
-            hits = hits.stacked(self.store.detail, [*(before or ()), *pinned])
-        return hits.rerank(listed, k, method, before, pinned)
+
+        def results() -> Results:
+            hits = self.hits(
+                text, like=like, candidates=most, where=where, values=values, encoder=encoder, cancelled=cancelled
+            )
+            hits = hits.around(self.hits_of(pinned) if pinned else None, rejected)
+            if stacks:
+                hits = hits.stacked(self.store.detail, [*(before or ()), *pinned])
+            return hits.rerank(listed, k, method, before, pinned)
+
+        try:
+            return results()
+        except UnknownPhoto:  # another process has removed a result a moment ago, or nobody can pin it
+            return results()
 
     def spread(self, text: str, missing: str = "last") -> mc.Wish:
         """Parse a wish for more diversity of an attribute: `place`, `hour`, `camera*2`."""

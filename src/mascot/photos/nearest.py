@@ -124,9 +124,13 @@ class Nearest:
             return products
         return products.reshape(-1, self.space.tokens).max(axis=1)
 
+    def rows(self, ids: Ids) -> Vectors:
+        """All vectors of each id, shape (ids, tokens, dim)."""
+        return self._rows.take(np.searchsorted(self.ids, ids))
+
     def vectors(self, ids: Ids) -> Vectors:
         """One unit vector for each id: the mean of its tokens."""
-        mean = self._rows.take(np.searchsorted(self.ids, ids)).mean(axis=1)
+        mean = self.rows(ids).mean(axis=1)
         return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12)
 
 

@@ -14,16 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot.candidates import scaled
-from mascot.photos.photo import CALENDAR, COLUMNS, Photo
-from mascot.photos.stacks import stacks
+from mascot.candidates import as_vectors, scaled
+from mascot.photos.photo import Photo
+from mascot.photos.stacks import COMPARED, stacks
+from mascot.photos.table import PhotoColumns, PhotoRows
 from mascot.rerank import check_method
 from mascot.wishes import Wish, check_wishes
 
 Detail = Callable[[Sequence[int]], Mapping[int, int]]  # the sharpness of photographs, by id
-_NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
-_LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
-           "moment", "rating")  # fmt: skip
+Vectors = Callable[[NDArray[np.int64]], NDArray[np.float32]]  # unit vectors of photographs, by id
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +46,17 @@ class Hits:
         self,
         root: Path,
         query: str,
-        photos: Sequence[Photo],
+        ids: NDArray[np.int64],
         scores: NDArray[np.float64],
-        vectors: NDArray[np.float32],
-        looks: NDArray[np.float32],
+        rows: PhotoRows,
+        vectors: Vectors,
         newest_of: int | None = None,
     ) -> None:
-        self.root, self.query, self.photos, self.scores = root, query, list(photos), scores
+        self.root, self.query, self.ids, self.scores = root, query, ids, scores
         self.newest_of = newest_of  # without words: how many photographs these are the newest of
-        self.count = len(self.photos)  # of the candidates, those in stacks included
-        self._vectors, self._looks = vectors, looks
+        self.count = len(ids)  # of the candidates, those in stacks included
+        self._rows, self._vectors = rows, vectors
+        self._photos: dict[int, Photo] = {}  # those that were needed, by place
         self.similar: Mapping[int, tuple[int, ...]] = {}  # ids that a photograph stands for, best score first
         self._stacked: tuple[frozenset[int], Hits] | None = None
 
@@ -66,24 +66,55 @@ class Hits:
         return self.newest_of is None
 
     def __len__(self) -> int:
-        return len(self.photos)
+        return len(self.ids)
+
+    @property
+    def photos(self) -> list[Photo]:
+        """All of them. Reading them takes longer than the search: `photo` reads one."""
+        return self.read_photos(range(len(self)))
+
+    def photo(self, place: int) -> Photo:
+        """The photograph at a place, from 0."""
+        return self.read_photos([place])[0]
+
+    def read_photos(self, places: Iterable[int]) -> list[Photo]:
+        """The photographs at these places, from 0."""
+        listed = [int(place) for place in places]
+        unread = [place for place in dict.fromkeys(listed) if place not in self._photos]
+        if unread:
+            self._photos |= zip(unread, self._rows.photos(self.ids[unread]), strict=True)
+        return [self._photos[place] for place in listed]
 
     @cached_property
     def candidates(self) -> mc.Candidates:
         """The same for `mascot.rerank`: every column of the library, and `look`, the visual descriptors."""
-        columns: dict[str, Any] = {name: self._column(name) for name in _LABELS}
-        for name in _NUMBERS:
-            columns[name] = np.array([np.nan if v is None else v for v in self._column(name)], np.float64)
-        for name, length in CALENDAR.items():
-            columns[name] = _cells(None if p.taken is None else p.taken.isoformat()[:length] for p in self.photos)
-        columns["taken"] = np.array([photo.taken for photo in self.photos], "datetime64[ms]")
-        keywords = _cells(list(photo.keywords) for photo in self.photos)
-        columns |= {"keywords": keywords, "look": self._looks.astype(np.float64)}
-        return mc.Candidates(self.scores, [photo.id for photo in self.photos], columns, self._vectors)
+        candidates = self._plain_candidates()
+        candidates.vectors = as_vectors(self._vectors(self.ids) if len(self) else None, (len(self),), "Candidates")
+        return candidates
+
+    def candidates_for(self, wishes: Sequence[mc.AnyWish], method: Any) -> mc.Candidates:
+        """The candidates, without vectors where neither the method nor a wish compares them: there are many."""
+        compared = not isinstance(method, (mc.Mascot, mc.Relevance)) or any(
+            isinstance(wish.attribute, mc.Clusters) and wish.attribute.column is None for wish in wishes
+        )
+        return self.candidates if compared else self._without_vectors
+
+    @cached_property
+    def _without_vectors(self) -> mc.Candidates:
+        return self._plain_candidates()
+
+    def _plain_candidates(self) -> mc.Candidates:
+        candidates: mc.Candidates = mc.Candidates(self.scores, self.ids.tolist())
+        candidates.columns = PhotoColumns(self._rows, self.ids)
+        return candidates
 
     @cached_property
     def _stacks(self) -> list[list[int]]:
-        return stacks(self.photos, self._looks)
+        return stacks(self._compared, self._rows.looks(self.ids)) if len(self) else []
+
+    @cached_property
+    def _compared(self) -> Mapping[str, NDArray[Any]]:
+        return self._rows.cells(COMPARED, self.ids)
 
     def stacked(self, detail: Detail, tops: Iterable[int] = ()) -> Hits:
         """Return the same with one photograph in place of each stack: the sharpest, with the best score of the stack.
@@ -95,68 +126,54 @@ class Hits:
         tops
             Ids of photographs that stay in any case and stand for their stacks, such as those shown before.
         """
-        members = {self.photos[place].id for stack in self._stacks for place in stack}
+        members = set(self.ids[[place for stack in self._stacks for place in stack]].tolist())
         chosen = frozenset(members.intersection(tops))
         if self._stacked is None or self._stacked[0] != chosen:
             self._stacked = (chosen, self._without_stacks(detail, members, chosen) if members else self)
         return self._stacked[1]
 
     def _without_stacks(self, detail: Detail, members: Collection[int], tops: Collection[int]) -> Hits:
-        sharpness = detail(sorted(members))
+        sharpness, ids = detail(sorted(members)), self.ids.tolist()
+        pixels = self._compared["width"] * self._compared["height"]
         scores, left_out = self.scores.copy(), np.zeros(len(self), bool)
         similar: dict[int, tuple[int, ...]] = {}
         for stack in self._stacks:
-            largest = max(self.photos[place].width * self.photos[place].height for place in stack)
+            largest = pixels[stack].max()
 
             def rank(place: int, largest: int = largest) -> tuple[bool, bool, int]:
-                photo = self.photos[place]
-                is_small = photo.width * photo.height * 2 < largest  # a copy for sending is not the photograph
-                return photo.id in tops, not is_small, sharpness.get(photo.id, 0)
+                is_small = pixels[place] * 2 < largest  # a copy for sending is not the photograph
+                return ids[place] in tops, not is_small, sharpness.get(ids[place], 0)
 
             top = max(stack, key=rank)
-            others = [place for place in stack if place != top and self.photos[place].id not in tops]
+            others = [place for place in stack if place != top and ids[place] not in tops]
             scores[top] = scores[[top, *others]].max()
             left_out[others] = True
             others.sort(key=lambda place: -float(self.scores[place]))
-            similar[self.photos[top].id] = tuple(self.photos[place].id for place in others)
+            similar[ids[top]] = tuple(ids[place] for place in others)
         # Best first as before, because the top may have been behind others of its stack.
         places = np.flatnonzero(~left_out)
         places = places[np.argsort(-scores[places], kind="stable")]
-        photos = [self.photos[place] for place in places.tolist()]
-        hits = Hits(
-            self.root, self.query, photos, scores[places], self._vectors[places], self._looks[places], self.newest_of
-        )
+        hits = self._selection(self.ids[places], scores[places], self._rows)
         hits.count = self.count
         hits.similar = {top: others for top, others in similar.items() if others}
         return hits
 
-    def _column(self, name: str) -> NDArray[Any]:
-        return _cells(getattr(photo, name) for photo in self.photos)
+    def _selection(self, ids: NDArray[np.int64], scores: NDArray[np.float64], rows: PhotoRows) -> Hits:
+        return Hits(self.root, self.query, ids, scores, rows, self._vectors, self.newest_of)
 
     def around(self, pinned: Hits | None, reject: Iterable[int] = ()) -> Hits:
         """Return the candidates without the rejected ids and, behind them, pinned photographs that are not among them.
 
         What is behind them is as relevant as the last: the range of the scores stays as it is.
         """
-        ids = {photo.id for photo in self.photos}
-        rejected = ids & set(reject)
-        others = [] if pinned is None else [i for i, photo in enumerate(pinned.photos) if photo.id not in ids]
-        if not rejected and not others:
+        stay = ~np.isin(self.ids, list(reject))
+        behind = self.ids[:0] if pinned is None else pinned.ids[~np.isin(pinned.ids, self.ids)]
+        if stay.all() and not len(behind):
             return self
-        stay = np.array([i for i, photo in enumerate(self.photos) if photo.id not in rejected], np.int64)
-        if pinned is None or not others:
-            return self._joined(stay, self, np.empty(0, np.int64))
-        return self._joined(stay, pinned, np.array(others))
-
-    def _joined(self, stay: NDArray[np.int64], pinned: Hits, others: NDArray[np.int64]) -> Hits:
-        photos = [*(self.photos[i] for i in stay), *(pinned.photos[i] for i in others)]
         scores = self.scores[stay]
-        scores = np.append(scores, np.full(len(others), scores.min() if len(scores) else 0.0))
-        vectors, looks = pinned._vectors[others], pinned._looks[others]
-        if len(self):  # an empty one does not say how long its vectors are
-            vectors = np.concatenate([self._vectors[stay], vectors])
-            looks = np.concatenate([self._looks[stay], looks])
-        return Hits(self.root, self.query, photos, scores, vectors, looks, self.newest_of)
+        scores = np.append(scores, np.full(len(behind), scores.min() if len(scores) else 0.0))
+        rows = self._rows if pinned is None else pinned._rows
+        return self._selection(np.append(self.ids[stay], behind), scores, rows)
 
     def rerank(
         self,
@@ -179,7 +196,9 @@ class Hits:
         if not self.ranked and isinstance(chosen, mc.Mascot) and chosen.protect is None:
             named = [wish.near is not None for wish in check_wishes(wishes) if isinstance(wish, Wish) and wish.sign < 0]
             chosen = replace(chosen, protect=1 if named and not any(named) else 0)
-        ranking = mc.rerank(self.candidates, wishes, k, chosen, already=ids_before(already), pin=pin)
+        candidates = self.candidates_for(check_wishes(wishes), chosen)
+        ranking = mc.rerank(candidates, wishes, k, chosen, already=ids_before(already), pin=pin)
+        self.read_photos(ranking.positions)  # now: another process may remove some
         return Results(self, ranking, frozenset(pin))
 
 
@@ -204,14 +223,14 @@ class Results:
             Result(
                 rank=place + 1,
                 was=int(self.ranking.was[place]),
-                photo=self.hits.photos[int(position)],
+                photo=photo,
                 score=float(self.ranking.scores[place]),
                 relevance=float(self.ranking.relevance[place]),
                 gains={name: float(values[place]) for name, values in gains.items()},
-                similar=self.hits.similar.get(self.hits.photos[int(position)].id, ()),
-                pinned=self.hits.photos[int(position)].id in self.pinned,
+                similar=self.hits.similar.get(photo.id, ()),
+                pinned=photo.id in self.pinned,
             )
-            for place, position in enumerate(self.ranking.positions)
+            for place, photo in enumerate(self.hits.read_photos(self.ranking.positions))
         ]
 
     @property
@@ -228,16 +247,17 @@ class Results:
         """Places of the candidates that relevance alone would have shown, the pinned first, and their ranks."""
         if self.ranking is None:
             return {}
-        before, photos = set(self.ranking.shown_before), self.hits.photos
+        before, ids = set(self.ranking.shown_before), self.hits.ids.tolist()
         ranks = {at: rank for rank, at in enumerate(np.argsort(-self.hits.scores, kind="stable").tolist(), 1)}
-        pinned = [at for at in self.ranking.positions.tolist() if photos[at].id in self.pinned]
-        others = (at for at in ranks if photos[at].id not in before | self.pinned)
+        pinned = [at for at in self.ranking.positions.tolist() if ids[at] in self.pinned]
+        skipped = before | self.pinned
+        others = (at for at in ranks if ids[at] not in skipped)
         return {at: ranks[at] for at in islice((*pinned, *others), len(self))}
 
     @cached_property
     def plain(self) -> list[Photo]:
         """What relevance alone would have shown."""
-        return [self.hits.photos[place] for place in self._by_relevance]
+        return self.hits.read_photos(self._by_relevance)
 
     def explain(self) -> mc.Explanation:
         """Why each photograph is there, and what kept the best of the others out."""
@@ -272,7 +292,7 @@ class Results:
             others = {
                 place: self._other(place, was) | {"went": True}
                 for place, was in self._by_relevance.items()
-                if self.hits.photos[place].id not in shown
+                if int(self.hits.ids[place]) not in shown
             }
         if explain:
             reasons = self.explain()
@@ -297,7 +317,7 @@ class Results:
         """The record of a candidate that is no result."""
         scores = self.hits.scores
         relevance = float(scaled(scores)[place])
-        return self._record(self.hits.photos[place], None, was, float(scores[place]), relevance, {})
+        return self._record(self.hits.photo(place), None, was, float(scores[place]), relevance, {})
 
 
 def ids_before(already: Results | Iterable[int] | None) -> list[int] | None:
@@ -313,10 +333,3 @@ def check_choice(pin: Iterable[int], reject: Iterable[int]) -> None:
     """Refuse a photograph that is pinned and rejected."""
     for id_ in sorted(set(pin) & set(reject)):
         raise mc.OptionError(f"photograph {id_} is pinned and rejected: it can be only one of them")
-
-
-def _cells(values: Iterable[Any]) -> NDArray[Any]:
-    return np.fromiter(values, object)
-
-
-assert set(_NUMBERS + _LABELS) <= set(COLUMNS)

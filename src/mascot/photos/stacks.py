@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mascot.photos.look import EDGES
-from mascot.photos.photo import Photo
+from mascot.photos.table import times_of
 
+COMPARED = ("hash", "taken", "camera", "title", "caption", "width", "height")
 _BURST_S = 10.0  # between two shots
 _BURST_LIKENESS = 0.92  # cosine of looks; of 4,500 pairs of unlike photographs the most alike have 0.89
 _SCENE_LIKENESS = 0.85  # of a shot with the first one of its stack: a slow pan does not become one stack
@@ -21,7 +23,7 @@ _NEIGHBOURS = 3  # later shots that one is compared with
 _TABLES, _BITS = 4, 16  # codes of looks, and bits of each: like pictures have one of them in common
 
 
-def stacks(photos: Sequence[Photo], looks: NDArray[np.float32]) -> list[list[int]]:
+def stacks(cells: Mapping[str, NDArray[Any]], looks: NDArray[np.float32]) -> list[list[int]]:
     """Return the places of photographs that belong together, two or more in each stack.
 
     Photographs belong together where their files are equal, where a camera took them within seconds and they look
@@ -30,45 +32,54 @@ def stacks(photos: Sequence[Photo], looks: NDArray[np.float32]) -> list[list[int
 
     Parameters
     ----------
+    cells
+        The columns `COMPARED` of the photographs, as the database stores them.
     looks
         Visual descriptors, shape (n, `look.DIM`), of length one.
     """
-    union = _Union(photos)
+    union = _Union(cells)
     by_hash: dict[str, int] = {}
-    for place, photo in enumerate(photos):
-        first = by_hash.setdefault(photo.hash, place)
-        if first != place and photo.hash:
+    for place, content in enumerate(cells["hash"].tolist()):
+        first = by_hash.setdefault(content, place)
+        if first != place and content:
             union.join(first, place)
-    dated = np.array([photo.taken is not None for photo in photos], bool)
+    times = times_of(cells["taken"])
+    dated = ~np.isnat(times)
     # A picture without edges looks like any other of its colour.
-    drawn = np.ptp(looks[:, EDGES], axis=1) > _FLAT if len(photos) else dated
-    _join_bursts(photos, looks, np.flatnonzero(dated & drawn), union)
-    if not dated[drawn].all():
-        _join_copies(photos, looks, np.flatnonzero(drawn), dated, union)
+    textured = np.ptp(looks[:, EDGES], axis=1) > _FLAT if len(looks) else dated
+    _join_bursts(cells, times, looks, np.flatnonzero(dated & textured), union)
+    if not dated[textured].all():
+        _join_copies(cells, looks, np.flatnonzero(textured), dated, union)
     return union.groups()
 
 
-def _join_bursts(photos: Sequence[Photo], looks: NDArray[np.float32], dated: NDArray[np.intp], union: _Union) -> None:
-    times = np.array([photos[i].taken for i in dated.tolist()], "datetime64[ms]").astype(np.int64) / 1e3
-    order = np.argsort(times, kind="stable")
-    places, times = dated[order], times[order]
+def _join_bursts(
+    cells: Mapping[str, NDArray[Any]],
+    times: NDArray[np.datetime64],
+    looks: NDArray[np.float32],
+    dated: NDArray[np.intp],
+    union: _Union,
+) -> None:
+    seconds = times[dated].astype(np.int64) / 1e3
+    order = np.argsort(seconds, kind="stable")
+    places, seconds = dated[order], seconds[order]
     links: list[tuple[int, int]] = []
     for lag in range(1, min(_NEIGHBOURS, len(places) - 1) + 1):
-        near = np.flatnonzero(times[lag:] - times[:-lag] <= _BURST_S)
+        near = np.flatnonzero(seconds[lag:] - seconds[:-lag] <= _BURST_S)
         alike = _likeness(looks, places[near], places[near + lag]) >= _BURST_LIKENESS
         links += zip(near[alike].tolist(), (near[alike] + lag).tolist(), strict=True)
     for first, second in sorted(links):
         one, two = int(places[first]), int(places[second])
-        cameras = {photos[one].camera, photos[two].camera} - {None}
+        cameras = {cells["camera"][one], cells["camera"][two]} - {None}
         top = union.top(one)
         if len(cameras) < 2 and float(looks[top] @ looks[two]) >= _SCENE_LIKENESS:
             union.join(top, two)
 
 
 def _join_copies(
-    photos: Sequence[Photo],
+    cells: Mapping[str, NDArray[Any]],
     looks: NDArray[np.float32],
-    drawn: NDArray[np.intp],
+    textured: NDArray[np.intp],
     dated: NDArray[np.bool_],
     union: _Union,
 ) -> None:
@@ -76,24 +87,24 @@ def _join_copies(
     # Any numbers without a pattern will do, and numpy.random takes long to load.
     seeds = np.sin(np.arange(1, looks.shape[1] * _TABLES * _BITS + 1)) * 43758.5453
     planes = (seeds % 1 - 0.5).astype(np.float32).reshape(looks.shape[1], -1)
-    compared = looks[drawn]
+    compared = looks[textured]
     signs = (compared - compared.mean(axis=0)) @ planes > 0
     weights = 1 << np.arange(_BITS)
     for table in range(_TABLES):
         codes = signs[:, table * _BITS : (table + 1) * _BITS] @ weights
         order = np.argsort(codes, kind="stable")
         for lag in range(1, min(_NEIGHBOURS, len(order) - 1) + 1):
-            one, two = drawn[order[:-lag]], drawn[order[lag:]]
+            one, two = textured[order[:-lag]], textured[order[lag:]]
             candidates = (codes[order[:-lag]] == codes[order[lag:]]) & (dated[one] != dated[two])
             one, two = one[candidates], two[candidates]
             same = _likeness(looks, one, two) >= _COPY_LIKENESS
             for first, second in zip(one[same].tolist(), two[same].tolist(), strict=True):
-                if _are_of_one_shape(photos[first], photos[second]):
+                if _are_of_one_shape(cells, first, second):
                     union.join(first, second)
 
 
-def _are_of_one_shape(one: Photo, two: Photo) -> bool:
-    ratios = [photo.width / max(photo.height, 1) for photo in (one, two)]
+def _are_of_one_shape(cells: Mapping[str, NDArray[Any]], one: int, two: int) -> bool:
+    ratios = [cells["width"][place] / max(cells["height"][place], 1) for place in (one, two)]
     return max(ratios) <= min(ratios) * (1 + _COPY_SHAPE)
 
 
@@ -105,8 +116,9 @@ def _likeness(looks: NDArray[np.float32], one: NDArray[np.intp], two: NDArray[np
 class _Union:
     """Disjoint sets of places, in each of which all that have words have the same; its top is the first one joined."""
 
-    def __init__(self, photos: Sequence[Photo]) -> None:
-        self._photos, self._parents = photos, list(range(len(photos)))
+    def __init__(self, cells: Mapping[str, NDArray[Any]]) -> None:
+        self._texts = [cells["title"], cells["caption"]]
+        self._parents = list(range(len(cells["title"])))
         self._words: dict[int, list[str]] = {}  # of a set, by its top
 
     def top(self, place: int) -> int:
@@ -124,7 +136,7 @@ class _Union:
 
     def _words_of(self, top: int) -> list[str]:
         if top not in self._words:
-            self._words[top] = [text for text in (self._photos[top].title, self._photos[top].caption) if text]
+            self._words[top] = [column[top] for column in self._texts if column[top]]
         return self._words[top]
 
     def groups(self) -> list[list[int]]:

@@ -43,6 +43,13 @@ class DamagedLibrary(InputError):
         )
 
 
+class UnknownPhoto(InputError):
+    """The library holds no photograph with this id: there was none, or another process has removed it."""
+
+    def __init__(self, id_: int) -> None:
+        super().__init__(f"the library holds no photograph {id_}")
+
+
 class _Cursor(sqlite3.Cursor):
     """A cursor that says in our words what is wrong with the file."""
 
@@ -270,7 +277,7 @@ class Store:
         photos = self.photos_there_are(ids)
         for id_ in ids:
             if id_ not in photos:
-                raise InputError(f"the library holds no photograph {id_}")
+                raise UnknownPhoto(id_)
         return [photos[id_] for id_ in ids]
 
     def identities(self, column: str, values: Iterable[str]) -> Iterator[tuple[int, str, str]]:
@@ -287,6 +294,20 @@ class Store:
         for row in self.connection.execute("SELECT * FROM photos ORDER BY id"):
             yield self._photo_of(row)
 
+    def ids(self) -> NDArray[np.int64]:
+        """Every id, ascending."""
+        return np.array([row[0] for row in self.connection.execute("SELECT id FROM photos ORDER BY id")], np.int64)
+
+    def cells(self, columns: Sequence[str], ids: Sequence[int] | None = None) -> list[tuple[Any, ...]]:
+        """Id and cells of these columns, for these photographs or for all."""
+        names = ("id", *columns)
+        if ids is not None:
+            return [tuple(row) for row in self._rows("photos", names, "id", ids)]
+        cursor = plain_cursor(self.connection)
+        cursor.row_factory = None
+        with database_errors(self.path):
+            return cursor.execute(f"SELECT {', '.join(names)} FROM photos").fetchall()
+
     def newest(self) -> NDArray[np.int64]:
         """Every id, newest first; those of unknown time last."""
         rows = self.connection.execute("SELECT id FROM photos ORDER BY taken DESC, id DESC")
@@ -295,6 +316,9 @@ class Store:
     def looks(self, ids: Sequence[int]) -> NDArray[np.float32]:
         """Visual descriptors of these photographs, a row each."""
         rows = {row["photo"]: row["look"] for row in self._rows("pixels", ("photo", "look"), "photo", ids)}
+        for id_ in ids:
+            if id_ not in rows and not self.photos_there_are([id_]):
+                raise UnknownPhoto(id_)
         try:
             return np.stack([np.frombuffer(rows[i], np.float32) for i in ids])
         except (ValueError, TypeError, KeyError) as error:
@@ -308,7 +332,7 @@ class Store:
     def thumbnail(self, photo: int) -> bytes:
         row = self.connection.execute("SELECT thumbnail FROM pixels WHERE photo = ?", (photo,)).fetchone()
         if row is None:
-            raise InputError(f"the library holds no photograph {photo}")
+            raise UnknownPhoto(photo)
         return bytes(row[0])
 
     def _rows(self, table: str, columns: Iterable[str], key: str, ids: Sequence[int]) -> Iterator[sqlite3.Row]:

@@ -23,6 +23,7 @@ from mascot.photos.overview import overview, points
 from mascot.photos.photo import Photo
 from mascot.photos.results import Hits, Results, check_choice
 from mascot.photos.steering import NAMES, made_limit, made_share, made_wish
+from mascot.photos.store import UnknownPhoto
 from mascot.server import limits, models
 from mascot.server.failures import ClientLeft, ExportTooLarge, LibraryGone
 from mascot.server.filter_values import filter_values
@@ -68,6 +69,14 @@ class Service:
 
     def search(self, query: models.Search) -> models.SearchOut:
         """Search the library and steer the result."""
+        try:
+            return self._search(query)
+        except UnknownPhoto:  # another process has removed a result a moment ago, or the query names a wrong id
+            with self._lock:
+                self._hits.clear()
+            return self._search(query)
+
+    def _search(self, query: models.Search) -> models.SearchOut:
         started = time.perf_counter()
         _check_client()
         method = words.method(query.method, query.strength, query.protect, query.keep, query.order)
@@ -78,7 +87,7 @@ class Service:
             hits = hits.stacked(self.library.store.detail, query.pin)
         retrieved = time.perf_counter()
         if len(hits):
-            limits.check(hits.candidates, wishes, method, query.k, query.keep is not None)
+            limits.check(hits.candidates_for(wishes, method), wishes, method, query.k, query.keep is not None)
         results = hits.rerank(wishes, query.k, method, pin=query.pin)
         answer = _answer(results, hits)
         targets = [(part, wish) for part, wish in zip(query.wishes, wishes, strict=True) if part.get("near")]
@@ -234,7 +243,7 @@ def _check_client() -> None:
 def _answer(results: Results, hits: Hits) -> models.SearchOut:
     explanation = results.explain()
     completing = [result.relevance for result in results if not result.pinned]
-    others = [photo.id not in results.pinned for photo in hits.photos]
+    others = ~np.isin(hits.ids, list(results.pinned))
     best = np.sort(hits.scores[others])[::-1][: len(completing)]
     low, high = (float(hits.scores.min()), float(hits.scores.max())) if len(hits) else (0.0, 1.0)
     most = float(((best - low) / (high - low + 1e-8)).sum())
@@ -261,7 +270,7 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
         plain=[photo_out(photo) for photo in results.plain],
         left_out=[
             models.LeftOut(
-                id=hits.photos[left.position].id, was=left.was, relevance=left.relevance, because=left.because
+                id=int(hits.ids[left.position]), was=left.was, relevance=left.relevance, because=left.because
             )
             for left in explanation.left_out
         ],

@@ -1,0 +1,145 @@
+"""The columns of a library's photographs: read when they are needed, and kept for the next search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.photos.photo import CALENDAR, COLUMNS, Photo
+from mascot.photos.store import DamagedLibrary, Store
+
+NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
+LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
+          "moment", "rating")  # fmt: skip
+WHOLE = 200_000  # photographs up to which whole columns are kept; beyond that the cells of the candidates are read
+assert set(NUMBERS + LABELS) <= set(COLUMNS)
+
+Ids = NDArray[np.int64]
+Looks = NDArray[np.float32]
+
+
+class PhotoRows(Protocol):
+    """Photographs by id."""
+
+    @property
+    def path(self) -> Path:
+        """The database that they are read from."""
+
+    def cells(self, names: Sequence[str], ids: Ids) -> dict[str, NDArray[Any]]:
+        """The cells of these columns as SQLite stores them, None where there is none."""
+
+    def looks(self, ids: Ids) -> Looks:
+        """Visual descriptors, a row each."""
+
+    def photos(self, ids: Ids) -> list[Photo]:
+        """The photographs themselves."""
+
+
+class PhotoTable:
+    """The photographs of one state of a library: that after `changes` changes."""
+
+    def __init__(self, store: Store, looks: Callable[[Ids], Looks]) -> None:
+        self._store, self._looks = store, looks
+        with store.snapshot():
+            self.changes, self.ids = store.changes, store.ids()
+        self._columns: dict[str, NDArray[Any]] = {}
+
+    @property
+    def path(self) -> Path:
+        return self._store.path
+
+    def contains(self, ids: Ids) -> NDArray[np.bool_]:
+        """Whether each of these ids is that of a photograph."""
+        return _contains(self.ids, ids)
+
+    def cells(self, names: Sequence[str], ids: Ids) -> dict[str, NDArray[Any]]:
+        if len(self.ids) > WHOLE:
+            return self._read(names, ids, self._store.cells(names, ids.tolist()))
+        unread = [name for name in names if name not in self._columns]
+        if unread:
+            self._columns |= self._read(unread, self.ids, self._store.cells(unread))
+        places = np.searchsorted(self.ids, ids)
+        return {name: self._columns[name][places] for name in names}
+
+    @staticmethod
+    def _read(names: Sequence[str], ids: Ids, rows: Sequence[Sequence[Any]]) -> dict[str, NDArray[Any]]:
+        """The cells of each column, in the order of the ids. Rows may have come or gone since the ids were read."""
+        order = np.argsort(ids)
+        present = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+        used = _contains(ids[order], present)
+        places = order[np.searchsorted(ids[order], present[used])]
+        columns = {}
+        for at, name in enumerate(names, 1):
+            columns[name] = np.full(len(ids), None, object)
+            columns[name][places] = np.fromiter((row[at] for row in rows), object, len(rows))[used]
+        return columns
+
+    def looks(self, ids: Ids) -> Looks:
+        return self._looks(ids)
+
+    def photos(self, ids: Ids) -> list[Photo]:
+        return self._store.photos(ids.tolist())
+
+
+def _contains(ids: Ids, others: Ids) -> NDArray[np.bool_]:
+    """Whether each of the others is among the ids, which are sorted."""
+    if not len(ids):
+        return np.zeros(len(others), bool)
+    found: NDArray[np.bool_] = ids[np.minimum(np.searchsorted(ids, others), len(ids) - 1)] == others
+    return found
+
+
+class PhotoColumns(Mapping[str, NDArray[Any]]):
+    """The columns of some photographs for `mascot.rerank`, made on first use; `look` are the visual descriptors."""
+
+    NAMES = (*LABELS, *NUMBERS, *CALENDAR, "taken", "keywords", "look")
+
+    def __init__(self, rows: PhotoRows, ids: Ids) -> None:
+        self._rows, self._ids = rows, ids
+        self._columns: dict[str, NDArray[Any]] = {}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._columns:
+            if name not in self.NAMES:
+                raise KeyError(name)
+            self._columns[name] = self._make(name)
+        return self._columns[name]
+
+    def _make(self, name: str) -> NDArray[Any]:
+        if name == "look":
+            return self._rows.looks(self._ids).astype(np.float64)
+        stored = "taken" if name in CALENDAR else name
+        cells = self._rows.cells([stored], self._ids)[stored]
+        try:
+            if name in NUMBERS:
+                return cells.astype(np.float64)
+            if name == "taken":
+                return times_of(cells)
+            if name == "keywords":
+                return np.fromiter(map(_keywords, cells), object, len(cells))
+            if name in CALENDAR:
+                length = CALENDAR[name]
+                return np.fromiter((None if cell is None else cell[:length] for cell in cells), object, len(cells))
+        except (TypeError, ValueError) as error:
+            raise DamagedLibrary(self._rows.path, f"column {name}: {error}") from None
+        return cells
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.NAMES)
+
+    def __len__(self) -> int:
+        return len(self.NAMES)
+
+
+def times_of(cells: NDArray[Any]) -> NDArray[np.datetime64]:
+    """Times from cells of the column `taken`; NaT where there is none."""
+    return np.array(["NaT" if cell is None else cell for cell in cells], "datetime64[ms]")
+
+
+def _keywords(cell: str) -> list[str]:
+    return [] if cell == "[]" or cell is None else list(json.loads(cell))
