@@ -151,7 +151,7 @@ def test_a_partial_run_is_known_as_such(tmp_path: Path) -> None:
     _put(store, 1, 1)
     _put(store, 2, 1, label="mmr")
     (found,) = averages.read(tmp_path)
-    assert found.asked == (0, 1)
+    assert found.run_seeds == (0, 1)
     assert [(point[4], seeds) for point, seeds in found.missing.items()] == [("mmr", [0])]
     assert found.where(label="base").missing == {}
     assert "the last run into this folder did not come to its end: points may be missing" in found.notes
@@ -214,7 +214,7 @@ def test_ctrl_c_says_how_to_go_on_and_nothing_else(tmp_path: Path) -> None:
     os.killpg(started.pid, signal.SIGINT)
     said, told = started.communicate(timeout=240)
     lines = [line for line in told.splitlines() if not re.match("(search|test): ", line)]
-    assert (said, lines) == ("", ["mascot: stopped; the same mascot bench run goes on where it was"])
+    assert (said, lines) == ("", ["mascot: stopped; the same mascot bench run resumes it"])
     assert started.returncode == 130
     assert _gone(started.pid), "a worker is left"
 

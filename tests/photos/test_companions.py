@@ -55,11 +55,11 @@ def test_live_photographs_and_raw_pairs_are_one() -> None:
         "MVIMG_1.MP4",
     ]
     assert companions(names, PICTURES) == {
-        "a.HEIC": Companions(others=("a.MOV",)),
+        "a.HEIC": Companions(media=("a.MOV",)),
         "b.jpg": Companions(("b.CR2.xmp",), ("b.CR2",)),
         "c.cr2": Companions(),
-        "d.MP.jpg": Companions(others=("d.MP",)),
-        "MVIMG_1.jpg": Companions(others=("MVIMG_1.MP4",)),
+        "d.MP.jpg": Companions(media=("d.MP",)),
+        "MVIMG_1.jpg": Companions(media=("MVIMG_1.MP4",)),
     }
     assert companions(["film.mov", "x.xmp"], PICTURES) == {}
 
@@ -79,8 +79,8 @@ NAMES = st.lists(
 @settings(deadline=None)
 def test_each_picture_leads_or_belongs_to_one_that_does(names: list[str]) -> None:
     families = companions(names, PICTURES)
-    owned = [other for family in families.values() for other in family.others]
+    owned = [other for family in families.values() for other in family.media]
     pictures = {name for name in names if name.endswith((".jpg", ".heic", ".cr2"))}
     assert pictures == set(families) | (set(owned) & pictures)
     assert not set(families) & set(owned)
-    assert {name for family in families.values() for name in (*family.sidecars, *family.others)} <= set(names)
+    assert {name for family in families.values() for name in (*family.sidecars, *family.media)} <= set(names)

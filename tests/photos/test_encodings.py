@@ -51,7 +51,7 @@ def test_a_killed_change_leaves_the_old_vectors_and_goes_on(library: Library) ->
     assert len(library.search("sunset", k=40, encoder=BagOfWords())) == 30
     assert library.unfinished == (
         f"{done} of 30 photographs are encoded with other so far, and searches use bag until all are: "
-        "`mascot index` goes on"
+        "`mascot index` continues"
     )
     other = BagOfWords("other", dim=64)
     summary = library.index(other)

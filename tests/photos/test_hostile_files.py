@@ -116,7 +116,7 @@ def test_a_decoder_is_used_again_after_a_file_that_is_not_a_picture(tmp_path: Pa
             assert decoders.is_dated(picture)
             assert not decoders.is_dated(tmp_path / "text.jpg")
             assert decoders.read(picture, lambda digest: False).reading is None
-        assert len(decoders._started) == 1
+        assert len(decoders._workers) == 1
 
 
 def test_a_search_like_a_file_has_the_same_limits(tmp_path: Path) -> None:

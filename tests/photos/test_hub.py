@@ -178,7 +178,7 @@ def test_a_new_library_gets_a_clip_from_the_hub_and_then_the_one_here(hub: Local
     code, out, errors = mascot(hub.address, tmp_path, "index", str(first))
     assert code == 0, errors
     assert "30 photographs: 30 new" in out
-    assert re.search(rf"downloading {SMALL}, 1\.0 MB; Ctrl-C goes on with lite", errors)
+    assert re.search(rf"downloading {SMALL}, 1\.0 MB; Ctrl-C continues with lite", errors)
     assert encoder_of(first) == f"clip:{SMALL}"
     code, _, errors = mascot(CLOSED, tmp_path, "index", str(second))
     assert code == 0, errors
@@ -209,7 +209,7 @@ def test_ctrl_c_in_a_download_goes_on_with_lite(hub: LocalHub, tmp_path: Path) -
     out, errors = process.communicate(timeout=240)
     assert process.returncode == 0, errors
     assert "30 photographs: 30 new" in out
-    assert "encoding with lite: the download was stopped, and goes on there another time" in errors
+    assert "encoding with lite: the download was stopped, and is resumed next time" in errors
     assert encoder_of(root) == "lite"
     assert parts_of(tmp_path)
 

@@ -48,7 +48,7 @@ def test_ctrl_c_does_not_wait_for_the_encoder(tmp_path: Path) -> None:
         process.kill()
     assert "encoded" not in output
     assert process.returncode == 2
-    assert errors == "mascot: stopped; what was indexed so far is kept, and the next run goes on there\n"
+    assert errors == "mascot: stopped; what was indexed so far is kept, and the next run continues there\n"
 
 
 def test_a_call_gives_its_result_or_its_error() -> None:

@@ -601,7 +601,7 @@ def test_columns_are_the_same_whether_whole_ones_are_kept_or_not(
 ) -> None:
     columns = library.hits("sunset", encoder=BagOfWords(), candidates=9).candidates.columns
     photos = library.hits("sunset", encoder=BagOfWords(), candidates=9).photos
-    monkeypatch.setattr(table, "WHOLE", 3)
+    monkeypatch.setattr(table, "MAX_COLUMN_ROWS", 3)
     with Library.open(library.root) as large:
         others = large.hits("sunset", encoder=BagOfWords(), candidates=9).candidates.columns
         for name in PhotoColumns.NAMES:

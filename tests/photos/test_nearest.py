@@ -140,6 +140,6 @@ def test_a_large_index_is_not_built_for_every_search_while_another_process_write
     assert len(open_nearest(tmp_path, store, space, hurry=True)) == 51
     with store.writing() as connection:
         connection.execute("DELETE FROM photos WHERE id = 51")
-    monkeypatch.setattr("mascot.photos.nearest._LASTS_S", 0.0)
-    monkeypatch.setattr("mascot.photos.nearest._LASTS_TIMES", 0.0)
+    monkeypatch.setattr("mascot.photos.nearest._MIN_LIFETIME_S", 0.0)
+    monkeypatch.setattr("mascot.photos.nearest._LIFETIME_FACTOR", 0.0)
     assert len(open_nearest(tmp_path, store, space, hurry=True)) == 50

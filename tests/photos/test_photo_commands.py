@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from jpegs import small_library, write_jpeg
 
-from mascot.cli.photos import _told
+from mascot.cli.photos import _summary_lines
 from mascot.photos.indexer import Summary
 from retelling import environment
 
@@ -244,7 +244,7 @@ def test_the_library_in_words(state: Path) -> None:
 
 def test_a_rate_below_one_a_second_is_not_printed() -> None:
     def line(seconds: float) -> str:
-        return _told(Summary(1, 1, 0, 0, 0, 0, 0, 0, (), seconds, 0.0))[0]
+        return _summary_lines(Summary(1, 1, 0, 0, 0, 0, 0, 0, (), seconds, 0.0))[0]
 
     assert line(0.5).endswith("in 0.5 s (2 a second)")
     assert line(20.0).endswith("in 20.0 s")
@@ -288,7 +288,7 @@ def test_real_photographs_are_steered(real: Path) -> None:
         (["search", "x", "--where", "a = '\udcff'"], "where must be valid UTF-8"),
         (["search", "x", "--where", "a = 1", "--since", "2019"], "no such column: a in 'a = 1' and 'taken >= ?'"),
         (["search", "x", "--folder", "nowhere"], "has no photographs in a folder 'nowhere'"),
-        (["search", "x", "-0", "--format", "json"], "--print0 writes paths, and --format json was asked for"),
+        (["search", "x", "-0", "--format", "json"], "--print0 writes paths, got --format json as well"),
         (["search", "--source", "lance:///x"], "--source needs a TEXT to search for, or a photograph with --like"),
         (["search", "x", "--like", "none.jpg"], "a text or a photograph to be like, and not both"),
         (["search", "--like", "none.jpg"], "none.jpg cannot be read: No such file"),

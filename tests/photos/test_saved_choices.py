@@ -133,8 +133,8 @@ def test_many_writers_at_once(library: Library) -> None:
 
 def test_a_read_only_library_says_so(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     library.choices.put("old", [1])
-    opened = Choices._opened
-    monkeypatch.setattr(Choices, "_opened", lambda self, _: opened(self, "ro"))  # as SQLite opens it there
+    opened = Choices._connect
+    monkeypatch.setattr(Choices, "_connect", lambda self, _: opened(self, "ro"))  # as SQLite opens it there
     for write in (lambda: library.choices.put("new", [1]), lambda: library.choices.delete("old")):
         with pytest.raises(mc.InputError, match=r"choices cannot be saved: .* is read-only for this user"):
             write()

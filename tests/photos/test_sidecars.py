@@ -126,7 +126,7 @@ def test_a_hostile_sidecar_costs_what_it_says_and_no_photograph(
     )  # fmt: skip
     assert photos["latin.jpg"].problems == ("JSON sidecar: is not JSON in UTF-8",)
     assert photos["types.jpg"].caption == "types.jpg.json"
-    assert photos["entities.jpg"].problems == ("XMP sidecar: a document type or an entity stands in it",)
+    assert photos["entities.jpg"].problems == ("XMP sidecar: contains a document type or an entity",)
     assert photos["zeros.jpg"].problems == ("XMP sidecar: more than 4194304 bytes",)
     assert photos["crash.jpg"].problems == ("sidecar: crashes its decoder (SIGABRT)",)
     assert photos["crash.jpg"].caption == "its sidecar ends the decoder"

@@ -81,6 +81,6 @@ def test_no_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(tmp_path)
     whereabouts.remember(tmp_path)
     assert whereabouts.remembered() is None
-    assert whereabouts.as_said(Path("/somewhere")) == "/somewhere"
+    assert whereabouts.short_name(Path("/somewhere")) == "/somewhere"
     with pytest.raises(mc.InputError, match="no library: name one"):
         Library.open()

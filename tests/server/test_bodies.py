@@ -202,7 +202,7 @@ def test_damaged_arrow_bodies_are_refused_or_read(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     with suppress(BadBody):
-        arrow.read(bytes(body))
+        arrow.decode(bytes(body))
 
 
 JSON = st.recursive(

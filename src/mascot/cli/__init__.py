@@ -13,7 +13,7 @@ def main() -> None:
 
 
 def _show_overview() -> bool:
-    """Print the help of the program, and leave; return False where a package is missing, which `app` then names."""
+    """Print the help of the program and exit; return False if a package is missing, which `app` then reports."""
     try:
         from mascot.cli.overview import show
     except ModuleNotFoundError:

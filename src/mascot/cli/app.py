@@ -155,7 +155,7 @@ def rerank(
         *(words.share(text) for text in share or []),
     ]
     request = _read_request(path, input_format, spread, focus, missing, score, id, query, vector, extra)
-    with _lines_named(request):
+    with _line_in_errors(request):
         rankings = list(_bar(_ranked(request.queries, request.wishes, k, chosen, already), len(request.queries)))
     results = list(zip(request.queries, rankings, strict=True))
     shape = format or (OutputFormat.table if sys.stdout.isatty() else OutputFormat.jsonl)
@@ -200,7 +200,7 @@ def probe(
     chosen = options.method(strength, protect, keep, order, method, paper)
     request = _read_request(path, input_format, spread, focus, missing, score, id, query, vector)
     queries = request.queries
-    with _lines_named(request):
+    with _line_in_errors(request):
         probes = list(_bar((run_probe(q.candidates, request.wishes, chosen, k) for q in queries), len(queries)))
     if format is OutputFormat.table:
         grouped = len(queries) > 1
@@ -272,7 +272,7 @@ def tune(
     if clusters is not None:
         request.table.require(clusters, "name another with --clusters")
     candidates = [group.candidates for group in request.queries]
-    with _lines_named(request):
+    with _line_in_errors(request):
         tuning = program.run(
             candidates, request.wishes, judged, clusters, k, folds, metric.value, relevance_weight, seed
         )
@@ -307,7 +307,7 @@ def demo(
     plain = hits.records[:_DEMO_RESULTS]
     printing.show(
         f'{len(hits.records)} photographs found for "{example.QUERY}". By relevance alone, the first {len(plain)} are',
-        f"{_counted(plain)}, mostly one evening of one trip.",
+        f"{_count_line(plain)}, mostly one evening of one trip.",
     )
     for typed in (["--spread", "place"], ["--spread", "place", "--focus", "hour=18"]):
         pairs = list(zip(typed[::2], typed[1::2], strict=True))
@@ -321,7 +321,8 @@ def demo(
             "",
             f"mascot rerank {' '.join(typed)}",
             printing.side_by_side(plain, hits, ranking),
-            f"{_counted(plain)} -> {_counted(results)}; {sum(ranking.relevance) / best:.0%} of the relevance kept.",
+            f"{_count_line(plain)} -> {_count_line(results)}; "
+            f"{sum(ranking.relevance) / best:.0%} of the relevance kept.",
             f"Left out: {runner_up.id} (was {runner_up.was}), {runner_up.because}.",
         )
     printing.show(
@@ -332,7 +333,7 @@ def demo(
     )
 
 
-def _counted(records: Sequence[tables.Record]) -> str:
+def _count_line(records: Sequence[tables.Record]) -> str:
     cities = len({record["city"] for record in records})
     hours = len({record["taken"][11:13] for record in records})
     return f"{cities} {'city' if cities == 1 else 'cities'}, {hours} {'hour' if hours == 1 else 'hours'}"
@@ -378,7 +379,7 @@ def _read_request(
 
 
 @contextmanager
-def _lines_named(request: _Request) -> Iterator[None]:
+def _line_in_errors(request: _Request) -> Iterator[None]:
     """Add the line of the input to the error where a wish cannot read a cell."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""`mascot bench`: prepare and encode datasets, run a benchmark, and make tables, figures and comparisons of it."""
+"""`mascot bench`: prepare and encode datasets, run a benchmark, and print its tables, figures and comparisons."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def run(
         benchmark = _benchmark(dataset, data, model, methods, tasks, seeds, quick, behaviour.value)
         with progress("search", "test") as report:
             records = run_benchmark(benchmark, out, jobs, report, None if ray is None else _ray_workers(ray, jobs))
-    known = run_info(out)
-    for note in () if known is None else known.notes:
+    info = run_info(out)
+    for note in () if info is None else info.notes:
         print(f"note: {note}")
     print(f"{len(records)} points in {out}; next: mascot bench tables {out}")
 
@@ -152,18 +152,18 @@ def prepare(
         run_prepare(
             name, out, behaviour=behaviour.value, limit=limit, workers=workers, seed=seed, report=report, **settings
         )
-    print("\n".join(_kept(out)))
+    print("\n".join(_step_lines(out)))
     print(f"more in {out / 'report.md'}; next: mascot bench encode {out} --model blip2")
 
 
-def _kept(out: Path) -> Iterator[str]:
-    """Yield what a preparation kept and lost, a line per step."""
+def _step_lines(out: Path) -> Iterator[str]:
+    """Yield a line for each step of a preparation: images kept and lost."""
     stored = read_folder(out)
     yield f"{stored.images} images, {stored.validation} of them for validation; {len(stored.queries)} queries in {out}"
     yield from (f"note: {note}" for note in stored.about.get("notes", ()))
     for step in stored.about["steps"]:
-        lost = sorted(step["lost"].items(), key=lambda pair: -pair[1])
-        why = "; lost: " + ", ".join(f"{reason} {count}" for reason, count in lost) if lost else ""
+        losses = sorted(step["lost"].items(), key=lambda pair: -pair[1])
+        why = "; lost: " + ", ".join(f"{reason} {count}" for reason, count in losses) if losses else ""
         yield f"  {step['step']}: {step['kept']} of {step['looked_at']} kept{why}"
 
 
@@ -203,11 +203,11 @@ def _pair(recipe: str, flag: str, text: str, options: bool) -> tuple[str, str]:
 
 @contextmanager
 def _stopping(command: str) -> Iterator[None]:
-    """Say how to continue after Ctrl-C."""
+    """Print how to continue after Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt:
-        print(f"mascot: stopped; the same {command} goes on where it was", file=sys.stderr)
+        print(f"mascot: stopped; the same {command} resumes it", file=sys.stderr)
         raise typer.Exit(_STOPPED) from None
 
 
@@ -224,17 +224,17 @@ def tables(
     ] = None,
 ) -> None:
     """Every table of the paper, ours beside the published."""
-    from mascot.bench import tables as made
+    from mascot.bench import tables as tables_module
 
     with _one_line_errors():
         averages.check(results)
         if out is not None and out.endswith(("/", os.sep)):
             Path(out).mkdir(parents=True, exist_ok=True)
-        written = made.write(
+        text = tables_module.write(
             results, format.value, out, [name.strip() for name in (only or "").split(",") if name.strip()]
         )
     if out is None:
-        print(written)
+        print(text)
 
 
 @bench.command()
@@ -246,14 +246,14 @@ def steering(
     queries: Annotated[int, typer.Option(help="Number of queries per dataset.")] = 120,
 ) -> None:
     """Print the tables of balance and aim: does steering do what was asked?"""
-    from mascot.bench import steering as measured
+    from mascot.bench import steering as steering_module
 
-    names = measured.NAMES[: None if data else 1] if only is None else [name.strip() for name in only.split(",")]
+    names = steering_module.NAMES[: None if data else 1] if only is None else [name.strip() for name in only.split(",")]
     with _one_line_errors():
         for name in names:
-            cases = measured.load_cases(name, data, queries)
-            print(measured.balance_table(measured.balance(name, cases)))
-            print(measured.aim_table(measured.aim(name, cases)), flush=True)
+            cases = steering_module.load_cases(name, data, queries)
+            print(steering_module.balance_table(steering_module.balance(name, cases)))
+            print(steering_module.aim_table(steering_module.aim(name, cases)), flush=True)
 
 
 @bench.command()
@@ -273,24 +273,28 @@ def figures(
     ] = None,
 ) -> None:
     """Every figure of the paper, drawn from the results."""
-    from mascot.bench import figures as made
+    from mascot.bench import figures as figures_module
     from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 
     with _one_line_errors():
-        labels = None if methods is None else _some("method", methods, LABELS)
+        labels = None if methods is None else _select_names("method", methods, LABELS)
         if data is not None and data.is_dir():
-            drawn = made.draw(results, out, Folder(data).load(), query, picture=made.pictures(data), methods=labels)
+            drawing = figures_module.draw(
+                results, out, Folder(data).load(), query, picture=figures_module.pictures(data), methods=labels
+            )
         elif data is not None:
             if data.suffix not in _FILES:
                 raise InputError(f"--data must be an encoded folder or a file {' or '.join(_FILES)}, got {str(data)!r}")
-            drawn = made.draw(results, out, Arrays(data).load(), query, methods=labels)
+            drawing = figures_module.draw(results, out, Arrays(data).load(), query, methods=labels)
         else:
             simulated = next((r for r in read(results) if r["dataset"] == "pixelprose-sim"), None)
             dataset = PixelProseSim(seed=simulated["seed"]).load() if simulated else None
-            drawn = made.draw(results, out, dataset, query, caption="city" if dataset else None, methods=labels)
-    for name, note in drawn.notes:
+            drawing = figures_module.draw(
+                results, out, dataset, query, caption="city" if dataset else None, methods=labels
+            )
+    for name, note in drawing.notes:
         print(f"{name}: {note}")
-    print(f"{len(drawn.files)} files in {out}")
+    print(f"{len(drawing.files)} files in {out}")
 
 
 @bench.command()
@@ -309,39 +313,41 @@ def _benchmark(
     quick: bool, behaviour: str = "published",
 ) -> Benchmark:  # fmt: skip
     path = Path(dataset)
-    given = {"--data": data, "--model": model, "--tasks": tasks, "--seeds": seeds, "--quick": quick or None}
+    option_values = {"--data": data, "--model": model, "--tasks": tasks, "--seeds": seeds, "--quick": quick or None}
     if dataset == "pixelprose-sim":
-        _refuse(dataset, given, "--data", "--model")
-        known = {task.name: task for task in presets.PIXELPROSE_TASKS}
-        asked = [known[name] for name in _some("task", tasks, list(known))]
+        _refuse(dataset, option_values, "--data", "--model")
+        task_by_name = {task.name: task for task in presets.PIXELPROSE_TASKS}
+        selected_tasks = [task_by_name[name] for name in _select_names("task", tasks, list(task_by_name))]
         numbers = _numbers(seeds) if seeds is not None else presets.SEEDS[:1] if quick else presets.SEEDS
-        return presets.pixelprose(numbers, _some("method", methods, LABELS), asked, quick, behaviour)
+        return presets.pixelprose(numbers, _select_names("method", methods, LABELS), selected_tasks, quick, behaviour)
     if dataset == "div400":
-        _refuse(dataset, given, "--model", "--seeds")
+        _refuse(dataset, option_values, "--model", "--seeds")
         if quick:
             raise OptionError("--quick must not be given with div400: it asks all of its 57 topics, which are few")
-        known = {task.name: task for task in presets.DIV400_TASKS}
-        asked = [known[name] for name in _some("task", tasks, list(known))]
-        return presets.div400(_div400(data), _some("method", methods, presets.DIV400_LABELS), asked)
+        task_by_name = {task.name: task for task in presets.DIV400_TASKS}
+        selected_tasks = [task_by_name[name] for name in _select_names("task", tasks, list(task_by_name))]
+        return presets.div400(_div400(data), _select_names("method", methods, presets.DIV400_LABELS), selected_tasks)
     if path.is_dir():
-        _refuse("a folder", given, "--data", "--seeds")
-        benchmark = presets.folder(path, model, _some("method", methods, LABELS), quick, behaviour)
+        _refuse("a folder", option_values, "--data", "--seeds")
+        benchmark = presets.folder(path, model, _select_names("method", methods, LABELS), quick, behaviour)
     elif path.suffix in _FILES:
-        _refuse("a file", given, "--data", "--model", "--seeds")
-        benchmark = presets.arrays(path, _some("method", methods, LABELS), quick)
+        _refuse("a file", option_values, "--data", "--model", "--seeds")
+        benchmark = presets.arrays(path, _select_names("method", methods, LABELS), quick)
     else:
         raise InputError(
             f"DATASET must be pixelprose-sim, div400, a file {' or '.join(_FILES)}, or a prepared folder, "
             f"got {dataset!r}"
         )
-    named = {task.name: task for task in benchmark.tasks}
-    return replace(benchmark, tasks=tuple(named[name] for name in _some("task", tasks, list(named))))
+    task_by_name = {task.name: task for task in benchmark.tasks}
+    return replace(
+        benchmark, tasks=tuple(task_by_name[name] for name in _select_names("task", tasks, list(task_by_name)))
+    )
 
 
-def _refuse(dataset: str, given: Mapping[str, object], *options: str) -> None:
+def _refuse(dataset: str, option_values: Mapping[str, object], *options: str) -> None:
     """Refuse options that have no effect on this dataset."""
     for option in options:
-        if given[option] is not None:
+        if option_values[option] is not None:
             raise OptionError(f"{option} must not be given with {dataset}: it would change nothing")
 
 
@@ -356,22 +362,22 @@ def _div400(data: Path | None) -> Path:
     return where
 
 
-def _some(kind: str, given: str | None, known: Sequence[str]) -> list[str]:
+def _select_names(kind: str, text: str | None, names: Sequence[str]) -> list[str]:
     """Return the checked names of a comma-separated list (default: all)."""
-    if given is None:
-        return list(known)
-    names = [name.strip() for name in given.split(",") if name.strip()]
-    for name in names:
-        if name not in known:
-            raise OptionError(f"{kind} must be one of {', '.join(known)}, got {name!r}")
-    return names or list(known)
+    if text is None:
+        return list(names)
+    selection = [name.strip() for name in text.split(",") if name.strip()]
+    for name in selection:
+        if name not in names:
+            raise OptionError(f"{kind} must be one of {', '.join(names)}, got {name!r}")
+    return selection or list(names)
 
 
-def _numbers(given: str) -> list[int]:
+def _numbers(text: str) -> list[int]:
     try:
-        numbers = [int(part) for part in given.split(",") if part.strip()]
+        numbers = [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
         numbers = []
     if not numbers or min(numbers) < 0:
-        raise OptionError(f"--seeds must be whole numbers >= 0 with commas between, got {given!r}")
+        raise OptionError(f"--seeds must be whole numbers >= 0 with commas between, got {text!r}")
     return list(dict.fromkeys(numbers))

@@ -1,4 +1,4 @@
-"""Choose photographs and take them away: options of `mascot search`, and `mascot choices`."""
+"""Choose and export photographs: options of `mascot search`, and `mascot choices`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ChoiceFormat(str, Enum):
 
 @dataclass(frozen=True)
 class TakeAway:
-    """Where photographs are to go."""
+    """The targets of an export of photographs."""
 
     copy_to: Path | None = None
     zip: Path | None = None
@@ -68,12 +68,12 @@ class TakeAway:
         return [name for name, value in options.items() if value is not None]
 
     def check(self) -> None:
-        """Refuse an archive that exists before anything is searched for."""
+        """Raise `InputError` if the archive exists, before the search."""
         if self.zip is not None and self.zip.exists():
             raise mc.InputError(f"{self.zip} exists already, and is never overwritten")
 
     def take(self, library: Library, photos: Sequence[Photo], section: AlbumSection) -> None:
-        """Copy, pack and show the photographs; say on standard error where they are."""
+        """Write the album, the archive and the copies; print their locations on standard error."""
         from mascot.photos.album import write_album
         from mascot.photos.export import originals, write_zip
 
@@ -99,11 +99,11 @@ class TakeAway:
 
         try:
             with progress_bar() as report:
-                copied = copy_originals(files, folder, lambda done, total: report("copying", done, total))
+                copied = copy_originals(files, folder, lambda count, total: report("copying", count, total))
         except KeyboardInterrupt:
-            raise Interrupted("stopped; the same command goes on with the photographs that are left") from None
-        present = f" ({len(copied.present)} were there already)" if copied.present else ""
-        _note(f"{_photographs(len(copied.new))} copied to {folder}{present}")
+            raise Interrupted("stopped; the same command copies the remaining photographs") from None
+        present_note = f" ({len(copied.present)} were there already)" if copied.present else ""
+        _note(f"{_photographs(len(copied.new))} copied to {folder}{present_note}")
         if folder.resolve().is_relative_to(root):
             _note(f"{folder} lies in the library: `mascot index` will find the copies there")
 
@@ -117,7 +117,7 @@ def _photographs(count: int) -> str:
 
 
 def photo_ids(library: Library, names: Iterable[str], owner: str) -> list[int]:
-    """Return the ids of photographs that are named by id or path; a path is seen from here or from the library."""
+    """Return the ids of photographs named by id or path, relative to the current folder or to the library."""
     ids = []
     for name in names:
         if re.fullmatch(r"[0-9]{1,18}", name):
@@ -132,21 +132,21 @@ def photo_ids(library: Library, names: Iterable[str], owner: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a search is to complete, and what it must not show."""
+    """The pinned and the rejected photographs of a search."""
 
     pin: tuple[int, ...]
     reject: tuple[int, ...]
 
 
 def chosen(library: Library, pin: list[str] | None, reject: list[str] | None, choice: str | None) -> Chosen:
-    """Return what the options name. What is named on the command line overrides a saved choice."""
+    """Return the photographs that the options name. Options override a saved choice."""
     pinned, rejected = photo_ids(library, pin or (), "--pin"), photo_ids(library, reject or (), "--reject")
     if choice is not None:
-        saved = library.choices.get(choice)
-        pinned = [*(id_ for id_ in saved.photos if id_ not in rejected), *pinned]
-        rejected = [*rejected, *(id_ for id_ in saved.rejected if id_ not in pinned)]
-        if saved.missing:
-            _note(f"choice {saved.name!r}: {_missing(saved.missing)}")
+        saved_choice = library.choices.get(choice)
+        pinned = [*(id_ for id_ in saved_choice.photos if id_ not in rejected), *pinned]
+        rejected = [*rejected, *(id_ for id_ in saved_choice.rejected if id_ not in pinned)]
+        if saved_choice.missing:
+            _note(f"choice {saved_choice.name!r}: {_missing(saved_choice.missing)}")
     return Chosen(tuple(dict.fromkeys(pinned)), tuple(dict.fromkeys(rejected)))
 
 
@@ -155,9 +155,9 @@ def _missing(count: int) -> str:
 
 
 def save(library: Library, name: str, results: Results, reject: Sequence[int], query: dict[str, Any]) -> None:
-    """Save results as a choice, and say so."""
-    saved = library.choices.put(name, [photo.id for photo in results.photos], reject, query)
-    _note(f"choice {saved.name!r}: {_photographs(len(saved.photos))} saved")
+    """Save results as a choice, and print its name."""
+    saved_choice = library.choices.put(name, [photo.id for photo in results.photos], reject, query)
+    _note(f"choice {saved_choice.name!r}: {_photographs(len(saved_choice.photos))} saved")
 
 
 def query_of(
@@ -165,7 +165,7 @@ def query_of(
     share: list[str] | None, strength: float | None, like: int | None, where: str | None, flags: Sequence[str],
     values: Sequence[Any],
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the search as `/api/search` takes it: the page can go on from it."""
+    """Return the search as a request of `/api/search`, from which the page can continue."""
     wishes: list[dict[str, Any]] = []
     for direction, texts in (("spread", spread), ("focus", focus)):
         for name, near, weight in map(words.split, texts or ()):
@@ -176,13 +176,13 @@ def query_of(
     literals = iter(values)
     conditions = [re.sub(r"\?", lambda _: _literal(next(literals)), flag) for flag in flags]
     conditions = conditions if where is None else [where, *conditions]
-    joined = conditions[0] if len(conditions) == 1 else " AND ".join(f"({part})" for part in conditions)
-    query = {"text": text, "like": like, "wishes": wishes, "k": k, "where": joined or None, "strength": strength}
+    condition = conditions[0] if len(conditions) == 1 else " AND ".join(f"({part})" for part in conditions)
+    query = {"text": text, "like": like, "wishes": wishes, "k": k, "where": condition or None, "strength": strength}
     return {name: value for name, value in query.items() if value is not None}
 
 
 def _literal(value: Any) -> str:
-    """A value in SQL."""
+    """Return a value as an SQL literal."""
     return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
 
 
@@ -230,19 +230,19 @@ def choices(
             target.take(opened, photos, AlbumSection(photos, choice.name))
 
 
-def _list(listed: Sequence[Choice], shape: ChoiceFormat) -> None:
+def _list(all_choices: Sequence[Choice], shape: ChoiceFormat) -> None:
     if shape is ChoiceFormat.table:
         grid = printing.new_grid()
         printing.add_columns(grid, ["photographs", "rejected"], justify="right")
         printing.add_columns(grid, ["choice", "search"], overflow="fold")
-        for choice in listed:
+        for choice in all_choices:
             text = str((choice.query or {}).get("text") or "")
             grid.add_row(str(len(choice.photos)), str(len(choice.rejected)), printing.visible(choice.name), text)
-        printing.show(grid if listed else "no choices yet: `mascot search ... --save-choice NAME` saves one")
+        printing.show(grid if all_choices else "no choices yet: `mascot search ... --save-choice NAME` saves one")
         return
     if shape is ChoiceFormat.paths:
         raise mc.OptionError("--format paths: needs the NAME of a choice")
-    for choice in listed:
+    for choice in all_choices:
         printing.show_json(_record(choice))
 
 

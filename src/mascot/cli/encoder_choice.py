@@ -1,4 +1,4 @@
-"""Which encoder `mascot index` uses: asks before a change, and downloads a model with a progress bar."""
+"""Choose the encoder of `mascot index`: confirm a change, and download a model with a progress bar."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ from mascot.photos.whereabouts import DATABASE
 AUTO = "auto"
 
 
-def choose_encoder(library: Library, wanted: str | None, again: bool, device: str) -> tuple[str | None, bool]:
+def choose_encoder(library: Library, encoder: str | None, again: bool, device: str) -> tuple[str | None, bool]:
     """Return the encoder for `Library.index` and whether to encode everything again.
 
     A model is on this machine when this returns. A change of encoder is confirmed before the download: by `again`, or
     by the user on a terminal.
     """
-    spec = None if wanted == AUTO else wanted
-    own = _own_encoder(library)
-    if own is None:
+    spec = None if encoder == AUTO else encoder
+    current = _current_encoder(library)
+    if current is None:
         if spec is None:
             return _automatic(device), again
         _provide(_plan(spec, device))
         return spec, again
     if spec is None:
         return None, again
-    if encodings.is_same(spec, own):
-        _provide(_plan(own, device))
-        return own, again
+    if encodings.is_same(spec, current):
+        _provide(_plan(current, device))
+        return current, again
     download = _plan(spec, device)
     if not again:
-        _confirm(library, own, spec, download)
+        _confirm(library, current, spec, download)
     _provide(download)
     return spec, True
 
 
-def _own_encoder(library: Library) -> str | None:
-    """The name of the library's encoder, or of the one that is to replace it; None for a new library."""
+def _current_encoder(library: Library) -> str | None:
+    """Return the name of the encoder of the library, or of its replacement; None for a new library."""
     path = library.folder / DATABASE
     if not path.is_file():
         return None
@@ -63,7 +63,7 @@ def _own_encoder(library: Library) -> str | None:
 
 
 def _plan(spec: str, device: str) -> Download | None:
-    """The download that a spec needs; None where its model is on this machine."""
+    """Return the download that a spec needs; None if its model is on this machine."""
     kind, model = parse_spec(spec)
     if kind == "lite":
         return None
@@ -89,16 +89,15 @@ def _plan(spec: str, device: str) -> Download | None:
         ) from None
 
 
-def _confirm(library: Library, own: str, spec: str, download: Download | None) -> None:
+def _confirm(library: Library, current: str, spec: str, download: Download | None) -> None:
     size = "" if download is None else f" ({_megabytes(download)} to download)"
-    change = (
-        f"this library is encoded with {own}: encode all {library.store.count():,} photographs anew with {spec}{size}"
-    )
+    count = library.store.count()
+    change = f"this library is encoded with {current}: encode all {count:,} photographs anew with {spec}{size}"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise OptionError(f"{change}? Then run: {mascot_command()} index --encoder {spec} --again")
-    note(f"searches use {own} until all photographs are encoded")
+    note(f"searches use {current} until all photographs are encoded")
     if not typer.confirm(f"{change}?", err=True):
-        raise OptionError(f"nothing was changed; the library stays encoded with {own}")
+        raise OptionError(f"nothing was changed; the library stays encoded with {current}")
 
 
 def _provide(download: Download | None) -> None:
@@ -109,13 +108,13 @@ def _provide(download: Download | None) -> None:
         with _download_bar() as report:
             download.fetch(report)
     except HubError as error:
-        raise InputError(f"the download of {download.model} broke off: {error}") from None
+        raise InputError(f"the download of {download.model} was interrupted: {error}") from None
     except KeyboardInterrupt:
-        raise InputError("the download was stopped; the same command goes on there") from None
+        raise InputError("the download was stopped; the same command resumes it") from None
 
 
 def _automatic(device: str) -> str:
-    """The encoder of a new library: a CLIP on this machine, a small one from the hub, else `lite`."""
+    """Return the encoder of a new library: a CLIP on this machine, a small one from the hub, else `lite`."""
     from mascot.photos.encoders.auto import local_clip, small_clip
 
     spec = local_clip(device)
@@ -126,14 +125,14 @@ def _automatic(device: str) -> str:
         download = small_clip()
         if download is None:
             return "lite"
-        note(f"downloading {download.model}, {_megabytes(download)}; Ctrl-C goes on with lite")
+        note(f"downloading {download.model}, {_megabytes(download)}; Ctrl-C continues with lite")
         with _download_bar() as report:
             download.fetch(report)
         return f"clip:{download.model}"
     except HubError as error:
         note(f"encoding with lite: no model from the hub ({error})")
     except KeyboardInterrupt:
-        note("encoding with lite: the download was stopped, and goes on there another time")
+        note("encoding with lite: the download was stopped, and is resumed next time")
     return "lite"
 
 
@@ -143,7 +142,7 @@ def _megabytes(download: Download) -> str:
 
 @contextmanager
 def _download_bar() -> Iterator[Report]:
-    """A progress bar in bytes on standard error, where that is a terminal."""
+    """Show a progress bar in bytes on standard error, if it is a terminal."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -155,8 +154,8 @@ def _download_bar() -> Iterator[Report]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=None)
 
-        def report(what: str, done: int, total: int) -> None:
-            progress.update(task, description=what, completed=done, total=total)
+        def report(step: str, count: int, total: int) -> None:
+            progress.update(task, description=step, completed=count, total=total)
 
         yield report
 

@@ -115,5 +115,5 @@ def method(
     """Return the method that the options select; `paper` is short for `name="paper"`."""
     if paper and name not in (None, MethodName.paper):
         raise OptionError(f"--paper means --method paper, got --method {name.value} as well")
-    chosen = MethodName.paper if paper else name or MethodName.mascot
-    return words.method(chosen.value, strength, protect, keep, order.value if order else None)
+    selection = MethodName.paper if paper else name or MethodName.mascot
+    return words.method(selection.value, strength, protect, keep, order.value if order else None)

@@ -1,4 +1,4 @@
-"""The answer to `mascot --help`, without loading what the commands need: numpy alone takes longer to load."""
+"""The help of `mascot --help`, without importing the commands: numpy alone takes longer to load."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def new_app() -> typer.Typer:
 
 
 def show() -> None:
-    """Print the help of the program, and leave."""
+    """Print the help of the program and exit."""
     app = new_app()
     for name, summary in COMMANDS.items():
         app.command(name, help=summary)(_pass)
     app(["--help"], prog_name="mascot")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_set: bool) -> None:
+    if is_set:
         from mascot.kernels import native
 
         kernel = f"native kernel, {native.description()}" if native.available() else f"numpy: {native.description()}"

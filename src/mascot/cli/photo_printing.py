@@ -1,4 +1,4 @@
-"""Search results for people: tables with small pictures, and a comparison."""
+"""Search results as tables, with small pictures, and a comparison."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from rich.text import Text
 
 import mascot as mc
 from mascot.cli.printing import add_columns, new_grid, visible
-from mascot.photos.album import counted, place_of, time_of
+from mascot.photos.album import count_line, place_of, time_of
 from mascot.photos.library import Library
 from mascot.photos.overview import Overview
 from mascot.photos.photo import Photo
 from mascot.photos.results import Result, Results
 from mascot.photos.textmap import clock, world
-from mascot.photos.whereabouts import as_said
+from mascot.photos.whereabouts import short_name
 
-_THUMB = (12, 8)  # letters wide, pixels high: two pixels a letter
+_THUMB = (12, 8)  # width in characters, height in pixels: two pixels per character
 _COLOURS = ("256", "truecolor")
-_WIDEST = 60  # letters of a column: a long caption must not push the others out of sight
-_GONE = " (gone)"
+_WIDEST = 60  # characters of a column, so that a long caption leaves room for the others
+_MISSING = " (gone)"
 
 
 def results_table(library: Library, results: Results, explain: bool, pictures: bool) -> Group:
-    """Rank, picture, file, relevance where something was asked for, place, time, and why; what was left out."""
+    """Return the results: rank, picture, file, relevance (with a query), place, time, reason; then those left out."""
     ranked = results.hits.ranked
     reasons = results.explain()
     grid = new_grid()
@@ -49,37 +49,37 @@ def results_table(library: Library, results: Results, explain: bool, pictures: b
     parts: list[Any] = [grid]
     if explain and reasons.left_out:
         parts.append(Text("left out"))
-        for left in reasons.left_out:
-            told = f"  {visible(results.hits.photo(left.position).path)} (was {left.was})"
-            parts.append(Text(f"{told}: {left.because}" if left.because else told))
+        for reason in reasons.left_out:
+            line = f"  {visible(results.hits.photo(reason.position).path)} (was {reason.was})"
+            parts.append(Text(f"{line}: {reason.because}" if reason.because else line))
     return Group(*parts)
 
 
-def searched(library: Library) -> Text:
-    """Which library that was."""
-    return Text(f"{visible(as_said(library.root))}: {number_of(library.store.count(), 'photograph')}", "dim")
+def library_line(library: Library) -> Text:
+    """Return the name of the library and its number of photographs."""
+    return Text(f"{visible(short_name(library.root))}: {number_of(library.store.count(), 'photograph')}", "dim")
 
 
-def _file(photo: Photo, gone: bool, similar: int = 0) -> Text:
+def _file(photo: Photo, is_missing: bool, similar: int = 0) -> Text:
     folder, _, name = photo.path.rpartition("/")
     text = Text(visible(name), "bold")
-    if gone:
-        text.append(_GONE, "not bold red")
+    if is_missing:
+        text.append(_MISSING, "not bold red")
     if similar:
         text.append(f"  {similar} similar", "not bold dim")
-    said = photo.caption or photo.title
-    if said:
-        text.append(f"\n{visible(said)}", "not bold")
+    caption = photo.caption or photo.title
+    if caption:
+        text.append(f"\n{visible(caption)}", "not bold")
     return text.append(f"\n{visible(folder)}", "not bold dim") if folder else text
 
 
 def _why(result: Result, reason: mc.Reason) -> str:
-    moved = "" if result.was == result.rank else f"was {result.was}"
-    return "; ".join(filter(None, [moved, visible(reason.because)]))
+    move = "" if result.was == result.rank else f"was {result.was}"
+    return "; ".join(filter(None, [move, visible(reason.because)]))
 
 
 def comparison_table(results: Results) -> Group:
-    """Plain relevance beside the steered list: what came is marked +, what went -."""
+    """Return the results by relevance beside the steered ones: added photographs are marked +, removed ones -."""
     plain, steered = results.plain, results.photos
     before, after = {photo.id for photo in plain}, {photo.id for photo in steered}
     grid = new_grid()
@@ -88,26 +88,30 @@ def comparison_table(results: Results) -> Group:
         add_columns(grid, [name], overflow="fold", max_width=_WIDEST)
         add_columns(grid, ["place", "taken"], overflow="fold")
     for rank, (old, new) in enumerate(zip(plain, steered, strict=True), 1):
-        went, came = old.id not in after, new.id not in before
-        left = [Text(cell, "red" if went else "") for cell in _line(old, "- " if went else "  ", results)]
-        right = [Text(cell, "green" if came else "") for cell in _line(new, "+ " if came else "  ", results)]
-        grid.add_row(str(rank), *left, *right)
-    return Group(grid, Text(counted(plain, steered)))
+        is_removed, is_added = old.id not in after, new.id not in before
+        cells_before = [
+            Text(cell, "red" if is_removed else "") for cell in _line(old, "- " if is_removed else "  ", results)
+        ]
+        cells_after = [
+            Text(cell, "green" if is_added else "") for cell in _line(new, "+ " if is_added else "  ", results)
+        ]
+        grid.add_row(str(rank), *cells_before, *cells_after)
+    return Group(grid, Text(count_line(plain, steered)))
 
 
 def _line(photo: Photo, mark: str, results: Results) -> list[str]:
-    gone = _GONE if photo.id in results.gone else ""
-    return [mark + visible(photo.path.rpartition("/")[2]) + gone, place_of(photo), time_of(photo)]
+    suffix = _MISSING if photo.id in results.gone else ""
+    return [mark + visible(photo.path.rpartition("/")[2]) + suffix, place_of(photo), time_of(photo)]
 
 
 def can_show_pictures() -> bool:
-    """Whether standard output is a terminal with enough colours."""
+    """Return whether standard output is a terminal with enough colours."""
     console = Console()
     return console.is_terminal and console.color_system in _COLOURS
 
 
 def half_blocks(thumbnail: bytes) -> Text:
-    """A picture of letters: the upper half of each in one colour, the lower in another."""
+    """Return a picture of half-block characters: each has one colour for its upper and one for its lower half."""
     from PIL import Image
 
     with Image.open(BytesIO(thumbnail)) as image:
@@ -115,8 +119,8 @@ def half_blocks(thumbnail: bytes) -> Text:
     small.thumbnail(_THUMB)
     text = Text()
     for top in range(0, small.height - small.height % 2, 2):
-        for left in range(small.width):
-            upper, lower = (small.getpixel((left, top + row)) for row in (0, 1))
+        for column in range(small.width):
+            upper, lower = (small.getpixel((column, top + row)) for row in (0, 1))
             text.append("▀", f"rgb({_rgb(upper)}) on rgb({_rgb(lower)})")
         text.append("\n")
     text.rstrip()
@@ -128,39 +132,39 @@ def _rgb(pixel: Any) -> str:
 
 
 def number_of(count: int, word: str) -> str:
-    """`1 moment`, `2 moments`."""
+    """Return a count with its word: `1 moment`, `2 moments`."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def overview_text(told: Overview, points: Sequence[tuple[float, float]]) -> str:
-    """What a library holds: counts, a map and a clock."""
-    span = f"{told.first[:10]} to {told.last[:10]}" if told.first and told.last else "no times"
+def overview_text(overview: Overview, points: Sequence[tuple[float, float]]) -> str:
+    """Return what a library contains: counts, a map and a clock."""
+    span = f"{overview.first[:10]} to {overview.last[:10]}" if overview.first and overview.last else "no times"
     lines = [
-        told.root,
-        f"  {number_of(told.photos, 'photograph')}, {span}, {number_of(told.moments, 'moment')}",
-        f"  without a place {told.without_place}, without a time {told.without_time}, "
-        f"without title, caption or keywords {told.without_words}",
-        f"  encoder {told.encoder} ({told.fingerprint}); index {told.bytes / 1e6:.1f} MB",
+        overview.root,
+        f"  {number_of(overview.photos, 'photograph')}, {span}, {number_of(overview.moments, 'moment')}",
+        f"  without a place {overview.without_place}, without a time {overview.without_time}, "
+        f"without title, caption or keywords {overview.without_words}",
+        f"  encoder {overview.encoder} ({overview.fingerprint}); index {overview.bytes / 1e6:.1f} MB",
     ]
-    if told.encoded < told.photos:
+    if overview.encoded < overview.photos:
         lines.append(
-            f"  {told.encoded} encoded so far, and only these are found: `mascot index` goes on with the others"
+            f"  {overview.encoded} encoded so far, and only these are found: `mascot index` encodes the others"
         )
     for name, title in (("country", "countries"), ("city", "cities"), ("camera", "cameras")):
-        some = ", ".join(f"{label} {count}" for label, count in list(told.labels[name].items())[:8])
-        more = f", and {told.distinct[name] - 8} more" if told.distinct[name] > 8 else ""
-        if some:
-            lines.append(f"  {title}: {some}{more}")
+        label_counts = ", ".join(f"{label} {count}" for label, count in list(overview.labels[name].items())[:8])
+        more = f", and {overview.distinct[name] - 8} more" if overview.distinct[name] > 8 else ""
+        if label_counts:
+            lines.append(f"  {title}: {label_counts}{more}")
     if points:
         lines += ["", world(points)]
-    if any(told.hours):
-        lines += ["", clock(told.hours)]
-    if told.problems:
+    if any(overview.hours):
+        lines += ["", clock(overview.hours)]
+    if overview.problems:
         lines += ["", "taken as missing:"]
-        lines += [f"  {count:>5}  {visible(reason)}" for reason, count in list(told.problems.items())[:8]]
-    if told.skipped:
+        lines += [f"  {count:>5}  {visible(reason)}" for reason, count in list(overview.problems.items())[:8]]
+    if overview.skipped:
         lines += ["", "not in the library:"]
-        lines += [f"  {visible(path)}: {reason}" for path, reason in told.skipped[:12]]
-        if len(told.skipped) > 12:
-            lines.append(f"  and {len(told.skipped) - 12} more")
+        lines += [f"  {visible(path)}: {reason}" for path, reason in overview.skipped[:12]]
+        if len(overview.skipped) > 12:
+            lines.append(f"  and {len(overview.skipped) - 12} more")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`mascot index`, `search`, `library` and `sample`: words in, tables and JSON out."""
+"""The commands `mascot index`, `search`, `library` and `sample`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ _Library = Annotated[
     typer.Option(
         "--library",
         metavar="PATH",
-        help="The folder that was indexed; else MASCOT_LIBRARY, the one you stand in, or the one indexed last.",
+        help="The folder that was indexed (default: MASCOT_LIBRARY, the one around the current folder, or the one "
+        "indexed last).",
     ),
 ]
 _Encoder = Annotated[
@@ -72,8 +73,8 @@ def index(
         list[Path] | None,
         typer.Argument(
             metavar="FOLDER...",
-            help="Photographs; several folders make one library, whose index is in the first one. Unless given, the "
-            "library you stand in or indexed last.",
+            help="Photographs; several folders make one library, whose index is in the first one (default: the library "
+            "around the current folder, or the one indexed last).",
         ),
     ] = None,
     encoder: _IndexEncoder = "auto",
@@ -82,9 +83,9 @@ def index(
         typer.Option("--index", metavar="DIR", help="Keep the index in this folder, for folders that are read-only."),
     ] = None,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on: index what is added or changed, until Ctrl-C.")
+        bool, typer.Option("--watch", help="Continue: index new and changed files, until Ctrl-C.")
     ] = False,
-    interval: Annotated[float, typer.Option(help="Seconds between two looks with --watch.")] = 2.0,
+    interval: Annotated[float, typer.Option(help="Seconds between two polls with --watch.")] = 2.0,
     prune: Annotated[bool, typer.Option("--prune", help="Remove photographs whose files are gone.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Read and encode every photograph again.")] = False,
     hidden: Annotated[bool, typer.Option("--hidden", help="Also look into hidden files and folders.")] = False,
@@ -133,10 +134,10 @@ def index(
         require(value > 0, f"--{name.replace('_', '-')}", "must be > 0", value)
     if ray is not None and into is None:
         raise mc.OptionError("--ray needs --into URI: the machines of a cluster cannot share FOLDER/.mascot")
-    first, others = (folders[0], folders[1:]) if folders else (None, [])
+    first, further_folders = (folders[0], folders[1:]) if folders else (None, [])
     walking = {"prune": prune, "hidden": hidden, "follow_links": follow_links}
     if into is not None:
-        if others or index_folder is not None or watch:
+        if further_folders or index_folder is not None or watch:
             raise mc.OptionError("--into takes one FOLDER, without --index and --watch")
         from mascot.scale.indexing import index_into
 
@@ -145,27 +146,29 @@ def index(
                 library.root, into, None if encoder == "auto" else encoder, ray=ray, again=again,
                 device=device.value, report=report, **walking, **limits,
             )  # fmt: skip
-        printing.show(*_told(summary))
+        printing.show(*_summary_lines(summary))
         return
     with Library.open(first, device.value, index_folder) as library:
         from mascot.cli.encoder_choice import choose_encoder
 
-        chosen, again = choose_encoder(library, encoder, again, device.value)
+        encoder_name, again = choose_encoder(library, encoder, again, device.value)
 
         def run(again: bool) -> Summary:
             with progress_bar() as report, _stopping():
-                return library.index(chosen, folders=others, again=again, report=report, **walking, **limits)
+                return library.index(
+                    encoder_name, folders=further_folders, again=again, report=report, **walking, **limits
+                )
 
         summary = run(again)
         notice = library.notice if summary.new + summary.changed else None
-        printing.show(*_told(summary))
+        printing.show(*_summary_lines(summary))
         _note(notice)
         if watch:
             _watch(library, lambda: run(again=False), interval, hidden, follow_links)
 
 
 def _watch(library: Library, run: Callable[[], Summary], interval: float, hidden: bool, follow_links: bool) -> None:
-    """Index again whenever something has changed, until Ctrl-C. What fails is told, and tried again then."""
+    """Index again after each change, until Ctrl-C. A failure is printed, and retried after the next change."""
     from mascot.photos.watching import changes
 
     _note("watching; Ctrl-C ends it")
@@ -179,18 +182,18 @@ def _watch(library: Library, run: Callable[[], Summary], interval: float, hidden
                 _note(printing.visible(" ".join(str(error).split())))
                 continue
             if summary.new or summary.changed or summary.moved or summary.copied or summary.pruned:
-                printing.show(*_told(summary))
+                printing.show(*_summary_lines(summary))
                 sys.stdout.flush()
 
 
-def _note(told: str | None) -> None:
-    """One line on standard error, if there is something to tell."""
-    if told:
-        print(f"mascot: {told}", file=sys.stderr)
+def _note(message: str | None) -> None:
+    """Print one line on standard error, if there is a message."""
+    if message:
+        print(f"mascot: {message}", file=sys.stderr)
 
 
 class Interrupted(mc.MascotError):
-    """Ctrl-C: everything is closed, and the process may end without waiting for threads that still compute."""
+    """Ctrl-C: everything is closed, and the process may exit without waiting for running threads."""
 
 
 @contextmanager
@@ -198,12 +201,12 @@ def _stopping() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted("stopped; what was indexed so far is kept, and the next run goes on there") from None
+        raise Interrupted("stopped; what was indexed so far is kept, and the next run continues there") from None
 
 
 @contextmanager
 def progress_bar() -> Iterator[Report]:
-    """A progress bar on standard error where somebody sees it."""
+    """Show a progress bar on standard error, if it is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
@@ -218,63 +221,68 @@ def progress_bar() -> Iterator[Report]:
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=None, rate="")
-        begun = time.monotonic()
+        start = time.monotonic()
 
-        def report(what: str, done: int, total: int) -> None:
-            nonlocal begun
-            if progress.tasks[0].description != what:
-                progress.reset(task, description=what, total=total or None, rate="")
-                begun = time.monotonic()
-            passed = time.monotonic() - begun
-            rate = f"{done / passed:.3g}/s" if done and passed > 0 else ""
-            progress.update(task, completed=done, total=total or None, rate=rate)
+        def report(step: str, count: int, total: int) -> None:
+            nonlocal start
+            if progress.tasks[0].description != step:
+                progress.reset(task, description=step, total=total or None, rate="")
+                start = time.monotonic()
+            seconds = time.monotonic() - start
+            rate = f"{count / seconds:.3g}/s" if count and seconds > 0 else ""
+            progress.update(task, completed=count, total=total or None, rate=rate)
 
         yield report
 
 
-def _told(done: Summary) -> list[str]:
+def _summary_lines(summary: Summary) -> list[str]:
     from mascot.cli.photo_printing import number_of
     from mascot.photos.texts import as_text
 
     parts = [
         f"{count} {word}"
         for word, count in (
-            ("new", done.new),
-            ("changed", done.changed),
-            ("moved", done.moved),
-            ("copy" if done.copied == 1 else "copies", done.copied),
-            ("unchanged", done.unchanged),
-            ("removed", done.pruned),
+            ("new", summary.new),
+            ("changed", summary.changed),
+            ("moved", summary.moved),
+            ("copy" if summary.copied == 1 else "copies", summary.copied),
+            ("unchanged", summary.unchanged),
+            ("removed", summary.pruned),
         )
         if count
     ]
-    read = done.new + done.changed
-    rate = f" ({read / done.seconds:.0f} a second)" if done.seconds > 0 and read >= done.seconds else ""
-    photos = number_of(done.photos, "photograph")
-    lines = [f"{photos}: {', '.join(parts) or 'none found'}, in {done.seconds:.1f} s{rate}"]
-    if done.gone == 1:
+    read_count = summary.new + summary.changed
+    seconds = summary.seconds
+    rate = f" ({read_count / seconds:.0f} a second)" if seconds > 0 and read_count >= seconds else ""
+    photos = number_of(summary.photos, "photograph")
+    lines = [f"{photos}: {', '.join(parts) or 'none found'}, in {seconds:.1f} s{rate}"]
+    if summary.gone == 1:
         lines.append("1 is no longer in the folder; `mascot index --prune` removes it")
-    elif done.gone:
-        lines.append(f"{done.gone} are no longer in the folder; `mascot index --prune` removes them")
-    if done.paired:
-        lines.append(f"{number_of(done.paired, 'film or RAW file')} beside a photograph, taken as part of it")
-    if done.unread:
-        kinds = ", ".join(number_of(count, f"{suffix} file") for suffix, count in done.unread)
+    elif summary.gone:
+        lines.append(f"{summary.gone} are no longer in the folder; `mascot index --prune` removes them")
+    if summary.paired:
+        lines.append(f"{number_of(summary.paired, 'film or RAW file')} beside a photograph, taken as part of it")
+    if summary.unread:
+        kinds = ", ".join(number_of(count, f"{suffix} file") for suffix, count in summary.unread)
         lines.append(f"{kinds}: of kinds that are not read")
-    if done.skipped:
-        lines.append(f"{len(done.skipped)} skipped:")
+    if summary.skipped:
+        lines.append(f"{len(summary.skipped)} skipped:")
         lines += [
-            f"  {printing.visible(as_text(str(item.path)))}: {item.reason}" for item in done.skipped[:_SKIPPED_SHOWN]
+            f"  {printing.visible(as_text(str(item.path)))}: {item.reason}" for item in summary.skipped[:_SKIPPED_SHOWN]
         ]
-        if len(done.skipped) > _SKIPPED_SHOWN:
-            lines.append(f"  and {len(done.skipped) - _SKIPPED_SHOWN} more: `mascot library --format json` lists all")
+        if len(summary.skipped) > _SKIPPED_SHOWN:
+            lines.append(
+                f"  and {len(summary.skipped) - _SKIPPED_SHOWN} more: `mascot library --format json` lists all"
+            )
     return lines
 
 
 def search(
     text: Annotated[
         str | None,
-        typer.Argument(metavar="TEXT", help="What to look for, in plain words; without, all, newest first."),
+        typer.Argument(
+            metavar="TEXT", help="What to search for, in plain words (default: all photographs, newest first)."
+        ),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="How many results.")] = 20,
     spread: options.Spread = None,
@@ -290,7 +298,7 @@ def search(
     method: options.Method = None,
     missing: options.MissingRule = options.Missing.last,
     like: Annotated[
-        Path | None, typer.Option(metavar="PHOTO", help="Search for what looks like this photograph instead.")
+        Path | None, typer.Option(metavar="PHOTO", help="Search for photographs similar to this one instead.")
     ] = None,
     candidates: Annotated[
         int | None,
@@ -305,14 +313,18 @@ def search(
     no_stacks: Annotated[
         bool, typer.Option("--no-stacks", help="Show each shot of a burst and each copy, not one for all.")
     ] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why each result is there.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why each result was selected.")] = False,
     compare: Annotated[bool, typer.Option("--compare", help="Plain relevance beside the steered list.")] = False,
     format: Annotated[Format | None, typer.Option(help="Table on a terminal, JSON lines in a pipe.")] = None,
     print0: Annotated[
-        bool, typer.Option("--print0", "-0", help="Paths that end with NUL, for xargs -0: names may hold line breaks.")
+        bool, typer.Option("--print0", "-0", help="End paths with NUL, for xargs -0: names may contain line breaks.")
     ] = False,
     pictures: Annotated[
-        bool | None, typer.Option("--pictures/--no-pictures", help="Small pictures in the table, where colours allow.")
+        bool | None,
+        typer.Option(
+            "--pictures/--no-pictures",
+            help="Small pictures in the table (default: if the terminal has enough colours).",
+        ),
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Show the results in the browser.")] = False,
     pin: choosing.Pin = None,
@@ -359,29 +371,29 @@ def search(
 
     if print0:
         if format not in (None, Format.paths):
-            raise mc.OptionError(f"--print0 writes paths, and --format {format.value} was asked for")
+            raise mc.OptionError(f"--print0 writes paths, got --format {format.value} as well")
         format = Format.paths
     end = "\0" if print0 else "\n"
     target = choosing.TakeAway(copy_to, zip, album)
     target.check()
     if source is not None:
-        only = {
+        library_options = {
             "since": since, "until": until, "folder": folder, "compare": compare, "open": open_, "library": library,
             "pin": pin, "reject": reject, "choice": choice, "save-choice": save_choice,
         }  # fmt: skip
-        refused = [*(f"--{name}" for name, value in only.items() if value), *target.names()]
-        if refused:
-            raise mc.OptionError(f"{', '.join(refused)}: not with --source; conditions go to --where")
+        refused_options = [*(f"--{name}" for name, value in library_options.items() if value), *target.names()]
+        if refused_options:
+            raise mc.OptionError(f"{', '.join(refused_options)}: not with --source; conditions go to --where")
         if text is None and like is None:
             raise mc.OptionError("--source needs a TEXT to search for, or a photograph with --like")
         from mascot.connect.searching import Question, search_source
         from mascot.connect.source import CANDIDATES
 
         question = Question(text, like, None if encoder == "auto" else encoder, device.value)
-        chosen = options.method(strength, protect, keep, order, method)
-        with _warned():
+        selected_method = options.method(strength, protect, keep, order, method)
+        with _print_warnings():
             steered = search_source(
-                source, question, spread or (), focus or (), k, chosen,
+                source, question, spread or (), focus or (), k, selected_method,
                 candidates=CANDIDATES if candidates is None else candidates, where=where, missing=missing.value,
                 limit=limit or (), share=share or (), fill=fill, already=already or (),
             )  # fmt: skip
@@ -392,15 +404,15 @@ def search(
         wishes += [opened.focus(word, missing.value) for word in focus or []]
         wishes += [opened.limit(word, fill) for word in limit or []]
         wishes += [opened.share(word) for word in share or []]
-        chosen = options.method(strength, protect, keep, order, method)
-        inner = None if folder is None else opened.folder_named(folder)
-        conditions, values = _conditions(where, since, until, inner)
-        own = choosing.chosen(opened, pin, reject, choice)
+        selected_method = options.method(strength, protect, keep, order, method)
+        inner_folder = None if folder is None else opened.folder_named(folder)
+        conditions, values = _conditions(where, since, until, inner_folder)
+        choice_ids = choosing.chosen(opened, pin, reject, choice)
         results = opened.search(
-            text, wishes, k, chosen,
+            text, wishes, k, selected_method,
             like=like, candidates=candidates, where=conditions, values=values,
             encoder=None if encoder == "auto" else encoder, already=_photo_ids(already),
-            pin=own.pin, reject=own.reject, stacks=not no_stacks,
+            pin=choice_ids.pin, reject=choice_ids.reject, stacks=not no_stacks,
         )  # fmt: skip
         for word in focus or []:
             place = opened.place_meant(word)
@@ -410,7 +422,7 @@ def search(
             _note(shortfall)
         _note(opened.unfinished)
         _note(opened.words_only if results.hits.ranked and like is None else None)
-        _note(_newest_told(results.hits))
+        _note(_newest_note(results.hits))
         shape = format or (Format.table if sys.stdout.isatty() else Format.jsonl)
         if shape is Format.paths:
             _print_files(results, end)
@@ -421,10 +433,10 @@ def search(
             for part in [records] if shape is Format.json else records:
                 printing.show_json(part)
         if save_choice is not None:
-            same = None if like is None else opened.id_of(like)
+            like_id = None if like is None else opened.id_of(like)
             flags = (conditions or [])[where is not None :]
-            query = choosing.query_of(text, k, spread, focus, limit, share, strength, same, where, flags, values)
-            choosing.save(opened, save_choice, results, own.reject, query)
+            query = choosing.query_of(text, k, spread, focus, limit, share, strength, like_id, where, flags, values)
+            choosing.save(opened, save_choice, results, choice_ids.reject, query)
         if target.names():
             from mascot.photos.album import section_of
 
@@ -441,8 +453,8 @@ def _photo_ids(texts: list[str] | None) -> list[int] | None:
 
 
 @contextmanager
-def _warned() -> Iterator[None]:
-    """Warnings of our own as one line each on standard error."""
+def _print_warnings() -> Iterator[None]:
+    """Print the warnings of mascot as one line each on standard error."""
     from mascot.connect.source import FewCandidates, NoKey
 
     with warnings.catch_warnings(record=True) as caught:
@@ -456,7 +468,7 @@ def _warned() -> Iterator[None]:
 
 
 def _print_source(steered: Any, format: Format | None, explain: bool, end: str) -> None:
-    """What an engine gave has the engine's own columns: it is shown as `mascot rerank` shows it."""
+    """Print the results of an engine as `mascot rerank` does: they have the columns of the engine."""
     if steered.ranking is None:
         _note("nothing matches these conditions")
         return
@@ -472,7 +484,7 @@ def _print_source(steered: Any, format: Format | None, explain: bool, end: str) 
             printing.show_json(part)
 
 
-def _newest_told(hits: Any) -> str | None:
+def _newest_note(hits: Any) -> str | None:
     if hits.ranked or hits.newest_of <= hits.count:
         return None
     return (
@@ -482,13 +494,13 @@ def _newest_told(hits: Any) -> str | None:
 
 
 def _print_files(results: Any, end: str) -> None:
-    """The paths of the files that are there."""
-    there = [path for path, photo in zip(results.paths, results.photos, strict=True) if photo.id not in results.gone]
-    _print_paths(there, end)
-    gone = len(results) - len(there)
-    if gone:
-        said = "1 file is" if gone == 1 else f"{gone} files are"
-        _note(f"{said} gone and left out; `mascot index --prune` forgets what is no longer in the folder")
+    """Print the paths of the files that exist."""
+    existing = [path for path, photo in zip(results.paths, results.photos, strict=True) if photo.id not in results.gone]
+    _print_paths(existing, end)
+    missing_count = len(results) - len(existing)
+    if missing_count:
+        files = "1 file is" if missing_count == 1 else f"{missing_count} files are"
+        _note(f"{files} gone and left out; `mascot index --prune` forgets what is no longer in the folder")
 
 
 def _print_paths(paths: Iterable[Any], end: str) -> None:
@@ -498,20 +510,20 @@ def _print_paths(paths: Iterable[Any], end: str) -> None:
 def _conditions(
     where: str | None, since: str | None, until: str | None, folder: str | None
 ) -> tuple[list[str] | None, list[Any]]:
-    """The conditions in SQL; what the flags say goes in as values, never as SQL."""
+    """Return the conditions in SQL, and their values: values of options never become SQL."""
     parts: list[str] = [] if where is None else [where]
     values: list[Any] = []
     for flag, operator, value in (("since", ">=", since), ("until", "<=", until)):
         if value is not None:
-            # The last moment of a day or month: any later text of that prefix compares below it.
+            # The end of a day or month: every text with that prefix compares below it.
             parts.append(f"taken {operator} ?")
             values.append(_day(flag, value) + ("\uffff" if flag == "until" else ""))
     if folder is not None:
         from mascot.photos.filters import within
 
-        part, inside = within(folder)
+        part, folder_values = within(folder)
         parts.append(part)
-        values += inside
+        values += folder_values
     return parts or None, values
 
 
@@ -525,13 +537,13 @@ def _day(flag: str, value: str) -> str:
 
 
 def _print_tables(library: Any, results: Any, explain: bool, compare: bool, pictures: bool | None) -> None:
-    from mascot.cli import photo_printing as shown
+    from mascot.cli import photo_printing
 
-    parts: list[Any] = [shown.comparison_table(results)] if compare else []
+    parts: list[Any] = [photo_printing.comparison_table(results)] if compare else []
     if explain or not compare:
-        with_pictures = shown.can_show_pictures() if pictures is None else pictures
-        parts.append(shown.results_table(library, results, explain, with_pictures))
-    printing.show(*parts, shown.searched(library))
+        with_pictures = photo_printing.can_show_pictures() if pictures is None else pictures
+        parts.append(photo_printing.results_table(library, results, explain, with_pictures))
+    printing.show(*parts, photo_printing.library_line(library))
 
 
 def _open(library: Any, results: Any) -> None:
@@ -546,7 +558,9 @@ def _open(library: Any, results: Any) -> None:
 def library(
     path: Annotated[
         Path | None,
-        typer.Argument(metavar="FOLDER", help="Unless given, the library you stand in or the one indexed last."),
+        typer.Argument(
+            metavar="FOLDER", help="Default: the library around the current folder, or the last one indexed."
+        ),
     ] = None,
     library: _Library = None,
     format: Annotated[
@@ -579,9 +593,9 @@ def library(
             return
         from mascot.cli.photo_printing import overview_text
 
-        others = "".join(f"\n  and {printing.visible(str(folder))}" for folder in opened.folders[1:])
-        first, _, rest = overview_text(summary, points(opened.store)).partition("\n")
-        printing.show(f"{first}{others}\n{rest}")
+        folder_lines = "".join(f"\n  and {printing.visible(str(folder))}" for folder in opened.folders[1:])
+        first, _, details = overview_text(summary, points(opened.store)).partition("\n")
+        printing.show(f"{first}{folder_lines}\n{details}")
 
 
 def _check(library: Any, repair: bool) -> None:
@@ -596,13 +610,15 @@ def _check(library: Any, repair: bool) -> None:
             _note(f"{library.folder} is damaged: `mascot library --repair {library.location}` repairs it")
             raise typer.Exit(1)
         return
-    done = repair_library(library)
-    lines = [*done.findings] or ["no damage found"]
-    if done.damaged is not None:
-        lost = "an unknown number" if done.lost is None else str(done.lost)
-        lines.append(f"{number_of(done.photos, 'photograph')} saved, {lost} lost; the old database is {done.damaged}")
-    lines.append(f"index of {number_of(done.encoded, 'photograph')} built from the database")
-    if done.lost != 0 or done.encoded < done.photos:
+    result = repair_library(library)
+    lines = [*result.findings] or ["no damage found"]
+    if result.damaged is not None:
+        lost_count = "an unknown number" if result.lost is None else str(result.lost)
+        lines.append(
+            f"{number_of(result.photos, 'photograph')} saved, {lost_count} lost; the old database is {result.damaged}"
+        )
+    lines.append(f"index of {number_of(result.encoded, 'photograph')} built from the database")
+    if result.lost != 0 or result.encoded < result.photos:
         where = f"{library.root} --index {library.folder}" if library.is_elsewhere else library.root
         lines.append(f"Next: mascot index {where} reads again what was lost")
     printing.show(*lines)
@@ -616,7 +632,7 @@ def sample(
     """Write a sample library of rendered postcards, to try everything without a network."""
     sample_library = package("mascot.photos.sample", "photos", "the sample library")
     with progress_bar() as report:
-        cards = sample_library.write_sample(folder, count, seed, lambda done, total: report("writing", done, total))
+        cards = sample_library.write_sample(folder, count, seed, lambda number, total: report("writing", number, total))
     countries = {card.country for card in cards}
     printing.show(
         f"{len(cards)} postcards from {len(countries)} countries in {folder}",

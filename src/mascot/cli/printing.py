@@ -35,9 +35,9 @@ def show(*parts: Any) -> None:
         _console(None).print(*parts, sep="\n")
         return
     console = _console(_ENDLESS)
-    with console.capture() as caught:
+    with console.capture() as capture:
         console.print(*parts, sep="\n")
-    sys.stdout.write("".join(line.rstrip() + "\n" for line in caught.get().splitlines()))
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in capture.get().splitlines()))
 
 
 def _console(width: int | None) -> Console:
@@ -49,13 +49,13 @@ def _console(width: int | None) -> Console:
 
 def visible(text: str) -> str:
     """Return the text with control characters and line breaks replaced, safe to print on a terminal."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def show_json(value: Any) -> None:
     """Print one line of JSON. Other types become text; infinity and NaN become null."""
     text = json.dumps(_clean(value), ensure_ascii=False)
-    sys.stdout.write(_RAW.sub(lambda letter: f"\\u{ord(letter.group()):04x}", text) + "\n")
+    sys.stdout.write(_RAW.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
 
 
 def _clean(value: Any) -> Any:

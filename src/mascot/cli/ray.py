@@ -15,32 +15,32 @@ Ray = Annotated[
     typer.Option(
         "--ray",
         metavar="[ADDRESS]",
-        help="Work on a Ray cluster: local (unless given) starts one here, auto finds one, host:port is one.",
+        help="Run on a Ray cluster: local (default) starts one here, auto finds one, host:port is one.",
     ),
 ]
 
 
 class TakesRay(TyperCommand):
-    """A command whose `--ray` may stand without an address."""
+    """A command whose option `--ray` may have no address."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, with_address(args))
 
 
 def with_address(arguments: Sequence[str]) -> list[str]:
-    """The same words, with `local` behind a `--ray` that no address follows.
+    """Return the arguments, with `local` after a `--ray` without an address.
 
     >>> with_address(["Pictures", "--ray", "--into", "lance://x"])
     ['Pictures', '--ray', 'local', '--into', 'lance://x']
     >>> with_address(["--ray", "head:6379", "Pictures"])
     ['--ray', 'head:6379', 'Pictures']
     """
-    told: list[str] = []
+    words: list[str] = []
     for at, word in enumerate(arguments):
-        told.append(word)
+        words.append(word)
         if word == "--ray" and not _is_address(arguments[at + 1 : at + 2]):
-            told.append(LOCAL)
-    return told
+            words.append(LOCAL)
+    return words
 
 
 def _is_address(words: Sequence[str]) -> bool:

@@ -82,7 +82,7 @@ def serve(
     environment = Settings.from_environment()
     origins = tuple(cors) if cors else environment.cors
     settings = replace(environment, library=folder, token=token, cors=origins, hosts=names)
-    with _listening(host, port) as listener:
+    with _listen(host, port) as listener:
         address = listener.getsockname()
         with suppress(KeyboardInterrupt):
             process.serve(settings, listener, workers, lambda: _announce(address, open_, token))
@@ -102,13 +102,13 @@ def _library(path: Path | None) -> str | None:
         return str(library.location)
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens on the port."""
     import socket
 
     try:
-        family, *_, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=2048)
+        family, *_, socket_address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(socket_address[:2], family=family, backlog=2048)
     except OSError as error:
         raise mc.OptionError(
             f"cannot listen on {host} port {port}: {error.strerror or error}; choose another --port; "
@@ -125,9 +125,9 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _announce(listening: tuple[str, int], open_: bool, token: str | None) -> None:
+def _announce(address: tuple[str, int], open_: bool, token: str | None) -> None:
     """Print the address of the server, and open the page."""
-    host, port = listening[:2]
+    host, port = address[:2]
     name = f"[{host}]" if ":" in host else host
     print(f"mascot: http://{name}:{port}/ (Ctrl+C stops it)", file=sys.stderr, flush=True)
     if open_:

@@ -100,7 +100,7 @@ def read(path: str | None = None, kind: str | None = None, names: Collection[str
     if kind is None:
         suffixes = ", ".join(SUFFIXES)
         raise InputError(f"{name}: unknown suffix; use {suffixes} (also with .gz), or set --input-format")
-    with _opened(None if path in (None, "-") else path, name) as stream:
+    with _open(None if path in (None, "-") else path, name) as stream:
         try:
             numbered = list(_numbered(stream, name, kind, names))
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
@@ -203,7 +203,7 @@ def _vectors(table: RecordTable, column: str) -> Floats:
 
 
 @contextmanager
-def _opened(path: str | None, name: str) -> Iterator[BinaryIO]:
+def _open(path: str | None, name: str) -> Iterator[BinaryIO]:
     if path is None:
         if sys.stdin is None or sys.stdin.isatty():
             raise InputError("no input: name a FILE or pipe records to standard input; see --help")

@@ -1,4 +1,4 @@
-"""What `mascot tune` runs and prints."""
+"""`mascot tune`: run the tuning, and print its tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(
     relevance_weight: float,
     seed: int,
 ) -> Tuning:
-    """Tune, with a progress bar where a person waits."""
+    """Tune, with a progress bar on a terminal."""
     with _bar() as progress:
         return tune(
             queries, wishes, judged, clusters, k=k, folds=folds, metric=metric, relevance_weight=relevance_weight,
@@ -45,7 +45,7 @@ def _bar() -> Iterator[Report | None]:
 
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("settings", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+        yield lambda count, total: progress.update(task, completed=count, total=total)
 
 
 def command(tuning: Tuning, path: str | None, typed: Sequence[tuple[str, str]], flags: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""A folder of photographs: index it, search it, re-rank what it finds."""
+"""A folder of photographs: index it, search it, re-rank the results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MODULES = {"Hits": "results", "Library": "library", "Photo": "photo", "Result":
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: the processes that decode pictures need none of them."""
+    """Import a public name when it is first used: processes that decode pictures need none of them."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,6 +1,6 @@
-"""Files whose content the library has already: which row each of them gets.
+"""Plan which row of the library each file of known content gets.
 
-A row goes with its content: to the new name of a file that was moved, and to each other's where files changed names.
+A row follows its content: to the new name of a moved file, and crosswise if files exchanged their names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mascot.photos.store import put_photo, put_sidecars
 
 @dataclass(frozen=True, slots=True)
 class IndexedRow:
-    """A row that others may be the same as."""
+    """A row whose content other files may share."""
 
     id: int
     path: str
@@ -27,63 +27,66 @@ class IndexedRow:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionPlan:
-    """What becomes of files of known content."""
+    """The rows of files whose content the library has already."""
 
     touched: Mapping[int, File]  # rows that stay where they are
     moved: Mapping[int, File]  # rows that get another path
     copied: Sequence[tuple[int, File]]  # rows to be copied
-    again: Sequence[File]  # must be read: no row will do
+    again: Sequence[File]  # must be read: no row fits
 
 
 def plan(
-    files: Sequence[File], rows: Sequence[IndexedRow], gone: Collection[str], serves: Callable[[IndexedRow, str], bool]
+    files: Sequence[File],
+    rows: Sequence[IndexedRow],
+    missing: Collection[str],
+    serves: Callable[[IndexedRow, str], bool],
 ) -> AdoptionPlan:
-    """Rows for these files.
+    """Return the rows for these files.
 
     Parameters
     ----------
-    gone
-        Paths of rows whose files are not there any more.
+    missing
+        Paths of rows whose files do not exist any more.
     serves
-        Whether a row of equal content is also right for a file of this path.
+        Whether a row of equal content also fits a file of this path.
     """
-    wanted = {file.path: file.hash for file in files}
+    hashes = {file.path: file.hash for file in files}
     by_hash: dict[str, list[IndexedRow]] = defaultdict(list)
     free: dict[str, list[IndexedRow]] = defaultdict(list)
     for row in rows:
         by_hash[row.hash].append(row)
-        if _is_free(row, wanted, gone):
+        if _is_free(row, hashes, missing):
             free[row.hash].append(row)
-    own = {(row.path, row.hash): row.id for row in rows}
+    ids = {(row.path, row.hash): row.id for row in rows}
     touched: dict[int, File] = {}
     moved: dict[int, File] = {}
     copied: list[tuple[int, File]] = []
     again: list[File] = []
     for file in files:
-        if (file.path, file.hash) in own:
-            touched[own[file.path, file.hash]] = file
+        if (file.path, file.hash) in ids:
+            touched[ids[file.path, file.hash]] = file
             continue
-        left = next((row for row in free[file.hash] if serves(row, file.path)), None)
-        if left is not None:
-            free[file.hash].remove(left)
-            moved[left.id] = file
+        free_row = next((row for row in free[file.hash] if serves(row, file.path)), None)
+        if free_row is not None:
+            free[file.hash].remove(free_row)
+            moved[free_row.id] = file
             continue
-        like = next((row for row in by_hash[file.hash] if serves(row, file.path)), None)
-        if like is not None:
-            copied.append((like.id, file))
+        source = next((row for row in by_hash[file.hash] if serves(row, file.path)), None)
+        if source is not None:
+            copied.append((source.id, file))
         else:
             again.append(file)
     return AdoptionPlan(touched, moved, copied, again)
 
 
-def _is_free(row: IndexedRow, wanted: Mapping[str, str], gone: Collection[str]) -> bool:
-    """Whether the file at the row's path is gone, or holds something else now."""
-    return row.path in gone or wanted.get(row.path, row.hash) != row.hash
+def _is_free(row: IndexedRow, hashes: Mapping[str, str], missing: Collection[str]) -> bool:
+    """Return whether the file at the path of the row is missing, or has other content now."""
+    return row.path in missing or hashes.get(row.path, row.hash) != row.hash
 
 
 def move(connection: sqlite3.Connection, moves: Mapping[int, File]) -> None:
     """Give rows new paths, which may be those of each other; other rows at these paths are removed."""
-    # Out of each other's way first. No path begins with two slashes.
+    # First to temporary paths, so that rows can exchange theirs. No real path begins with two slashes.
     connection.executemany("UPDATE photos SET path = '//' || id WHERE id = ?", [(id_,) for id_ in moves])
     connection.executemany("DELETE FROM photos WHERE path = ?", [(file.path,) for file in moves.values()])
     connection.executemany(
@@ -95,7 +98,7 @@ def move(connection: sqlite3.Connection, moves: Mapping[int, File]) -> None:
 
 
 def copy(connection: sqlite3.Connection, source: int, file: File) -> None:
-    """Write a row for this file that is like another one."""
+    """Write a row for this file as a copy of another row."""
     row = connection.execute("SELECT * FROM photos WHERE id = ?", (source,)).fetchone()
     photo = replace(
         Photo.from_row(row), path=file.path, folder=folder_of(file.path), size=file.size, mtime_ns=file.mtime_ns

@@ -74,34 +74,34 @@ svg text { fill: var(--quiet); font: 11px system-ui, sans-serif; }
 
 @dataclass(frozen=True, slots=True)
 class AlbumSection:
-    """Photographs under one heading; with `before`, what relevance alone would have shown."""
+    """Photographs under one heading; with `before`, also the results by relevance alone."""
 
     photos: Sequence[Photo]
     title: str = ""
-    asked: str = ""  # the wishes in words
+    wishes: str = ""  # as a sentence
     before: Sequence[Photo] | None = None
     before_title: str = "By relevance"
-    reasons: Mapping[int, str] = field(default_factory=dict)  # by id, why a photograph is there
+    reasons: Mapping[int, str] = field(default_factory=dict)  # why each photograph was selected, by id
     pinned: frozenset[int] = frozenset()
     root: Path | None = None  # pictures link to the files below this folder
 
 
 def section_of(results: Results, links: bool = False) -> AlbumSection:
-    """Return the section of a search; with `links` its pictures lead to the files on this machine."""
+    """Return the section of a search; with `links` its pictures link to the files on this machine."""
     wishes = () if results.ranking is None else results.ranking.wishes
-    asked = ", ".join(map(_described, wishes))
+    description = ", ".join(map(_wish_text, wishes))
     ids = [photo.id for photo in results.photos]
     reasons = {id_: reason.because for id_, reason in zip(ids, results.explain().results, strict=True)}
-    steered = ids != [photo.id for photo in results.plain]
+    is_steered = ids != [photo.id for photo in results.plain]
     return AlbumSection(
-        results.photos, results.hits.query or "Newest photographs", asked, results.plain if steered else None,
-        "By relevance" if results.hits.ranked else "Newest", reasons if asked else {}, results.pinned,
+        results.photos, results.hits.query or "Newest photographs", description, results.plain if is_steered else None,
+        "By relevance" if results.hits.ranked else "Newest", reasons if description else {}, results.pinned,
         results.hits.root if links else None,
     )  # fmt: skip
 
 
-def _described(wish: mc.AnyWish) -> str:
-    """A wish in words, its hour or day as people write it."""
+def _wish_text(wish: mc.AnyWish) -> str:
+    """Return a wish as text, its hour or day as people write it."""
     near = wish.near if isinstance(wish, mc.Wish) else None
     if isinstance(wish, mc.Wish) and isinstance(wish.attribute, mc.HourOfDay) and isinstance(near, (int, float)):
         wish = replace(wish, near=f"{int(near)}:{round(near % 1 * 60):02}")
@@ -113,7 +113,7 @@ def album(store: Store, title: str, sections: Iterable[AlbumSection]) -> Iterato
     yield (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="generator" content="{_GENERATOR}">\n'
-        # Whatever a caption holds, nothing runs and nothing is loaded.
+        # Whatever a caption contains, no script runs and nothing is loaded.
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
         "style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -126,9 +126,9 @@ def album(store: Store, title: str, sections: Iterable[AlbumSection]) -> Iterato
 
 
 def write_album(store: Store, title: str, section: AlbumSection, target: Path) -> bool:
-    """Write an album of one section, or add the section to the album that is there; return whether it was there.
+    """Write an album of one section, or add it to an existing album; return whether the album existed.
 
-    Any other file that exists stays, and the error says so.
+    Any other existing file is left alone and raises `InputError`.
     """
     exists = os.path.lexists(target)
     if exists:
@@ -160,34 +160,34 @@ def _require_album(target: Path) -> None:
 
 def _section(store: Store, section: AlbumSection) -> Iterator[str]:
     before = section.before or ()
-    shown, plain = {photo.id for photo in section.photos}, {photo.id for photo in before}
+    ids, plain = {photo.id for photo in section.photos}, {photo.id for photo in before}
     head = "".join([
         f"<h2>{_bdi(section.title)}</h2>" if section.title else "",
-        f"<p>{_bdi(section.asked)}</p>" if section.asked else "",
-        f"<p>{_text(counted(before, section.photos)).replace(_ARROW, '→')}</p>" if before else "",
+        f"<p>{_bdi(section.wishes)}</p>" if section.wishes else "",
+        f"<p>{_text(count_line(before, section.photos)).replace(_ARROW, '→')}</p>" if before else "",
     ])  # fmt: skip
     yield f"\n<section>{head}\n{figures.figures(section.photos, before)}"
     if before:
         yield f'\n<h3>{_text(section.before_title)}</h3>\n<div class="before">'
         for photo in before:
-            went = photo.id not in shown
+            state = "stays" if photo.id in ids else "went"
             yield (
-                f'\n<figure class="{"went" if went else "stays"}">{_picture(_small(store.thumbnail(photo.id)), photo)}'
-                f"<figcaption>{'went' if went else 'stays'}</figcaption></figure>"
+                f'\n<figure class="{state}">{_picture(_small(store.thumbnail(photo.id)), photo)}'
+                f"<figcaption>{state}</figcaption></figure>"
             )
         yield "\n</div>\n<h3>Steered</h3>"
     yield '\n<div class="photos">'
     for photo in section.photos:
-        came = bool(before) and photo.id not in plain
-        yield "\n" + _figure(store, section, photo, came)
+        is_new = bool(before) and photo.id not in plain
+        yield "\n" + _figure(store, section, photo, is_new)
     yield "\n</div>\n</section>"
 
 
-def _figure(store: Store, section: AlbumSection, photo: Photo, came: bool) -> str:
+def _figure(store: Store, section: AlbumSection, photo: Photo, is_new: bool) -> str:
     picture = _picture(store.thumbnail(photo.id), photo)
     if section.root is not None:
         picture = f'<a href="{html.escape((section.root / photo.path).as_uri())}">{picture}</a>'
-    badge = "pinned" if photo.id in section.pinned else "new" if came else ""
+    badge = "pinned" if photo.id in section.pinned else "new" if is_new else ""
     lines = [photo.caption or photo.title or "", place_of(photo), time_of(photo), section.reasons.get(photo.id, "")]
     name = photo.path.rpartition("/")[2]
     return (
@@ -200,8 +200,8 @@ def _figure(store: Store, section: AlbumSection, photo: Photo, came: bool) -> st
 
 def _picture(jpeg: bytes, photo: Photo) -> str:
     data = base64.b64encode(jpeg).decode("ascii")
-    described = photo.caption or photo.title or photo.path.rpartition("/")[2]
-    return f'<img src="data:image/jpeg;base64,{data}" alt="{_text(described)}">'
+    alt_text = photo.caption or photo.title or photo.path.rpartition("/")[2]
+    return f'<img src="data:image/jpeg;base64,{data}" alt="{_text(alt_text)}">'
 
 
 def _small(jpeg: bytes) -> bytes:
@@ -214,37 +214,37 @@ def _small(jpeg: bytes) -> bytes:
 
 
 def _text(text: str) -> str:
-    """Text for HTML: markup is escaped, and control characters cannot be in a document."""
+    """Return text for HTML: markup is escaped, control characters are replaced."""
     return html.escape(_CONTROL.sub("\ufffd", text))
 
 
 def _bdi(text: str) -> str:
-    """The same, so that a name written from right to left does not turn what follows it."""
+    """Return text for HTML, isolated so that right-to-left text does not reorder what follows it."""
     return f"<bdi>{_text(text)}</bdi>"
 
 
 def place_of(photo: Photo) -> str:
-    """Where a photograph was taken: its city and country, or its coordinates."""
+    """Return where a photograph was taken: city and country, or coordinates."""
     if photo.city:
         return f"{photo.city}, {photo.country}"
     return "" if photo.lat is None else f"{photo.lat:.2f}, {photo.lon:.2f}"
 
 
 def time_of(photo: Photo) -> str:
-    """When a photograph was taken, to the minute."""
+    """Return when a photograph was taken, to the minute."""
     return "" if photo.taken is None else f"{photo.taken:%Y-%m-%d %H:%M}"
 
 
-def counted(before: Sequence[Photo], after: Sequence[Photo]) -> str:
-    """How many places, hours and moments there were, and how many there are."""
+def count_line(before: Sequence[Photo], after: Sequence[Photo]) -> str:
+    """Return the numbers of places, hours and moments before and after: `cities 3 -> 8, ...`."""
     parts = []
-    for word, value_of in _COUNTED.items():
+    for word, value_of in _COUNTED_VALUES.items():
         counts = (len({value_of(photo) for photo in photos} - {None}) for photos in (before, after))
         parts.append(f"{word} {next(counts)} -> {next(counts)}")
     return ", ".join(parts)
 
 
-_COUNTED: dict[str, Callable[[Photo], Any]] = {
+_COUNTED_VALUES: dict[str, Callable[[Photo], Any]] = {
     "cities": lambda photo: photo.city,
     "countries": lambda photo: photo.country,
     "hours": lambda photo: photo.taken and photo.taken.hour,

@@ -15,7 +15,7 @@ from mascot.photos.photo import Photo
 _WORLD = 10_000  # units around the globe
 _FURTHEST = 85.0  # degrees of latitude that Mercator shows
 _LEAST_WIDTH = 250  # units, 9 degrees: the outline is not finer
-_MAP = (720, 320)  # its proportions; those of the others are in the style of the page
+_MAP = (720, 320)  # width and height; the proportions of the other figures are in the style of the page
 _MOST_YEARS = 8  # with a label on the time line
 _MARGIN = 0.12  # of the extent, around the outermost points
 
@@ -41,10 +41,10 @@ def land() -> str:
 
 
 def figures(photos: Sequence[Photo], before: Sequence[Photo] = ()) -> str:
-    """Return the figures for photographs, and for those before them; what no photograph has a value for is left out."""
+    """Return the figures of photographs, and of those before steering; figures without any value are omitted."""
     parts = [_map(photos, before), _clock(photos, before), _line(photos, before)]
-    drawn = "".join(part for part in parts if part)
-    return f'<div class="figures">{drawn}</div>' if drawn else ""
+    content = "".join(part for part in parts if part)
+    return f'<div class="figures">{content}</div>' if content else ""
 
 
 def _figure(kind: str, label: str, caption: str, content: str) -> str:
@@ -54,11 +54,11 @@ def _figure(kind: str, label: str, caption: str, content: str) -> str:
     )
 
 
-def _dots(was: Sequence[tuple[float, float]], is_: Sequence[tuple[float, float]]) -> str:
-    """Rings for what was there before and dots for what is there, in percent of the figure: they keep their size."""
+def _dots(before: Sequence[tuple[float, float]], after: Sequence[tuple[float, float]]) -> str:
+    """Return rings for the values before and dots for those after, at positions in percent; their size is fixed."""
     return "".join(
         f'<circle class="{kind}" cx="{x:.2f}%" cy="{y:.2f}%" r="{radius}"/>'
-        for kind, radius, points in (("was", 7, was), ("is", 4.5, is_))
+        for kind, radius, points in (("was", 7, before), ("is", 4.5, after))
         for x, y in dict.fromkeys(points)
     )
 
@@ -78,31 +78,31 @@ def _y(lat: float) -> float:
 
 
 def _map(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
-    is_, was = _points(photos), _points(before)
-    if not is_ and not was:
+    points, points_before = _points(photos), _points(before)
+    if not points and not points_before:
         return ""
-    west, wide = _stretch([x for x, _ in is_ + was])
-    ys = [y for _, y in is_ + was]
+    west, span = _stretch([x for x, _ in points + points_before])
+    ys = [y for _, y in points + points_before]
     width, height = _MAP
-    extent = max(wide * (1 + 2 * _MARGIN), (max(ys) - min(ys)) * (1 + 2 * _MARGIN) * width / height, _LEAST_WIDTH)
+    extent = max(span * (1 + 2 * _MARGIN), (max(ys) - min(ys)) * (1 + 2 * _MARGIN) * width / height, _LEAST_WIDTH)
     extent = min(extent, _WORLD)
     scale = width / extent
-    left = west + wide / 2 - extent / 2
+    west_edge = west + span / 2 - extent / 2
     top = (min(ys) + max(ys)) / 2 - extent * height / width / 2
     top = min(max(top, 0.0), _WORLD - extent * height / width)
     copies = "".join(
-        f'<use href="#land" transform="scale({scale:.5f}) translate({turn * _WORLD - left:.1f} {-top:.1f})"/>'
+        f'<use href="#land" transform="scale({scale:.5f}) translate({turn * _WORLD - west_edge:.1f} {-top:.1f})"/>'
         for turn in (-1, 0, 1, 2)  # outlines may lie a whole world to the west
     )
 
-    def placed(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-        return [(100 * ((x - left) % _WORLD) * scale / width, 100 * (y - top) * scale / height) for x, y in points]
+    def to_percent(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+        return [(100 * ((x - west_edge) % _WORLD) * scale / width, 100 * (y - top) * scale / height) for x, y in points]
 
     content = (
         f'<svg viewBox="0 0 {width} {height}"><rect class="sea" width="{width}" height="{height}"/>'
-        f'<g class="land">{copies}</g></svg>{_dots(placed(was), placed(is_))}'
+        f'<g class="land">{copies}</g></svg>{_dots(to_percent(points_before), to_percent(points))}'
     )
-    return _figure("map", "Map", _caption("place", len(photos) - len(is_), "a place", bool(before)), content)
+    return _figure("map", "Map", _caption("place", len(photos) - len(points), "a place", bool(before)), content)
 
 
 def _points(photos: Sequence[Photo]) -> list[tuple[float, float]]:
@@ -111,9 +111,9 @@ def _points(photos: Sequence[Photo]) -> list[tuple[float, float]]:
 
 
 def _stretch(xs: Sequence[float]) -> tuple[float, float]:
-    """Where the shortest stretch of the globe with all of these begins, going east, and its width."""
-    around = sorted(x % _WORLD for x in xs)
-    gaps = [(after - at, after) for at, after in zip(around, [*around[1:], around[0] + _WORLD], strict=True)]
+    """Return the western end and the width of the shortest stretch of the globe that contains all of these."""
+    ordered = sorted(x % _WORLD for x in xs)
+    gaps = [(after - at, after) for at, after in zip(ordered, [*ordered[1:], ordered[0] + _WORLD], strict=True)]
     gap, west = max(gaps)
     return west % _WORLD, _WORLD - gap
 
@@ -123,17 +123,17 @@ def _times(photos: Sequence[Photo]) -> list[datetime]:
 
 
 def _clock(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
-    is_, was = _times(photos), _times(before)
-    if not is_ and not was:
+    times, times_before = _times(photos), _times(before)
+    if not times and not times_before:
         return ""
     marks = "".join(
         f'<text x="{x:.1f}%" y="{y:.1f}%" dy="4" text-anchor="middle">{hour}</text>'
         for hour in range(0, 24, 3)
         for x, y in [_on_dial(hour, 45)]
     )
-    dots = _dots([_on_dial(_hour(time), 24) for time in was], [_on_dial(_hour(time), 34) for time in is_])
+    dots = _dots([_on_dial(_hour(time), 24) for time in times_before], [_on_dial(_hour(time), 34) for time in times])
     content = f'<circle class="face" cx="50%" cy="50%" r="39%"/>{marks}{dots}'
-    caption = _caption("hour of day", len(photos) - len(is_), "a time", bool(before))
+    caption = _caption("hour of day", len(photos) - len(times), "a time", bool(before))
     return _figure("clock", "Clock of 24 hours", caption, content)
 
 
@@ -142,16 +142,16 @@ def _hour(time: datetime) -> float:
 
 
 def _on_dial(hour: float, distance: float) -> tuple[float, float]:
-    """A point on a dial whose top is midnight, in percent."""
+    """Return a point in percent on a dial whose top is midnight."""
     angle = 2 * pi * hour / 24
     return 50 + distance * sin(angle), 50 - distance * cos(angle)
 
 
 def _line(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
-    is_, was = _times(photos), _times(before)
-    if not is_ and not was:
+    times, times_before = _times(photos), _times(before)
+    if not times and not times_before:
         return ""
-    first, last = min(is_ + was), max(is_ + was)
+    first, last = min(times + times_before), max(times + times_before)
     length = max(last - first, timedelta(days=1))
 
     def x(time: datetime) -> float:
@@ -165,6 +165,6 @@ def _line(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
         for year in years[::step]
         for at in [x(datetime(year, 1, 1))]
     )
-    dots = _dots([(x(time), 20) for time in was], [(x(time), 46) for time in is_])
+    dots = _dots([(x(time), 20) for time in times_before], [(x(time), 46) for time in times])
     content = f'<line class="rule" x1="2%" x2="98%" y1="66%" y2="66%"/>{ticks}{dots}'
     return _figure("line", "Time line", f"{first:%Y-%m-%d} to {last:%Y-%m-%d}", content)

@@ -1,4 +1,4 @@
-"""Checksums of arrays and files, block by block, so that damage on a disk is noticed when it is read."""
+"""Checksums of arrays and files, block by block, so that damage on a disk is detected when it is read."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from mascot.errors import InputError
 Sums = NDArray[np.uint64]
 Rows = NDArray[np.float32]
 
-_BLOCK = 128 * 1024  # bytes of an array under one checksum, about: whole rows
-_PART = 1 << 20  # bytes of an array that are verified and then computed with, while they are in the cache
-_LARGE = 32 << 20  # bytes of an array from which on all cores share the work
-_FILE_BLOCK = 4 << 20  # bytes of a file under one checksum
-_AGAIN_S = 3600.0  # after which a process verifies again what it has verified
-_TRUST_S = 24 * 3600  # for which a process trusts what another has verified, for its first search
-_SETTLED_S = 2.0  # two changes within this time may leave the same time stamps
+_BLOCK = 128 * 1024  # approximate bytes of an array per checksum: blocks are whole rows
+_PART = 1 << 20  # bytes of an array that are verified and then used while they are in the CPU cache
+_LARGE = 32 << 20  # bytes of an array above which all cores share the work
+_FILE_BLOCK = 4 << 20  # bytes of a file per checksum
+_RECHECK_S = 3600.0  # after which a process verifies a file again
+_TRUST_S = 24 * 3600  # for which the first search of a process trusts the verification of another
+_SETTLED_S = 2.0  # two changes within this time may have the same timestamp
 
 
 class DamagedIndex(InputError):
-    """A derived index that does not hold what was written to it."""
+    """A derived index that does not match its checksums."""
 
 
 def checksum(content: bytes | bytearray | memoryview) -> int:
-    """A hash of 64 bits. It finds accidents, not forgeries."""
+    """Return a 64-bit hash, which detects accidents but not forgeries."""
     return xxhash.xxh3_64_intdigest(content)
 
 
 def rows_of_block(row_bytes: int) -> int:
-    """How many rows of this length stand under one checksum, where all rows are read."""
+    """Return the number of rows of this length per checksum, for reading all rows."""
     return max(1, _BLOCK // max(row_bytes, 1))
 
 
 def file_checksums(path: Path) -> list[int]:
-    """A checksum of every block of a file."""
+    """Return the checksum of every block of a file."""
     with path.open("rb") as file:
         return _checksums(file.fileno())
 
 
 def _checksums(descriptor: int) -> list[int]:
-    """A checksum of every block of an open file, read by all cores."""
+    """Return the checksum of every block of an open file, computed by all cores."""
     size = os.fstat(descriptor).st_size
     if size == 0:
         return []
@@ -68,7 +68,7 @@ def _part_checksum(view: memoryview, first: int) -> int:
 
 
 class Record:
-    """Remembers beside a file that all of it was verified, for other processes: for a day, unless the file changes."""
+    """A note beside a file for other processes: all of it was verified. Valid for a day, unless the file changes."""
 
     def __init__(self, path: Path, status: os.stat_result) -> None:
         self._path = path.with_name(f"{path.name}.verified")
@@ -76,15 +76,15 @@ class Record:
         self._changed = max(status.st_mtime, status.st_ctime)
 
     def holds(self) -> bool:
-        """Whether this state of the file was verified."""
+        """Return whether this state of the file was verified."""
         try:
-            state, _, verified = self._path.read_text("ascii").partition("\n")
-            return state == self._state and 0 <= time.time() - float(verified) < _TRUST_S
+            state, _, verified_at = self._path.read_text("ascii").partition("\n")
+            return state == self._state and 0 <= time.time() - float(verified_at) < _TRUST_S
         except (OSError, ValueError):
             return False
 
     def write(self) -> None:
-        """Remember that this state of the file was verified, where the folder can be written to."""
+        """Record that this state of the file was verified, if the folder is writable."""
         now = time.time()
         if now - self._changed > _SETTLED_S:
             with suppress(OSError):
@@ -92,28 +92,28 @@ class Record:
 
 
 class Watch:
-    """Tells when a file that this process has verified must be verified again: after a change, and after an hour.
+    """Decides when a verified file must be verified again: after a change, and after an hour.
 
-    The file is kept open: it may be replaced by another of the same name, while this process has it mapped.
+    The file stays open: another file may take its name while this process has it mapped.
     """
 
     def __init__(self, path: Path) -> None:
         self.descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         weakref.finalize(self, os.close, self.descriptor)
         self._name, self._state = path.name, _state(os.fstat(self.descriptor))
-        self._until = time.monotonic() + _AGAIN_S
+        self._expires = time.monotonic() + _RECHECK_S
 
     def has_expired(self) -> bool:
-        """Whether the file has changed, or an hour has passed, since this was last answered with yes.
+        """Return whether the file has changed, or an hour has passed, since this last returned True.
 
-        Raises `DamagedIndex` where the file has another size: reading a mapping behind its end ends the process.
+        Raises `DamagedIndex` if the size has changed: reading a mapping past its end kills the process.
         """
         state = _state(os.fstat(self.descriptor))
-        if state == self._state and time.monotonic() < self._until:
+        if state == self._state and time.monotonic() < self._expires:
             return False
         if state[0] != self._state[0]:
             raise DamagedIndex(f"{self._name} has {state[0]} bytes and should have {self._state[0]}")
-        self._state, self._until = state, time.monotonic() + _AGAIN_S
+        self._state, self._expires = state, time.monotonic() + _RECHECK_S
         return True
 
 
@@ -127,25 +127,25 @@ class CheckedFile:
     Parameters
     ----------
     sums
-        What `file_checksums` returned when it was written.
+        The checksums of the file as it was written, from `file_checksums`.
     """
 
     def __init__(self, path: Path, sums: list[int]) -> None:
         self._path, self._sums = path, sums
-        self._watch, self._verified = Watch(path), False
+        self._watch, self._is_verified = Watch(path), False
 
     def verify(self, *, trust: bool) -> None:
-        """Verify the file unless this process has done so, or with `trust` another one. Raises `DamagedIndex`."""
+        """Verify the file unless this process, or with `trust` another one, has done so. Raises `DamagedIndex`."""
         if self._watch.has_expired():
-            self._verified = False
-        if self._verified:
+            self._is_verified = False
+        if self._is_verified:
             return
         record = Record(self._path, os.fstat(self._watch.descriptor))
         if trust and record.holds():
             return
         if _checksums(self._watch.descriptor) != self._sums:
             raise DamagedIndex(f"{self._path.name} is damaged")
-        self._verified = True
+        self._is_verified = True
         record.write()
 
 
@@ -173,13 +173,13 @@ class CheckedRows:
     ) -> None:
         self._array, self._sums, self._watch = array, sums, watch
         self._block_rows = block_rows or rows_of_block(array[:1].nbytes)
-        self._waiting = np.ones(0 if sums is None else len(sums), bool)  # blocks that were not verified yet
+        self._unverified = np.ones(0 if sums is None else len(sums), bool)  # blocks
 
     def map(self, compute: Callable[[Rows], Rows]) -> Rows:
         """Return a number for every row. Raises `DamagedIndex`.
 
-        `compute` gets some rows at a time, verified a moment ago: while they are in the processor's cache, a checksum
-        costs a third. Parts begin at multiples of 64 rows, so that BLAS rounds the same whatever the number of threads.
+        `compute` gets a part of the rows at a time, just verified: while they are in the CPU cache, a checksum costs a
+        third. Parts begin at multiples of 64 rows, so that BLAS rounds alike for any number of threads.
         """
         self._begin()
         results = np.empty(len(self._array), np.float32)
@@ -197,29 +197,29 @@ class CheckedRows:
             fill(starts)
         else:
             threads = os.cpu_count() or 1
-            stretches = [starts[len(starts) * i // threads : len(starts) * (i + 1) // threads] for i in range(threads)]
+            ranges = [starts[len(starts) * i // threads : len(starts) * (i + 1) // threads] for i in range(threads)]
             with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(fill, stretches))
+                list(pool.map(fill, ranges))
         return results
 
     def take(self, rows: NDArray[np.int64]) -> Rows:
         """Return these rows. Raises `DamagedIndex`."""
         self._begin()
-        if self._waiting.any():
+        if self._unverified.any():
             self._verify(np.unique(rows // self._block_rows))
         return self._array[rows]
 
     def _begin(self) -> None:
         if self._watch is not None and self._watch.has_expired():
-            self._waiting[:] = True
+            self._unverified[:] = True
 
     def _verify(self, blocks: NDArray[np.int64]) -> None:
         if self._sums is None:
             return
         content = memoryview(self._array.view(np.uint8)).cast("B")  # type: ignore[arg-type]
         length = self._block_rows * self._array[:1].nbytes
-        blocks = blocks[self._waiting[blocks]]
+        blocks = blocks[self._unverified[blocks]]
         for block, expected in zip(blocks.tolist(), self._sums[blocks].tolist(), strict=True):
             if checksum(content[block * length : (block + 1) * length]) != expected:
                 raise DamagedIndex(f"the vectors {block * self._block_rows} and following are damaged")
-        self._waiting[blocks] = False
+        self._unverified[blocks] = False

@@ -1,4 +1,4 @@
-"""Saved choices: sets of photographs that a person picked and named, what was rejected, and the search behind it."""
+"""Saved choices: sets of photographs that a person picked and named, the rejected ones, and their search."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from mascot.errors import InputError, OptionError, require
 from mascot.photos.store import Store
 from mascot.photos.texts import composed, require_text
 
-FILE = "choices.sqlite"  # beside the library's database: that one can be built again, choices cannot
-_BUSY_S = 60.0  # waited for another process to finish writing
+FILE = "choices.sqlite"  # separate from the library's database, which can be rebuilt; choices cannot
+_BUSY_S = 60.0  # timeout of waiting for another process to finish writing
 _LONGEST_NAME = 200
 _LONGEST_QUERY = 100_000  # characters of its JSON
 _MOST = 1000  # choices of a library
@@ -23,7 +23,7 @@ _TABLE = (
     "CREATE TABLE IF NOT EXISTS choices "
     "(name TEXT PRIMARY KEY, photos TEXT NOT NULL, rejected TEXT NOT NULL, query TEXT)"
 )
-_Identity = tuple[str, str]  # path and hash: ids may be given anew when a library is repaired
+_Identity = tuple[str, str]  # path and hash: a repair may assign new ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,14 @@ class Choice:
     name: str
     photos: tuple[int, ...]  # ids, in the order in which they were chosen
     rejected: tuple[int, ...] = ()
-    query: dict[str, Any] | None = None  # the search, as `/api/search` takes it
-    missing: int = 0  # photographs of it that the library does not hold any more
+    query: dict[str, Any] | None = None  # the search, as a request of `/api/search`
+    missing: int = 0  # photographs of it that are not in the library any more
 
 
 class Choices:
     """The saved choices of one library. Several processes may read and write them at once.
 
-    Photographs are saved by path and content, so that a choice holds the same ones after they were moved, indexed
+    Photographs are saved by path and content, so that a choice stays the same when they are moved, indexed
     again or repaired.
     """
 
@@ -51,31 +51,31 @@ class Choices:
         """Return every choice, by name."""
         if not self._path.exists():
             return []
-        with self._opened("ro") as connection:
+        with self._connect("ro") as connection:
             rows = connection.execute("SELECT name, photos, rejected, query FROM choices ORDER BY name").fetchall()
         return self._choices(rows)
 
     def get(self, name: str) -> Choice:
         """Return one choice."""
-        wanted = checked_name(name)
+        normal_name = checked_name(name)
         if self._path.exists():
-            with self._opened("ro") as connection:
+            with self._connect("ro") as connection:
                 query = "SELECT name, photos, rejected, query FROM choices WHERE name = ?"
-                rows = connection.execute(query, (wanted,)).fetchall()
+                rows = connection.execute(query, (normal_name,)).fetchall()
             if rows:
                 return self._choices(rows)[0]
-        raise InputError(self._no_such(wanted))
+        raise InputError(self._missing_text(normal_name))
 
     def put(
         self, name: str, photos: Sequence[int], rejected: Sequence[int] = (), query: Mapping[str, Any] | None = None
     ) -> Choice:
-        """Save a choice, over the one of that name if there is one."""
-        wanted = checked_name(name)
+        """Save a choice; an existing one of that name is replaced."""
+        normal_name = checked_name(name)
         text = None if query is None else json.dumps(query, ensure_ascii=False)
         length = len(text or "")
         require(length <= _LONGEST_QUERY, "query", f"must be at most {_LONGEST_QUERY} characters", length)
         photos, rejected = list(dict.fromkeys(photos)), list(dict.fromkeys(rejected))
-        row = (wanted, self._saved(photos), self._saved(rejected), text)
+        row = (normal_name, self._to_json(photos), self._to_json(rejected), text)
         with self._writing() as connection:
             connection.execute(
                 "INSERT INTO choices VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
@@ -84,54 +84,55 @@ class Choices:
             )
             count = int(connection.execute("SELECT count(*) FROM choices").fetchone()[0])
             require(count <= _MOST, "choices", f"must be at most {_MOST}: delete some first, then save", count)
-        return Choice(wanted, tuple(photos), tuple(rejected), None if query is None else dict(query))
+        return Choice(normal_name, tuple(photos), tuple(rejected), None if query is None else dict(query))
 
     def delete(self, name: str) -> None:
         """Delete a choice; the photographs stay."""
-        wanted = checked_name(name)
+        normal_name = checked_name(name)
         count = 0
         if self._path.exists():
             with self._writing() as connection:
-                count = connection.execute("DELETE FROM choices WHERE name = ?", (wanted,)).rowcount
+                count = connection.execute("DELETE FROM choices WHERE name = ?", (normal_name,)).rowcount
         if not count:
-            raise InputError(self._no_such(wanted))
+            raise InputError(self._missing_text(normal_name))
 
-    def _no_such(self, name: str) -> str:
+    def _missing_text(self, name: str) -> str:
         names = ", ".join(repr(choice.name) for choice in self.all()[:8])
         return f"no choice is called {name!r}; there are: {names or 'none'}"
 
-    def _saved(self, ids: Sequence[int]) -> str:
+    def _to_json(self, ids: Sequence[int]) -> str:
         return json.dumps([[photo.path, photo.hash] for photo in self._store.photos(ids)], ensure_ascii=False)
 
     def _choices(self, rows: Iterable[Sequence[Any]]) -> list[Choice]:
         parsed = [(name, _identities(photos), _identities(rejected), query) for name, photos, rejected, query in rows]
-        wanted = [identity for _, photos, rejected, _ in parsed for identity in (*photos, *rejected)]
-        ids = self._resolved(wanted)
+        identities = [identity for _, photos, rejected, _ in parsed for identity in (*photos, *rejected)]
+        ids = self._ids(identities)
         choices = []
         for name, photos, rejected, query in parsed:
-            present = tuple(dict.fromkeys(ids[identity] for identity in photos if identity in ids))
-            dropped = tuple(dict.fromkeys(ids[identity] for identity in rejected if identity in ids))
-            asked = None if query is None else json.loads(query)
-            choices.append(Choice(name, present, dropped, asked, sum(identity not in ids for identity in photos)))
+            photo_ids = tuple(dict.fromkeys(ids[identity] for identity in photos if identity in ids))
+            rejected_ids = tuple(dict.fromkeys(ids[identity] for identity in rejected if identity in ids))
+            search = None if query is None else json.loads(query)
+            missing = sum(identity not in ids for identity in photos)
+            choices.append(Choice(name, photo_ids, rejected_ids, search, missing))
         return choices
 
-    def _resolved(self, identities: Iterable[_Identity]) -> dict[_Identity, int]:
-        """The present ids: of the same content at the same path, else of the same content, else at the same path."""
-        wanted = set(identities)
+    def _ids(self, identities: Iterable[_Identity]) -> dict[_Identity, int]:
+        """Return the current ids: of the same content and path, else of the same content, else of the same path."""
+        distinct = set(identities)
         by_hash: dict[str, list[tuple[int, str]]] = {}
-        for id_, path, hash_ in self._store.identities("hash", {hash_ for _, hash_ in wanted}):
+        for id_, path, hash_ in self._store.identities("hash", {hash_ for _, hash_ in distinct}):
             by_hash.setdefault(hash_, []).append((id_, path))
-        by_path = {path: id_ for id_, path, _ in self._store.identities("path", {path for path, _ in wanted})}
+        by_path = {path: id_ for id_, path, _ in self._store.identities("path", {path for path, _ in distinct})}
         ids = {}
-        for path, hash_ in wanted:
-            same = by_hash.get(hash_, [])
-            match = next((id_ for id_, place in same if place == path), same[0][0] if same else by_path.get(path))
+        for path, hash_ in distinct:
+            rows = by_hash.get(hash_, [])
+            match = next((id_ for id_, place in rows if place == path), rows[0][0] if rows else by_path.get(path))
             if match is not None:
                 ids[path, hash_] = match
         return ids
 
     @contextmanager
-    def _opened(self, mode: str) -> Iterator[sqlite3.Connection]:
+    def _connect(self, mode: str) -> Iterator[sqlite3.Connection]:
         try:
             uri = f"{self._path.absolute().as_uri()}?mode={mode}"
             with closing(sqlite3.connect(uri, uri=True, timeout=_BUSY_S, isolation_level=None)) as connection:
@@ -141,13 +142,13 @@ class Choices:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of what is written inside, or nothing."""
+        """Yield a connection in one transaction."""
         try:
-            with self._opened("rwc") as connection:
+            with self._connect("rwc") as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(_TABLE)
                 yield connection
-                connection.execute("COMMIT")  # left before, the transaction ends with its connection
+                connection.execute("COMMIT")  # otherwise the transaction is rolled back with its connection
         except InputError as error:
             if any(reason in str(error) for reason in ("readonly", "read-only", "unable to open")):
                 raise InputError(f"choices cannot be saved: {self._path.parent} is read-only for this user") from None
@@ -155,7 +156,7 @@ class Choices:
 
 
 def checked_name(name: str) -> str:
-    """Return the name of a choice in its normal form; refuse what is not a name."""
+    """Return the name of a choice in its normal form; raise `OptionError` if it is not valid."""
     require_text(name, "the name of a choice")
     normal = str(composed(" ".join(name.split())))
     if not normal or len(normal) > _LONGEST_NAME or not normal.isprintable():

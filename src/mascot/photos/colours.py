@@ -8,7 +8,7 @@ from functools import lru_cache
 from PIL import Image, ImageCms, features
 
 _OUTPUT_MODES = {"RGB": "RGB", "RGBA": "RGBA", "CMYK": "RGB"}  # by input mode; others have no colour profile
-_MAX_BYTES = 4 << 20  # of a profile; those of printers have one or two million
+_MAX_BYTES = 4 << 20  # of a profile; printer profiles have 1 to 2 MB
 
 
 def in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-# Those read by the preview inside; see `raw`.
+# Read by their embedded preview; see `raw`.
 RAW_SUFFIXES = frozenset({
     ".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dcr", ".dng", ".erf", ".iiq", ".kdc", ".mef", ".mrw", ".nef", ".nrw",
     ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf", ".srw", ".x3f",
@@ -19,8 +19,8 @@ FILM_SUFFIXES = frozenset({
 _LIVE_SUFFIXES = frozenset({".mov", ".mp4", ".mp"})
 _XMP, _JSON = ".xmp", ".json"
 _MOST_SIDECARS = 8
-_TAKEOUT_SUFFIX = "supplemental-metadata"  # may be cut anywhere
-_TAKEOUT_SHORTEST, _TAKEOUT_LONGEST = 40, 51  # characters of a name that Takeout cut to fit its limit
+_TAKEOUT_SUFFIX = "supplemental-metadata"  # may be truncated anywhere
+_TAKEOUT_SHORTEST, _TAKEOUT_LONGEST = 40, 51  # characters of a name that Takeout truncated to its limit
 _NUMBERED = re.compile(r"(.*)\((\d{1,4})\)", re.DOTALL)
 _EDITED = re.compile(r"-(edited|bearbeitet|modifié|editado|modificato|bewerkt|edytowane|編集済み)$", re.IGNORECASE)
 _MOTION = re.compile(r"\.mp$", re.IGNORECASE)  # PXL_20210704.MP.jpg
@@ -31,7 +31,7 @@ class Companions:
     """Names of the files that belong to a picture, in its folder."""
 
     sidecars: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()  # films and RAW files
+    media: tuple[str, ...] = ()  # films and RAW files
 
 
 def companions(names: Iterable[str], is_picture: frozenset[str]) -> dict[str, Companions]:
@@ -47,14 +47,14 @@ def companions(names: Iterable[str], is_picture: frozenset[str]) -> dict[str, Co
     Examples
     --------
     >>> pictures = companions(["a.cr2", "a.jpg", "a.mov", "a.xmp"], frozenset({".jpg", ".cr2"}))
-    >>> pictures == {"a.jpg": Companions(sidecars=("a.xmp",), others=("a.cr2", "a.mov"))}
+    >>> pictures == {"a.jpg": Companions(sidecars=("a.xmp",), media=("a.cr2", "a.mov"))}
     True
     """
-    listed = sorted(names)
+    ordered = sorted(names)
     by_stem: dict[str, list[str]] = defaultdict(list)  # pictures and films
     xmp: dict[str, str] = {}
     takeout: dict[tuple[str, str], str] = {}
-    for name in listed:
+    for name in ordered:
         stem, suffix = os.path.splitext(name.casefold())
         if suffix == _XMP:
             xmp[stem] = name
@@ -63,15 +63,15 @@ def companions(names: Iterable[str], is_picture: frozenset[str]) -> dict[str, Co
         elif suffix in is_picture or suffix in _LIVE_SUFFIXES:
             by_stem[_MOTION.sub("", stem)].append(name)
     pictures: dict[str, Companions] = {}
-    is_developed = is_picture - RAW_SUFFIXES
+    rendered_suffixes = is_picture - RAW_SUFFIXES
     for family in by_stem.values():
-        developed = [name for name in family if _suffix(name) in is_developed]
-        leaders = developed or [name for name in family if _suffix(name) in is_picture]
-        others = tuple(name for name in family if name not in leaders)
+        rendered = [name for name in family if _suffix(name) in rendered_suffixes]
+        leaders = rendered or [name for name in family if _suffix(name) in is_picture]
+        media = tuple(name for name in family if name not in leaders)
         for leader in leaders:
-            sidecars = dict.fromkeys(_sidecars((leader, *others), xmp, takeout))
-            pictures[leader] = Companions(tuple(sidecars)[:_MOST_SIDECARS], others)
-    return {name: pictures[name] for name in listed if name in pictures}
+            sidecars = dict.fromkeys(_sidecars((leader, *media), xmp, takeout))
+            pictures[leader] = Companions(tuple(sidecars)[:_MOST_SIDECARS], media)
+    return {name: pictures[name] for name in ordered if name in pictures}
 
 
 def _suffix(name: str) -> str:
@@ -87,16 +87,16 @@ def _sidecars(names: Iterable[str], xmp: Mapping[str, str], takeout: Mapping[tup
 
 
 def _takeout_key(stem: str) -> tuple[str, str]:
-    """The picture's name and number that a JSON file is for: `a.jpg`, `1` of `a.jpg.supplemental-meta(1).json`."""
+    """Return the name and number of the picture of a JSON file: `a.jpg`, `1` of `a.jpg.supplemental-meta(1).json`."""
     name, number = _unnumbered(stem)
-    rest, dot, suffix = name.rpartition(".")
+    base, dot, suffix = name.rpartition(".")
     if dot and suffix and _TAKEOUT_SUFFIX.startswith(suffix):
-        name = rest
+        name = base
     return name, number
 
 
 def _takeout_keys(name: str) -> Iterator[tuple[str, str]]:
-    """Under which keys the JSON file of a picture may be; `a(1).jpg` has `a.jpg(1).json`."""
+    """Yield the possible keys of the JSON file of a picture; that of `a(1).jpg` is `a.jpg(1).json`."""
     stem, suffix = os.path.splitext(name)
     yield name, ""
     base, number = _unnumbered(stem)

@@ -74,7 +74,7 @@ def _decode(file: BinaryIO, limits: Limits, request: dict[str, Any], answers: IO
 
 
 def _look(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of a picture; its pixels are decoded only to see whether they can be."""
+    """Return the metadata of a picture; its pixels are decoded only to check that they can be."""
     with _time_limit(limits.max_seconds), open_image(file, limits.max_megapixels) as image:
         metadata = metadata_of(image, read_sidecars(request["sidecars"]))
         if request["decode"]:
@@ -83,7 +83,7 @@ def _look(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> dict[str, 
 
 
 def _convert(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> bytes:
-    """A picture as JPEG."""
+    """Return a picture as JPEG."""
     content = io.BytesIO()
     with _time_limit(limits.max_seconds), open_image(file, request["max_megapixels"]) as image:
         upright(image, request["side"]).save(content, "JPEG", quality=_QUALITY)
@@ -112,7 +112,7 @@ def _ignore_interrupts() -> None:
 
 @contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    """End this process if the block takes more CPU time. The wait for a busy machine or a slow disk does not count."""
+    """End this process if the block takes more CPU time. Waiting for a busy machine or a slow disk does not count."""
     timer = getattr(signal, "setitimer", None)
     if timer is None:  # Windows
         yield
@@ -125,7 +125,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def _limit_memory(megabytes: float) -> None:
-    """Let allocations fail beyond so many megabytes more than are in use now, where the system can do that."""
+    """Let allocations of more than so many further megabytes fail, if the system supports it."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 
@@ -139,7 +139,7 @@ def _limit_memory(megabytes: float) -> None:
 
 
 def main() -> None:
-    """Serve standard input and output; what libraries print must not mix with the answers."""
+    """Serve standard input and output; the output of libraries goes to standard error, apart from the answers."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     with suppress(BrokenPipeError):

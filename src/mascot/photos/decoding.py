@@ -1,4 +1,4 @@
-"""Decoding pictures in worker processes: a file that crashes or stalls a decoder costs that file, not the run."""
+"""Decoding pictures in worker processes: a file that crashes or stalls a decoder is skipped, and the run continues."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mascot.photos.reading import Reading
 
 T = TypeVar("T")
 
-# Isolated: neither the current folder, which may hold anything, nor the environment adds to the modules it finds.
+# Isolated mode: neither the current folder nor the environment can add modules.
 _COMMAND = (
     "-I",
     "-c",
@@ -45,7 +45,7 @@ class DecodersClosed(MascotError):
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A file's hash, and what it holds unless that was not wanted."""
+    """The hash of a file, and its content if it was decoded."""
 
     hash: str
     reading: Reading | None
@@ -57,7 +57,7 @@ class DecoderPool:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._idle: list[_Decoder] = []
-        self._started: set[_Decoder] = set()
+        self._workers: set[_Decoder] = set()
         self._lock = threading.Lock()
         self._closed = False
 
@@ -73,34 +73,34 @@ class DecoderPool:
         """End all workers at once; reads in progress raise `DecodersClosed`."""
         with self._lock:
             self._closed = True
-            workers, self._started, self._idle = list(self._started), set(), []
+            workers, self._workers, self._idle = list(self._workers), set(), []
         for worker in workers:
             worker.kill()
 
     def read(
-        self, path: Path, wanted: Callable[[str], bool] = lambda digest: True, sidecars: Sequence[Path] = ()
+        self, path: Path, is_wanted: Callable[[str], bool] = lambda digest: True, sidecars: Sequence[Path] = ()
     ) -> Decoded:
-        """Hash a file, and decode it with its sidecars if its hash is `wanted`. Raises `Unreadable`."""
-        request = {"task": "read", "path": os.fspath(path), "sidecars": [os.fspath(each) for each in sidecars]}
+        """Hash a file, and decode it with its sidecars if `is_wanted(hash)`. Raises `Unreadable`."""
+        request = {"task": "read", "path": os.fspath(path), "sidecars": [os.fspath(sidecar) for sidecar in sidecars]}
 
-        def converse(worker: _Decoder) -> Decoded:
+        def exchange(worker: _Decoder) -> Decoded:
             digest = worker.ask(request).header["hash"]
-            decode = wanted(digest)
+            decode = is_wanted(digest)
             if not decode:
                 worker.tell({"decode": False})
                 return Decoded(digest, None)
             return Decoded(digest, worker.ask({"decode": True}).reading())
 
-        return self._with_worker(converse)
+        return self._with_worker(exchange)
 
     def look(self, path: Path, decode: bool = False, sidecars: Sequence[Path] = ()) -> Metadata:
-        """Read a file's metadata; with `decode`, also see whether its pixels can be decoded. Raises `Unreadable`."""
-        listed = [os.fspath(each) for each in sidecars]
-        request = {"task": "look", "path": os.fspath(path), "decode": decode, "sidecars": listed}
+        """Read a file's metadata; with `decode`, also check that its pixels can be decoded. Raises `Unreadable`."""
+        sidecar_paths = [os.fspath(sidecar) for sidecar in sidecars]
+        request = {"task": "look", "path": os.fspath(path), "decode": decode, "sidecars": sidecar_paths}
         return self._with_worker(lambda worker: worker.ask(request).metadata())
 
     def is_dated(self, path: Path) -> bool:
-        """Whether the file itself, not its name, says when the photograph was taken."""
+        """Return whether the file itself, not only its name, has the time at which the photograph was taken."""
         try:
             return self.look(path).taken is not None
         except Unreadable:
@@ -111,20 +111,20 @@ class DecoderPool:
         request = {"task": "convert", "path": os.fspath(path), "side": side, "max_megapixels": max_megapixels}
         return self._with_worker(lambda worker: worker.ask(request).parts[0])
 
-    def _with_worker(self, converse: Callable[[_Decoder], T]) -> T:
-        worker = self._take()
+    def _with_worker(self, exchange: Callable[[_Decoder], T]) -> T:
+        worker = self._acquire()
         try:
-            result = converse(worker)
+            result = exchange(worker)
         except BaseException as error:
             if isinstance(error, Unreadable) and worker.is_alive:
-                self._give_back(worker)
+                self._release(worker)
             else:
                 self._discard(worker)
             raise
-        self._give_back(worker)
+        self._release(worker)
         return result
 
-    def _take(self) -> _Decoder:
+    def _acquire(self) -> _Decoder:
         with self._lock:
             if self._closed:
                 raise DecodersClosed("decoding was stopped")
@@ -132,20 +132,20 @@ class DecoderPool:
                 worker = self._idle.pop()
                 if worker.is_alive:
                     return worker
-                self._started.discard(worker)
+                self._workers.discard(worker)
             worker = _Decoder(self)
-            self._started.add(worker)
+            self._workers.add(worker)
         worker.start(self._limits)
         return worker
 
-    def _give_back(self, worker: _Decoder) -> None:
+    def _release(self, worker: _Decoder) -> None:
         with self._lock:
             if not self._closed:
                 self._idle.append(worker)
 
     def _discard(self, worker: _Decoder) -> None:
         with self._lock:
-            self._started.discard(worker)
+            self._workers.discard(worker)
         worker.kill()
 
     @property
@@ -163,7 +163,7 @@ class _DecoderAnswer:
     parts: list[bytes]
 
     def reading(self) -> Reading:
-        """The photograph in this answer."""
+        """Return the photograph in this answer."""
         from PIL import Image
 
         thumbnail, look, pixels = self.parts
@@ -171,7 +171,7 @@ class _DecoderAnswer:
         return Reading(self.metadata(), image, thumbnail, np.frombuffer(look, np.float32))
 
     def metadata(self) -> Metadata:
-        """The metadata in this answer."""
+        """Return the metadata in this answer."""
         values = dict(self.header["metadata"])
         for name in ("taken", "taken_utc"):
             values[name] = None if values[name] is None else datetime.fromisoformat(values[name])
@@ -186,7 +186,7 @@ class _Decoder:
     def __init__(self, pool: DecoderPool) -> None:
         self._pool = pool
         paths = [os.path.dirname(mascot.__path__[0]), *filter(None, sys.path)]
-        # What threads reserve without using it would count as memory of the worker.
+        # Address space that threads reserve would count as memory of the worker.
         threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
         environment = os.environ | threads
         self._process = subprocess.Popen(
@@ -198,7 +198,7 @@ class _Decoder:
         )
 
     def start(self, limits: Limits) -> None:
-        """Wait until it can work."""
+        """Wait until the process is ready."""
         try:
             self.ask(asdict(limits))
         except Unreadable:
@@ -213,12 +213,12 @@ class _Decoder:
 
     def tell(self, request: dict[str, Any]) -> None:
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # its end is noticed when the answer is read
+        with suppress(BrokenPipeError):  # reported when the answer is read
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
 
     def ask(self, request: dict[str, Any]) -> _DecoderAnswer:
-        """Send a request and wait for the answer. Raises `Unreadable` with the reason where there is none."""
+        """Send a request and wait for the answer. Raises `Unreadable` with the reason if there is none."""
         self.tell(request)
         try:
             header = json.loads(self._receive(int.from_bytes(self._receive(4), "big")))
@@ -241,14 +241,14 @@ class _Decoder:
         return content
 
     def _end(self) -> MascotError:
-        """Why the process ended."""
+        """Return the reason why the process ended."""
         status = self._process.wait()
         if self._pool.is_closed:
             return DecodersClosed("decoding was stopped")
         if hasattr(signal, "SIGPROF") and status == -signal.SIGPROF:
             seconds = self._pool.limits.max_seconds
             return BrokenDecoder(f"takes more than {seconds:g} seconds to decode (--max-seconds)")
-        if hasattr(signal, "SIGKILL") and status == -signal.SIGKILL:  # by the system or a person: it may pass next time
+        if hasattr(signal, "SIGKILL") and status == -signal.SIGKILL:  # not by a limit: it may succeed next time
             return Unreadable("its decoder was killed, perhaps for lack of memory")
         return BrokenDecoder(f"crashes its decoder ({_name_of(status)})")
 

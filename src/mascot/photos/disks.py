@@ -11,7 +11,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_full(error: OSError) -> bool:
-    """Whether a write failed for lack of space: a full disk, a quota or a limit on the size of files."""
+    """Return whether a write failed for lack of space: a full disk, a quota or a limit on the size of files."""
     return error.errno in _FULL
 
 
@@ -21,17 +21,17 @@ def write_failure(path: Path, reason: str | OSError) -> str:
     Parameters
     ----------
     reason
-        The error, or what SQLite says.
+        The error, or the message of SQLite.
     """
-    words = (reason.strerror or str(reason)) if isinstance(reason, OSError) else reason
+    text = (reason.strerror or str(reason)) if isinstance(reason, OSError) else reason
     return (
-        f"cannot write to {path}: {words}. Its disk is {_mount_point(path)}{_free_space(path)}. Free some space and "
+        f"cannot write to {path}: {text}. Its disk is {_mount_point(path)}{_free_space(path)}. Free some space and "
         "run the same command again: what was indexed so far is kept"
     )
 
 
 def _mount_point(path: Path) -> Path:
-    """The folder at which the file system of a path is mounted."""
+    """Return the folder at which the file system of a path is mounted."""
     place = path.absolute()
     while not os.path.ismount(place) and place != place.parent:
         place = place.parent

@@ -1,4 +1,4 @@
-"""What is out of sight is not gone: below a drive that is not mounted, or where a run could not look."""
+"""Missing files that must not be removed: on a drive that is not mounted, or in a folder that could not be read."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from mascot.photos.whereabouts import name_of
 _TOP = PurePosixPath(".")
 
 
-def emptied(root: Path, lost: Iterable[str], is_mounted: bool = True) -> list[Skipped]:
-    """Folders that held some of these lost files and hold nothing now.
+def emptied(root: Path, missing: Iterable[str], is_mounted: bool = True) -> list[Skipped]:
+    """Return the folders that contained some of these missing files and are empty now.
 
     Parameters
     ----------
-    lost
-        Names of files, as `name_of` has them.
+    missing
+        Names of files, from `name_of`.
     is_mounted
-        Whether the root is known to be mounted, because it holds the index.
+        Whether the root is certainly mounted, because it contains the index.
     """
-    left: dict[PurePosixPath, PurePosixPath] = {}
+    existing: dict[PurePosixPath, PurePosixPath] = {}
     counts: Counter[PurePosixPath] = Counter()
-    for path in lost:
+    for path in missing:
         parent = PurePosixPath(path).parent
-        if parent not in left:
-            left[parent] = _still_there(root, parent)
-        counts[left[parent]] += 1
+        if parent not in existing:
+            existing[parent] = _existing_folder(root, parent)
+        counts[existing[parent]] += 1
     return [
         Skipped(
             root / folder,
@@ -42,26 +42,26 @@ def emptied(root: Path, lost: Iterable[str], is_mounted: bool = True) -> list[Sk
 
 
 def in_sight(root: Path, paths: Iterable[str], skipped: Iterable[Skipped]) -> list[str]:
-    """Those of these names that are neither skipped nor in a skipped folder."""
-    blind = {name_of(root, item.path) for item in skipped}
-    return [path for path in paths if not any(part in blind for part in _upwards(path))]
+    """Return the names that are neither skipped nor in a skipped folder."""
+    skipped_names = {name_of(root, item.path) for item in skipped}
+    return [path for path in paths if not any(part in skipped_names for part in _upwards(path))]
 
 
 def _upwards(path: str) -> Iterator[str]:
-    """The path and each folder above it, up to the root of the library or of the file system."""
+    """Yield the path and each folder above it, up to the root of the library or of the file system."""
     for folder in (PurePosixPath(path), *PurePosixPath(path).parents):
         yield str(folder)
 
 
-def _still_there(root: Path, folder: PurePosixPath) -> PurePosixPath:
-    """The folder, or the nearest above it that is there."""
+def _existing_folder(root: Path, folder: PurePosixPath) -> PurePosixPath:
+    """Return the folder, or the nearest existing one above it."""
     while folder != _TOP and not (root / folder).is_dir():
         folder = folder.parent
     return folder
 
 
 def _is_empty(folder: Path) -> bool:
-    """Whether there is nothing in it, hidden files aside."""
+    """Return whether a folder has no files except hidden ones."""
     try:
         with os.scandir(folder) as entries:
             return all(entry.name.startswith(".") for entry in entries)

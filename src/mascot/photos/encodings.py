@@ -29,8 +29,8 @@ class Encoding:
     fingerprint: str
     dim: int
     tokens: int
-    epoch: int  # counts how often everything was encoded
-    sees: bool  # whether every vector comes from an encoder that looks at the pixels
+    epoch: int  # counts how often the whole library was encoded
+    sees: bool  # whether every vector was made from the pixels
 
     @property
     def stamp(self) -> str:
@@ -47,7 +47,7 @@ def serving(store: Store) -> Encoding | None:
 
 
 def replacement(store: Store) -> Encoding | None:
-    """Return the encoding that is not complete yet; None unless the encoder is being changed."""
+    """Return the encoding that is not complete yet; None if the encoder is not being changed."""
     text = store.fact(_NEXT)
     try:
         return Encoding(**json.loads(text)) if text else None
@@ -56,7 +56,7 @@ def replacement(store: Store) -> Encoding | None:
 
 
 def is_same(spec: str, name: str) -> bool:
-    """Return whether a spec names the encoder of this name. A spec without a model means the library's own."""
+    """Return whether a spec names the encoder of this name. A spec without a model means the model of the library."""
     kind, model = parse_spec(spec)
     own_kind, _, own_model = name.partition(":")
     if model is None or kind != own_kind:
@@ -65,53 +65,53 @@ def is_same(spec: str, name: str) -> bool:
     return model == own_model or (folder.is_dir() and str(folder.resolve()) == own_model)
 
 
-def check_change(store: Store, wanted: str | None, again: bool) -> str:
-    """Return the name of the encoder to open: the one wanted, or the library's own.
+def check_change(store: Store, spec: str | None, again: bool) -> str:
+    """Return the name of the encoder to open: that of `spec` (default: the library's own).
 
-    A change that was not asked for with `again` is refused here, before a model is downloaded or loaded.
+    A change without `again` is refused here, before a model is downloaded or loaded.
     """
-    own, coming = serving(store), replacement(store)
-    if own is None:
-        return wanted or "lite"
-    if wanted is None:
-        return (coming or own).encoder
-    for encoding in (coming, own):
-        if encoding is not None and is_same(wanted, encoding.encoder):
+    current, next_encoding = serving(store), replacement(store)
+    if current is None:
+        return spec or "lite"
+    if spec is None:
+        return (next_encoding or current).encoder
+    for encoding in (next_encoding, current):
+        if encoding is not None and is_same(spec, encoding.encoder):
             return encoding.encoder
     if not again:
-        raise _refusal(own.encoder, wanted)
-    return wanted
+        raise _refusal(current.encoder, spec)
+    return spec
 
 
 def begin(store: Store, encoder: Encoder, again: bool) -> Encoding:
-    """Return the encoding under which the indexer writes, and note it in the library."""
-    own, coming = serving(store), replacement(store)
+    """Return the encoding under which the indexer writes, and record it in the library."""
+    current, next_encoding = serving(store), replacement(store)
     sees = bool(getattr(encoder, "sees", True))
-    if own is not None and coming is not None and coming.fingerprint == encoder.fingerprint:
-        encoding = _with_sight(coming, sees)
+    if current is not None and next_encoding is not None and next_encoding.fingerprint == encoder.fingerprint:
+        encoding = _with_sight(next_encoding, sees)
         store.set_facts({_NEXT: json.dumps(asdict(encoding))})
         return encoding
-    epoch = 0 if own is None else max(own.epoch, 0 if coming is None else coming.epoch)
-    fresh = Encoding(encoder.name, encoder.fingerprint, encoder.dim, encoder.tokens, epoch + 1, sees)
-    if own is None:
-        _serve(store, fresh)
-        return fresh
-    if own.fingerprint != encoder.fingerprint:
+    epoch = 0 if current is None else max(current.epoch, 0 if next_encoding is None else next_encoding.epoch)
+    new_encoding = Encoding(encoder.name, encoder.fingerprint, encoder.dim, encoder.tokens, epoch + 1, sees)
+    if current is None:
+        _serve(store, new_encoding)
+        return new_encoding
+    if current.fingerprint != encoder.fingerprint:
         if not again:
-            raise _refusal(own.encoder, encoder.name)
-        _keep_only(store, own)
-        store.set_facts({_NEXT: json.dumps(asdict(fresh))})
-        return fresh
-    if coming is not None:  # the old encoder was asked for by name
-        _keep_only(store, own)
-    encoding = fresh if again else _with_sight(own, sees)
-    if encoding != own:
+            raise _refusal(current.encoder, encoder.name)
+        _keep_only(store, current)
+        store.set_facts({_NEXT: json.dumps(asdict(new_encoding))})
+        return new_encoding
+    if next_encoding is not None:  # a return to the old encoder, by its name
+        _keep_only(store, current)
+    encoding = new_encoding if again else _with_sight(current, sees)
+    if encoding != current:
         _serve(store, encoding)
     return encoding
 
 
 def finish(store: Store, encoding: Encoding) -> None:
-    """Search with this encoding from now on: every photograph in the folder has been encoded under it."""
+    """Search with this encoding from now on: every photograph in the folder has been encoded with it."""
     if replacement(store) is not None:
         _serve(store, encoding)
         _keep_only(store, encoding)
@@ -132,8 +132,8 @@ def _keep_only(store: Store, encoding: Encoding) -> None:
         connection.execute("DELETE FROM facts WHERE name = ?", (_NEXT,))
 
 
-def _refusal(own: str, wanted: str) -> OptionError:
+def _refusal(current: str, spec: str) -> OptionError:
     return OptionError(
-        f"this library was encoded with {own}, and {wanted} is not the same: "
-        f"keep that one with --encoder {own}, or encode everything anew with --encoder {wanted} --again"
+        f"this library was encoded with {current}, and {spec} is not the same: "
+        f"keep that one with --encoder {current}, or encode everything anew with --encoder {spec} --again"
     )

@@ -1,4 +1,4 @@
-"""What cameras write: the EXIF block."""
+"""The EXIF block, which cameras write."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ _NO_LENS = re.compile(r"[\W\d_]*|[0.\- ]+mm( f/?[0.\- ]+)?|unknown.*|none|n/?a|n
 
 @dataclass(frozen=True, slots=True)
 class Exif:
-    """The tags of one photograph: of the picture, of the exposure, and of the satellites."""
+    """The tags of one photograph: of the picture, of the exposure, and of GPS."""
 
     picture: Mapping[int, Any] = field(default_factory=dict)
     exposure: Mapping[int, Any] = field(default_factory=dict)
     gps: Mapping[int, Any] = field(default_factory=dict)
     little_endian: bool = True
-    damage: str | None = None  # what could not be read
+    damage: str | None = None  # why a part could not be read
 
 
 def read(image: Image.Image) -> Exif:
-    """The EXIF block of an opened image, as far as it can be read; empty if there is none. Of a RAW file, its own."""
+    """Return the EXIF of an opened image, as far as it can be read; empty if there is none. A preview has its RAW's."""
     if CONTAINER in image.info:
         container: Exif = image.info[CONTAINER]
         return container
     content = image.info.get("exif")
     if isinstance(content, bytes):
-        # Read afresh: Pillow may have read it on opening, and its warnings were lost there.
+        # Read again: Pillow may have read it on opening, where its warnings were lost.
         return read_block(lambda block: block.load(content))
-    # Not the method of PNG, which decodes the picture first.
+    # Not `PngImageFile.getexif`, which decodes the picture first.
     return read_block(lambda block: Image.Image.getexif(image))
 
 
 def read_block(load: Callable[[Image.Exif], Image.Exif | None]) -> Exif:
-    """The block that `load` fills or returns."""
+    """Return the EXIF of the block that `load` fills or returns."""
     block = Image.Exif()
     tags: dict[str, Mapping[int, Any]] = {"picture": {}, "exposure": {}, "gps": {}}
     failure: str | None = None
-    with quietly() as warned:
+    with quietly() as caught:
         try:
             loaded = load(block)
             block = block if loaded is None else loaded
@@ -62,24 +62,24 @@ def read_block(load: Callable[[Image.Exif], Image.Exif | None]) -> Exif:
             tags["gps"] = block.get_ifd(ExifTags.IFD.GPSInfo)
         except Exception as error:  # Pillow raises whatever a damaged block leads to
             failure = str(error) or type(error).__name__
-    damage = failure or next((str(each.message).strip() for each in warned), None)
+    damage = failure or next((str(warning.message).strip() for warning in caught), None)
     return Exif(**tags, little_endian=block.endian != ">", damage=damage)
 
 
 def place(exif: Exif) -> tuple[float, float] | None:
-    """Latitude and longitude in degrees."""
+    """Return latitude and longitude in degrees."""
     lat, lon = exif.gps.get(_GPS.GPSLatitude), exif.gps.get(_GPS.GPSLongitude)
     if lat is None and lon is None:
         return None
     if lat is None or lon is None:
         raise Wrong(f"there is no {'latitude' if lat is None else 'longitude'}")
-    north = _signed(plausible.angle(_numbers(lat)), exif.gps.get(_GPS.GPSLatitudeRef), "NS", "latitude")
-    east = _signed(plausible.angle(_numbers(lon)), exif.gps.get(_GPS.GPSLongitudeRef), "EW", "longitude")
+    north = _signed_degrees(plausible.angle(_numbers(lat)), exif.gps.get(_GPS.GPSLatitudeRef), "NS", "latitude")
+    east = _signed_degrees(plausible.angle(_numbers(lon)), exif.gps.get(_GPS.GPSLongitudeRef), "EW", "longitude")
     return plausible.place(north, east)
 
 
 def altitude(exif: Exif) -> float | None:
-    """Metres above the sea."""
+    """Return metres above sea level."""
     value = exif.gps.get(_GPS.GPSAltitude)
     if value is None:
         return None
@@ -87,30 +87,30 @@ def altitude(exif: Exif) -> float | None:
     if isinstance(reference, bytes):
         reference = int.from_bytes(reference[:1], "big")
     metres = sum(_numbers(value)[:1])
-    # 0 - x and not -x: there is no negative zero metres. 3 is a newer way to write 1.
+    # 0 - x instead of -x avoids -0.0. Reference 3 is a newer form of 1.
     return plausible.height(0 - metres if reference in (1, 3, "1", "3") else metres)
 
 
 def original(exif: Exif) -> Moment | None:
-    """When the shutter opened."""
+    """Return the time of DateTimeOriginal: when the shutter opened."""
     return _moment(exif, _BASE.DateTimeOriginal, _BASE.SubsecTimeOriginal, _BASE.OffsetTimeOriginal)
 
 
 def digitized(exif: Exif) -> Moment | None:
-    """When the file was made, which a camera does at once."""
+    """Return the time of DateTimeDigitized: when the file was written, for cameras the same moment."""
     return _moment(exif, _BASE.DateTimeDigitized, _BASE.SubsecTimeDigitized, _BASE.OffsetTimeDigitized)
 
 
 def maker(exif: Exif) -> str | None:
-    return plausible.line(plausible.decoded(exif.picture.get(_BASE.Make)))
+    return plausible.line(plausible.decode(exif.picture.get(_BASE.Make)))
 
 
 def model(exif: Exif) -> str | None:
-    return plausible.line(plausible.decoded(exif.picture.get(_BASE.Model)))
+    return plausible.line(plausible.decode(exif.picture.get(_BASE.Model)))
 
 
 def camera_name(maker: str | None, model: str | None) -> str | None:
-    """One name of both: `Apple iPhone 6`, but `NIKON D70` of "NIKON CORPORATION" and "NIKON D70".
+    """Return one name of maker and model: `Apple iPhone 6`, but `NIKON D70` of "NIKON CORPORATION" and "NIKON D70".
 
     >>> camera_name("EASTMAN KODAK COMPANY", "KODAK DC240 ZOOM"), camera_name("OLYMPUS IMAGING CORP.", "FE230")
     ('KODAK DC240 ZOOM', 'OLYMPUS FE230')
@@ -119,36 +119,36 @@ def camera_name(maker: str | None, model: str | None) -> str | None:
     if not model or not short:
         return model or short or None
     first = re.split(r"[\s_-]", model.casefold())[0]
-    doubled = first in maker.casefold().split() if maker else False
-    return model if doubled or model.casefold().startswith(short.casefold()) else f"{short} {model}"
+    has_maker = first in maker.casefold().split() if maker else False
+    return model if has_maker or model.casefold().startswith(short.casefold()) else f"{short} {model}"
 
 
 def lens(exif: Exif) -> str | None:
-    return lens_name(plausible.decoded(exif.exposure.get(_BASE.LensModel)))
+    return lens_name(plausible.decode(exif.exposure.get(_BASE.LensModel)))
 
 
 def lens_name(text: str | None) -> str | None:
-    """A lens as written; None for what stands where none was recognised, such as `0.0 mm f/0.0`."""
+    """Return the name of a lens; None for placeholders such as `0.0 mm f/0.0`."""
     name = plausible.line(text)
     return None if name is None or _NO_LENS.fullmatch(name) else name
 
 
 def description(exif: Exif) -> str | None:
-    """ImageDescription; not where Windows has written the title there."""
-    text = plausible.decoded(exif.picture.get(_BASE.ImageDescription))
+    """Return ImageDescription; None if it is the title, which Windows writes there."""
+    text = plausible.decode(exif.picture.get(_BASE.ImageDescription))
     return None if text == title(exif) else text
 
 
 def title(exif: Exif) -> str | None:
-    return _wide(exif.picture.get(_BASE.XPTitle))
+    return _utf_16_text(exif.picture.get(_BASE.XPTitle))
 
 
 def comment(exif: Exif) -> str | None:
-    return _wide(exif.picture.get(_BASE.XPComment))
+    return _utf_16_text(exif.picture.get(_BASE.XPComment))
 
 
 def user_comment(exif: Exif) -> str | None:
-    """UserComment where it declares its encoding and holds text; many cameras keep binary notes there."""
+    """Return UserComment if it declares its encoding and is text; many cameras write binary data there."""
     value = exif.exposure.get(_BASE.UserComment)
     if not isinstance(value, bytes):
         return None
@@ -164,8 +164,8 @@ def user_comment(exif: Exif) -> str | None:
 
 
 def keywords(exif: Exif) -> list[str]:
-    """XPKeywords, which are divided by semicolons."""
-    return (_wide(exif.picture.get(_BASE.XPKeywords)) or "").split(";")
+    """Return XPKeywords, which are separated by semicolons."""
+    return (_utf_16_text(exif.picture.get(_BASE.XPKeywords)) or "").split(";")
 
 
 def rating(exif: Exif) -> int | None:
@@ -173,26 +173,26 @@ def rating(exif: Exif) -> int | None:
 
 
 def _moment(exif: Exif, clock: int, fraction: int, offset: int) -> Moment | None:
-    return plausible.moment(*(_written(exif.exposure.get(tag)) for tag in (clock, fraction, offset)))
+    return plausible.moment(*(_raw_text(exif.exposure.get(tag)) for tag in (clock, fraction, offset)))
 
 
 def _utf_16(body: bytes, little_endian: bool) -> str:
-    """The byte order is what its mark says, else what the nulls show, else that of the block, which writers ignore."""
+    """Decode UTF-16. The byte order is that of the BOM, else guessed from the null bytes, else that of the block."""
     if body[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return body.decode("utf-16", "replace")
-    lead = body[1::2].count(0) - body[::2].count(0)
-    return body.decode("utf-16-le" if lead > 0 or (lead == 0 and little_endian) else "utf-16-be", "replace")
+    excess = body[1::2].count(0) - body[::2].count(0)
+    return body.decode("utf-16-le" if excess > 0 or (excess == 0 and little_endian) else "utf-16-be", "replace")
 
 
-def _written(value: Any) -> str | None:
-    """Text as it stands, up to its null; for what is checked letter by letter anyway."""
+def _raw_text(value: Any) -> str | None:
+    """Return text up to its null byte, without cleaning, for values that are parsed strictly."""
     if isinstance(value, bytes):
         value = value[: plausible.LONGEST_LINE].decode("latin-1")
     return value[: plausible.LONGEST_LINE].split("\0")[0].strip() if isinstance(value, str) else None
 
 
 def _numbers(value: Any) -> list[float]:
-    """The first numbers of a tag, more than an angle has; NaN for one over zero."""
+    """Return the first four numbers of a tag; NaN for a division by zero."""
     return [_number(part) for part in (value[:4] if isinstance(value, tuple) else (value,))]
 
 
@@ -205,17 +205,17 @@ def _number(part: Any) -> float:
         return math.nan
 
 
-def _signed(degrees: float, reference: Any, letters: str, name: str) -> float:
-    letter = (plausible.decoded(reference) or "")[:1].upper()
+def _signed_degrees(degrees: float, reference: Any, letters: str, name: str) -> float:
+    letter = (plausible.decode(reference) or "")[:1].upper()
     if letter and letter not in letters:
-        raise Wrong(f"the {name}'s reference is {plausible.shown(reference)}, not {letters[0]} or {letters[1]}")
+        raise Wrong(f"the {name}'s reference is {plausible.quote(reference)}, not {letters[0]} or {letters[1]}")
     if not letter and degrees > 0:
         raise Wrong(f"the {name} does not say whether it is {letters[0]} or {letters[1]}")
     return -abs(degrees) if letter == letters[1] else degrees
 
 
-def _wide(value: Any) -> str | None:
-    """Text as Windows writes it."""
+def _utf_16_text(value: Any) -> str | None:
+    """Return text in UTF-16, as Windows writes it."""
     if not isinstance(value, bytes):
         return None
     return plausible.clean(value[: 2 * plausible.LONGEST_TEXT].decode("utf-16-le", "replace"))

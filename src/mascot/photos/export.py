@@ -1,4 +1,4 @@
-"""Take photographs away: copies in a folder, or a ZIP archive. Originals are only read."""
+"""Export photographs: copies in a folder, or a ZIP archive. Originals are only read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOCK = ".mascot-copying.lock"
 _CHUNK = 1 << 20
 _LONGEST_NAME = 180  # bytes, of the 255 that most file systems allow
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*\ud800-\udfff]')
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # Windows reads no such files
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # reserved names of Windows
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EACCES, errno.EXDEV)
 Progress = Callable[[int, int], None]
 
@@ -40,14 +40,14 @@ class Original:
 
 @dataclass(slots=True)
 class Copied:
-    """What became of the photographs that were to be copied."""
+    """The files that a copy wrote, and those that existed already."""
 
     new: list[Path] = field(default_factory=list)
-    present: list[Path] = field(default_factory=list)  # the same file was there already
+    present: list[Path] = field(default_factory=list)  # the same file existed already
 
 
 def original(root: Path, photo: Photo) -> Path:
-    """Return the file of a photograph. A link may lead out of the folder, but only to the file that was indexed."""
+    """Return the file of a photograph. A link may lead out of the folder only to the file that was indexed."""
     path = Path(os.path.realpath(root / photo.path))
     if not path.is_file():
         raise InputError(f"the file {photo.path!r} is gone: it is not in the library's folder any more")
@@ -67,7 +67,7 @@ def _is_indexed(path: Path, photo: Photo) -> bool:
 
 
 def originals(root: Path, photos: Iterable[Photo]) -> tuple[list[Original], list[str]]:
-    """Return the files of photographs, and a sentence about each that has none."""
+    """Return the files of photographs, and a message for each photograph without one."""
     present, problems = [], []
     for photo in photos:
         try:
@@ -78,7 +78,7 @@ def originals(root: Path, photos: Iterable[Photo]) -> tuple[list[Original], list
 
 
 def safe_name(name: str, fallback: str = "photograph") -> str:
-    """Return a file name that every common file system takes: `a/b: c?.jpg` is `a_b_ c_.jpg`."""
+    """Return a file name that every common file system accepts: `a/b: c?.jpg` is `a_b_ c_.jpg`."""
     name = _UNSAFE.sub("_", name).strip(" .") or fallback
     if _DEVICES.fullmatch(name):
         name = f"_{name}"
@@ -91,7 +91,7 @@ def safe_name(name: str, fallback: str = "photograph") -> str:
 
 
 def _numbered(name: str) -> Iterator[str]:
-    """A name and its variants: `a.jpg`, `a (2).jpg`, `a (3).jpg`."""
+    """Yield a name and its variants: `a.jpg`, `a (2).jpg`, `a (3).jpg`."""
     yield name
     stem, dot, suffix = name.rpartition(".")
     if not dot:
@@ -103,12 +103,12 @@ def _numbered(name: str) -> Iterator[str]:
 
 
 def unique_names(photos: Iterable[Photo]) -> list[str]:
-    """Return a file name for each photograph; no two differ in case alone."""
+    """Return a file name for each photograph; no two are equal, or differ only in case."""
     used: set[str] = set()
     names = []
     for photo in photos:
-        own = safe_name(photo.path.rpartition("/")[2])
-        name = next(variant for variant in _numbered(own) if fold(variant) not in used)
+        base = safe_name(photo.path.rpartition("/")[2])
+        name = next(variant for variant in _numbered(base) if fold(variant) not in used)
         used.add(fold(name))
         names.append(name)
     return names
@@ -120,13 +120,12 @@ def unique_names(photos: Iterable[Photo]) -> list[str]:
 def copy_originals(files: Sequence[Original], folder: Path, progress: Progress | None = None) -> Copied:
     """Copy photographs into a folder, with their times.
 
-    Nothing in the folder is overwritten: another file of the same name stays, and the copy gets a number. A copy that
-    is there already is not made again, so a run that was stopped is continued by the same call. An unfinished copy is
-    never under its final name.
+    Nothing in the folder is overwritten: another file of the same name stays, and the copy gets a number. A copy
+    that exists is not made again, so the same call resumes a stopped run. An unfinished copy never has its final name.
     """
     with _disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone_in(folder):
+        with _lock(folder):
             for part in folder.glob(f".*{PART}"):
                 part.unlink(missing_ok=True)
             return _copy_each(files, folder, progress)
@@ -158,18 +157,18 @@ def _copy_each(files: Sequence[Original], folder: Path, progress: Progress | Non
 
 
 def _is_copy(file: Path, target: Path) -> bool:
-    """Whether a target holds the same bytes; a copy of ours has the same time, and is not read again."""
+    """Return whether a target has the same bytes; a copy of ours has the same time, and is not read again."""
     if target.is_symlink() or not target.is_file():
         return False
-    own, theirs = file.stat(), target.stat()
-    if own.st_size != theirs.st_size:
+    status, target_status = file.stat(), target.stat()
+    if status.st_size != target_status.st_size:
         return False
-    return own.st_mtime_ns == theirs.st_mtime_ns or filecmp.cmp(file, target, shallow=False)
+    return status.st_mtime_ns == target_status.st_mtime_ns or filecmp.cmp(file, target, shallow=False)
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Let one process at a time copy into a folder; its unfinished files are nobody else's."""
+def _lock(folder: Path) -> Iterator[None]:
+    """Let one process at a time copy into a folder, so that leftover unfinished files can be removed."""
     import filelock
 
     path = folder / _LOCK
@@ -192,9 +191,9 @@ def _disk_errors(target: Path) -> Iterator[None]:
 
 @contextmanager
 def finished(target: Path, replace: bool = False) -> Iterator[Path]:
-    """Yield the path of a temporary file that becomes `target` when the block ends well: all of it or nothing.
+    """Yield the path of a temporary file that becomes `target` if the block succeeds, atomically.
 
-    Without `replace` a file that is there by then stays, and the error says so.
+    Without `replace`, an existing file raises `InputError`.
     """
     part = target.with_name(f".{secrets.token_hex(8)}{PART}")
     try:
@@ -211,7 +210,7 @@ def finished(target: Path, replace: bool = False) -> Iterator[Path]:
 
 
 def _rename(part: Path, target: Path) -> None:
-    """Give a file its final name, unless another one has it."""
+    """Give a file its final name unless it is taken."""
     try:
         os.link(part, target)  # renaming would overwrite
     except FileExistsError:
@@ -228,7 +227,7 @@ def _rename(part: Path, target: Path) -> None:
 
 
 class _Sink(io.RawIOBase):
-    """Where `zipfile` writes to: takes bytes until they are fetched."""
+    """A file for `zipfile` to write to, which buffers bytes until they are fetched."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -248,9 +247,9 @@ class _Sink(io.RawIOBase):
 
 
 def zip_chunks(files: Sequence[Original], problems: Sequence[str] = ()) -> Iterator[bytes]:
-    """Yield a ZIP archive of photographs piece by piece; they are stored, because they are compressed already.
+    """Yield the chunks of a ZIP archive; photographs are stored, because they are compressed already.
 
-    Where `problems` says that photographs are missing, the archive holds a text that names them.
+    The `problems` of missing photographs are written to a text file in the archive.
     """
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
@@ -266,7 +265,7 @@ def zip_chunks(files: Sequence[Original], problems: Sequence[str] = ()) -> Itera
 
 
 def write_zip(files: Sequence[Original], target: Path) -> None:
-    """Write a ZIP archive of photographs; a file that exists stays."""
+    """Write a ZIP archive of photographs; never overwrite a file."""
     if os.path.lexists(target):
         raise InputError(f"{target} exists already, and is never overwritten")
     with _disk_errors(target), finished(target) as part, part.open("wb") as out:

@@ -17,19 +17,19 @@ from mascot.photos.photo import COLUMNS
 from mascot.photos.store import DamagedLibrary, database_errors, plain_cursor, reading_only
 from mascot.photos.texts import composed, fold, require_text
 
-Cancelled = Callable[[], bool]  # asked now and then; True ends the work
+Cancelled = Callable[[], bool]  # polled; True cancels the search
 
-_LONGEST_S = 10.0  # a filter may run
-_STEPS = 20_000  # of SQLite between two looks at the clock, less than a millisecond
+_LONGEST_S = 10.0  # time limit of a filter
+_STEPS = 20_000  # instructions of SQLite between two checks of the time, less than a millisecond
 _HEAP = 2 << 30  # bytes that SQLite may use in this process
 _SELECTS = 2  # in the query below: a condition adds none
-# Without those that can make large values out of small ones (replace, zeroblob, printf).
+# Without functions that can make large values out of small ones (replace, zeroblob, printf).
 _FUNCTIONS = frozenset({
     "abs", "coalesce", "composed", "date", "datetime", "fold", "glob", "ifnull", "iif", "instr", "json_array_length",
     "json_extract", "julianday", "length", "like", "lower", "ltrim", "max", "min", "nullif", "round", "rtrim", "sign",
     "strftime", "substr", "substring", "time", "trim", "typeof", "unicode", "unixepoch", "upper",
 })  # fmt: skip
-# Names are constants of SQLite, so that they are the same where Python does not name them yet.
+# Numbers of SQLITE_LIMIT_ categories: older Pythons do not have the constants.
 _LIMITS = {
     0: 1_000_000,  # LENGTH: bytes of a value
     1: 20_000,  # SQL_LENGTH: bytes of the query, with the list of columns
@@ -113,10 +113,10 @@ def within(folder: str) -> tuple[str, list[Any]]:
 
 
 def _restricted(connection: sqlite3.Connection, is_over: Callable[[], bool]) -> sqlite3.Cursor:
-    """A cursor of a connection that can do nothing but evaluate a condition, and only until `is_over`."""
+    """Return a cursor that can only evaluate a condition, and only until `is_over`."""
     cursor = plain_cursor(connection)
     cursor.execute("PRAGMA query_only = ON")
-    cursor.execute(f"PRAGMA hard_heap_limit = {_HEAP}")  # of all connections: one alone cannot be limited
+    cursor.execute(f"PRAGMA hard_heap_limit = {_HEAP}")  # of all connections: SQLite has no limit per connection
     if hasattr(connection, "setlimit"):  # since Python 3.11
         for category, limit in _LIMITS.items():
             connection.setlimit(category, limit)
@@ -126,7 +126,7 @@ def _restricted(connection: sqlite3.Connection, is_over: Callable[[], bool]) -> 
 
 
 class _Authorizer:
-    """Decides what a query may do; it is asked while SQLite compiles the query."""
+    """Decides what a query may do; SQLite calls it while it compiles the query."""
 
     def __init__(self) -> None:
         self._selects = 0

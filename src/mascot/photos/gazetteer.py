@@ -82,25 +82,25 @@ class Gazetteer:
 
     def find(self, name: str) -> City | None:
         """Return the largest city with that name in any language; `name, country` selects one of several."""
-        wanted, comma, country = name.rpartition(",")
+        city, comma, country = name.rpartition(",")
         if not comma:
-            wanted, country = name, ""
+            city, country = name, ""
         code = self.country(country) if country else None
         if country and code is None:
             return None
         # Most names match as written. Accents are removed from all names only if none does, because that is slow.
-        best = self._best(wanted.strip().casefold(), code, self._names)
+        best = self._best(city.strip().casefold(), code, self._names)
         if best is None:
-            best = self._best(_folded(wanted), code, self._unaccented_names)
+            best = self._best(_folded(city), code, self._unaccented_names)
         return None if best is None else self._city(best)
 
-    def _best(self, wanted: str, code: str | None, names: str) -> int | None:
+    def _best(self, name: str, code: str | None, names: str) -> int | None:
         """Return the index of the most populous city with a name, optionally in one country."""
         best, most = None, 0
-        for line in _lines(names, wanted):
+        for line in _lines(names, name):
             i = int(np.searchsorted(self._first_lines, line, side="right")) - 1
-            city, own = self._cities[i], self._first_lines[i] == line
-            people = max(city["population"], 1) * (_OWN_NAME_FACTOR if own else 1)
+            city, is_main = self._cities[i], self._first_lines[i] == line
+            people = max(city["population"], 1) * (_OWN_NAME_FACTOR if is_main else 1)
             if people > most and code in (None, city["countrycode"]):
                 best, most = i, people
         return best
@@ -123,9 +123,9 @@ class Gazetteer:
 
     def country(self, name: str) -> str | None:
         """Return the alpha-2 code of a country from its name or code; None if there is no such country."""
-        wanted = _folded(name)
+        folded = _folded(name)
         for code, facts in self._countries.items():
-            if wanted in (code.casefold(), facts["iso3"].casefold(), _folded(facts["name"])):
+            if folded in (code.casefold(), facts["iso3"].casefold(), _folded(facts["name"])):
                 return code
         return None
 
@@ -161,12 +161,12 @@ def _without_accents(text: str) -> str:
     return re.sub(f"[{accents}]", "", decomposed) if accents else decomposed
 
 
-def _lines(text: str, wanted: str) -> Iterator[int]:
-    """Yield the numbers of the lines equal to `wanted`; the text begins and ends with a line break."""
-    line, counted = 0, 1
-    at = text.find(f"\n{wanted}\n") if wanted and "\n" not in wanted else -1
+def _lines(text: str, name: str) -> Iterator[int]:
+    """Yield the numbers of the lines equal to `name`; the text begins and ends with a line break."""
+    line, line_start = 0, 1
+    at = text.find(f"\n{name}\n") if name and "\n" not in name else -1
     while at >= 0:
-        line += text.count("\n", counted, at + 1)
-        counted = at + 1
+        line += text.count("\n", line_start, at + 1)
+        line_start = at + 1
         yield line
-        at = text.find(f"\n{wanted}\n", at + 1)
+        at = text.find(f"\n{name}\n", at + 1)

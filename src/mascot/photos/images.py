@@ -1,4 +1,4 @@
-"""Opening, decoding and shrinking picture files, whatever is wrong with them."""
+"""Open, decode and shrink picture files, with errors that say what is wrong with a file."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ _TURN = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-_NEARLY_WHOLE = 1.1  # a picture may come out smaller by a tenth
+_MAX_SHRINK = 1.1  # factor by which a picture may become too small
 _THUMBNAIL_QUALITY = 75
 _BAND_ROWS = 256
 
 pillow_heif.register_heif_opener()
-# Pillow also logs what is wrong with a file; unheard, it would go to standard error.
+# Pillow also logs problems of files; without a handler they would go to standard error.
 logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
 class Unreadable(InputError):
-    """A file that gives no picture; the message says what is wrong with it."""
+    """A file that cannot be decoded; the message says why."""
 
 
 def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> Image.Image:
@@ -84,11 +84,11 @@ def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> 
         raise Unreadable(_reason(error)) from error
     width, height = image.size
     if width < 1 or height < 1:
-        _let_go(image)
+        _close(image)
         raise Unreadable(f"no pixels ({width} x {height})")
     megapixels = width * height / 1e6
     if megapixels > max_megapixels:
-        _let_go(image)
+        _close(image)
         raise Unreadable(
             f"{math.ceil(megapixels)} megapixels, more than the {max_megapixels:g} allowed (--max-megapixels)"
         )
@@ -96,14 +96,14 @@ def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> 
 
 
 def orientation(image: Image.Image) -> int:
-    """How the stored pixels must still be turned: the EXIF code 1..8, where 1 is upright."""
+    """Return how the stored pixels must still be rotated: the EXIF code 1..8, where 1 is upright."""
     if image.format in _TURNED_ON_LOADING:
         return 1
     try:
         with quietly():
-            # Not the method of PNG, which decodes the picture first.
+            # Not `PngImageFile.getexif`, which decodes the picture first.
             code = Image.Image.getexif(image).get(_ORIENTATION_TAG)
-    except Exception:  # a damaged block says nothing about turning
+    except Exception:  # a damaged block has no orientation
         return 1
     if code is None and exif.CONTAINER in image.info:
         code = image.info[exif.CONTAINER].picture.get(_ORIENTATION_TAG)
@@ -111,17 +111,17 @@ def orientation(image: Image.Image) -> int:
 
 
 def shown_size(image: Image.Image) -> tuple[int, int]:
-    """Width and height as people see the picture, before `upright` has decoded it."""
+    """Return width and height after rotation, for an image that `upright` has not decoded yet."""
     width, height = image.info.get(_SIZE, image.size)
     return (height, width) if orientation(image) >= 5 else (width, height)
 
 
 def upright(image: Image.Image, side: int, *, srgb: bool = True) -> Image.Image:
-    """Decode to RGB, turned as it was held, the longest side at most `side` pixels; never enlarged.
+    """Decode to RGB, rotated upright, the longest side at most `side` pixels; never enlarge.
 
-    Transparent parts become white. Colours are brought from the picture's own profile to sRGB, unless its numbers are
-    wanted as they are. Read the metadata first: a JPEG decoded at a smaller scale keeps that
-    smaller size. Raises `Unreadable` where the data end too early or are damaged.
+    Transparent parts become white. Colours are converted from the embedded profile to sRGB, unless `srgb` is False.
+    Read the metadata first: a JPEG decoded at a smaller scale keeps that smaller size. Raises `Unreadable` if the data
+    are truncated or damaged.
     """
     require(side >= 1, "upright.side", "must be >= 1", side)
     turn = _TURN.get(orientation(image))
@@ -129,40 +129,40 @@ def upright(image: Image.Image, side: int, *, srgb: bool = True) -> Image.Image:
     size = (max(1, round(image.width * shrink)), max(1, round(image.height * shrink)))
     try:
         if shrink < 1:
-            # The decoder itself halves, quarters or eighths a JPEG; half as much again is left for a good filter.
+            # The decoder itself scales a JPEG to 1/2, 1/4 or 1/8; a margin of one half is left for a good filter.
             image.draft(None, (size[0] * 3 // 2, size[1] * 3 // 2))
         if image.format == "TIFF":
             with quietly():
                 image.load()
         else:
             image.load()
-        plain = _resizable(image)
-        if plain.size != size:
-            plain = plain.resize(size, Image.Resampling.BICUBIC, reducing_gap=3.0)
-        plain = _on_white(in_srgb(plain, image.info.get("icc_profile")) if srgb else plain)
+        pixels = _resizable(image)
+        if pixels.size != size:
+            pixels = pixels.resize(size, Image.Resampling.BICUBIC, reducing_gap=3.0)
+        pixels = _on_white(in_srgb(pixels, image.info.get("icc_profile")) if srgb else pixels)
     except MemoryError:
         raise
     except Exception as error:  # decoders raise whatever they like on damaged data
         raise Unreadable(_reason(error)) from error
-    return plain.transpose(turn) if turn is not None else plain
+    return pixels.transpose(turn) if turn is not None else pixels
 
 
 def shrunk(image: Image.Image, side: int = 256) -> Image.Image:
-    """The same picture with a longest side of at most `side` pixels."""
+    """Return the picture with a longest side of at most `side` pixels."""
     require(side >= 1, "shrunk.side", "must be >= 1", side)
     times = max(image.size) / side
     if times <= 1:
         return image
-    if math.ceil(times) < _NEARLY_WHOLE * times:  # means of whole squares of pixels are several times as fast
+    if math.ceil(times) < _MAX_SHRINK * times:  # averaging whole squares of pixels is several times as fast
         return image.reduce(math.ceil(times))
     size = (max(1, round(image.width / times)), max(1, round(image.height / times)))
     return image.resize(size, Image.Resampling.BILINEAR, reducing_gap=3.0)
 
 
 def thumbnail(image: Image.Image, side: int = 512) -> bytes:
-    """A small JPEG of an upright RGB image, with none of the original's metadata in it."""
+    """Return a small JPEG of an upright RGB image, without the metadata of the original."""
     small = shrunk(image, side)
-    if small.info:  # or the encoder would carry comments and XMP over
+    if small.info:  # otherwise the encoder would copy comments and XMP
         small = small.copy()
         small.info = {}
     out = io.BytesIO()
@@ -171,7 +171,7 @@ def thumbnail(image: Image.Image, side: int = 512) -> bytes:
 
 
 def _open(source: Path | BinaryIO) -> Image.Image:
-    # Pillow's own limit is one for the process and knows no way round it; ours is checked from the same header.
+    # The limit of Pillow is global to the process; ours is checked from the same header.
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
         return Image.open(source, formats=_FORMATS)
@@ -180,7 +180,7 @@ def _open(source: Path | BinaryIO) -> Image.Image:
 
 
 def _open_preview(source: Path | bytes | BinaryIO) -> Image.Image | None:
-    """The largest preview of a RAW file; None for a file of another kind."""
+    """Return the largest preview of a RAW file; None for a file of another kind."""
     if isinstance(source, Path):
         with source.open("rb") as file:
             return _open_preview(file)
@@ -201,7 +201,7 @@ def _open_preview(source: Path | bytes | BinaryIO) -> Image.Image | None:
 
 
 def _tags_of(file: BinaryIO, preview: Preview) -> exif.Exif:
-    """The EXIF of a RAW file."""
+    """Return the EXIF of a RAW file."""
     if preview.is_tiff:
         file.seek(0)
         return exif.read_block(lambda block: block.load_from_fp(file))
@@ -215,7 +215,7 @@ def _load(content: bytes, block: Image.Exif) -> None:
     block.load(content)
 
 
-def _let_go(image: Image.Image) -> None:
+def _close(image: Image.Image) -> None:
     """Close the file, but not a stream that the caller opened."""
     with image:
         pass
@@ -233,12 +233,12 @@ def _is_empty(source: Path | bytes | BinaryIO) -> bool:
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read: {error.strerror}"
-    words = str(error).strip() or type(error).__name__
-    return "truncated" if isinstance(error, EOFError) or "truncated" in words.lower() else f"damaged: {words}"
+    message = str(error).strip() or type(error).__name__
+    return "truncated" if isinstance(error, EOFError) or "truncated" in message.lower() else f"damaged: {message}"
 
 
 def _resizable(image: Image.Image) -> Image.Image:
-    """The same picture in a mode whose neighbouring pixels can be averaged."""
+    """Return the picture in a mode in which neighbouring pixels can be averaged."""
     if image.mode.startswith(("I", "F")):
         return _eight_bits(image)
     if image.has_transparency_data:
@@ -250,7 +250,7 @@ def _resizable(image: Image.Image) -> Image.Image:
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:
-    """Scale deeper greys to 0..255, from the smallest usual white that is not below their maximum."""
+    """Scale greys of more than eight bits to 0..255, by the smallest usual white level not below their maximum."""
     top = max((float(band.max(initial=0)) for band in _bands(image)), default=0.0)
     whites = {"F": (1, 255, 65535), "I": (255, 65535)}.get(image.mode, (65535,))
     white = next((value for value in whites if top <= value), top)
@@ -262,7 +262,7 @@ def _eight_bits(image: Image.Image) -> Image.Image:
 
 
 def _bands(image: Image.Image) -> Iterator[NDArray[np.float32]]:
-    """The pixels as finite numbers, some rows at a time: all at once would take sixteen bytes a pixel."""
+    """Yield the pixels as finite numbers, a band of rows at a time: all at once would take sixteen bytes a pixel."""
     for first in range(0, image.height, _BAND_ROWS):
         rows = image.crop((0, first, image.width, min(first + _BAND_ROWS, image.height)))
         yield np.nan_to_num(np.asarray(rows, np.float32), nan=0.0, posinf=0.0, neginf=0.0)

@@ -34,7 +34,7 @@ from mascot.photos.interrupts import interruptible
 from mascot.photos.limits import Limits
 from mascot.photos.moments import Shot, moments
 from mascot.photos.photo import Photo
-from mascot.photos.reading import File, Reading, photos_of, picture, says_when
+from mascot.photos.reading import File, Reading, photos_of, picture, time_in_name
 from mascot.photos.store import DamagedLibrary, Store, put_photo, put_pixels, put_sidecars, put_vector
 from mascot.photos.texts import as_text
 from mascot.photos.walk import PictureFile, Skipped, walk
@@ -82,7 +82,7 @@ class _StoredRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ReadFile:
     """A photograph read from its file, ready to be encoded."""
 
     file: File
@@ -123,17 +123,17 @@ class Indexer:
         self._broken: dict[str, str] = {}  # reasons why contents cannot be decoded, by hash
         self._broken_before: dict[str, tuple[str, str]] = {}  # state and reason of each path, from earlier runs
         self._states: dict[str, str] = {}  # states of files that broke a decoder in this run, by path
-        self._report = report or (lambda what, done, total: None)
+        self._report = report or (lambda step, count, total: None)
         self._uses_words = bool(getattr(encoder, "uses_words", False))
         self._claimed: set[tuple[str, tuple[str, ...]]] = set()  # what a thread reads in this run: hash and words
         self._claiming = threading.Lock()
-        self._undated: set[str] = set()  # paths whose dates were refused for a reason that holds no more
+        self._redated: set[str] = set()  # paths whose dates were refused for a reason that holds no more
         self._fresh: Mapping[str, Sequence[str]] = {}  # paths encoded under this stamp before the run, by hash
-        self._left: dict[str, list[int]] = {}  # rows whose file is not there any more, by hash
+        self._orphans: dict[str, list[int]] = {}  # rows whose file is not there any more, by hash
         self._shares = True  # whether files of equal content share what was read
         self._skipped: list[Skipped] = []
         self._unread: Counter[str] = Counter()
-        self._owned: set[str] = set()  # names of films and RAW files that belong to another photograph
+        self._companion_paths: set[str] = set()  # names of films and RAW files that belong to another photograph
         self._counts = {"new": 0, "changed": 0, "moved": 0, "copied": 0, "unchanged": 0}
         self._encoding_s = 0.0
 
@@ -143,59 +143,59 @@ class Indexer:
             return self._run()
 
     def _run(self) -> Summary:
-        started = time.monotonic()
+        start = time.monotonic()
         stored = self._stored()
-        self._undated = {path for path, row in stored.items() if not row.dated}
+        self._redated = {path for path, row in stored.items() if not row.dated}
         files, unchanged = self._look(stored)
         here = {self._relative(item.path) for item in files} | unchanged
         self._counts["unchanged"] = len(unchanged)
         # What a sidecar says of a file is not true of its copies.
         self._fresh = _by_hash((row.hash, path) for path, row in stored.items() if row.fresh and not row.sidecars)
-        lost = self._lost(stored, here)
-        self._left = _by_hash((stored[path].hash, stored[path].id) for path in sorted(lost))
+        missing = self._missing_paths(stored, here)
+        self._orphans = _by_hash((stored[path].hash, stored[path].id) for path in sorted(missing))
         self._report("indexing", 0, len(files))
         same = self._read_and_write(files, stored, len(files))
         if same:  # only now is everything encoded that they may be the same as
             self._shares = False
-            self._read_and_write(self._adopt(same, lost), stored, len(files))
+            self._read_and_write(self._adopt(same, missing), stored, len(files))
         self._report("indexing", len(files), len(files))
-        pruned, gone = self._gone(here)
+        pruned, missing_count = self._remove_missing(here)
         self._note_skipped()
         self._name_moments()
         return Summary(
             photos=self._store.count(),
             pruned=pruned,
-            gone=gone,
+            gone=missing_count,
             skipped=tuple(self._skipped),
-            seconds=time.monotonic() - started,
+            seconds=time.monotonic() - start,
             encoding_s=self._encoding_s,
             unread=tuple(sorted(self._unread.items())),
-            paired=len(self._owned),
+            paired=len(self._companion_paths),
             **self._counts,
         )
 
-    def _lost(self, stored: Mapping[str, _StoredRow], here: set[str]) -> set[str]:
+    def _missing_paths(self, stored: Mapping[str, _StoredRow], here: set[str]) -> set[str]:
         """Paths of rows whose files are gone. A drive that is not mounted must not empty the library."""
-        lost = in_sight(self._root, stored.keys() - here, self._skipped)
+        missing = in_sight(self._root, stored.keys() - here, self._skipped)
         is_mounted = self._store.path.is_relative_to(self._root)
-        self._skipped += emptied(self._root, lost, is_mounted)
-        return set(in_sight(self._root, lost, self._skipped))
+        self._skipped += emptied(self._root, missing, is_mounted)
+        return set(in_sight(self._root, missing, self._skipped))
 
     def _read_and_write(
         self, files: Sequence[PictureFile], stored: Mapping[str, _StoredRow], total: int
     ) -> list[_Same]:
         """Read, encode and store these files; those that are the same as others are left for later."""
         same: list[_Same] = []
-        done = total - len(files)
-        with closing(self._read(files)) as batches:  # closed at once on Ctrl-C, which ends the decoders
+        count = total - len(files)
+        with closing(self._read_batches(files)) as batches:  # closed at once on Ctrl-C, which ends the decoders
             for batch in batches:
-                reads = [item for item in batch if isinstance(item, _Read)]
+                reads = [item for item in batch if isinstance(item, _ReadFile)]
                 same += [item for item in batch if isinstance(item, _Same)]
                 self._skipped += [item for item in batch if isinstance(item, Skipped)]
                 if reads:
                     self._write(reads, self._encode(reads), stored)
-                done += len(batch)
-                self._report("indexing", done - len(same), total)
+                count += len(batch)
+                self._report("indexing", count - len(same), total)
         return same
 
     def _stored(self) -> dict[str, _StoredRow]:
@@ -225,7 +225,7 @@ class Indexer:
             path = self._relative(item.path)
             row = stored.get(path)
             refusal = self._refusal(item)
-            self._owned.update(map(self._relative, item.others))
+            self._companion_paths.update(map(self._relative, item.media))
             if row and row.fresh and row.dated and _state_of(row) == _state_of(item):
                 unchanged.add(path)
             elif refusal is not None:
@@ -269,13 +269,13 @@ class Indexer:
     def _relative(self, path: Path) -> str:
         return name_of(self._root, path)
 
-    def _read(self, files: Sequence[PictureFile]) -> Generator[list[_Read | _Same | Skipped], None, None]:
+    def _read_batches(self, files: Sequence[PictureFile]) -> Generator[list[_ReadFile | _Same | Skipped], None, None]:
         """Batches in order; while one is encoded, threads and their decoders read the next."""
         with ThreadPoolExecutor(min(os.cpu_count() or 1, 1 + len(files) // _WORKER_FILES)) as pool:
-            ahead: list[list[Future[_Read | _Same | Skipped]]] = []
+            ahead: list[list[Future[_ReadFile | _Same | Skipped]]] = []
             try:
-                for some in chain([files[:_FIRST]], _batches(files[_FIRST:], _BATCH)):
-                    ahead.append([pool.submit(self._read_one, item) for item in some])
+                for batch in chain([files[:_FIRST]], _batches(files[_FIRST:], _BATCH)):
+                    ahead.append([pool.submit(self._read_file, item) for item in batch])
                     if len(ahead) == 2:
                         yield [future.result() for future in ahead.pop(0)]
                 for futures in ahead:
@@ -286,7 +286,7 @@ class Indexer:
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
 
-    def _read_one(self, source: PictureFile) -> _Read | _Same | Skipped:
+    def _read_file(self, source: PictureFile) -> _ReadFile | _Same | Skipped:
         path, digest = self._relative(source.path), ""
 
         def is_wanted(hash_: str) -> bool:
@@ -294,7 +294,7 @@ class Indexer:
             digest = hash_
             if hash_ in self._broken:
                 return False
-            if path in self._undated or source.sidecars:
+            if path in self._redated or source.sidecars:
                 return True
             return not self._is_shared(File(path, source.size, source.mtime_ns, hash_))
 
@@ -307,7 +307,7 @@ class Indexer:
             return Skipped(source.path, str(error))
         file = File(path, source.size, source.mtime_ns, decoded.hash, source.sidecar_state)
         if decoded.reading is not None:
-            return _Read(file, decoded.reading)
+            return _ReadFile(file, decoded.reading)
         return self._skipped_as_broken(source, digest) if digest in self._broken else _Same(file, source)
 
     def _read_with_sidecars(self, file: PictureFile, is_wanted: Callable[[str], bool]) -> Decoded:
@@ -344,9 +344,9 @@ class Indexer:
 
     def _words(self, path: str) -> tuple[str, ...]:
         """What of a path goes into a vector."""
-        return tuple(path_words(self._worded(path))) if self._uses_words else ()
+        return tuple(path_words(self._descriptive_path(path))) if self._uses_words else ()
 
-    def _worded(self, path: str) -> str:
+    def _descriptive_path(self, path: str) -> str:
         """The part of a path that says something of a photograph: that below its folder."""
         absolute = self._root / path
         if absolute.is_relative_to(self._root):
@@ -354,80 +354,81 @@ class Indexer:
         tops = (folder for folder in self._folders if absolute.is_relative_to(folder))
         return next((absolute.relative_to(top).as_posix() for top in tops), path)
 
-    def _encode(self, reads: Sequence[_Read]) -> list[tuple[Photo, NDArray[np.float32]]]:
-        readings = [read.reading for read in reads]
-        photos = photos_of([read.file for read in reads], readings)
+    def _encode(self, reads: Sequence[_ReadFile]) -> list[tuple[Photo, NDArray[np.float32]]]:
+        readings = [item.reading for item in reads]
+        photos = photos_of([item.file for item in reads], readings)
         pictures = [
-            picture(replace(photo, path=self._worded(photo.path)), reading)
+            picture(replace(photo, path=self._descriptive_path(photo.path)), reading)
             for photo, reading in zip(photos, readings, strict=True)
         ]
-        started = time.monotonic()
+        start = time.monotonic()
         vectors = interruptible(lambda: self._encoder.pictures(pictures))
-        self._encoding_s += time.monotonic() - started
+        self._encoding_s += time.monotonic() - start
         return list(zip(photos, vectors, strict=True))
 
     def _write(
         self,
-        reads: Sequence[_Read],
+        reads: Sequence[_ReadFile],
         encoded: Sequence[tuple[Photo, NDArray[np.float32]]],
         stored: Mapping[str, _StoredRow],
     ) -> None:
         with self._store.writing() as connection:
             for item, (photo, vector) in zip(reads, encoded, strict=True):
-                left = None if photo.path in stored else self._take_left(photo.hash)
-                if left is not None:
-                    move(connection, {left: item.file})
+                orphan = None if photo.path in stored else self._take_orphan(photo.hash)
+                if orphan is not None:
+                    move(connection, {orphan: item.file})
                 id_ = put_photo(connection, photo)
                 put_sidecars(connection, id_, item.file.sidecars)
                 put_pixels(connection, id_, item.reading.thumbnail, item.reading.look)
                 put_vector(connection, id_, self._stamp, vector)
-                self._counts["changed" if photo.path in stored else "new" if left is None else "moved"] += 1
+                self._counts["changed" if photo.path in stored else "new" if orphan is None else "moved"] += 1
 
-    def _take_left(self, hash_: str) -> int | None:
+    def _take_orphan(self, hash_: str) -> int | None:
         """A row of this content whose file is not there any more, once."""
-        rows = self._left.get(hash_)
+        rows = self._orphans.get(hash_)
         return rows.pop(0) if rows else None
 
-    def _adopt(self, same: Sequence[_Same], lost: Collection[str]) -> list[PictureFile]:
+    def _adopt(self, same: Sequence[_Same], missing: Collection[str]) -> list[PictureFile]:
         """Give files of known content their rows; those that must be read after all."""
         query = (
             "SELECT id, path, hash, taken FROM photos JOIN vectors ON vectors.photo = id WHERE stamp = ? "
             "AND id NOT IN (SELECT photo FROM sidecars) ORDER BY id"
         )
         rows = [IndexedRow(*row) for row in self._store.connection.execute(query, (self._stamp,))]
-        made = plan([item.file for item in same], rows, lost, self._serves)
-        if made.touched or made.moved:
+        adoption = plan([item.file for item in same], rows, missing, self._fits)
+        if adoption.touched or adoption.moved:
             with self._store.writing() as connection:
-                move(connection, {**made.touched, **made.moved})
-        for some in _batches(made.copied, _BATCH):
+                move(connection, {**adoption.touched, **adoption.moved})
+        for batch in _batches(adoption.copied, _BATCH):
             with self._store.writing() as connection:
-                for source, file in some:
+                for source, file in batch:
                     copy(connection, source, file)
-        self._left = {hash_: [id_ for id_ in ids if id_ not in made.moved] for hash_, ids in self._left.items()}
-        for word, count in (("unchanged", made.touched), ("moved", made.moved), ("copied", made.copied)):
+        orphans = self._orphans.items()
+        self._orphans = {hash_: [id_ for id_ in ids if id_ not in adoption.moved] for hash_, ids in orphans}
+        for word, count in (("unchanged", adoption.touched), ("moved", adoption.moved), ("copied", adoption.copied)):
             self._counts[word] += len(count)
-        again = {file.path for file in made.again}
+        again = {file.path for file in adoption.again}
         return [item.source for item in same if item.file.path in again]
 
-    def _serves(self, row: IndexedRow, path: str) -> bool:
+    def _fits(self, row: IndexedRow, path: str) -> bool:
         """Whether a row of the same content is right at another path: that says something of a photograph, too."""
         if self._words(row.path) != self._words(path):
             return False
-        before, now = says_when(row.path), says_when(path)
-        dated = before == now or (row.taken is not None and row.taken != before)
-        return dated or self._decoders.is_dated(self._root / path)
+        before, now = time_in_name(row.path), time_in_name(path)
+        is_dated = before == now or (row.taken is not None and row.taken != before)
+        return is_dated or self._decoders.is_dated(self._root / path)
 
-    def _gone(self, here: set[str]) -> tuple[int, int]:
+    def _remove_missing(self, here: set[str]) -> tuple[int, int]:
         """How many rows without a file were removed, and how many were kept."""
         rows = self._store.connection.execute("SELECT path, id FROM photos").fetchall()
         missing = {path: id_ for path, id_ in rows if path not in here}
-        lost = in_sight(self._root, missing, self._skipped)
+        paths = in_sight(self._root, missing, self._skipped)
         # The photograph of a file that belongs to another one now is that one's.
-        removed = [missing[path] for path in lost if self._prune or path in self._owned]
+        removed = [missing[path] for path in paths if self._prune or path in self._companion_paths]
         if removed:
             with self._store.writing() as connection:
                 connection.executemany("DELETE FROM photos WHERE id = ?", [(id_,) for id_ in removed])
-        return len(removed), len(lost) - len(removed)
+        return len(removed), len(paths) - len(removed)
 
     def _note_skipped(self) -> None:
         paths = {as_text(str(item.path)): item.reason for item in self._skipped}
@@ -442,10 +443,10 @@ class Indexer:
         query = "SELECT id, taken, lat, lon, city, camera, moment FROM photos WHERE taken IS NOT NULL"
         rows = self._store.connection.execute(query).fetchall()
         try:
-            named = moments(Shot(row[0], datetime.fromisoformat(row[1]), *row[2:6]) for row in rows)
+            labels = moments(Shot(row[0], datetime.fromisoformat(row[1]), *row[2:6]) for row in rows)
         except (ValueError, TypeError) as error:  # not what was written
             raise DamagedLibrary(self._store.path, f"times and places: {error}") from None
-        changed = [(named[row[0]], row[0]) for row in rows if named[row[0]] != row[6]]
+        changed = [(labels[row[0]], row[0]) for row in rows if labels[row[0]] != row[6]]
         if changed:
             with self._store.writing() as connection:
                 connection.executemany("UPDATE photos SET moment = ? WHERE id = ?", changed)
@@ -453,7 +454,7 @@ class Indexer:
 
 def _is_dated_now(path: str, problems: str) -> bool:
     """Whether a date that was refused as one in the future is not: this machine's clock was wrong then, not now."""
-    if says_when(path) is not None:
+    if time_in_name(path) is not None:
         return True
     years = [int(year) for year in _FUTURE.findall(problems)]
     return any(not plausible.is_future(year) for year in years)
@@ -472,6 +473,6 @@ def _by_hash(pairs: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:
 
 
 def _batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
-    rest = iter(items)
-    while some := list(islice(rest, size)):
-        yield some
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch

@@ -1,4 +1,4 @@
-"""Let Ctrl-C end a run while a library computes without looking at signals."""
+"""Let Ctrl-C end a run while native code computes without checking for signals."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 def interruptible(call: Callable[[], T]) -> T:
-    """Return what `call` returns, computed by another thread: only a waiting main thread is interrupted at once.
+    """Run `call` in another thread and return its result: Ctrl-C interrupts a waiting main thread at once.
 
-    An interrupted call goes on in the background, and its result is dropped.
+    An interrupted call continues in the background, and its result is discarded.
     """
     if threading.current_thread() is not threading.main_thread():  # signals do not reach it
         return call()

@@ -1,4 +1,4 @@
-"""What picture agencies write: the IPTC records."""
+"""The IPTC records, which picture agencies write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _IN_PHOTOSHOP, _IN_TIFF = 0x0404, 33723
 
 
 def read(image: Image.Image) -> Iptc:
-    """The records of an opened JPEG or TIFF, as far as they can be read; empty if there are none."""
+    """Return the records of an opened JPEG or TIFF, as far as they can be read; empty if there are none."""
     blocks: Any = image.info.get("photoshop")
     data: Any = blocks.get(_IN_PHOTOSHOP) if isinstance(blocks, dict) else None
     if data is None and isinstance(image, TiffImageFile):
@@ -28,13 +28,13 @@ def read(image: Image.Image) -> Iptc:
 
 
 def parse(data: bytes) -> Iptc:
-    """Data sets are 0x1C, record, number, length in two bytes, value; anything else ends them."""
+    """Parse data sets: 0x1C, record, number, length in two bytes, value; anything else ends them."""
     sets: dict[int, list[bytes]] = {}
     at = 0
     while data[at : at + 1] == b"\x1c" and at + 5 <= len(data):
         record, number, length = data[at + 1], data[at + 2], int.from_bytes(data[at + 3 : at + 5], "big")
         value = data[at + 5 : at + 5 + length]
-        if length >= 0x8000 or len(value) < length:  # no text we read is that long
+        if length >= 0x8000 or len(value) < length:  # longer than any text that is used
             break
         if record == 2:
             sets.setdefault(number, []).append(value)
@@ -55,7 +55,7 @@ def keywords(iptc: Iptc) -> list[bytes]:
 
 
 def moment(iptc: Iptc) -> Moment | None:
-    """Date and time created. An offset of nothing is no offset: programs write it where they know none."""
+    """Return date and time created. An offset of +00:00 is ignored: programs write it for an unknown one."""
     date, time = _text(iptc, _DATE) or "", _text(iptc, _TIME) or ""
     if not date.strip("0"):
         return None
@@ -65,4 +65,4 @@ def moment(iptc: Iptc) -> Moment | None:
 
 
 def _text(iptc: Iptc, number: int) -> str | None:
-    return plausible.decoded(iptc[number][0]) if number in iptc else None
+    return plausible.decode(iptc[number][0]) if number in iptc else None

@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-CANDIDATES = 5000  # photographs that are steered: all of a small library, else the best matches or the newest
+CANDIDATES = 5000  # photographs that are re-ranked: all of a small library, else the best matches or the newest
 _LOCK = "indexing.lock"
 _VARIABLE = "MASCOT_LIBRARY"
-_ROOT, _FOLDERS = "root", "folders"  # facts: the first folder where the index is elsewhere, and the folders added
+_ROOT, _FOLDERS = "root", "folders"  # facts: the first folder if the index is elsewhere, and the added folders
 
 
 class Library:
@@ -74,7 +74,7 @@ class Library:
         self.root = root.resolve()
         require_text(str(self.root), "the path of a library")
         self.folder = self.root / FOLDER if index is None else Path(index).resolve()
-        self._is_confirmed = True  # whether this user, and not only the index, says which folder it is of
+        self._is_confirmed = True  # whether this user, and not only the index, named the folder
         self._device = device  # where encoders run
         self.exact = exact  # photographs up to which every vector is compared
         self._nearest: Nearest | None = None
@@ -108,11 +108,11 @@ class Library:
                 f"no library: name one with --library, set {_VARIABLE}, or make one with `mascot index FOLDER`"
             )
         if index is None:
-            place = Path(folder or "").resolve()
-            if (place / DATABASE).is_file() and place.name != FOLDER:
-                folder, index = None, place
-            elif not (place / FOLDER / DATABASE).is_file():
-                index = index_of(place)
+            path = Path(folder or "").resolve()
+            if (path / DATABASE).is_file() and path.name != FOLDER:
+                folder, index = None, path
+            elif not (path / FOLDER / DATABASE).is_file():
+                index = index_of(path)
         is_named = folder is not None
         if folder is None and index is not None:
             folder = _root_of(Path(index))
@@ -137,9 +137,9 @@ class Library:
 
     @property
     def confirmed_folders(self) -> list[Path]:
-        """Those of the folders that this user named here. A library from elsewhere may name any."""
-        own = confirmed_folders(self.folder)
-        return [self.root, *(folder for folder in self._other_folders() if folder in own)]
+        """The folders that this user named here. A library from elsewhere may name any folder."""
+        confirmed = confirmed_folders(self.folder)
+        return [self.root, *(folder for folder in self._other_folders() if folder in confirmed)]
 
     def _other_folders(self) -> list[Path]:
         try:
@@ -149,7 +149,7 @@ class Library:
         return [Path(path) for path in paths]
 
     def _set_folders(self, added: Sequence[str | os.PathLike[str]]) -> None:
-        """Note where the photographs are, with folders to be added; refuse those that overlap."""
+        """Record the folders of the photographs, with those to add; refuse overlapping folders."""
         facts: dict[str, str] = {}
         if not self._is_confirmed:
             raise OptionError(
@@ -158,27 +158,27 @@ class Library:
             )
         confirmed = self.confirmed_folders[1:]
         if self.is_elsewhere:
-            before = self.store.fact(_ROOT)
-            if before not in (None, str(self.root)) and Path(before or "").is_dir():
+            indexed_root = self.store.fact(_ROOT)
+            if indexed_root not in (None, str(self.root)) and Path(indexed_root or "").is_dir():
                 raise OptionError(
-                    f"the index {self.folder} is of {before}: to add another folder, "
-                    f"`mascot index {before} {self.root} --index {self.folder}`"
+                    f"the index {self.folder} is of {indexed_root}: to add another folder, "
+                    f"`mascot index {indexed_root} {self.root} --index {self.folder}`"
                 )
             facts[_ROOT] = str(self.root)
-        others = self._other_folders()
+        folders = self._other_folders()
         for folder in (Path(path).resolve() for path in added):
             confirmed.append(folder)
-            if folder in (self.root, *others):
+            if folder in (self.root, *folders):
                 continue
             if not folder.is_dir():
                 raise InputError(f"there is no folder {folder}")
             require_text(str(folder), "the path of a folder")
-            for other in (self.root, *others):
+            for other in (self.root, *folders):
                 if folder.is_relative_to(other) or other.is_relative_to(folder):
                     inner, outer = (folder, other) if folder.is_relative_to(other) else (other, folder)
                     raise OptionError(f"{inner} is inside {outer}: index {outer} alone, or folders beside each other")
-            others.append(folder)
-        facts[_FOLDERS] = json.dumps([str(folder) for folder in others])
+            folders.append(folder)
+        facts[_FOLDERS] = json.dumps([str(folder) for folder in folders])
         changed = {name: value for name, value in facts.items() if (self.store.fact(name) or "[]") != value}
         if changed:
             self.store.set_facts(changed)
@@ -186,24 +186,24 @@ class Library:
             confirm_folders(self.folder, dict.fromkeys(confirmed))
 
     def remove_folder(self, folder: str | os.PathLike[str]) -> int:
-        """Forget a folder that was added, and its photographs; return how many these were. No file is touched."""
+        """Forget an added folder and its photographs; return how many they were. No file is touched."""
         path = Path(os.path.abspath(folder))
-        others = self._other_folders()
-        own = next((other for other in others if other in (path, path.resolve())), None)
-        if own is None:
-            listed = ", ".join(map(str, others)) or "none"
-            raise OptionError(f"{path} was not added to the library {self.root}: folders that were are {listed}")
-        condition, values = within(own.as_posix())
+        folders = self._other_folders()
+        match = next((other for other in folders if other in (path, path.resolve())), None)
+        if match is None:
+            names = ", ".join(map(str, folders)) or "none"
+            raise OptionError(f"{path} was not added to the library {self.root}: folders that were are {names}")
+        condition, values = within(match.as_posix())
         with self.lock():
-            kept = [str(other) for other in others if other != own]
+            remaining = [str(other) for other in folders if other != match]
             with self.store.writing() as connection:
                 count = connection.execute(f"DELETE FROM photos WHERE {condition}", values).rowcount
-            self.store.set_facts({_FOLDERS: json.dumps(kept)})
+            self.store.set_facts({_FOLDERS: json.dumps(remaining)})
             self._open_nearest(hurry=False)
         return int(count)
 
     def reopened(self) -> Library:
-        """Open the same folder again, with the same options and encoders: its index may be another one by now."""
+        """Open the same folder again, with the same options and encoders: its index may have been replaced."""
         library = type(self)(self.root, self._device, self.exact, self.folder if self.is_elsewhere else None)
         library._encoders = dict(self._encoders)
         return library
@@ -261,8 +261,8 @@ class Library:
         ----------
         encoder
             How to encode (default: the library's own, `lite` for a new one). Another encoder than the library's own is
-            refused without `again`, before anything is downloaded; searches use the old one until all is encoded. Only
-            an encoder that is named here may be downloaded.
+            refused without `again`, before anything is downloaded; searches use the old one until all photographs are
+            encoded. Only an encoder that is named here may be downloaded.
         folders
             Folders to add to the library; those added before stay in it.
         prune
@@ -277,7 +277,7 @@ class Library:
             Limits on one file: pixels, size, CPU time and memory for decoding. A file beyond them is skipped, and
             not tried again until it or the limits change.
         report
-            Called with the current step, how much of it is done, and the total (0: not known).
+            Called with the current step, the items done, and their total (0: unknown).
         """
         from mascot.photos.indexer import Indexer
 
@@ -287,12 +287,12 @@ class Library:
             if "store" not in self.__dict__:
                 self.__dict__["store"] = Store(self.store_path, create=True)
             self._set_folders(folders)
-            chosen = self._encoder_for_index(encoder, again)
-            encoding = encodings.begin(self.store, chosen, again)
+            model = self._encoder_for_index(encoder, again)
+            encoding = encodings.begin(self.store, model, again)
             summary = Indexer(
                 self.folders,
                 self.store,
-                chosen,
+                model,
                 encoding.stamp,
                 confirmed={*self.confirmed_folders, *(Path(path).resolve() for path in folders)},
                 prune=prune,
@@ -312,7 +312,7 @@ class Library:
             raise InputError(f"--index {self.folder} holds other files: name a new or empty folder for the index")
         try:
             self.folder.mkdir(parents=self.is_elsewhere, exist_ok=True)
-            # Backups and version control need not keep what can be built again.
+            # Version control need not track what can be rebuilt.
             (self.folder / ".gitignore").write_text("*\n", "utf-8")
         except OSError as error:
             if is_full(error):
@@ -321,7 +321,7 @@ class Library:
             raise InputError(f"cannot write the index to {self.folder}: {error.strerror}{remedy}") from None
 
     def _is_occupied(self) -> bool:
-        """Whether the folder of the index holds files, none of them an index."""
+        """Return whether the folder of the index contains files but no index."""
         try:
             return bool(os.listdir(self.folder)) and not self.store_path.is_file()
         except FileNotFoundError:
@@ -331,7 +331,7 @@ class Library:
 
     @contextmanager
     def lock(self, report: Report | None = None) -> Iterator[None]:
-        """Let one process at a time write; the next one waits. The lock ends with its process, however that ended."""
+        """Let one process at a time write; others wait. The lock is released even if its process is killed."""
         import filelock
 
         lock = filelock.FileLock(self.folder / _LOCK, timeout=0.5)
@@ -349,11 +349,11 @@ class Library:
         finally:
             lock.release()
 
-    def _encoder_for_index(self, wanted: str | Encoder | None, again: bool) -> Encoder:
-        if wanted is not None and not isinstance(wanted, str):
-            return self._opened(wanted)
-        name = encodings.check_change(self.store, wanted, again)
-        return self._named_encoder(name) if wanted is None else self._opened(name)
+    def _encoder_for_index(self, encoder: str | Encoder | None, again: bool) -> Encoder:
+        if encoder is not None and not isinstance(encoder, str):
+            return self._open_encoder(encoder)
+        name = encodings.check_change(self.store, encoder, again)
+        return self._named_encoder(name) if encoder is None else self._open_encoder(name)
 
     # Searching
 
@@ -364,12 +364,12 @@ class Library:
 
     @property
     def notice(self) -> str | None:
-        """What a user of this library's encoder should know."""
+        """A message to the user about the encoder of this library, or None."""
         return self.words_only or self._named_encoder(self.encoder).notice
 
     @property
     def words_only(self) -> str | None:
-        """A sentence with a remedy where photographs were encoded by their words alone and some have none."""
+        """A message with a remedy if photographs were encoded by their words only and some have none."""
         encoding = encodings.serving(self.store)
         if encoding is None or encoding.encoder != "lite" or encoding.sees:
             return None
@@ -383,9 +383,9 @@ class Library:
             f"to search by what is in the picture: {sight_command()}"
         )
 
-    def _opened(self, encoder: str | Encoder, offline: bool = False) -> Encoder:
+    def _open_encoder(self, encoder: str | Encoder, offline: bool = False) -> Encoder:
         if not isinstance(encoder, str):
-            self._encoders[encoder.name] = encoder  # one of the user's own: it cannot be opened by its name
+            self._encoders[encoder.name] = encoder  # an object of the user: it cannot be opened by its name
             return encoder
         if encoder not in self._encoders:
             from mascot.photos.encoders import open_encoder
@@ -394,7 +394,7 @@ class Library:
         return self._encoders[encoder]
 
     def _named_encoder(self, name: str) -> Encoder:
-        """The encoder that the library names. A library may come from anywhere: it cannot start a download."""
+        """Return the encoder that the library names. A library may come from anywhere: it cannot start a download."""
         if name in self._encoders:
             return self._encoders[name]
         folder = Path(name.partition(":")[2])
@@ -403,37 +403,37 @@ class Library:
                 f"this library names a model inside its own folder: if you trust it, add --encoder {name}"
             )
         try:
-            return self._opened(name, offline=True)
+            return self._open_encoder(name, offline=True)
         except InputError as error:
             raise InputError(f"{error} A library alone does not start a download: --encoder {name} does") from None
 
     @property
     def unfinished(self) -> str | None:
-        """What a user should know while only a part can be searched: indexing with another encoder is not done."""
-        coming = encodings.replacement(self.store)
+        """A message while not all photographs can be searched, or a change of encoder is unfinished."""
+        next_encoding = encodings.replacement(self.store)
         photos = self.store.count()
-        if coming is not None:
-            done = self.store.count_vectors(coming.fingerprint)
+        if next_encoding is not None:
+            count = self.store.count_vectors(next_encoding.fingerprint)
             return (
-                f"{done} of {photos} photographs are encoded with {coming.encoder} so far, and searches use "
-                f"{self.encoder} until all are: `mascot index` goes on"
+                f"{count} of {photos} photographs are encoded with {next_encoding.encoder} so far, and searches use "
+                f"{self.encoder} until all are: `mascot index` continues"
             )
         encoded = len(self._open_nearest())
         if encoded >= photos:
             return None
         return (
             f"{encoded} of {photos} photographs are encoded with {self.encoder} so far, and only these are found: "
-            "`mascot index` goes on with the others"
+            "`mascot index` encodes the others"
         )
 
     @property
     def state(self) -> int:
-        """The number of changes after which a search sees the library."""
+        """The number of changes of the library that a search includes."""
         return self._open_nearest().changes
 
     @property
     def _likes_by_look(self) -> bool:
-        """Whether "more like this" compares looks: the vectors of `lite` tell words and names, not looks."""
+        """Whether "more like this" compares looks: the vectors of `lite` are made of words."""
         return self.encoder == "lite"
 
     def _open_looks(self, rebuild: bool = False) -> Nearest:
@@ -446,7 +446,7 @@ class Library:
         if rebuild or self._nearest is None or self._nearest.changes != self.store.changes:
             progress: Callable[[int, int], None] | None = None
             if report is not None:
-                progress = lambda done, total: report("arranging vectors", done, total)  # noqa: E731
+                progress = lambda count, total: report("arranging vectors", count, total)  # noqa: E731
             self._nearest = open_nearest(
                 self.folder, self.store, space_of(self.store), self.exact, progress, hurry=hurry, rebuild=rebuild
             )
@@ -458,7 +458,7 @@ class Library:
         return self._table
 
     def _looks_of(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Visual descriptors: from the index of looks where that holds all of these, else from the database."""
+        """Return visual descriptors: from the index of looks if it has all of these, else from the database."""
         try:
             looks = self._open_looks()
             if np.isin(ids, looks.ids).all():
@@ -480,12 +480,12 @@ class Library:
         """Build the vector index from the database, and return how many photographs it holds."""
         return len(self._open_nearest(hurry=False, rebuild=True))
 
-    def _with_nearest(self, read: Callable[[Nearest], T]) -> T:
-        """Read the vector index; if that finds damage, build it again from the database and read that."""
+    def _with_nearest(self, query: Callable[[Nearest], T]) -> T:
+        """Query the vector index; if it is damaged, rebuild it from the database and query again."""
         try:
-            return read(self._open_nearest())
+            return query(self._open_nearest())
         except DamagedIndex:
-            return read(self._open_nearest(rebuild=True))
+            return query(self._open_nearest(rebuild=True))
 
     def vector_of(
         self,
@@ -493,26 +493,26 @@ class Library:
         like: str | os.PathLike[str] | None = None,
         encoder: str | Encoder | None = None,
     ) -> NDArray[np.float32]:
-        """Return the vector that a search compares with: that of a text, or of a photograph."""
+        """Return the query vector of a text, or of a photograph."""
         if (text is None) == (like is None):
             raise OptionError("a search takes a text or a photograph to be like, and not both")
         require_text(text or "", "the text to search for")
-        own = self.id_of(like)
-        if own is not None and own in self._open_nearest():
-            return self._with_nearest(lambda nearest: nearest.vectors(np.array([own]))[0])
-        chosen = self._opened(encoder) if encoder is not None else self._named_encoder(self.encoder)
-        known = self.store.fact("fingerprint")
-        if chosen.fingerprint != known:
+        id_ = self.id_of(like)
+        if id_ is not None and id_ in self._open_nearest():
+            return self._with_nearest(lambda nearest: nearest.vectors(np.array([id_]))[0])
+        model = self._open_encoder(encoder) if encoder is not None else self._named_encoder(self.encoder)
+        fingerprint = self.store.fact("fingerprint")
+        if model.fingerprint != fingerprint:
             raise OptionError(
-                f"this library was encoded with {self.encoder} (fingerprint {known}), and {chosen.name} has "
-                f"{chosen.fingerprint}: search with --encoder {self.encoder}, or encode the library anew with "
-                f"`mascot index --encoder {chosen.name} --again`"
+                f"this library was encoded with {self.encoder} (fingerprint {fingerprint}), and {model.name} has "
+                f"{model.fingerprint}: search with --encoder {self.encoder}, or encode the library anew with "
+                f"`mascot index --encoder {model.name} --again`"
             )
         if text is not None:
-            return chosen.texts([text])[0]
+            return model.texts([text])[0]
         from mascot.photos.reading import picture_of_file
 
-        vectors = chosen.pictures([picture_of_file(Path(like or ""))])[0]
+        vectors = model.pictures([picture_of_file(Path(like or ""))])[0]
         mean = vectors.mean(axis=0)
         return mean / max(float(np.linalg.norm(mean)), 1e-12)
 
@@ -541,100 +541,102 @@ class Library:
         values
             The values of the question marks in `where`.
         cancelled
-            Called now and then; when it returns True, the search ends with `SearchCancelled`.
+            Polled during the search; when it returns True, `SearchCancelled` is raised.
         """
         require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
         text = text if text and text.strip() else None
         if not len(self._open_nearest()):
             empty = f"the library {self.root} holds no photographs: add some and run `mascot index` again"
             raise InputError(self.unfinished or empty)
-        among = None if where is None else matching(self.store.path, where, values, cancelled)
+        allowed = None if where is None else matching(self.store.path, where, values, cancelled)
         candidates = candidates or CANDIDATES
         if text is None and like is None and vector is None:
-            return self._with_nearest(lambda nearest: self._newest(nearest, among, candidates))
-        own = self.id_of(like)
+            return self._with_nearest(lambda nearest: self._newest(nearest, allowed, candidates))
+        like_id = self.id_of(like)
         by_look = like is not None and text is None and encoder is None and self._likes_by_look
         if like is not None and by_look:
-            query = self._look_of(like, own)
+            query = self._look_of(like, like_id)
         else:
             query = self.vector_of(text, like, encoder) if vector is None else vector
         if cancelled is not None and cancelled():
             raise SearchCancelled("the search was cancelled")
         label = text if text is not None else "" if like is None else f"like {as_text(str(like))}"
-        return self._with_nearest(lambda nearest: self._matches(nearest, label, query, among, candidates, own, by_look))
+        return self._with_nearest(
+            lambda nearest: self._matches(nearest, label, query, allowed, candidates, like_id, by_look)
+        )
 
     def hits_like(self, id_: int, *, candidates: int = CANDIDATES, where: str | None = None) -> Hits:
-        """Return what is like a photograph of the library, whose file may be gone.
+        """Return the photographs most similar to one of the library, whose file may be missing.
 
-        Photographs are compared by their look where the encoder is `lite`, otherwise by their vectors.
+        Photographs are compared by their look if the encoder is `lite`, otherwise by their vectors.
         """
         path, by_look = self.store.photo(id_).path, self._likes_by_look
-        among = None if where is None else matching(self.store.path, where, ())
+        allowed = None if where is None else matching(self.store.path, where, ())
 
         def matches(nearest: Nearest) -> Hits:
             if id_ not in nearest:
                 raise InputError(f"photograph {id_} is not encoded: run `mascot index` again")
             query = self.store.looks([id_])[0] if by_look else nearest.vectors(np.array([id_]))[0]
-            return self._matches(nearest, f"like {path}", query, among, candidates, id_, by_look)
+            return self._matches(nearest, f"like {path}", query, allowed, candidates, id_, by_look)
 
         return self._with_nearest(matches)
 
     def hits_of(self, ids: Iterable[int]) -> Hits:
         """Return these photographs, all equally relevant, in the order of their ids."""
-        wanted = np.array(sorted(set(ids)), np.int64)
-        for id_ in wanted[~self._open_table().contains(wanted)].tolist():
+        distinct = np.array(sorted(set(ids)), np.int64)
+        for id_ in distinct[~self._open_table().contains(distinct)].tolist():
             raise UnknownPhoto(id_)
 
-        def these(nearest: Nearest) -> Hits:
-            for id_ in wanted.tolist():
+        def hits_of_ids(nearest: Nearest) -> Hits:
+            for id_ in distinct.tolist():
                 if id_ not in nearest:
                     raise InputError(f"photograph {id_} is not encoded: run `mascot index` again")
-            return self._hits(nearest, "", wanted, np.zeros(len(wanted)), len(wanted))
+            return self._hits(nearest, "", distinct, np.zeros(len(distinct)), len(distinct))
 
-        return self._with_nearest(these)
+        return self._with_nearest(hits_of_ids)
 
     def _matches(
         self,
         nearest: Nearest,
         label: str,
         query: NDArray[np.float32],
-        among: NDArray[np.int64] | None,
+        allowed: NDArray[np.int64] | None,
         candidates: int,
-        own: int | None,
+        excluded: int | None,
         by_look: bool = False,
     ) -> Hits:
-        count = candidates + (own is not None)
+        count = candidates + (excluded is not None)
         if by_look:
-            findable = nearest.ids if among is None else np.intersect1d(among, nearest.ids)
-            ids, scores = self._search_looks(query, count, findable)
+            searchable = nearest.ids if allowed is None else np.intersect1d(allowed, nearest.ids)
+            ids, scores = self._search_looks(query, count, searchable)
         else:
-            ids, scores = nearest.search(query, count, among)
-        # The photograph itself is not a result; and another process may have removed one a moment ago.
-        stay = self._open_table().contains(ids) & (ids != (-1 if own is None else own))
-        return self._hits(nearest, label, ids[stay][:candidates], scores[stay][:candidates])
+            ids, scores = nearest.search(query, count, allowed)
+        # The photograph itself is not a result; and another process may have removed one meanwhile.
+        is_result = self._open_table().contains(ids) & (ids != (-1 if excluded is None else excluded))
+        return self._hits(nearest, label, ids[is_result][:candidates], scores[is_result][:candidates])
 
-    def _look_of(self, like: str | os.PathLike[str], own: int | None) -> NDArray[np.float32]:
-        if own is not None:
-            return self.store.looks([own])[0]
+    def _look_of(self, like: str | os.PathLike[str], id_: int | None) -> NDArray[np.float32]:
+        if id_ is not None:
+            return self.store.looks([id_])[0]
         from mascot.photos.reading import look_of_file
 
         return look_of_file(Path(like))
 
     def _search_looks(
-        self, look: NDArray[np.float32], count: int, among: NDArray[np.int64]
+        self, look: NDArray[np.float32], count: int, allowed: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Search by look; a damaged index of looks is built again."""
+        """Search by look; rebuild a damaged index of looks."""
         try:
-            return self._open_looks().search(look, count, among)
+            return self._open_looks().search(look, count, allowed)
         except DamagedIndex:
-            return self._open_looks(rebuild=True).search(look, count, among)
+            return self._open_looks(rebuild=True).search(look, count, allowed)
 
-    def _newest(self, nearest: Nearest, among: NDArray[np.int64] | None, candidates: int) -> Hits:
-        """All photographs that match, newest first; without a query they are equally relevant."""
+    def _newest(self, nearest: Nearest, allowed: NDArray[np.int64] | None, candidates: int) -> Hits:
+        """Return all matching photographs, newest first; without a query they are equally relevant."""
         ids = self.store.newest()
-        ids = ids[np.isin(ids, nearest.ids if among is None else np.intersect1d(among, nearest.ids))]
+        ids = ids[np.isin(ids, nearest.ids if allowed is None else np.intersect1d(allowed, nearest.ids))]
         newest = ids[:candidates]
-        newest = newest[self._open_table().contains(newest)]  # another process may have removed one a moment ago
+        newest = newest[self._open_table().contains(newest)]  # another process may have removed one meanwhile
         return self._hits(nearest, "", newest, np.zeros(len(newest)), newest_of=len(ids))
 
     def _hits(
@@ -649,7 +651,7 @@ class Library:
         return Hits(self.root, label, ids, scores, self._open_table(), vectors, newest_of)
 
     def id_of(self, path: str | os.PathLike[str] | None) -> int | None:
-        """Return the id of the photograph with that path; None where the library holds none."""
+        """Return the id of the photograph with that path; None if there is none."""
         if path is None:
             return None
         path = Path(path).resolve()
@@ -660,9 +662,9 @@ class Library:
         return None if row is None else int(row[0])
 
     def folder_named(self, name: str | os.PathLike[str]) -> str:
-        """Return the library's name of a folder: relative to its root or to the current folder, or absolute.
+        """Return the name of a folder in the library, from a path relative to its root or to the current folder.
 
-        A name that begins with a dot is taken as relative to the current folder first.
+        A name that begins with a dot is first tried relative to the current folder.
         """
         text = os.fspath(name)
         places = [self.root, Path.cwd()]
@@ -702,29 +704,29 @@ class Library:
     ) -> Results:
         """Search and re-rank: `hits`, then their `rerank`. There are at least `k` candidates that are not `already`.
 
-        With `stacks` one photograph stands for all shots of a burst and all copies of a picture. `pin` are ids of
-        photographs that the results complete: they come first, whether they match or not. Those of `reject` are never
+        With `stacks` one photograph represents all shots of a burst and all copies of a picture. The photographs with
+        the ids `pin` come first, whether they match or not, and the results complete them. Those of `reject` are never
         results.
         """
         pinned, rejected = list(dict.fromkeys(pin)), set(reject)
         check_choice(pinned, rejected)
         require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
-        listed = [wishes] if isinstance(wishes, (mc.Wish, mc.Limit, mc.Share)) else list(wishes)
-        before = ids_before(already)
-        most = max(candidates or CANDIDATES, k + len({*(before or ()), *rejected}))
+        wish_list = [wishes] if isinstance(wishes, (mc.Wish, mc.Limit, mc.Share)) else list(wishes)
+        shown_ids = ids_before(already)
+        count = max(candidates or CANDIDATES, k + len({*(shown_ids or ()), *rejected}))
 
         def results() -> Results:
             hits = self.hits(
-                text, like=like, candidates=most, where=where, values=values, encoder=encoder, cancelled=cancelled
+                text, like=like, candidates=count, where=where, values=values, encoder=encoder, cancelled=cancelled
             )
             hits = hits.around(self.hits_of(pinned) if pinned else None, rejected)
             if stacks:
-                hits = hits.stacked(self.store.detail, [*(before or ()), *pinned])
-            return hits.rerank(listed, k, method, before, pinned)
+                hits = hits.stacked(self.store.detail, [*(shown_ids or ()), *pinned])
+            return hits.rerank(wish_list, k, method, shown_ids, pinned)
 
         try:
             return results()
-        except UnknownPhoto:  # another process has removed a result a moment ago, or nobody can pin it
+        except UnknownPhoto:  # another process has removed a result meanwhile, or the id of a pin is wrong
             return results()
 
     def spread(self, text: str, missing: str = "last") -> mc.Wish:
@@ -732,7 +734,7 @@ class Library:
         return steering.wish(text, 1, self.store, missing)
 
     def place_meant(self, text: str) -> str | None:
-        """Return the place that a wish's name was taken for, `Cambridge, US`; None if that is obvious or not a name."""
+        """Return the place that a name in a wish means: `Cambridge, US`. None if it is obvious or not a name."""
         return steering.place_meant(text, self.store)
 
     def focus(self, text: str, missing: str = "last") -> mc.Wish:
@@ -749,7 +751,7 @@ class Library:
 
 
 def _root_of(index: Path) -> Path:
-    """The first folder of an index elsewhere."""
+    """Return the first folder of an index that is elsewhere."""
     store = Store(index / DATABASE)
     try:
         root = store.fact(_ROOT)

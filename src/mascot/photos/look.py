@@ -17,7 +17,7 @@ _COLOUR_WEIGHT, _EDGE_WEIGHT = 1.0, 0.6
 _BAND = np.arange(_SIDE) // (_SIDE // _CELLS)
 _CELL_OF = (_BAND[:, None] * _CELLS + _BAND).ravel()  # the cell of each pixel
 DIM = _CELLS * _CELLS * (3 + _DIRECTIONS)
-EDGES = slice(_CELLS * _CELLS * 3, DIM)  # the part of a vector that describes edges; all equal where there are none
+EDGES = slice(_CELLS * _CELLS * 3, DIM)  # the part of a vector for edges; its values are equal if there are none
 
 
 def look(image: Image) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""The visual descriptors of a library as a source of vectors, so that they are searched like an encoder's."""
+"""The visual descriptors of a library as a source of vectors, searched like those of an encoder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOK_SPACE = Space("look", DIM, 1)
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """Descriptors in the place of vectors, by photograph."""
+    """The descriptors as vectors, by photograph."""
 
     store: Store
 

@@ -1,7 +1,7 @@
-"""What a photograph's file and its sidecars say about it: where, when, with what, and in whose words.
+"""The metadata of a photograph, from its file and its sidecars: place, time, camera and words.
 
-Several blocks may say the same thing. Sidecars come first: they were written later, by a person's program. Then the
-camera is trusted for what it measured, programs for what people typed:
+Several blocks may have the same field. Sidecars come first: they were written later, by a program that a person used.
+Then EXIF is preferred for what the camera measured, and XMP for what people typed:
 
 =================  ==========================================================================================
 place, altitude    sidecar (XMP, Takeout); EXIF, then XMP
@@ -16,9 +16,9 @@ rating             sidecar (XMP), XMP, then EXIF; a favourite of Takeout without
 taken_utc          Takeout
 =================  ==========================================================================================
 
-A wrong value is passed over for the next in line. If nothing is left, the field is missing and `problems`
-says why. A time in Greenwich (GPS, or marked Z) and a date without a time of day never become `taken`: neither
-says what the clock on the spot showed. Where the file has no time, its name may (`names`), and then Takeout.
+An implausible value is skipped in favour of the next source. If none remains, the field is missing and `problems`
+says why. A time in UTC (GPS, or marked Z) and a date without a time of day never become `taken`: neither is a local
+time. If the file has no time, its name is tried (`names`), and then Takeout.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ _SIDECAR_TIMES = ("exif:DateTimeOriginal", "photoshop:DateCreated")
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a file says about its photograph; None, or (), where it says nothing that can be meant."""
+    """The metadata in a file; None, or (), for fields without a plausible value."""
 
-    width: int  # pixels as shown, after orientation
+    width: int  # pixels, after rotation
     height: int
     lat: float | None  # degrees; both or neither
     lon: float | None
-    altitude: float | None  # metres above the sea
-    taken: datetime | None  # the clock on the spot, without a time zone
-    offset: int | None  # minutes east of Greenwich, where the file says
+    altitude: float | None  # metres above sea level
+    taken: datetime | None  # local time, without a time zone
+    offset: int | None  # minutes east of UTC, if the file has it
     camera: str | None
     lens: str | None
     title: str | None
@@ -61,103 +61,103 @@ class Metadata:
     keywords: tuple[str, ...]
     rating: int | None  # 0..5
     problems: tuple[str, ...]  # why something is missing
-    taken_utc: datetime | None = None  # where a sidecar says when, but not what the clock on the spot showed
+    taken_utc: datetime | None = None  # if a sidecar has the time in UTC but not the local time
 
 
 def read_metadata(source: Path | BinaryIO) -> Metadata:
-    """The metadata of a picture file. Raises `Unreadable` if it is none; wrong values never raise."""
+    """Return the metadata of a picture file. Raises `Unreadable` if it is not one; implausible values never raise."""
     with open_image(source) as image:
         return metadata_of(image)
 
 
 def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadata:
-    """The same of an image opened by `open_image` and not yet decoded by `upright`, and of its sidecars."""
+    """Return the metadata of an image from `open_image`, not yet decoded by `upright`, and of its sidecars."""
     width, height = shown_size(image)
-    reading = _Reading()
-    beside = sidecars or Sidecars()
-    packets, takeout = beside.packets, beside.takeout
-    reading.problems += beside.problems
-    camera_says = exif.read(image)
-    programs_say = reading.of("xmp", lambda: xmp.parse(image.info.get("xmp"))) or {}
-    agencies_say = iptc.read(image)
+    reader = _MetadataReader()
+    files_beside = sidecars or Sidecars()
+    packets, takeout = files_beside.packets, files_beside.takeout
+    reader.problems += files_beside.problems
+    exif_block = exif.read(image)
+    xmp_packet = reader.of("xmp", lambda: xmp.parse(image.info.get("xmp"))) or {}
+    iptc_records = iptc.read(image)
 
     def in_sidecars(name: str) -> list[Callable[[], str | None]]:
         return [partial(xmp.text, packet, name) for packet in packets]
 
-    place = reading.of(
+    place = reader.of(
         "place",
         *(partial(xmp.place, packet) for packet in packets),
         takeout.place,
-        lambda: exif.place(camera_says),
-        lambda: xmp.place(programs_say),
+        lambda: exif.place(exif_block),
+        lambda: xmp.place(xmp_packet),
     )
-    altitude = reading.of(
+    altitude = reader.of(
         "altitude",
         *(partial(xmp.altitude, packet) for packet in packets),
         takeout.altitude,
-        lambda: exif.altitude(camera_says),
-        lambda: xmp.altitude(programs_say),
+        lambda: exif.altitude(exif_block),
+        lambda: xmp.altitude(xmp_packet),
     )
-    moment = reading.of(
+    moment = reader.of(
         "taken",
         *(partial(xmp.moment, packet, name) for packet in packets for name in _SIDECAR_TIMES),
-        lambda: exif.original(camera_says),
-        lambda: exif.digitized(camera_says),
-        lambda: xmp.moment(programs_say, "exif:DateTimeOriginal"),
-        lambda: xmp.moment(programs_say, "photoshop:DateCreated"),
-        lambda: xmp.moment(programs_say, "xmp:CreateDate"),
-        lambda: iptc.moment(agencies_say),
+        lambda: exif.original(exif_block),
+        lambda: exif.digitized(exif_block),
+        lambda: xmp.moment(xmp_packet, "exif:DateTimeOriginal"),
+        lambda: xmp.moment(xmp_packet, "photoshop:DateCreated"),
+        lambda: xmp.moment(xmp_packet, "xmp:CreateDate"),
+        lambda: iptc.moment(iptc_records),
     )
-    offset = reading.of("offset", lambda: plausible.minutes_east(moment.offset if moment else None))
-    maker = reading.of("camera", lambda: exif.maker(camera_says), lambda: xmp.text(programs_say, "tiff:Make"),
+    offset = reader.of("offset", lambda: plausible.minutes_east(moment.offset if moment else None))
+    maker = reader.of("camera", lambda: exif.maker(exif_block), lambda: xmp.text(xmp_packet, "tiff:Make"),
                        *in_sidecars("tiff:Make"))  # fmt: skip
-    model = reading.of("camera", lambda: exif.model(camera_says), lambda: xmp.text(programs_say, "tiff:Model"),
+    model = reader.of("camera", lambda: exif.model(exif_block), lambda: xmp.text(xmp_packet, "tiff:Model"),
                        *in_sidecars("tiff:Model"))  # fmt: skip
-    lens = reading.of(
+    lens = reader.of(
         "lens",
-        lambda: exif.lens(camera_says),
-        lambda: exif.lens_name(xmp.text(programs_say, "exifEX:LensModel")),
-        lambda: exif.lens_name(xmp.text(programs_say, "aux:Lens")),
+        lambda: exif.lens(exif_block),
+        lambda: exif.lens_name(xmp.text(xmp_packet, "exifEX:LensModel")),
+        lambda: exif.lens_name(xmp.text(xmp_packet, "aux:Lens")),
         *(partial(_sidecar_lens, packet) for packet in packets),
     )
-    title = reading.of(
+    title = reader.of(
         "title",
         *in_sidecars("dc:title"),
-        lambda: plausible.told(xmp.text(programs_say, "dc:title"), maker, model),
-        lambda: plausible.told(iptc.title(agencies_say), maker, model),
-        lambda: plausible.told(exif.title(camera_says), maker, model),
+        lambda: plausible.human_text(xmp.text(xmp_packet, "dc:title"), maker, model),
+        lambda: plausible.human_text(iptc.title(iptc_records), maker, model),
+        lambda: plausible.human_text(exif.title(exif_block), maker, model),
     )
-    caption = reading.of(
+    caption = reader.of(
         "caption",
         *in_sidecars("dc:description"),
         takeout.caption,
-        lambda: plausible.told(xmp.text(programs_say, "dc:description"), maker, model),
-        lambda: plausible.told(iptc.caption(agencies_say), maker, model),
-        lambda: plausible.told(exif.description(camera_says), maker, model),
-        lambda: plausible.told(exif.comment(camera_says), maker, model),
-        lambda: plausible.told(exif.user_comment(camera_says), maker, model),
+        lambda: plausible.human_text(xmp.text(xmp_packet, "dc:description"), maker, model),
+        lambda: plausible.human_text(iptc.caption(iptc_records), maker, model),
+        lambda: plausible.human_text(exif.description(exif_block), maker, model),
+        lambda: plausible.human_text(exif.comment(exif_block), maker, model),
+        lambda: plausible.human_text(exif.user_comment(exif_block), maker, model),
     )
-    rating = reading.of(
+    rating = reader.of(
         "rating",
         *(partial(xmp.rating, packet) for packet in packets),
-        lambda: xmp.rating(programs_say),
-        lambda: exif.rating(camera_says),
+        lambda: xmp.rating(xmp_packet),
+        lambda: exif.rating(exif_block),
     )
     if not rating and takeout.is_favourite():
         rating = _FAVOURITE
     words = [
         *(word for packet in packets for word in packet.get("dc:subject", ())),
         *takeout.people(),
-        *programs_say.get("dc:subject", ()),
-        *iptc.keywords(agencies_say),
-        *(reading.of("keywords", lambda: exif.keywords(camera_says)) or ()),
+        *xmp_packet.get("dc:subject", ()),
+        *iptc.keywords(iptc_records),
+        *(reader.of("keywords", lambda: exif.keywords(exif_block)) or ()),
     ]
-    keywords = [reading.of("keywords", partial(_keyword, word)) for word in words[: plausible.MOST_KEYWORDS]]
-    reading.note_cut("caption", len(caption or ""), plausible.LONGEST_TEXT, "characters")
-    reading.note_cut("keywords", len(words), plausible.MOST_KEYWORDS, "keywords")
-    if camera_says.damage and (place is None or moment is None):
-        reading.problems.append(f"exif: damaged: {camera_says.damage}")
-    taken_utc = reading.of("taken", takeout.taken_utc) if moment is None else None
+    keywords = [reader.of("keywords", partial(_keyword, word)) for word in words[: plausible.MOST_KEYWORDS]]
+    reader.note_cut("caption", len(caption or ""), plausible.LONGEST_TEXT, "characters")
+    reader.note_cut("keywords", len(words), plausible.MOST_KEYWORDS, "keywords")
+    if exif_block.damage and (place is None or moment is None):
+        reader.problems.append(f"exif: damaged: {exif_block.damage}")
+    taken_utc = reader.of("taken", takeout.taken_utc) if moment is None else None
     lat, lon = place or (None, None)
     return Metadata(
         width=width,
@@ -173,13 +173,13 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
         caption=caption[: plausible.LONGEST_TEXT].strip() if caption else None,
         keywords=tuple(dict.fromkeys(word for word in keywords if word)),
         rating=rating,
-        problems=tuple(dict.fromkeys(reading.problems))[:_MOST_PROBLEMS],
+        problems=tuple(dict.fromkeys(reader.problems))[:_MOST_PROBLEMS],
         taken_utc=taken_utc,
     )
 
 
-class _Reading:
-    """Takes the first value that means something, and notes why there is none."""
+class _MetadataReader:
+    """Takes the first plausible value of each field, and collects the reasons where there is none."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -204,7 +204,7 @@ class _Reading:
 
 
 def _keyword(word: str | bytes) -> str | None:
-    return plausible.line(plausible.clean(word) if isinstance(word, str) else plausible.decoded(word))
+    return plausible.line(plausible.clean(word) if isinstance(word, str) else plausible.decode(word))
 
 
 def _sidecar_lens(packet: xmp.Xmp) -> str | None:

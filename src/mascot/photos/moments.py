@@ -44,15 +44,15 @@ def moments(shots: Iterable[Shot]) -> dict[int, str]:
 
 
 def label_moments(shots: Iterable[Shot]) -> Iterator[tuple[int, str]]:
-    """Yield id and label of photographs that come sorted by time, as `moments` does; any number of them."""
-    minute, uses = "", Counter[str]()  # how often each label of this minute was given
+    """Yield id and label of photographs that are sorted by time, as `moments` does, without holding them in memory."""
+    minute, uses = "", Counter[str]()  # how often each label of this minute was used
     open_moments: list[_Moment] = []  # latest last
     for shot in shots:
         open_moments = [moment for moment in open_moments if shot.taken - moment.last < _MAX_GAP]
         near = [moment for moment in open_moments if _is_near(moment, shot)]
-        own = [moment for moment in near if moment.camera == shot.camera]
+        same_camera = [moment for moment in near if moment.camera == shot.camera]
         if near:
-            moment = (own or near)[-1]
+            moment = (same_camera or near)[-1]
             open_moments.remove(moment)
         else:
             if minute != f"{shot.taken:%Y-%m-%d %H:%M}":

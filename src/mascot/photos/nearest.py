@@ -39,14 +39,14 @@ from mascot.photos.store import DamagedLibrary, Space
 
 EXACT = 200_000  # photographs up to which every vector is compared
 _BLOCK = 16_384  # rows compared at a time
-_GRAPH_ROWS = 1024  # added to the graph at a time: Ctrl-C waits for no more
+_GRAPH_ROWS = 1024  # added to the graph at a time, so that Ctrl-C does not wait longer
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _TRIES = 5
-_ABANDONED_S = 24 * 3600  # after which a folder being built is taken to be left by a process that died
-_LARGE = 16 * 2**20  # bytes of vectors from which on building takes long enough to be put off
-_LASTS_S, _LASTS_TIMES = 5.0, 10.0  # for how long: seconds, and times what the last one took
-_LARGEST = 1e6  # number in a vector, which should be below one
-_SPARE = 4  # times as many proposals of the graph as are asked for
+_ABANDONED_S = 24 * 3600  # after which an unfinished folder is assumed to be left by a killed process
+_LARGE = 16 * 2**20  # bytes of vectors above which building is slow enough to be deferred
+_MIN_LIFETIME_S, _LIFETIME_FACTOR = 5.0, 10.0  # how long: seconds, or times the last build
+_LARGEST = 1e6  # absolute value of a number in a vector; should be below one
+_SPARE = 4  # proposals of the graph per requested result
 _ABOUT, _IDS, _VECTORS, _SUMS, _GRAPH = "about.json", "ids.npy", "vectors.npy", "sums.npy", "graph.usearch"
 
 Progress = Callable[[int, int], None]
@@ -71,7 +71,7 @@ class VectorSource(Protocol):
 
 
 class Nearest:
-    """Search over one state of a library: that after `changes` changes. What it reads may raise `DamagedIndex`."""
+    """Search over one state of a library, that after `changes` changes. Any read may raise `DamagedIndex`."""
 
     def __init__(
         self, ids: Ids, vectors: Vectors | CheckedRows, space: Space, graph: Graph | None = None, changes: int = 0
@@ -91,15 +91,15 @@ class Nearest:
         place = int(np.searchsorted(self.ids, id_))
         return place < len(self) and int(self.ids[place]) == id_
 
-    def search(self, query: Vectors, count: int, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
-        """The `count` best ids and their scores, best first; `among` leaves only those ids.
+    def search(self, query: Vectors, count: int, allowed: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
+        """Return the `count` best ids and their scores, best first; only ids in `allowed`, if given.
 
         The score of a photograph is the largest dot product over its vectors. Ties go to the lower id.
         """
         query = np.ascontiguousarray(query, np.float32)
-        if among is not None:
-            places = np.minimum(np.searchsorted(self.ids, among), max(len(self) - 1, 0))
-            rows = places[self.ids[places] == among] if len(self) else places[:0]
+        if allowed is not None:
+            places = np.minimum(np.searchsorted(self.ids, allowed), max(len(self) - 1, 0))
+            rows = places[self.ids[places] == allowed] if len(self) else places[:0]
             scores = self._scores(query, rows)
         elif self._graph is not None and count * _SPARE < len(self):
             rows = self._graph.search(query, count * _SPARE * self.space.tokens)
@@ -111,25 +111,25 @@ class Nearest:
         return self.ids[rows[best]], scores[best].astype(np.float64)
 
     def _scores(self, query: Vectors, rows: Ids | None) -> Vectors:
-        """The score of every row, or of some."""
+        """Return the score of every row, or of the given rows."""
         if rows is None:
             return self._rows.map(lambda vectors: self._products(vectors, query))
         parts = [self._products(self._rows.take(rows[i : i + _BLOCK]), query) for i in range(0, len(rows), _BLOCK)]
         return np.concatenate([np.zeros(0, np.float32), *parts])
 
     def _products(self, vectors: Vectors, query: Vectors) -> Vectors:
-        # Rows as one matrix: only then does it go through BLAS.
+        # As one matrix, so that BLAS is used.
         products = vectors.reshape(-1, self.space.dim) @ query
-        if self.space.tokens == 1:  # numpy takes long for the largest of one
+        if self.space.tokens == 1:  # `max` over an axis of length one is slow
             return products
         return products.reshape(-1, self.space.tokens).max(axis=1)
 
     def rows(self, ids: Ids) -> Vectors:
-        """All vectors of each id, shape (ids, tokens, dim)."""
+        """Return all vectors of each id, shape (ids, tokens, dim)."""
         return self._rows.take(np.searchsorted(self.ids, ids))
 
     def vectors(self, ids: Ids) -> Vectors:
-        """One unit vector for each id: the mean of its tokens."""
+        """Return one unit vector for each id: the mean of its tokens."""
         mean = self.rows(ids).mean(axis=1)
         return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12)
 
@@ -162,13 +162,13 @@ class Graph:
 
 
 def _best(scores: Vectors, count: int) -> Ids:
-    """Positions of the `count` largest, largest first, ties by position."""
+    """Return the positions of the `count` largest scores, largest first, ties by position."""
     if count < len(scores):
         least = np.partition(scores, len(scores) - count)[len(scores) - count]
-        some = np.flatnonzero(scores >= least)
+        positions = np.flatnonzero(scores >= least)
     else:
-        some = np.arange(len(scores))
-    return some[np.argsort(-scores[some], kind="stable")][:count]
+        positions = np.arange(len(scores))
+    return positions[np.argsort(-scores[positions], kind="stable")][:count]
 
 
 def open_nearest(
@@ -181,19 +181,19 @@ def open_nearest(
     hurry: bool = False,
     rebuild: bool = False,
 ) -> Nearest:
-    """Open the derived index of the library's present state, and build it where it is missing or damaged.
+    """Open the derived index of the current state of the library; build it if it is missing or damaged.
 
     Parameters
     ----------
     hurry
-        Accept a large index of an earlier state that was built a moment ago: while another process adds photographs,
-        searches would build one index after another. Also work in memory where the disk is full.
+        Accept a large index of an earlier state that was built recently: while another process adds photographs,
+        searches would build one index after another. Also work in memory if the disk is full.
     rebuild
-        The index in use is damaged: use that on disk only where another process has repaired it.
+        The index in use is damaged: use the one on disk only if another process has repaired it.
     """
     for _ in range(_TRIES):
         place = folder / f"nearest-{store.changes}-{space.fingerprint}-{exact}"
-        nearest = _load_sound(place, space, exact) if rebuild else _load(place, space, exact)
+        nearest = _load_verified(place, space, exact) if rebuild else _load(place, space, exact)
         if nearest is None and hurry and not rebuild:
             nearest = _recent(place, space, exact)
         if nearest is not None:
@@ -209,38 +209,38 @@ def open_nearest(
         _remove_older(place)
         if nearest is not None:
             return nearest
-        # Another process saw a newer state of the library and removed this one: look again.
+        # Another process saw a newer state of the library and removed this one: retry.
     raise InputError(f"cannot build the vector index in {folder}: the library changes all the time")
 
 
 def _recent(place: Path, space: Space, exact: int) -> Nearest | None:
-    """A large index of an earlier state, if it is younger than a few times the time it took to build."""
-    ending = place.name.partition("-")[2].partition("-")[2]
-    for older in sorted(place.parent.glob(f"nearest-*-{glob.escape(ending)}"), key=_state, reverse=True):
+    """Return a large index of an earlier state, if its age is below a multiple of its build time."""
+    suffix = place.name.partition("-")[2].partition("-")[2]
+    for older in sorted(place.parent.glob(f"nearest-*-{glob.escape(suffix)}"), key=_state, reverse=True):
         try:
             about = json.loads((older / _ABOUT).read_text("utf-8"))
             age = time.time() - (older / _ABOUT).stat().st_mtime
-            lasts = max(_LASTS_S, _LASTS_TIMES * float(about["seconds"]))
-            large = about["files"][_VECTORS] >= _LARGE
+            lifetime = max(_MIN_LIFETIME_S, _LIFETIME_FACTOR * float(about["seconds"]))
+            is_large = about["files"][_VECTORS] >= _LARGE
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        if large and 0 <= age < lasts:
+        if is_large and 0 <= age < lifetime:
             return _load(older, space, exact)
     return None
 
 
 def _in_memory(store: VectorSource, space: Space) -> Nearest:
-    """The index of a library that cannot be written to."""
+    """Return the index of a library that is read-only."""
     changes, ids, vectors = store.changes, [], []
     for photo, vector in store.vectors_of(space.fingerprint):
         ids.append(photo)
-        vectors.append(_checked(store, space, photo, vector))
+        vectors.append(_check_vector(store, space, photo, vector))
     array = np.frombuffer(b"".join(vectors), np.float32).reshape(-1, space.tokens, space.dim)
     return Nearest(np.array(ids, np.int64), array, space, changes=changes)
 
 
-def _checked(store: VectorSource, space: Space, photo: int, vector: bytes) -> bytes:
-    """The vector of a photograph, if it has the right length and its numbers can be compared."""
+def _check_vector(store: VectorSource, space: Space, photo: int, vector: bytes) -> bytes:
+    """Return the vector of a photograph; raise `DamagedLibrary` if its length or its numbers are wrong."""
     if not isinstance(vector, bytes) or len(vector) != 4 * space.tokens * space.dim:
         raise DamagedLibrary(store.path, f"the vector of photograph {photo} has the wrong length")
     if not np.abs(np.frombuffer(vector, np.float32)).max() < _LARGEST:  # or not a number
@@ -249,16 +249,16 @@ def _checked(store: VectorSource, space: Space, photo: int, vector: bytes) -> by
 
 
 def _remove_older(place: Path) -> None:
-    """Remove the indexes of earlier states of the library, and those that killed processes left half built."""
+    """Remove the indexes of earlier states of the library, and unfinished ones of killed processes."""
     for old in place.parent.glob("nearest-*"):
         if old != place and _state(old) <= _state(place):
             shutil.rmtree(old, ignore_errors=True)
     for work in place.parent.glob("building-*"):
         try:
-            abandoned = time.time() - work.stat().st_mtime > _ABANDONED_S
+            is_abandoned = time.time() - work.stat().st_mtime > _ABANDONED_S
         except OSError:
             continue
-        if abandoned:
+        if is_abandoned:
             shutil.rmtree(work, ignore_errors=True)
 
 
@@ -268,13 +268,13 @@ def _state(place: Path) -> int:
 
 
 def _build(place: Path, store: VectorSource, space: Space, exact: int, progress: Progress | None) -> None:
-    """Write the index of the library's present state. Raises `OSError`, and then leaves nothing behind."""
-    started = time.monotonic()
+    """Write the index of the current state of the library. Raises `OSError`, and then leaves nothing behind."""
+    start = time.monotonic()
     work = place.with_name(f"building-{os.getpid()}-{threading.get_ident()}")
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     try:
-        with store.snapshot():  # the count and the rows are those of one state
+        with store.snapshot():  # so that the count and the rows are of one state
             ids, sums = _write_vectors(work / _VECTORS, store, space, exact, progress)
         np.save(work / _IDS, ids)
         np.save(work / _SUMS, sums)
@@ -288,20 +288,20 @@ def _build(place: Path, store: VectorSource, space: Space, exact: int, progress:
             _write_graph(work / _GRAPH, np.load(work / _VECTORS, mmap_mode="r"), space, progress)
             about["graph"] = file_checksums(work / _GRAPH)
         about["files"] = {file.name: file.stat().st_size for file in work.iterdir()}
-        about["seconds"] = time.monotonic() - started
+        about["seconds"] = time.monotonic() - start
         (work / _ABOUT).write_text(json.dumps(about), "utf-8")
         try:
             work.rename(place)
         except OSError:
             if not place.is_dir():
                 raise
-            # Another process built the same one first; either will do.
+            # Another process built the same index first; either can be used.
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
 def _block_rows(count: int, space: Space, exact: int) -> int:
-    """Rows under one checksum: one where a graph proposes rows, which lie apart."""
+    """Return the rows per checksum: one if a graph is used, because its proposals are scattered."""
     return 1 if count > exact else rows_of_block(4 * space.tokens * space.dim)
 
 
@@ -310,7 +310,7 @@ def _write_vectors(
 ) -> tuple[Ids, Sums]:
     """Write the matrix of all vectors; return the ids of its rows and the checksums of its blocks.
 
-    It is written and not mapped: a mapped file on a full disk ends the process without a message.
+    The file is not memory-mapped: on a full disk that kills the process without a message.
     """
     count = store.count_vectors(space.fingerprint)
     ids = np.empty(count, np.int64)
@@ -324,7 +324,7 @@ def _write_vectors(
             block = bytearray()
             for row, (photo, vector) in enumerate(islice(vectors, block_rows), first):
                 ids[row] = photo
-                block += _checked(store, space, photo, vector)
+                block += _check_vector(store, space, photo, vector)
             sums.append(checksum(block))
             file.write(block)
             if progress is not None and first // _BLOCK != (first + block_rows) // _BLOCK:
@@ -341,7 +341,7 @@ def _write_graph(path: Path, matrix: Any, space: Space, progress: Progress | Non
             progress(min(first + _GRAPH_ROWS, len(matrix)), len(matrix))
     try:
         graph.save(str(path))
-    except RuntimeError as error:  # it says only that writing failed
+    except RuntimeError as error:  # without the reason of the failure
         raise OSError(errno.ENOSPC, f"the graph was not written ({error})", str(path)) from None
 
 
@@ -354,7 +354,7 @@ def _empty_graph(space: Space) -> Any:
 
 
 def _load(place: Path, space: Space, exact: int, *, trust: bool = True) -> Nearest | None:
-    """The index on disk; None if a file is missing, cut short, damaged or of another format.
+    """Return the index on disk; None if a file is missing, truncated, damaged or of another format.
 
     The ids and the graph are verified here, the vectors when they are read; with `trust`, a graph that another process
     verified within a day and that has not changed is not verified again.
@@ -379,12 +379,12 @@ def _load(place: Path, space: Space, exact: int, *, trust: bool = True) -> Neare
         raise
     except Exception:  # numpy raises whatever a damaged header leads to
         return None
-    checked = CheckedRows(np.asarray(vectors), sums if rows else None, block_rows, watch)
-    return Nearest(ids, checked, space, graph, _state(place))
+    rows_on_disk = CheckedRows(np.asarray(vectors), sums if rows else None, block_rows, watch)
+    return Nearest(ids, rows_on_disk, space, graph, _state(place))
 
 
-def _load_sound(place: Path, space: Space, exact: int) -> Nearest | None:
-    """The index on disk if every byte of it is as it was written."""
+def _load_verified(place: Path, space: Space, exact: int) -> Nearest | None:
+    """Return the index on disk if every byte matches its checksum, else None."""
     nearest = _load(place, space, exact, trust=False)
     try:
         if nearest is not None:
@@ -395,7 +395,7 @@ def _load_sound(place: Path, space: Space, exact: int) -> Nearest | None:
 
 
 def damage_of(place: Path, space: Space, exact: int) -> str | None:
-    """What is wrong with an index on disk, every byte read; None if nothing is."""
+    """Return what is wrong with an index on disk, after reading every byte; None if it is sound."""
     nearest = _load(place, space, exact, trust=False)
     if nearest is None:
         return f"{place.name}: a file is missing, cut short or damaged"

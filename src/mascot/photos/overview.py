@@ -1,4 +1,4 @@
-"""What is in a library, counted."""
+"""Counts of what a library contains."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from mascot.photos.store import Store
 
-_COUNTED = ("country", "city", "camera", "season", "part_of_day", "folder")
-_MOST = 12  # labels of each column that are told
+_LABEL_COLUMNS = ("country", "city", "camera", "season", "part_of_day", "folder")
+_MOST = 12  # labels of each column that are listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,30 +21,30 @@ class Overview:
     photos: int
     encoder: str
     fingerprint: str
-    encoded: int  # photographs that a search finds: fewer while indexing with another encoder is not done
+    encoded: int  # photographs that can be searched: fewer until indexing is complete
     bytes: int  # of the index on disk
     without_place: int
     without_time: int
     without_words: int  # no title, caption or keyword
-    first: str | None  # when the earliest was taken
+    first: str | None  # time of the earliest photograph
     last: str | None
     moments: int
     hours: tuple[int, ...]  # photographs in each of the 24
     years: dict[str, int]
-    months: dict[str, int]  # photographs of each, `2019-07`; months without any are left out
+    months: dict[str, int]  # photographs by month, `2019-07`; empty months are omitted
     labels: dict[str, dict[str, int]]  # the most frequent of each column
-    distinct: dict[str, int]  # how many there are of each column
-    skipped: tuple[tuple[str, str], ...]  # files left out, and why
-    problems: dict[str, int]  # values taken as missing, and why
+    distinct: dict[str, int]  # number of distinct labels of each column
+    skipped: tuple[tuple[str, str], ...]  # files that were skipped, and why
+    problems: dict[str, int]  # reasons why values are missing, with their counts
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data, ready for JSON."""
+        """Return the overview as plain data, ready for JSON."""
         return asdict(self)
 
 
 def overview(root: Path, folder: Path, store: Store) -> Overview:
-    """Count what the library in `folder` holds of the photographs under `root`."""
-    counts = _one(
+    """Return the counts of the library whose index is in `folder` and whose photographs are under `root`."""
+    counts = _row(
         store,
         "SELECT count(*), count(*) - count(lat), count(*) - count(taken), min(taken), max(taken), "
         "count(DISTINCT moment), "
@@ -71,15 +71,15 @@ def overview(root: Path, folder: Path, store: Store) -> Overview:
         hours=tuple(by_hour.get(hour, 0) for hour in range(24)),
         years=dict(_pairs(store, years)),
         months=dict(_pairs(store, months)),
-        labels={name: _labels(store, name) for name in _COUNTED},
-        distinct={name: _one(store, f"SELECT count(DISTINCT {name}) FROM photos")[0] for name in _COUNTED},
+        labels={name: _labels(store, name) for name in _LABEL_COLUMNS},
+        distinct={name: _row(store, f"SELECT count(DISTINCT {name}) FROM photos")[0] for name in _LABEL_COLUMNS},
         skipped=tuple(_pairs(store, "SELECT path, reason FROM skipped ORDER BY path")),
         problems=dict(_pairs(store, problems)),
     )
 
 
 def points(store: Store) -> list[tuple[float, float]]:
-    """Latitude and longitude of every photograph that has a place."""
+    """Return latitude and longitude of every photograph that has a place."""
     return _pairs(store, "SELECT lat, lon FROM photos WHERE lat IS NOT NULL")
 
 
@@ -88,7 +88,7 @@ def _labels(store: Store, name: str) -> dict[str, int]:
     return dict(_pairs(store, query))
 
 
-def _one(store: Store, query: str) -> Sequence[Any]:
+def _row(store: Store, query: str) -> Sequence[Any]:
     row: Sequence[Any] = store.connection.execute(query).fetchone()
     return row
 

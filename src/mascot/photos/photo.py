@@ -1,4 +1,4 @@
-"""One photograph of a library, as its row says."""
+"""One photograph of a library: a row of its database."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Photo:
-    """What the library knows of a photograph. What is missing is None; `problems` says why."""
+    """The metadata of a photograph. A missing value is None; `problems` says why."""
 
     id: int
     path: str  # relative to the library's folder
@@ -23,8 +23,8 @@ class Photo:
     lat: float | None
     lon: float | None
     altitude: float | None
-    taken: datetime | None  # local clock
-    offset: int | None  # minutes east of Greenwich
+    taken: datetime | None  # local time
+    offset: int | None  # minutes east of UTC
     camera: str | None
     lens: str | None
     title: str | None
@@ -40,7 +40,7 @@ class Photo:
 
     @classmethod
     def from_row(cls, row: Any) -> Photo:
-        """From a row of the table, whose columns have these names."""
+        """Return the photograph of a database row."""
         values = {name: row[name] for name in COLUMNS}
         values["taken"] = None if values["taken"] is None else datetime.fromisoformat(values["taken"])
         for name in ("keywords", "problems"):
@@ -48,7 +48,7 @@ class Photo:
         return cls(**values)
 
     def to_row(self) -> dict[str, Any]:
-        """The same as SQLite stores it."""
+        """Return the values as SQLite stores them."""
         values = {name: getattr(self, name) for name in COLUMNS}
         values["taken"] = None if self.taken is None else self.taken.isoformat()
         for name in ("keywords", "problems"):
@@ -56,12 +56,12 @@ class Photo:
         return values
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data, ready for JSON; without what only the library itself needs."""
+        """Return the photograph as plain data, ready for JSON, without the internal columns."""
         values = {name: getattr(self, name) for name in COLUMNS if name not in ("mtime_ns", "hash")}
         values["taken"] = None if self.taken is None else self.taken.isoformat()
         values["keywords"], values["problems"] = list(self.keywords), list(self.problems)
         return values
 
 
-CALENDAR = {"year": 4, "month": 7, "day": 10}  # labels that the time taken begins with, and their length
+CALENDAR = {"year": 4, "month": 7, "day": 10}  # lengths of the prefixes of `taken` that are labels
 COLUMNS = tuple(field.name for field in fields(Photo))

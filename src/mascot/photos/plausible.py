@@ -12,8 +12,8 @@ from datetime import datetime
 LONGEST_TEXT = 10_000  # characters of a caption
 LONGEST_LINE = 500  # characters of a title, a keyword or a name
 MOST_KEYWORDS = 1000
-_LONGEST_READ = LONGEST_TEXT + 100  # a little more, so that it shows whether something was cut off
-_LONGEST_BYTES = 4 * _LONGEST_READ
+_LONGEST_INPUT = LONGEST_TEXT + 100  # a little more, to detect truncation
+_LONGEST_BYTES = 4 * _LONGEST_INPUT
 _FIRST_YEAR = 1826  # the year of the oldest surviving photograph
 _NULL_ISLAND = 0.001  # degrees around 0,0, which is open sea
 _MIN_ALTITUDE, _MAX_ALTITUDE = -450, 100_000  # metres; the shore of the Dead Sea is at -430
@@ -52,13 +52,13 @@ class Moment:
     offset: str | None
 
 
-def shown(value: object) -> str:
-    """A value as a message quotes it, cut to a readable length."""
+def quote(value: object) -> str:
+    """Return a value for a message, truncated to a readable length."""
     quoted = repr(value[:60] if isinstance(value, (str, bytes)) else value)
     return quoted if len(quoted) <= 60 else quoted[:56] + "..." + quoted[-1]
 
 
-def decoded(value: object) -> str | None:
+def decode(value: object) -> str | None:
     """Decode text of unknown encoding as UTF-8, else as Windows-1252. Return None if it is blank or not text."""
     if isinstance(value, str):
         value = value[:_LONGEST_BYTES]
@@ -79,24 +79,24 @@ def decoded(value: object) -> str | None:
 
 
 def clean(text: str) -> str | None:
-    """Text without nulls, control characters and outer blanks; None if nothing is left.
+    """Return text without null bytes, control characters and outer blanks; None if nothing remains.
 
-    Little more than the first `LONGEST_TEXT` characters are looked at, here and in all that is built on this.
+    Little more than the first `LONGEST_TEXT` characters are read.
     """
-    text = next((part for part in text[:_LONGEST_READ].split("\0") if part.strip()), "")
+    text = next((part for part in text[:_LONGEST_INPUT].split("\0") if part.strip()), "")
     text = re.sub(r"\r\n?", "\n", text).strip()
     printable = "".join(character for character in text if _is_printable(character))
     if len(text) - len(printable) > len(text) / 4:
-        raise Wrong(f"{shown(text)} is not readable text")
+        raise Wrong(f"{quote(text)} is not readable text")
     return unicodedata.normalize("NFC", printable).strip() or None
 
 
 def line(text: str | None) -> str | None:
-    """The same on one line of at most `LONGEST_LINE` characters, single blanks between words."""
+    """Return text on one line of at most `LONGEST_LINE` characters, with single blanks between words."""
     return " ".join(text[:LONGEST_LINE].split()) or None if text else None
 
 
-def told(text: str | None, *names: str | None) -> str | None:
+def human_text(text: str | None, *names: str | None) -> str | None:
     """Return text that a person wrote; None for what cameras write by default, such as their own `names`."""
     if text is None or _FILLER.fullmatch(text):
         return None
@@ -109,29 +109,29 @@ def moment(text: str | None, fraction: str | None = None, offset: str | None = N
         return None  # EXIF writes spaces and colons for "unknown"
     match = _MOMENT.fullmatch(text)
     if not match:
-        raise Wrong(f"{shown(text)} is not a date")
-    *numbers, own_fraction, own_offset = match.groups()
+        raise Wrong(f"{quote(text)} is not a date")
+    *numbers, text_fraction, text_offset = match.groups()
     if numbers[3] is None:
-        raise Wrong(f"{shown(text)} has no time of day")
-    if own_offset == "Z":
-        raise Wrong(f"{shown(text)} is in UTC, not in local time")
+        raise Wrong(f"{quote(text)} has no time of day")
+    if text_offset == "Z":
+        raise Wrong(f"{quote(text)} is in UTC, not in local time")
     year, month, day, hour, minute, second = (int(number or 0) for number in numbers)
-    digits = re.findall(r"^\d*", own_fraction or fraction or "")[0]
+    digits = re.findall(r"^\d*", text_fraction or fraction or "")[0]
     try:
         clock = datetime(year, month, day, hour, minute, second, int(f"{digits:0<6}"[:6]))
     except ValueError:
-        raise Wrong(f"{shown(text)} is not a date") from None
+        raise Wrong(f"{quote(text)} is not a date") from None
     if clock.replace(microsecond=0) in _UNSET_CLOCKS:
-        raise Wrong(f"{shown(text)} is the default of a camera whose clock was never set")
+        raise Wrong(f"{quote(text)} is the default of a camera whose clock was never set")
     if clock.year < _FIRST_YEAR:
-        raise Wrong(f"{shown(text)} is before the invention of photography")
+        raise Wrong(f"{quote(text)} is before the invention of photography")
     if is_future(clock.year):
-        raise Wrong(f"{shown(text)} is in the future")
-    return Moment(clock, own_offset or offset)
+        raise Wrong(f"{quote(text)} is in the future")
+    return Moment(clock, text_offset or offset)
 
 
 def is_future(year: int) -> bool:
-    """Whether a year cannot have come yet, by this machine's clock; time zones and slow clocks get a year."""
+    """Return whether a year is in the future, with a tolerance of a year for time zones and slow clocks."""
     return year > datetime.now().year + 1
 
 
@@ -144,7 +144,7 @@ def minutes_east(text: str | None) -> int | None:
     match = re.fullmatch(r"([+-])(\d{1,2}):?(\d{2})", text)
     minutes = int(match[2]) * 60 + int(match[3]) if match else _MAX_OFFSET + 1
     if not match or minutes > _MAX_OFFSET or int(match[3]) > 59:
-        raise Wrong(f"{shown(text)} is not a UTC offset")
+        raise Wrong(f"{quote(text)} is not a UTC offset")
     return -minutes if match[1] == "-" else minutes
 
 
@@ -182,7 +182,7 @@ def stars(value: object) -> int | None:
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, ZeroDivisionError):
-        raise Wrong(f"{shown(value)} is not a number of stars") from None
+        raise Wrong(f"{quote(value)} is not a number of stars") from None
     if number not in range(6):
         raise Wrong(f"{number:g} is not one of 0 to 5 stars")
     return int(number)

@@ -1,4 +1,4 @@
-"""The EXIF and XMP blocks that a PNG keeps behind its pixels, found without decoding those."""
+"""The EXIF and XMP chunks behind the pixels of a PNG, read without decoding the pixels."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import IO
 from PIL import Image
 
 _XMP = b"XML:com.adobe.xmp"
-_LARGEST_XMP = 16 << 20  # bytes, unpacked
+_LARGEST_XMP = 16 << 20  # bytes, decompressed
 
 
 def take_late_blocks(image: Image.Image) -> None:
-    """Put them into `image.info`, where Pillow would put them only after decoding."""
+    """Put late chunks into `image.info`, where Pillow would put them only after decoding."""
     file: IO[bytes] | None = getattr(image, "fp", None)
     if file is None:
         return
-    here = file.tell()
+    position = file.tell()
     for kind, body in _chunks(file):
         if kind == b"eXIf":
             image.info.setdefault("exif", b"Exif\0\0" + body)
         elif body.startswith(_XMP + b"\0") and (packet := _text(body)):
             image.info.setdefault("xmp", packet)
-    file.seek(here)
+    file.seek(position)
 
 
 def _chunks(file: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """The chunks that may hold a block; the others are stepped over."""
+    """Yield the chunks that may hold EXIF or XMP; seek past the others."""
     file.seek(8)
     while len(head := file.read(8)) == 8:
         length, kind = int.from_bytes(head[:4], "big"), head[4:]
@@ -42,12 +42,12 @@ def _chunks(file: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _text(body: bytes) -> bytes | None:
-    """The text of an iTXt chunk: behind the keyword two bytes about packing, a language and a translation."""
-    rest = body[len(_XMP) + 1 :]
-    packed, parts = rest[:1] == b"\1", rest[2:].split(b"\0", 2)
+    """Return the text of an iTXt chunk, after the keyword, two compression bytes, a language and a translation."""
+    fields = body[len(_XMP) + 1 :]
+    is_compressed, parts = fields[:1] == b"\1", fields[2:].split(b"\0", 2)
     if len(parts) < 3:
         return None
-    if not packed:
+    if not is_compressed:
         return parts[2]
     try:
         return zlib.decompressobj().decompress(parts[2], _LARGEST_XMP)

@@ -1,4 +1,4 @@
-"""Catching the warnings of Pillow."""
+"""Catch the warnings of Pillow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LOCK = threading.RLock()
 
 @contextmanager
 def quietly() -> Iterator[list[warnings.WarningMessage]]:
-    """Catch what Pillow warns of in damaged files. One thread at a time: warning filters belong to the process."""
+    """Catch the warnings of Pillow about damaged files, in one thread at a time: warning filters are global."""
     with _LOCK, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught

@@ -1,7 +1,7 @@
-"""The JPEG preview inside a RAW file, found by the file's own tables and not by its name.
+"""The JPEG preview inside a RAW file, located by the tables of the file, not by its name.
 
 Most RAW files are TIFF files (DNG, NEF, CR2, ARW, PEF, ...): directories point to the previews. RAF has the position in
-its header, CR3 is made of boxes like MP4. Where no table names a preview of a useful size, the file is searched for
+its header, CR3 is made of boxes like MP4. If no table names a preview of a useful size, the file is searched for
 JPEG headers.
 """
 
@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-_PATCHED = (b"IIRO", b"IIRS", b"MMOR", b"IIU\0")  # Olympus and Panasonic write TIFF with a signature of their own
-_OTHERS = (b"FOVb", b"\0MRM")  # Sigma, Minolta
+_TIFF_SIGNATURES = (b"IIRO", b"IIRS", b"MMOR", b"IIU\0")  # of TIFF files of Olympus and Panasonic
+_OTHER_SIGNATURES = (b"FOVb", b"\0MRM")  # Sigma, Minolta
 _WIDTH, _HEIGHT, _COMPRESSION, _PHOTOMETRIC = 0x0100, 0x0101, 0x0103, 0x0106
 _STRIPS, _STRIP_BYTES, _SUB_DIRECTORIES = 0x0111, 0x0117, 0x014A
 _JPEG, _JPEG_BYTES, _JPEG_FROM_RAW, _DNG_VERSION = 0x0201, 0x0202, 0x002E, 0xC612
@@ -28,13 +28,13 @@ _BYTES_OF_TYPE = {1: 1, 3: 2, 4: 4, 6: 1, 7: 1, 13: 4}
 _FORMAT_OF_TYPE = {1: "B", 3: "H", 4: "I", 6: "B", 7: "B", 13: "I"}
 _MOST_DIRECTORIES, _MOST_ENTRIES, _MOST_VALUES = 64, 1000, 64
 _MOST_BOXES, _DEEPEST_BOX = 4000, 8
-_CANON_BOXES = bytes.fromhex("85c0b687820f11e08111f4ce462b6a48")  # where a CR3 keeps its EXIF
+_CANON_BOXES = bytes.fromhex("85c0b687820f11e08111f4ce462b6a48")  # the box of a CR3 with the EXIF
 _CANON_PREVIEW = bytes.fromhex("eaf42b5e1c984b88b9fbb7dc406e4d16")
 _USEFUL = 512  # pixels of the longest side
 _LARGEST_PREVIEW = 128 << 20  # bytes
 _LARGEST_HEAD = 4 << 20  # bytes at the start that hold the EXIF of a TIFF with another signature
 _FARTHEST = 1 << 50  # bytes from the start
-_SEARCHED, _CHUNK, _MOST_HITS = 512 << 20, 4 << 20, 500
+_SEARCH_BYTES, _CHUNK, _MOST_HITS = 512 << 20, 4 << 20, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +42,22 @@ class Preview:
     """A preview, and where the tables of its RAW file are."""
 
     jpeg: bytes
-    size: tuple[int, int]  # of the photograph itself, as far as the tables say
-    exif: tuple[bytes, ...] = ()  # TIFF blocks: pictures, exposure, GPS; one alone holds them all
+    size: tuple[int, int]  # of the photograph itself, if the tables have it
+    exif: tuple[bytes, ...] = ()  # TIFF blocks: picture, exposure, GPS; a single one contains all
     is_tiff: bool = False  # the file itself is one
 
 
 @dataclass(slots=True)
 class _Tables:
     is_raw: bool = False
-    has_sensor: bool = False  # there are sensor values, which no decoder here shows
+    has_sensor: bool = False  # there are sensor values, which cannot be decoded here
     size: tuple[int, int] = (0, 0)
     previews: list[tuple[int, int]] = field(default_factory=list)  # offset and length
     blocks: list[bytes] = field(default_factory=list)
 
 
 class NoPreview(ValueError):
-    """A RAW file in which no preview was found."""
+    """A RAW file without a preview."""
 
 
 def preview_of(file: BinaryIO) -> Preview | None:
@@ -69,9 +69,9 @@ def preview_of(file: BinaryIO) -> Preview | None:
         tables = _Tables(is_raw=True, previews=[struct.unpack(">II", head[84:92])])
     elif head[4:12] == b"ftypcrx ":
         tables = _boxes(file)
-    elif is_tiff or head[:4] in _PATCHED:
+    elif is_tiff or head[:4] in _TIFF_SIGNATURES:
         tables = _directories(file, head)
-    elif head[:4] in _OTHERS or head[6:14] == b"HEAPCCDR":
+    elif head[:4] in _OTHER_SIGNATURES or head[6:14] == b"HEAPCCDR":
         tables = _Tables(is_raw=True)
     else:
         return None
@@ -81,13 +81,13 @@ def preview_of(file: BinaryIO) -> Preview | None:
     if best is None or max(best[2]) < _USEFUL:
         best = _largest(file, ([best[:2]] if best else []) + list(_search(file)))
     if best is None and is_tiff and not tables.has_sensor:
-        return None  # a TIFF like others, but for a tag
+        return None  # an ordinary TIFF with a RAW tag
     if best is None:
         raise NoPreview("a RAW file without a JPEG preview")
     offset, length, size = best
     file.seek(offset)
     jpeg = file.read(min(length, _LARGEST_PREVIEW))
-    if head[:4] in _PATCHED:
+    if head[:4] in _TIFF_SIGNATURES:
         file.seek(0)
         signature = b"II*\0" if head[:2] == b"II" else b"MM\0*"
         tables.blocks = [signature + file.read(_LARGEST_HEAD)[4:]]
@@ -95,7 +95,7 @@ def preview_of(file: BinaryIO) -> Preview | None:
 
 
 def _largest(file: BinaryIO, parts: list[tuple[int, int]]) -> tuple[int, int, tuple[int, int]] | None:
-    """The part whose JPEG has the most pixels: offset, length and size in pixels."""
+    """Return the part whose JPEG has the most pixels: offset, length and size in pixels."""
     best: tuple[int, int, tuple[int, int]] | None = None
     for offset, length in parts:
         size = _jpeg_size(file, offset)
@@ -109,7 +109,7 @@ def _area(size: tuple[int, int]) -> int:
 
 
 def _jpeg_size(file: BinaryIO, offset: int) -> tuple[int, int] | None:
-    """Width and height of a JPEG that any decoder reads; None for others, such as lossless sensor data."""
+    """Return width and height of a common JPEG; None for others, such as lossless sensor data."""
     if offset > _FARTHEST:
         return None
     file.seek(offset)
@@ -133,10 +133,10 @@ def _jpeg_size(file: BinaryIO, offset: int) -> tuple[int, int] | None:
 
 
 def _search(file: BinaryIO) -> Iterator[tuple[int, int]]:
-    """Where a JPEG may begin."""
+    """Yield offsets at which a JPEG may begin."""
     position, tail, hits = 0, b"", 0
     file.seek(0)
-    while position < _SEARCHED and (chunk := file.read(_CHUNK)):
+    while position < _SEARCH_BYTES and (chunk := file.read(_CHUNK)):
         text, start = tail + chunk, position - len(tail)
         at = text.find(b"\xff\xd8\xff")
         while at >= 0 and hits < _MOST_HITS:
@@ -151,24 +151,24 @@ def _search(file: BinaryIO) -> Iterator[tuple[int, int]]:
 
 
 def _directories(file: BinaryIO, head: bytes) -> _Tables:
-    """Read all directories of a TIFF; whatever is wrong with one ends it alone."""
+    """Read all directories of a TIFF; an error in one ends only that one."""
     order = "<" if head[:2] == b"II" else ">"
-    tables = _Tables(is_raw=head[:4] in _PATCHED or head[8:10] == b"CR")
-    waiting: list[int] = [struct.unpack(f"{order}I", head[4:8])[0]] if len(head) >= 8 else []
+    tables = _Tables(is_raw=head[:4] in _TIFF_SIGNATURES or head[8:10] == b"CR")
+    offsets: list[int] = [struct.unpack(f"{order}I", head[4:8])[0]] if len(head) >= 8 else []
     visited: set[int] = set()
-    while waiting and len(visited) < _MOST_DIRECTORIES:
-        at = waiting.pop(0)
+    while offsets and len(visited) < _MOST_DIRECTORIES:
+        at = offsets.pop(0)
         if at in visited or at < 8:
             continue
         visited.add(at)
-        entries, following = _entries(file, at, order)
-        waiting += [following, *entries.get(_SUB_DIRECTORIES, ())]
+        entries, next_offset = _entries(file, at, order)
+        offsets += [next_offset, *entries.get(_SUB_DIRECTORIES, ())]
         _note(entries, tables)
     return tables
 
 
 def _entries(file: BinaryIO, at: int, order: str) -> tuple[dict[int, tuple[int, ...]], int]:
-    """The tags of one directory that matter here, and where the next one is."""
+    """Return the relevant tags of one directory, and the offset of the next."""
     file.seek(at)
     start = file.read(2)
     count = struct.unpack(f"{order}H", start)[0] if len(start) == 2 else 0
@@ -196,7 +196,7 @@ def _entries(file: BinaryIO, at: int, order: str) -> tuple[dict[int, tuple[int, 
 
 
 def _note(entries: dict[int, tuple[int, ...]], tables: _Tables) -> None:
-    """Add what one directory says."""
+    """Add the information of one directory to the tables."""
     photometric, compression = entries.get(_PHOTOMETRIC, (0,))[0], entries.get(_COMPRESSION, (0,))[0]
     is_sensor = photometric in _SENSOR_PHOTOMETRIC or compression in _SENSOR_COMPRESSION
     tables.is_raw |= is_sensor or _DNG_VERSION in entries
@@ -221,11 +221,11 @@ def _boxes(file: BinaryIO) -> _Tables:
     blocks: dict[bytes, bytes] = {}
     sizes: list[int] = []
     file.seek(0, os.SEEK_END)
-    waiting: list[tuple[int, int, int]] = [(0, file.tell(), 0)]  # start, end and depth of what holds boxes
+    containers: list[tuple[int, int, int]] = [(0, file.tell(), 0)]  # start, end and depth
     for _ in range(_MOST_BOXES):
-        if not waiting:
+        if not containers:
             break
-        start, end, depth = waiting.pop()
+        start, end, depth = containers.pop()
         file.seek(start)
         head = file.read(32)
         if end - start < 8 or len(head) < 16:
@@ -236,13 +236,13 @@ def _boxes(file: BinaryIO) -> _Tables:
         stop = min(start + length, end) if length else end
         if stop <= body:
             continue
-        waiting.append((stop, end, depth))
+        containers.append((stop, end, depth))
         if kind in (b"moov", b"trak", b"mdia", b"minf", b"stbl") and depth < _DEEPEST_BOX:
-            waiting.append((body, stop, depth + 1))
+            containers.append((body, stop, depth + 1))
         elif kind == b"uuid" and head[8:24] == _CANON_BOXES:
-            waiting.append((body + 16, stop, depth + 1))
+            containers.append((body + 16, stop, depth + 1))
         elif kind == b"uuid" and head[8:24] == _CANON_PREVIEW:
-            waiting.append((body + 24, stop, depth + 1))
+            containers.append((body + 24, stop, depth + 1))
         elif kind == b"PRVW":
             tables.previews.append((body + 16, stop - body - 16))
         elif kind in (b"CMT1", b"CMT2", b"CMT4"):

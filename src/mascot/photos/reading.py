@@ -1,4 +1,4 @@
-"""From a file's bytes to a row: pixels, metadata, names of place and time, and the words an encoder may use."""
+"""From the bytes of a file to a row: pixels, metadata, names of place and time, and words for encoders."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MEGAPIXELS = Limits().max_megapixels
-SIDE = 512  # longest side, in pixels, of thumbnails and of what encoders see
+SIDE = 512  # longest side, in pixels, of thumbnails and of the input of encoders
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one file holds."""
+    """The content of one file."""
 
     metadata: Metadata
     image: Image  # upright, longest side at most 512
@@ -41,7 +41,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Which file it is, and in which state."""
+    """The identity and state of a file."""
 
     path: str  # relative to the library
     size: int
@@ -51,7 +51,7 @@ class File:
 
 
 def read(source: bytes | BinaryIO, max_megapixels: float = MEGAPIXELS, sidecars: Sidecars | None = None) -> Reading:
-    """Decode a photograph once and take from it all that the library stores. Raises `Unreadable`."""
+    """Decode a photograph once and return everything that the library stores. Raises `Unreadable`."""
     image = open_image(source, max_megapixels)
     metadata = metadata_of(image, sidecars)
     image = upright(image, SIDE)
@@ -59,14 +59,14 @@ def read(source: bytes | BinaryIO, max_megapixels: float = MEGAPIXELS, sidecars:
 
 
 def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]:
-    """Rows for photographs just read, with the names of their places. Ids are 0 until they are stored."""
-    placed = [i for i, reading in enumerate(readings) if reading.metadata.lat is not None]
-    points = np.array([(readings[i].metadata.lat, readings[i].metadata.lon) for i in placed], np.float64)
-    cities = dict(zip(placed, gazetteer().nearest(*points.T), strict=True)) if placed else {}
+    """Return the rows of photographs, with the names of their places. Ids are 0 until they are stored."""
+    located = [i for i, reading in enumerate(readings) if reading.metadata.lat is not None]
+    points = np.array([(readings[i].metadata.lat, readings[i].metadata.lon) for i in located], np.float64)
+    cities = dict(zip(located, gazetteer().nearest(*points.T), strict=True)) if located else {}
     photos = []
     for i, (file, reading) in enumerate(zip(files, readings, strict=True)):
         city = cities.get(i)
-        known = _dated(reading.metadata, file.path, city)
+        metadata = _with_time(reading.metadata, file.path, city)
         photos.append(
             Photo(
                 id=0,
@@ -75,37 +75,37 @@ def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]
                 size=file.size,
                 mtime_ns=file.mtime_ns,
                 hash=file.hash,
-                width=known.width,
-                height=known.height,
-                lat=known.lat,
-                lon=known.lon,
-                altitude=known.altitude,
-                taken=known.taken,
-                offset=known.offset,
-                camera=known.camera,
-                lens=known.lens,
-                title=known.title,
-                caption=known.caption,
-                keywords=known.keywords,
-                rating=known.rating,
+                width=metadata.width,
+                height=metadata.height,
+                lat=metadata.lat,
+                lon=metadata.lon,
+                altitude=metadata.altitude,
+                taken=metadata.taken,
+                offset=metadata.offset,
+                camera=metadata.camera,
+                lens=metadata.lens,
+                title=metadata.title,
+                caption=metadata.caption,
+                keywords=metadata.keywords,
+                rating=metadata.rating,
                 city=city.name if city else None,
                 country=city.country if city else None,
-                season=season(known.taken, known.lat),
-                part_of_day=part_of_day(known.taken),
+                season=season(metadata.taken, metadata.lat),
+                part_of_day=part_of_day(metadata.taken),
                 moment=None,
-                problems=known.problems,
+                problems=metadata.problems,
             )
         )
     return photos
 
 
-def _dated(metadata: Metadata, path: str, city: City | None) -> Metadata:
-    """Where the file has no time, as with pictures that came through a messenger: that of its name, or of a sidecar."""
+def _with_time(metadata: Metadata, path: str, city: City | None) -> Metadata:
+    """Return the metadata; a missing time, as in pictures from messengers, is taken from the name or a sidecar."""
     if metadata.taken is not None:
         return metadata
-    named, offset = names.moment(PurePosixPath(path).name), metadata.offset
-    if named is not None:
-        taken = named.clock
+    moment, offset = names.moment(PurePosixPath(path).name), metadata.offset
+    if moment is not None:
+        taken = moment.clock
     elif metadata.taken_utc is not None:
         taken, offset = local_time(metadata.taken_utc, city.timezone if city else None, metadata.lon)
     else:
@@ -114,14 +114,14 @@ def _dated(metadata: Metadata, path: str, city: City | None) -> Metadata:
     return replace(metadata, taken=taken, offset=offset, problems=problems)
 
 
-def says_when(path: str) -> str | None:
-    """The time in a file's name, as a row would have it."""
+def time_in_name(path: str) -> str | None:
+    """Return the time in the name of a file, in ISO format."""
     moment = names.moment(PurePosixPath(path).name)
     return None if moment is None else moment.clock.isoformat()
 
 
 def picture(photo: Photo, reading: Reading) -> Picture:
-    """A photograph as an encoder sees it: its pixels, and what is known of it without looking."""
+    """Return a photograph as input for an encoder: its pixels, and its description in words."""
     words = describe(
         title=photo.title,
         caption=photo.caption,
@@ -136,12 +136,12 @@ def picture(photo: Photo, reading: Reading) -> Picture:
 
 
 def look_of_file(path: Path, limits: Limits | None = None) -> NDArray[np.float32]:
-    """The visual descriptor of a photograph outside the library. Raises `Unreadable`."""
+    """Return the visual descriptor of a photograph outside the library. Raises `Unreadable`."""
     return _reading_of_file(path, limits).look
 
 
 def picture_of_file(path: Path, limits: Limits | None = None) -> Picture:
-    """A photograph outside the library, as an encoder sees it. Raises `Unreadable`."""
+    """Return a photograph outside the library as input for an encoder. Raises `Unreadable`."""
     reading = _reading_of_file(path, limits)
     photo = photos_of([File(path.name, 0, 0, "")], [reading])[0]
     return picture(photo, reading)
@@ -162,5 +162,5 @@ def _reading_of_file(path: Path, limits: Limits | None) -> Reading:
 
 
 def folder_of(path: str) -> str:
-    """`2019/Lisbon` of `2019/Lisbon/a.jpg`; `.` at the top."""
+    """Return the folder of a path: `2019/Lisbon` of `2019/Lisbon/a.jpg`; `.` at the top."""
     return str(PurePosixPath(path).parent)

@@ -24,26 +24,26 @@ from mascot.photos.whereabouts import DATABASE
 
 DAMAGED = "library.damaged.sqlite"  # the database as it was before a repair
 _MOST = 20  # findings of one kind that are listed
-_PROBES = 10_000  # ids tried one by one behind an unreadable row; then the steps grow
+_PROBES = 10_000  # ids tried one by one after an unreadable row; then the steps grow
 _LARGEST_ID = 1 << 40
 _NUMBERS = frozenset({"lat", "lon", "altitude"})
-_WHOLE = frozenset({"id", "size", "mtime_ns", "width", "height", "offset", "rating"})
-_NEEDED = frozenset({"id", "path", "folder", "size", "mtime_ns", "hash", "width", "height", "keywords", "problems"})
+_INTEGERS = frozenset({"id", "size", "mtime_ns", "width", "height", "offset", "rating"})
+_REQUIRED = frozenset({"id", "path", "folder", "size", "mtime_ns", "hash", "width", "height", "keywords", "problems"})
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What a repair found, saved and lost."""
+    """The result of a repair."""
 
     findings: tuple[str, ...]
     photos: int  # rows in the library afterwards
-    encoded: int  # of which with a vector: `mascot index` encodes the others again
+    encoded: int  # rows with a vector: `mascot index` encodes the others again
     lost: int | None  # rows that could not be saved; None if their number cannot be read
     damaged: Path | None  # the old database, if it was replaced
 
 
 def check(library: Library) -> tuple[str, ...]:
-    """Return what is damaged, a line each; empty if nothing is. Reads every byte of the index."""
+    """Return a line for each damage; empty if there is none. Reads every byte of the index."""
     try:
         findings = _database_findings(library.store)
     except MascotError as error:
@@ -61,11 +61,11 @@ def repair(library: Library) -> Repair:
         raise InputError(f"there is no library at {library.root}: make one with `mascot index FOLDER`")
     with library.lock():
         findings = check(library)
-        lost: int | None = 0
+        lost_rows: int | None = 0
         damaged = None
         if findings and _is_damaged(library):
             library.close()
-            lost = _salvage(library.store_path)
+            lost_rows = _salvage(library.store_path)
             damaged = library.folder / DAMAGED
         for place in library.folder.glob("nearest-*"):
             if findings:
@@ -73,11 +73,11 @@ def repair(library: Library) -> Repair:
         for place in library.folder.glob("building-*"):
             shutil.rmtree(place, ignore_errors=True)
         encoded = library.rebuild_index()
-        return Repair(findings, library.store.count(), encoded, lost, damaged)
+        return Repair(findings, library.store.count(), encoded, lost_rows, damaged)
 
 
 def _is_damaged(library: Library) -> bool:
-    """Whether the database itself is damaged, not only what is derived from it."""
+    """Return whether the database itself is damaged, not only the derived index."""
     try:
         return bool(_database_findings(library.store))
     except MascotError:
@@ -92,23 +92,23 @@ def _database_findings(store: Store) -> list[str]:
     if orphans:
         findings.append(f"{DATABASE}: {len(orphans)} rows belong to photographs that are not there")
     space = space_of(store)
-    unsound = [id_ for id_, is_sound in _soundness(store, space.dim * space.tokens, space.dim) if not is_sound]
-    findings += [f"{DATABASE}: photograph {id_} is damaged" for id_ in unsound[:_MOST]]
-    if len(unsound) > _MOST:
-        findings.append(f"{DATABASE}: and {len(unsound) - _MOST} more photographs")
+    damaged_ids = [id_ for id_, is_sound in _soundness(store, space.dim * space.tokens, space.dim) if not is_sound]
+    findings += [f"{DATABASE}: photograph {id_} is damaged" for id_ in damaged_ids[:_MOST]]
+    if len(damaged_ids) > _MOST:
+        findings.append(f"{DATABASE}: and {len(damaged_ids) - _MOST} more photographs")
     return findings
 
 
 def _soundness(store: Store, numbers: int, dim: int) -> Iterator[tuple[int, bool]]:
-    """Whether each photograph has a row, pixels and, if it is encoded, a vector that can be right."""
+    """Yield the id of each photograph, and whether its row, its pixels and its vector, if any, are plausible."""
     fingerprint = store.fact("fingerprint") or ""
     query = (
         "SELECT photos.*, thumbnail, look, stamp, vector FROM photos LEFT JOIN pixels ON pixels.photo = id "
         "LEFT JOIN vectors ON vectors.photo = id AND vectors.space = ? ORDER BY id"
     )
     for row in store.connection.execute(query, (fingerprint,)):
-        vector = row["stamp"] is None or _is_vector(row["vector"], numbers, dim)
-        yield row["id"], _is_photo({name: row[name] for name in COLUMNS}) and _is_pixels(row) and vector
+        has_vector = row["stamp"] is None or _is_vector(row["vector"], numbers, dim)
+        yield row["id"], _is_photo({name: row[name] for name in COLUMNS}) and _is_pixels(row) and has_vector
 
 
 def _index_findings(library: Library) -> list[str]:
@@ -119,12 +119,12 @@ def _index_findings(library: Library) -> list[str]:
 
 
 def _is_photo(row: Mapping[str, Any]) -> bool:
-    """Whether the values of a row have the types they were written with."""
+    """Return whether the values of a row have the right types."""
     for name, value in row.items():
         if value is None:
-            if name in _NEEDED:
+            if name in _REQUIRED:
                 return False
-        elif name in _WHOLE:
+        elif name in _INTEGERS:
             if not isinstance(value, int):
                 return False
         elif name in _NUMBERS:
@@ -147,7 +147,7 @@ def _is_pixels(row: Mapping[str, Any] | sqlite3.Row) -> bool:
 
 
 def _is_vector(content: Any, numbers: int, dim: int) -> bool:
-    """Whether these are so many numbers, in vectors of length one."""
+    """Return whether the content is this many numbers, in unit vectors."""
     if not isinstance(content, bytes) or len(content) != 4 * numbers:
         return False
     rows = np.frombuffer(content, np.float32).reshape(-1, dim)
@@ -156,12 +156,12 @@ def _is_vector(content: Any, numbers: int, dim: int) -> bool:
 
 
 def _salvage(path: Path) -> int | None:
-    """Write a new database of all rows that can be read, and put it in the old one's place; how many were lost."""
-    fresh = path.with_name("library.repaired.sqlite")
-    _remove_database(fresh)
+    """Replace the database by one of all readable rows; return how many rows were lost, None if unknown."""
+    new_path = path.with_name("library.repaired.sqlite")
+    _remove_database(new_path)
     count: int | None = None
     try:
-        store = Store(fresh, create=True)
+        store = Store(new_path, create=True)
         with closing(store):
             try:
                 with closing(reading_only(path)) as damaged:
@@ -170,17 +170,17 @@ def _salvage(path: Path) -> int | None:
                     count = _number(damaged, "SELECT count(*) FROM photos")
                     _copy(damaged, store)
             except UNREADABLE:
-                pass  # not a database any more: nothing can be read
-            saved = store.count()
+                pass  # not a database any more: no row can be read
+            saved_rows = store.count()
             store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         _remove_database(path.with_name(DAMAGED))
         for ending in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 os.replace(f"{path}{ending}", f"{path.with_name(DAMAGED)}{ending}")
-        os.replace(fresh, path)
+        os.replace(new_path, path)
     finally:
-        _remove_database(fresh)
-    return None if count is None else max(count - saved, 0)
+        _remove_database(new_path)
+    return None if count is None else max(count - saved_rows, 0)
 
 
 def _remove_database(path: Path) -> None:
@@ -189,7 +189,7 @@ def _remove_database(path: Path) -> None:
 
 
 def _copy(damaged: sqlite3.Connection, store: Store) -> None:
-    """Copy facts, and every photograph whose row and pixels are sound; vectors where they are sound, too."""
+    """Copy facts, and every photograph whose row and pixels are sound; and every sound vector."""
     rows = _rows(damaged, "facts", "rowid", ("name", "value"))
     facts = {name: value for _, name, value in rows if isinstance(name, str) and isinstance(value, str)}
     numbers, dim = _shape(facts)
@@ -201,24 +201,24 @@ def _copy(damaged: sqlite3.Connection, store: Store) -> None:
                 connection.execute(insert, row)
         for photo, thumbnail, look in _rows(damaged, "pixels", "photo", ("thumbnail", "look"), blobs=True):
             if _is_pixels({"thumbnail": thumbnail, "look": look}):
-                _put(connection, "pixels", photo, thumbnail, look)
+                _insert(connection, "pixels", photo, thumbnail, look)
         columns = ("photo", "CAST(stamp AS BLOB)", "vector")
         for _, photo, stamp, vector in _rows(damaged, "vectors", "rowid", columns, blobs=True):
             if isinstance(stamp, bytes) and stamp.isascii() and _is_vector(vector, numbers, dim):
                 space = stamp.decode().rpartition("-")[0]
-                _put(connection, "vectors", photo, space, stamp.decode(), vector)
-        # Without its pixels a photograph must be read again, and without its vector it will be.
+                _insert(connection, "vectors", photo, space, stamp.decode(), vector)
+        # `mascot index` reads photographs without pixels again, and encodes those without a vector.
         connection.execute("DELETE FROM photos WHERE id NOT IN (SELECT photo FROM pixels)")
 
 
-def _put(connection: sqlite3.Connection, table: str, photo: int, *values: Any) -> None:
+def _insert(connection: sqlite3.Connection, table: str, photo: int, *values: Any) -> None:
     with suppress(sqlite3.IntegrityError):  # its photograph was lost
         marks = ", ".join("?" * (1 + len(values)))
         connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (photo, *values))
 
 
 def _shape(facts: Mapping[str, str]) -> tuple[int, int]:
-    """The numbers of a photograph's vectors, and of one vector."""
+    """Return how many numbers the vectors of a photograph have, and how many one vector has."""
     try:
         dim, tokens = int(facts["dim"]), int(facts["tokens"])
     except (KeyError, ValueError):
@@ -229,11 +229,11 @@ def _shape(facts: Mapping[str, str]) -> tuple[int, int]:
 def _rows(
     damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str, ...], blobs: bool = False
 ) -> Iterator[tuple[Any, ...]]:
-    """Every row that can be read, the key first; behind one that cannot, the search goes on at later keys."""
+    """Yield every readable row, the key first; after an unreadable one, continue at later keys."""
     query = f"SELECT {key}, {', '.join(columns)} FROM {table} WHERE {key} > ? ORDER BY {key}"
     last, failures = -1, 0
     largest = _number(damaged, f"SELECT max({key}) FROM {table}") or _LARGEST_ID
-    decode: Callable[[Any], Any] = (lambda value: value) if blobs else _decoded
+    decode: Callable[[Any], Any] = (lambda value: value) if blobs else _decode
     while last <= largest:
         try:
             for row in plain_cursor(damaged).execute(query, (last,)):
@@ -250,7 +250,7 @@ def _rows(
         last += 1 if failures < _PROBES else 1 << min(failures - _PROBES, 40)
 
 
-def _decoded(value: Any) -> Any:
+def _decode(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 

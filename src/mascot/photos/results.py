@@ -1,4 +1,4 @@
-"""What a search found: the hits, and what steering made of them."""
+"""The hits of a search, and the re-ranked results."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Result:
     photo: Photo
     score: float
     relevance: float  # 0 to 1 over the candidates
-    gains: dict[str, float]  # what relevance and each wish contributed when it was chosen
-    similar: tuple[int, ...] = ()  # ids of the photographs it stands for: shots of one burst, copies
-    pinned: bool = False  # it is there because the caller wants it
+    gains: dict[str, float]  # contributions of relevance and of each wish when it was selected
+    similar: tuple[int, ...] = ()  # ids of the photographs that it represents: shots of one burst, copies
+    pinned: bool = False  # selected by the caller
 
 
 class Hits:
-    """The candidates of one query, best first. They are re-ranked as often as wanted without asking again."""
+    """The candidates of one query, best first. They can be re-ranked repeatedly without another search."""
 
     def __init__(
         self,
@@ -53,16 +53,16 @@ class Hits:
         newest_of: int | None = None,
     ) -> None:
         self.root, self.query, self.ids, self.scores = root, query, ids, scores
-        self.newest_of = newest_of  # without words: how many photographs these are the newest of
-        self.count = len(ids)  # of the candidates, those in stacks included
+        self.newest_of = newest_of  # without a query: the number of photographs of which these are the newest
+        self.count = len(ids)  # of the candidates, including those in stacks
         self._rows, self._vectors = rows, vectors
-        self._photos: dict[int, Photo] = {}  # those that were needed, by place
-        self.similar: Mapping[int, tuple[int, ...]] = {}  # ids that a photograph stands for, best score first
+        self._photos: dict[int, Photo] = {}  # those read so far, by position
+        self.similar: Mapping[int, tuple[int, ...]] = {}  # ids that a photograph represents, best score first
         self._stacked: tuple[frozenset[int], Hits] | None = None
 
     @property
     def ranked(self) -> bool:
-        """Whether something was asked for; else the scores are all the same."""
+        """Whether there was a query; without one all scores are equal."""
         return self.newest_of is None
 
     def __len__(self) -> int:
@@ -70,34 +70,34 @@ class Hits:
 
     @property
     def photos(self) -> list[Photo]:
-        """All of them. Reading them takes longer than the search: `photo` reads one."""
+        """All candidates. Reading them takes longer than the search: `photo` reads one."""
         return self.read_photos(range(len(self)))
 
     def photo(self, place: int) -> Photo:
-        """The photograph at a place, from 0."""
+        """Return the photograph at a position, from 0."""
         return self.read_photos([place])[0]
 
     def read_photos(self, places: Iterable[int]) -> list[Photo]:
-        """The photographs at these places, from 0."""
-        listed = [int(place) for place in places]
-        unread = [place for place in dict.fromkeys(listed) if place not in self._photos]
+        """Return the photographs at these positions, from 0."""
+        place_list = [int(place) for place in places]
+        unread = [place for place in dict.fromkeys(place_list) if place not in self._photos]
         if unread:
             self._photos |= zip(unread, self._rows.photos(self.ids[unread]), strict=True)
-        return [self._photos[place] for place in listed]
+        return [self._photos[place] for place in place_list]
 
     @cached_property
     def candidates(self) -> mc.Candidates:
-        """The same for `mascot.rerank`: every column of the library, and `look`, the visual descriptors."""
+        """The input of `mascot.rerank`: every column of the library, and `look`, the visual descriptors."""
         candidates = self._plain_candidates()
         candidates.vectors = as_vectors(self._vectors(self.ids) if len(self) else None, (len(self),), "Candidates")
         return candidates
 
     def candidates_for(self, wishes: Sequence[mc.AnyWish], method: Any) -> mc.Candidates:
-        """The candidates, without vectors where neither the method nor a wish compares them: there are many."""
-        compared = not isinstance(method, (mc.Mascot, mc.Relevance)) or any(
+        """Return the candidates; without vectors, which are large, if neither the method nor a wish compares them."""
+        needs_vectors = not isinstance(method, (mc.Mascot, mc.Relevance)) or any(
             isinstance(wish.attribute, mc.Clusters) and wish.attribute.column is None for wish in wishes
         )
-        return self.candidates if compared else self._without_vectors
+        return self.candidates if needs_vectors else self._without_vectors
 
     @cached_property
     def _without_vectors(self) -> mc.Candidates:
@@ -117,19 +117,19 @@ class Hits:
         return self._rows.cells(COMPARED, self.ids)
 
     def stacked(self, detail: Detail, tops: Iterable[int] = ()) -> Hits:
-        """Return the same with one photograph in place of each stack: the sharpest, with the best score of the stack.
+        """Return the hits with one photograph in place of each stack: the sharpest, with the best score of the stack.
 
         Parameters
         ----------
         detail
-            Gives the sharpness of photographs, by id.
+            Function that returns the sharpness of photographs by id.
         tops
-            Ids of photographs that stay in any case and stand for their stacks, such as those shown before.
+            Ids of photographs that always stay and represent their stacks, such as those shown before.
         """
         members = set(self.ids[[place for stack in self._stacks for place in stack]].tolist())
-        chosen = frozenset(members.intersection(tops))
-        if self._stacked is None or self._stacked[0] != chosen:
-            self._stacked = (chosen, self._without_stacks(detail, members, chosen) if members else self)
+        top_ids = frozenset(members.intersection(tops))
+        if self._stacked is None or self._stacked[0] != top_ids:
+            self._stacked = (top_ids, self._without_stacks(detail, members, top_ids) if members else self)
         return self._stacked[1]
 
     def _without_stacks(self, detail: Detail, members: Collection[int], tops: Collection[int]) -> Hits:
@@ -141,39 +141,39 @@ class Hits:
             largest = pixels[stack].max()
 
             def rank(place: int, largest: int = largest) -> tuple[bool, bool, int]:
-                is_small = pixels[place] * 2 < largest  # a copy for sending is not the photograph
+                is_small = pixels[place] * 2 < largest  # a reduced copy does not represent the photograph
                 return ids[place] in tops, not is_small, sharpness.get(ids[place], 0)
 
             top = max(stack, key=rank)
-            others = [place for place in stack if place != top and ids[place] not in tops]
-            scores[top] = scores[[top, *others]].max()
-            left_out[others] = True
-            others.sort(key=lambda place: -float(self.scores[place]))
-            similar[ids[top]] = tuple(ids[place] for place in others)
-        # Best first as before, because the top may have been behind others of its stack.
+            rest_of_stack = [place for place in stack if place != top and ids[place] not in tops]
+            scores[top] = scores[[top, *rest_of_stack]].max()
+            left_out[rest_of_stack] = True
+            rest_of_stack.sort(key=lambda place: -float(self.scores[place]))
+            similar[ids[top]] = tuple(ids[place] for place in rest_of_stack)
+        # Sort again: the top may have had a lower score than others of its stack.
         places = np.flatnonzero(~left_out)
         places = places[np.argsort(-scores[places], kind="stable")]
         hits = self._selection(self.ids[places], scores[places], self._rows)
         hits.count = self.count
-        hits.similar = {top: others for top, others in similar.items() if others}
+        hits.similar = {top: similar_ids for top, similar_ids in similar.items() if similar_ids}
         return hits
 
     def _selection(self, ids: NDArray[np.int64], scores: NDArray[np.float64], rows: PhotoRows) -> Hits:
         return Hits(self.root, self.query, ids, scores, rows, self._vectors, self.newest_of)
 
     def around(self, pinned: Hits | None, reject: Iterable[int] = ()) -> Hits:
-        """Return the candidates without the rejected ids and, behind them, pinned photographs that are not among them.
+        """Return the candidates without the rejected ids, followed by the pinned photographs that are not among them.
 
-        What is behind them is as relevant as the last: the range of the scores stays as it is.
+        Added photographs get the lowest score, so that the range of the scores does not change.
         """
-        stay = ~np.isin(self.ids, list(reject))
-        behind = self.ids[:0] if pinned is None else pinned.ids[~np.isin(pinned.ids, self.ids)]
-        if stay.all() and not len(behind):
+        remains = ~np.isin(self.ids, list(reject))
+        missing_pins = self.ids[:0] if pinned is None else pinned.ids[~np.isin(pinned.ids, self.ids)]
+        if remains.all() and not len(missing_pins):
             return self
-        scores = self.scores[stay]
-        scores = np.append(scores, np.full(len(behind), scores.min() if len(scores) else 0.0))
+        scores = self.scores[remains]
+        scores = np.append(scores, np.full(len(missing_pins), scores.min() if len(scores) else 0.0))
         rows = self._rows if pinned is None else pinned._rows
-        return self._selection(np.append(self.ids[stay], behind), scores, rows)
+        return self._selection(np.append(self.ids[remains], missing_pins), scores, rows)
 
     def rerank(
         self,
@@ -183,27 +183,28 @@ class Hits:
         already: Results | Iterable[int] | None = None,
         pin: Sequence[int] = (),
     ) -> Results:
-        """Spend `k` places on the wishes; `already` are ids, or the results, of earlier pages, not shown again.
+        """Select `k` results by the wishes; `already` are ids, or the results, of earlier pages, not shown again.
 
         Photographs whose ids are in `pin` come first; they count in `k`, in limits and shares, and as covered.
 
-        Where nothing was asked for, none is protected for being the best; but where a focus names no value, the
-        newest photograph is, for it to stay near.
+        Without a query no result is protected; but if no focus has a value, the newest photograph is, as the value to
+        stay near.
         """
         if not len(self):
             return Results(self, None)
-        chosen = check_method(method)
-        if not self.ranked and isinstance(chosen, mc.Mascot) and chosen.protect is None:
-            named = [wish.near is not None for wish in check_wishes(wishes) if isinstance(wish, Wish) and wish.sign < 0]
-            chosen = replace(chosen, protect=1 if named and not any(named) else 0)
-        candidates = self.candidates_for(check_wishes(wishes), chosen)
-        ranking = mc.rerank(candidates, wishes, k, chosen, already=ids_before(already), pin=pin)
-        self.read_photos(ranking.positions)  # now: another process may remove some
+        selected_method = check_method(method)
+        if not self.ranked and isinstance(selected_method, mc.Mascot) and selected_method.protect is None:
+            focuses = [wish for wish in check_wishes(wishes) if isinstance(wish, Wish) and wish.sign < 0]
+            has_near = [wish.near is not None for wish in focuses]
+            selected_method = replace(selected_method, protect=1 if has_near and not any(has_near) else 0)
+        candidates = self.candidates_for(check_wishes(wishes), selected_method)
+        ranking = mc.rerank(candidates, wishes, k, selected_method, already=ids_before(already), pin=pin)
+        self.read_photos(ranking.positions)  # now: another process may remove them later
         return Results(self, ranking, frozenset(pin))
 
 
 class Results:
-    """The chosen photographs, best first."""
+    """The selected photographs, best first."""
 
     def __init__(self, hits: Hits, ranking: mc.Ranking | None, pinned: frozenset[int] = frozenset()) -> None:
         self.hits, self.ranking, self.pinned = hits, ranking, pinned
@@ -244,65 +245,65 @@ class Results:
 
     @cached_property
     def _by_relevance(self) -> dict[int, int]:
-        """Places of the candidates that relevance alone would have shown, the pinned first, and their ranks."""
+        """Positions and ranks of the results by relevance alone, the pinned first."""
         if self.ranking is None:
             return {}
-        before, ids = set(self.ranking.shown_before), self.hits.ids.tolist()
+        shown_ids, ids = set(self.ranking.shown_before), self.hits.ids.tolist()
         ranks = {at: rank for rank, at in enumerate(np.argsort(-self.hits.scores, kind="stable").tolist(), 1)}
         pinned = [at for at in self.ranking.positions.tolist() if ids[at] in self.pinned]
-        skipped = before | self.pinned
-        others = (at for at in ranks if ids[at] not in skipped)
-        return {at: ranks[at] for at in islice((*pinned, *others), len(self))}
+        skipped = shown_ids | self.pinned
+        unpinned = (at for at in ranks if ids[at] not in skipped)
+        return {at: ranks[at] for at in islice((*pinned, *unpinned), len(self))}
 
     @cached_property
     def plain(self) -> list[Photo]:
-        """What relevance alone would have shown."""
+        """The results by relevance alone."""
         return self.hits.read_photos(self._by_relevance)
 
     def explain(self) -> mc.Explanation:
-        """Why each photograph is there, and what kept the best of the others out."""
+        """Explain why each photograph was selected, and why the best of the others were not."""
         if self.ranking is None:
             return mc.Explanation([], [], 0.0, ())
         return self.ranking.explain()
 
     @cached_property
     def gone(self) -> frozenset[int]:
-        """Ids of the shown photographs whose files are not there, be it that their drive is away."""
+        """Ids of the results whose files are missing, perhaps because their drive is not mounted."""
         return frozenset(photo.id for photo in {*self.photos, *self.plain} if self._is_gone(photo))
 
     def _is_gone(self, photo: Photo) -> bool:
         return not os.path.exists(self.hits.root / photo.path)
 
     def records(self, explain: bool = False, compare: bool = False) -> list[dict[str, Any]]:
-        """A plain record for each result, ready for JSON.
+        """Return a plain record for each result, ready for JSON.
 
-        With `explain` also for the best that were left out, and with `compare` for those that relevance alone would
-        have shown: of the same fields, but of no rank.
+        With `explain` also for the best candidates that were left out, and with `compare` for the results by relevance
+        alone; these have the same fields, but no rank.
         """
-        found = [
+        records = [
             self._record(result.photo, result.rank, result.was, result.score, result.relevance, result.gains)
             | ({"pinned": True} if result.pinned else {})
             for result in self.results
         ]
-        others: dict[int, dict[str, Any]] = {}
+        other_records: dict[int, dict[str, Any]] = {}
         if compare:
-            shown, before = {photo.id for photo in self.photos}, {photo.id for photo in self.plain}
-            for record in found:
-                record["came"] = record["id"] not in before
-            others = {
+            result_ids, plain_ids = {photo.id for photo in self.photos}, {photo.id for photo in self.plain}
+            for record in records:
+                record["came"] = record["id"] not in plain_ids
+            other_records = {
                 place: self._other(place, was) | {"went": True}
                 for place, was in self._by_relevance.items()
-                if int(self.hits.ids[place]) not in shown
+                if int(self.hits.ids[place]) not in result_ids
             }
         if explain:
             reasons = self.explain()
-            for record, reason in zip(found, reasons.results, strict=True):
+            for record, reason in zip(records, reasons.results, strict=True):
                 record["opened"] = {name: bins for name, bins in reason.opened.items() if bins}
                 record["because"] = reason.because
-            for left in reasons.left_out:
-                record = others.setdefault(left.position, self._other(left.position, left.was))
-                record |= {"gains": left.gains, "left_out": True, "because": left.because}
-        return found + list(others.values())
+            for reason in reasons.left_out:
+                record = other_records.setdefault(reason.position, self._other(reason.position, reason.was))
+                record |= {"gains": reason.gains, "left_out": True, "because": reason.because}
+        return records + list(other_records.values())
 
     def _record(
         self, photo: Photo, rank: int | None, was: int, score: float, relevance: float, gains: dict[str, float]
@@ -314,7 +315,7 @@ class Results:
         return record | ({"gone": True} if self._is_gone(photo) else {})
 
     def _other(self, place: int, was: int) -> dict[str, Any]:
-        """The record of a candidate that is no result."""
+        """Return the record of a candidate that is not a result."""
         scores = self.hits.scores
         relevance = float(scaled(scores)[place])
         return self._record(self.hits.photo(place), None, was, float(scores[place]), relevance, {})
@@ -330,6 +331,6 @@ def ids_before(already: Results | Iterable[int] | None) -> list[int] | None:
 
 
 def check_choice(pin: Iterable[int], reject: Iterable[int]) -> None:
-    """Refuse a photograph that is pinned and rejected."""
+    """Raise `OptionError` if a photograph is both pinned and rejected."""
     for id_ in sorted(set(pin) & set(reject)):
         raise mc.OptionError(f"photograph {id_} is pinned and rejected: it can be only one of them")

@@ -45,8 +45,8 @@ _STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     ),
     ("CREATE INDEX photos_by_taken ON photos (taken)",),
-    ("ALTER TABLE skipped ADD COLUMN state TEXT",),  # of a file that broke a decoder: it is not tried again
-    (  # a photograph has a vector in each space: the old ones serve while the library is encoded anew
+    ("ALTER TABLE skipped ADD COLUMN state TEXT",),  # the state of a file that crashed a decoder: it is not tried again
+    (  # a vector per space: the old ones are searched while the library is encoded again
         "CREATE TABLE vectors_by_space (photo INTEGER NOT NULL REFERENCES photos ON DELETE CASCADE, "
         "space TEXT NOT NULL, stamp TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (photo, space))",
         "INSERT INTO vectors_by_space SELECT photo, substr(rtrim(stamp, '0123456789'), 1, "
@@ -59,11 +59,11 @@ _STEPS: tuple[tuple[str, ...], ...] = (
     ),
 )
 VERSION = len(_STEPS)
-_SEARCHABLE = 4  # the version from which a library can be searched as it is, where it cannot be written to
+_SEARCHABLE = 4  # the oldest version that can be searched without a migration, if the library is read-only
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Apply the steps this library has not seen, all or none."""
+    """Apply the outstanding steps to this library, in one transaction."""
     version = _version(connection)
     if version == VERSION:
         return
@@ -74,14 +74,14 @@ def migrate(connection: sqlite3.Connection) -> None:
             return
         raise
     try:
-        # Another process may have been faster.
+        # Another process may have migrated it meanwhile.
         for step in range(_version(connection), VERSION):
             for statement in _STEPS[step]:
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # a full disk ends it by itself
+        if connection.in_transaction:  # a full disk ends the transaction by itself
             connection.execute("ROLLBACK")
         raise
 

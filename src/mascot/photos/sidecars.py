@@ -1,4 +1,4 @@
-"""What files beside a photograph say about it: XMP of programs, JSON of Google Takeout. They are only read."""
+"""Metadata in sidecar files: XMP of programs, JSON of Google Takeout. Sidecars are only read."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mascot.photos import plausible, xmp
 from mascot.photos.plausible import Wrong
 
 _LONGEST_JSON = 1 << 20  # bytes
-_SIGNS = frozenset({"photoTakenTime", "geoData", "geoDataExif"})  # one of which every file of Takeout has
+_SIGNS = frozenset({"photoTakenTime", "geoData", "geoDataExif"})  # every file of Takeout has one of these
 _EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Takeout:
-    """The values of a JSON file of Google Takeout, as they stand."""
+    """The raw values of a JSON file of Google Takeout."""
 
     values: dict[str, Any] = field(default_factory=dict)
 
@@ -29,29 +29,29 @@ class Takeout:
         return plausible.clean(text) if isinstance(text, str) else None
 
     def people(self) -> list[str]:
-        """Names of the people on the photograph."""
+        """Return the names of the people in the photograph."""
         people = self.values.get("people")
-        listed = people[: plausible.MOST_KEYWORDS] if isinstance(people, list) else []
-        names = [person.get("name") for person in listed if isinstance(person, dict)]
+        entries = people[: plausible.MOST_KEYWORDS] if isinstance(people, list) else []
+        names = [person.get("name") for person in entries if isinstance(person, dict)]
         return [name for name in names if isinstance(name, str)]
 
     def is_favourite(self) -> bool:
         return self.values.get("favorited") is True
 
     def place(self) -> tuple[float, float] | None:
-        """Latitude and longitude in degrees; Google writes 0,0 for "unknown"."""
+        """Return latitude and longitude in degrees; Google writes 0,0 for "unknown"."""
         lat, lon = self._number("geoData", "latitude"), self._number("geoData", "longitude")
         if lat is None or lon is None or lat == lon == 0:
             return None
         return plausible.place(lat, lon)
 
     def altitude(self) -> float | None:
-        """Metres above the sea; 0 stands for "unknown"."""
+        """Return metres above sea level; 0 means "unknown"."""
         metres = self._number("geoData", "altitude")
         return plausible.height(metres) if metres and self.place() else None
 
     def taken_utc(self) -> datetime | None:
-        """When the photograph was taken, in UTC."""
+        """Return the time at which the photograph was taken, in UTC."""
         seconds = self._number("photoTakenTime", "timestamp")
         if seconds is None:
             return None
@@ -59,8 +59,8 @@ class Takeout:
             moment = _EPOCH + timedelta(seconds=round(seconds))
         except (OverflowError, ValueError):
             raise Wrong(f"{seconds:g} seconds is not a date") from None
-        checked = plausible.moment(moment.isoformat(sep=" "))
-        return None if checked is None else checked.clock
+        parsed = plausible.moment(moment.isoformat(sep=" "))
+        return None if parsed is None else parsed.clock
 
     def _number(self, group: str, name: str) -> float | None:
         values = self.values.get(group)
@@ -70,15 +70,15 @@ class Takeout:
         try:
             number = float(value[:40] if isinstance(value, str) else value)
         except (ValueError, OverflowError):
-            raise Wrong(f"{plausible.shown(value)} is not a number") from None
+            raise Wrong(f"{plausible.quote(value)} is not a number") from None
         if not math.isfinite(number):
-            raise Wrong(f"{plausible.shown(value)} is not a number")
+            raise Wrong(f"{plausible.quote(value)} is not a number")
         return number
 
 
 @dataclass(frozen=True, slots=True)
 class Sidecars:
-    """All that the sidecars of one photograph say."""
+    """The content of the sidecars of one photograph."""
 
     packets: tuple[xmp.Xmp, ...] = ()  # the most specific first
     takeout: Takeout = field(default_factory=Takeout)
@@ -86,7 +86,7 @@ class Sidecars:
 
 
 def read_sidecars(paths: Sequence[str | os.PathLike[str]]) -> Sidecars:
-    """Read these files as far as they can be read; `problems` says what is wrong with the others."""
+    """Read sidecar files; `problems` lists the errors of those that cannot be read."""
     packets: list[xmp.Xmp] = []
     takeout = Takeout()
     problems: list[str] = []
@@ -105,7 +105,7 @@ def read_sidecars(paths: Sequence[str | os.PathLike[str]]) -> Sidecars:
 
 
 def parse_takeout(content: bytes) -> Takeout:
-    """The values of a JSON file; none where it is not one of Takeout. Raises `Wrong` for what is not JSON."""
+    """Return the values of a JSON file, none if it is not from Takeout. Raises `Wrong` if it is not JSON."""
     try:
         values = json.loads(content.decode("utf-8-sig"))
     except RecursionError:
@@ -117,7 +117,7 @@ def parse_takeout(content: bytes) -> Takeout:
 
 
 def local_time(utc: datetime, zone: str | None, lon: float | None) -> tuple[datetime, int | None]:
-    """Return the clock on the spot at a time in UTC, and its offset in minutes where it is known.
+    """Return the local time of a time in UTC, and its offset in minutes if it is known.
 
     The time zone is that of the place; without a place, that of this machine.
     """
@@ -127,7 +127,7 @@ def local_time(utc: datetime, zone: str | None, lon: float | None) -> tuple[date
 
         try:
             local = moment.astimezone(ZoneInfo(zone))
-        except (ZoneInfoNotFoundError, ValueError):  # Windows has none of its own
+        except (ZoneInfoNotFoundError, ValueError):  # Windows has no time zone database
             pass
         else:
             offset = local.utcoffset() or timedelta()
@@ -136,7 +136,7 @@ def local_time(utc: datetime, zone: str | None, lon: float | None) -> tuple[date
         return utc + timedelta(hours=round(lon / 15)), None
     try:
         return moment.astimezone().replace(tzinfo=None), None
-    except (OverflowError, OSError):  # before the times that this system knows
+    except (OverflowError, OSError):  # outside the range of this system
         return utc, None
 
 

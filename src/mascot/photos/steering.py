@@ -1,4 +1,4 @@
-"""Words about photographs to wishes: `place=Lisbon`, `hour=18`, `camera`, `look`."""
+"""Parse wishes about photographs: `place=Lisbon`, `hour=18`, `camera`, `look`."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ _LABELS = ("camera", "lens", "folder", "moment", "city", "country", "part_of_day
 _TIMES = ("hour", "date", "weekday")
 NAMES = ("place", "city", "country", *_TIMES, *CALENDAR, "season", "part_of_day", "moment", "camera", "lens", "folder",
          "look", "keywords", "title", "rating", *_NUMBERS)  # fmt: skip
-_TOLD = 8  # labels that a message names
-_OF_TWELVE = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?\s*([ap])\.?\s?m\.?", re.IGNORECASE)
+_MAX_LABELS = 8  # labels in a message
+_TWELVE_HOURS = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?\s*([ap])\.?\s?m\.?", re.IGNORECASE)
 
 
 class Rows(Protocol):
-    """Photographs that a value in words is looked up in."""
+    """Photographs in which the values of wishes are looked up."""
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
-        """The middle, as latitude and longitude, of those whose city or country is this; of namesakes see `middle`."""
+        """Return the middle, as latitude and longitude, of the photographs of a city or country; see `middle`."""
 
     def labels(self, column: str) -> list[Any]:
-        """Every label of a column, once."""
+        """Return the distinct labels of a column."""
 
 
 def middle(points: Iterable[tuple[Any, float, float]]) -> tuple[float, float] | None:
-    """The middle on the globe of these points (country, latitude, longitude); of several countries that with most.
+    """Return the middle on the globe of points (country, latitude, longitude) in the country with the most points.
 
-    There is a Cambridge in England and one in Massachusetts, and nothing of either halfway between.
+    There is a Cambridge in England and one in Massachusetts, and their middle is in the ocean.
     """
     countries: dict[Any, list[tuple[float, float]]] = defaultdict(list)
     for country, lat, lon in points:
@@ -57,19 +57,19 @@ def middle(points: Iterable[tuple[Any, float, float]]) -> tuple[float, float] | 
     return float(np.degrees(np.arctan2(up, np.hypot(east, north)))), float(np.degrees(np.arctan2(north, east)))
 
 
-class _Stored:
+class _StoredRows:
     """The rows of a library."""
 
     def __init__(self, store: Store) -> None:
         self._run = store.connection.execute
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
-        named, names = self.named(column, value)
-        return middle(self._run(f"SELECT country, lat, lon FROM photos WHERE {named} ORDER BY id", names))
+        condition, names = self.condition_of(column, value)
+        return middle(self._run(f"SELECT country, lat, lon FROM photos WHERE {condition} ORDER BY id", names))
 
-    def named(self, column: str, value: str) -> tuple[str, list[str]]:
-        """The condition, with its values, that a photograph has a place whose city or country reads like this."""
-        # Looked for among the labels: a function of ours called for every row takes its time.
+    def condition_of(self, column: str, value: str) -> tuple[str, list[str]]:
+        """Return the SQL condition, with its values, that a photograph has a place in this city or country."""
+        # Compared with the distinct labels: calling a Python function for every row is slow.
         names = [label for label in self.labels(column) if fold(label) == fold(value)]
         return f"{column} IN ({', '.join('?' * len(names))}) AND lat IS NOT NULL", names
 
@@ -84,7 +84,7 @@ class _Stored:
 
 
 def attribute(name: str, missing: str = "last") -> Any:
-    """The attribute a plain word means. Words: `NAMES`."""
+    """Return the attribute of a name, one of `NAMES`."""
     rule: dict[str, Any] = {"missing": missing}
     if name == "look":
         return mc.Clusters(LOOKS, column="look", **rule)
@@ -98,15 +98,15 @@ def attribute(name: str, missing: str = "last") -> Any:
 
 
 def wish(text: str, sign: int, store: Store | Rows, missing: str = "last") -> mc.Wish:
-    """A wish as typed: NAME[=VALUE[~WITHIN]][*WEIGHT], sign 1 to spread and -1 to focus."""
+    """Parse a wish: NAME[=VALUE[~WITHIN]][*WEIGHT]; sign 1 is spread, -1 is focus."""
     name, value, weight = words.split(text)
-    return made_wish(name, value, weight, sign, store, missing)
+    return build_wish(name, value, weight, sign, store, missing)
 
 
-def made_wish(
+def build_wish(
     name: str, value: str | None, weight: float, sign: int, store: Store | Rows, missing: str = "last"
 ) -> mc.Wish:
-    """The same from its parts; the value as people write it, with `~WITHIN` behind one that has distances."""
+    """Return a wish from its parts; the value as people write it, with `~WITHIN` if it has distances."""
     rows = _rows(store)
     if value is None:
         return mc.Wish(attribute(name, missing), sign, weight)
@@ -124,46 +124,46 @@ def made_wish(
             raise mc.OptionError(
                 f"season must be one of {', '.join(SEASONS)}, a month like july, or a day like 07-14, got {value!r}"
             ) from None
-    parsed = attribute(name, missing)
-    if isinstance(parsed, mc.Category):
-        return mc.Wish(parsed, sign, weight, _label(name, value, rows))  # a label may hold ~ itself
-    if isinstance(parsed, mc.Number):
+    parsed_attribute = attribute(name, missing)
+    if isinstance(parsed_attribute, mc.Category):
+        return mc.Wish(parsed_attribute, sign, weight, _label(name, value, rows))  # a label may contain ~
+    if isinstance(parsed_attribute, mc.Number):
         return replace(words.focus(f"number:{name}={value}", missing), weight=weight)  # type: ignore[arg-type]
     if name == "hour":
         near = _on_24_hours(near)
     if name == "date" and re.fullmatch(r"\d{4}-\d{2}-\d{2}", near):
-        near += "T12:00"  # its middle: midnight is as near to the evening before
+        near += "T12:00"  # noon: midnight is as near to the evening before
     return replace(words.focus(f"{name}={near}{tilde}{distance}", missing), weight=weight)  # type: ignore[arg-type]
 
 
 def limit(text: str, fill: bool = False) -> mc.Limit:
     """Parse a limit: `city=1`, `date=2` (per calendar day), `moment=1`."""
     name, n = words.split_limit(text)
-    return made_limit(name, n, fill)
+    return build_limit(name, n, fill)
 
 
-def made_limit(name: str, n: int, fill: bool = False) -> mc.Limit:
-    """The same from its parts."""
+def build_limit(name: str, n: int, fill: bool = False) -> mc.Limit:
+    """Return a limit from its parts."""
     return mc.Limit(_countable(name), n, fill)
 
 
 def share(text: str, store: Store | Rows) -> mc.Share:
     """Parse target shares, the values as people write them: `country=Portugal:60%,ES:40%`, `hour=6pm:0.5`.
 
-    A value that no photograph has stays as it is: the explanation of the results says that it was not there.
+    A value that no photograph has is kept: the explanation of the results reports that it is missing.
     """
-    name, typed = words.split_share(text)
-    return made_share(name, typed, store)
+    name, target_shares = words.split_share(text)
+    return build_share(name, target_shares, store)
 
 
-def made_share(name: str, typed: Mapping[str, float], store: Store | Rows) -> mc.Share:
-    """The same from its parts."""
-    counted, rows = _countable(name), _rows(store)
+def build_share(name: str, target_shares: Mapping[str, float], store: Store | Rows) -> mc.Share:
+    """Return a share from its parts."""
+    counted_attribute, rows = _countable(name), _rows(store)
     shares: dict[str, float] = defaultdict(float)
-    for value, part in typed.items():
+    for value, part in target_shares.items():
         require_text(value, name)
-        shares[_counted_value(name, counted, value, rows)] += part
-    return mc.Share(counted, dict(shares))
+        shares[_counted_label(name, counted_attribute, value, rows)] += part
+    return mc.Share(counted_attribute, dict(shares))
 
 
 def _countable(name: str) -> Any:
@@ -172,10 +172,10 @@ def _countable(name: str) -> Any:
     return attribute(name)
 
 
-def _counted_value(name: str, counted: Any, value: str, rows: Rows) -> str:
+def _counted_label(name: str, counted_attribute: Any, value: str, rows: Rows) -> str:
     """Return the value by the name under which a limit or share counts it."""
-    if isinstance(counted, mc.Category):
-        label = _spelt_label(name, value, rows)
+    if isinstance(counted_attribute, mc.Category):
+        label = _find_label(name, value, rows)
         return value if label is None else str(label)
     if name == "hour":
         return f"{int(words.focus(f'hour={_on_24_hours(value)}').near) % 24}:00"
@@ -185,7 +185,7 @@ def _counted_value(name: str, counted: Any, value: str, rows: Rows) -> str:
 
 
 def _rows(store: Store | Rows) -> Rows:
-    return _Stored(store) if isinstance(store, Store) else store
+    return _StoredRows(store) if isinstance(store, Store) else store
 
 
 def _number(text: str, owner: str) -> float:
@@ -196,8 +196,8 @@ def _number(text: str, owner: str) -> float:
 
 
 def _on_24_hours(value: str) -> str:
-    """`6pm` is 18:00, `6:30 a.m.` 6:30; anything else as it is."""
-    clock = _OF_TWELVE.fullmatch(value)
+    """Convert `6pm` to 18:00 and `6:30 a.m.` to 6:30; return other times unchanged."""
+    clock = _TWELVE_HOURS.fullmatch(value)
     if clock and 1 <= int(clock[1]) <= 12:
         return f"{int(clock[1]) % 12 + (12 if clock[3] in 'pP' else 0)}:{clock[2] or '00'}"
     if not re.fullmatch(r"[\d.:]+", value):
@@ -206,19 +206,19 @@ def _on_24_hours(value: str) -> str:
 
 
 def place_meant(text: str, store: Store) -> str | None:
-    """The place that a wish as typed took a name for: `Cambridge, US`. None where that is plain or no name.
+    """Return the place that the name in a wish means: `Cambridge, US`. None if it is obvious, or not a name.
 
-    It is plain where the library has photographs of a city of that name, and of only one.
+    It is obvious if the library has photographs of one city of that name only.
     """
     name, value, _ = words.split(text)
     value = None if value is None else value.partition("~")[0].strip()
     if name != "place" or value is None or _is_point(value):
         return None
-    named, names = _Stored(store).named("city", value)
-    query = f"SELECT city, country FROM photos WHERE {named} GROUP BY country ORDER BY count(*) DESC, min(id)"
-    own = store.connection.execute(query, names).fetchall()
-    if own:
-        return None if len(own) == 1 else f"{own[0][0]}, {own[0][1]}"
+    condition, names = _StoredRows(store).condition_of("city", value)
+    query = f"SELECT city, country FROM photos WHERE {condition} GROUP BY country ORDER BY count(*) DESC, min(id)"
+    cities = store.connection.execute(query, names).fetchall()
+    if cities:
+        return None if len(cities) == 1 else f"{cities[0][0]}, {cities[0][1]}"
     city = gazetteer().find(value)
     if city is not None:
         return f"{city.name}, {city.country}"
@@ -230,43 +230,43 @@ def _is_point(value: str) -> bool:
 
 
 def _point(name: str, rows: Rows) -> NamedPoint:
-    """A city of the library, of the world, or a country of the library."""
-    # The library's own cities come first: who photographed Cambridge in Massachusetts means that one.
-    own = rows.middle("city", name)
-    if own is not None:
-        return NamedPoint(*own, name)
+    """Return the point of a city in the library, a city of the world, or a country in the library."""
+    # Cities in the library come first: with photographs of Cambridge in Massachusetts, that one is meant.
+    point = rows.middle("city", name)
+    if point is not None:
+        return NamedPoint(*point, name)
     city = gazetteer().find(name)
     if city is not None:
         return NamedPoint(city.lat, city.lon, city.name)
     code = gazetteer().country(name)
-    own = None if code is None else rows.middle("country", code)
-    if own is not None:
-        return NamedPoint(*own, name)
+    point = None if code is None else rows.middle("country", code)
+    if point is not None:
+        return NamedPoint(*point, name)
     raise mc.OptionError(f"no place is called {name!r}: write a city, 'city, country', or latitude,longitude")
 
 
 def _label(name: str, value: str, rows: Rows) -> Any:
-    """The label in the library that a value spells."""
-    label = _spelt_label(name, value, rows)
+    """Return the label in the library that matches a value; raise `OptionError` if there is none."""
+    label = _find_label(name, value, rows)
     if label is not None:
         return label
     labels = sorted(rows.labels(name), key=_numbers_first)
-    close = _close(value, labels) if len(labels) > _TOLD else []
+    close = _close(value, labels) if len(labels) > _MAX_LABELS else []
     if close:
-        raise mc.OptionError(f"no photograph has {name} {value!r}; nearest are: {_some(close)}")
-    raise mc.OptionError(f"no photograph has {name} {value!r}; there are: {_some(labels) or 'none'}")
+        raise mc.OptionError(f"no photograph has {name} {value!r}; nearest are: {_label_list(close)}")
+    raise mc.OptionError(f"no photograph has {name} {value!r}; there are: {_label_list(labels) or 'none'}")
 
 
-def _spelt_label(name: str, value: str, rows: Rows) -> Any:
-    """The same, None where there is none."""
+def _find_label(name: str, value: str, rows: Rows) -> Any:
+    """Return the label in the library that matches a value; None if there is none."""
     if name == "country":
         value = gazetteer().country(value) or value
     if name == "part_of_day" and value.casefold() not in PARTS_OF_DAY:
         raise mc.OptionError(f"part_of_day must be one of {', '.join(PARTS_OF_DAY)}, got {value!r}")
     labels = sorted(rows.labels(name), key=_numbers_first)
-    for same in (lambda label: str(label) == value, lambda label: fold(str(label)) == fold(value)):
+    for matches in (lambda label: str(label) == value, lambda label: fold(str(label)) == fold(value)):
         for label in labels:
-            if same(label):
+            if matches(label):
                 return label
     if name == "city":
         city = gazetteer().find(value)
@@ -274,25 +274,25 @@ def _spelt_label(name: str, value: str, rows: Rows) -> Any:
             return city.name
     near = [label for label in labels if fold(value) in fold(str(label))]
     if len(near) > 1:
-        raise mc.OptionError(f"several of {name} hold {value!r}, say which: {_some(near)}")
+        raise mc.OptionError(f"several of {name} hold {value!r}, say which: {_label_list(near)}")
     return near[0] if near else None
 
 
 def _close(value: str, labels: list[Any]) -> list[Any]:
-    """Labels that are spelt nearly like a value, whole or in one of their words, the nearest first."""
-    spelt: dict[str, list[Any]] = defaultdict(list)
+    """Return labels whose spelling, as a whole or in one word, is similar to a value, the most similar first."""
+    labels_by_spelling: dict[str, list[Any]] = defaultdict(list)
     for label in labels:
-        whole = fold(str(label))
-        for part in {whole, *whole.split()}:
-            spelt[part].append(label)
-    near = difflib.get_close_matches(fold(value), spelt, _TOLD)
-    return list(dict.fromkeys(label for part in near for label in spelt[part]))
+        folded = fold(str(label))
+        for part in {folded, *folded.split()}:
+            labels_by_spelling[part].append(label)
+    near = difflib.get_close_matches(fold(value), labels_by_spelling, _MAX_LABELS)
+    return list(dict.fromkeys(label for part in near for label in labels_by_spelling[part]))
 
 
 def _numbers_first(label: Any) -> tuple[bool, float, str]:
     return (False, label, "") if isinstance(label, (int, float)) else (True, 0, str(label))
 
 
-def _some(labels: list[Any]) -> str:
-    more = f" and {len(labels) - _TOLD} more" if len(labels) > _TOLD else ""
-    return ", ".join(str(label) for label in labels[:_TOLD]) + more
+def _label_list(labels: list[Any]) -> str:
+    more = f" and {len(labels) - _MAX_LABELS} more" if len(labels) > _MAX_LABELS else ""
+    return ", ".join(str(label) for label in labels[:_MAX_LABELS]) + more

@@ -20,26 +20,26 @@ from mascot.photos.photo import COLUMNS, Photo
 from mascot.photos.schema import migrate
 from mascot.photos.texts import composed, fold
 
-FOLDER = ".mascot"  # in a library's folder: all that we write there
-_BUSY_S = 60.0  # waited for another process to finish writing
-_AT_ONCE = 500  # ids in one statement, below SQLite's limit on parameters
+FOLDER = ".mascot"  # in the folder of a library: the only place that is written to
+_BUSY_S = 60.0  # timeout of waiting for another process to finish writing
+_IDS_PER_QUERY = 500  # ids in one statement, below SQLite's limit on parameters
 _CACHE_KIB = 32 * 1024
-_FETCHED = 256  # rows taken from SQLite at a time
-UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter where a message of SQLite quotes damaged text
+_FETCH_ROWS = 256  # rows fetched from SQLite at a time
+UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter if a message of SQLite quotes damaged text
 
 
 def library_of(path: Path) -> Path:
-    """Return the folder that names a library to commands, of its database: its photographs', or an index elsewhere."""
+    """Return the folder by which commands name the library of a database: that of the photographs, or of the index."""
     return path.parent.parent if path.parent.name == FOLDER else path.parent
 
 
 class DamagedLibrary(InputError):
-    """A library whose files do not hold what was written to them; the message names the remedy."""
+    """A library whose files are damaged; the message names the remedy."""
 
     def __init__(self, path: Path, reason: object) -> None:
-        words = " ".join(str(reason).split())
+        text = " ".join(str(reason).split())
         super().__init__(
-            f"{path} is damaged ({words}): `mascot library --repair {library_of(path)}` saves what can be read"
+            f"{path} is damaged ({text}): `mascot library --repair {library_of(path)}` saves what can be read"
         )
 
 
@@ -51,7 +51,7 @@ class UnknownPhoto(InputError):
 
 
 class _Cursor(sqlite3.Cursor):
-    """A cursor that says in our words what is wrong with the file."""
+    """A cursor that raises the errors of `database_errors`."""
 
     connection: _Connection
 
@@ -77,11 +77,11 @@ class _Cursor(sqlite3.Cursor):
 
     def _fetch(self) -> list[Any]:
         with database_errors(self.connection.path):
-            return super().fetchmany(_FETCHED)
+            return super().fetchmany(_FETCH_ROWS)
 
 
 class _Connection(sqlite3.Connection):
-    """A connection whose cursors know which file they read."""
+    """A connection with the path of its file, for the errors of its cursors."""
 
     path: Path
 
@@ -96,15 +96,15 @@ class _Connection(sqlite3.Connection):
 
 
 def plain_cursor(connection: sqlite3.Connection) -> sqlite3.Cursor:
-    """A cursor that raises the errors of SQLite as they are."""
+    """Return a cursor that raises the errors of SQLite unchanged."""
     return sqlite3.Connection.cursor(connection)
 
 
 def reading_only(path: Path) -> sqlite3.Connection:
-    """Open a connection that never writes, even where the disk or the file may not be written to."""
-    # To read beside a writer SQLite needs two files of its own; where it cannot create them, nobody writes.
+    """Open a connection that never writes, even on a read-only disk."""
+    # To read beside a writer SQLite needs two extra files; if it cannot create them, there is no writer.
     for options in ("mode=ro", "mode=ro&immutable=1"):
-        connection = _connected(path, options)
+        connection = _connect(path, options)
         try:
             plain_cursor(connection).execute("SELECT 1 FROM sqlite_master").fetchone()
             return connection
@@ -120,11 +120,11 @@ def reading_only(path: Path) -> sqlite3.Connection:
 
 
 def _cannot_write(error: sqlite3.OperationalError) -> bool:
-    """Whether SQLite wanted to write, be it only its own files beside the library's."""
+    """Return whether SQLite failed to write, if only its own files beside the database."""
     return "readonly" in str(error) or "unable to open" in str(error)
 
 
-def _connected(path: Path, options: str) -> sqlite3.Connection:
+def _connect(path: Path, options: str) -> sqlite3.Connection:
     address = f"{path.absolute().as_uri()}?{options}"
     connection = sqlite3.connect(
         address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, factory=_Connection
@@ -136,10 +136,10 @@ def _connected(path: Path, options: str) -> sqlite3.Connection:
 
 
 class _Handle:
-    """A connection that ends with the thread it belongs to."""
+    """A connection that is closed when its thread ends."""
 
     def __init__(self, path: Path, mode: str) -> None:
-        self.connection = _connected(path, f"mode={mode}")  # rw: a file that was removed is not created again, empty
+        self.connection = _connect(path, f"mode={mode}")  # rw: a removed file is not created again
         try:
             plain_cursor(self.connection).execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
@@ -158,7 +158,7 @@ class _Handle:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Where vectors live: the encoder's fingerprint, and their shape."""
+    """The space of vectors: the fingerprint of the encoder, and their shape."""
 
     fingerprint: str
     dim: int
@@ -166,7 +166,7 @@ class Space:
 
 
 class Store:
-    """Rows of one library. Each thread has a connection of its own; a batch is one transaction."""
+    """Rows of one library. Each thread has its own connection; a batch is one transaction."""
 
     def __init__(self, path: Path, create: bool = False) -> None:
         if not create and not path.is_file():
@@ -174,7 +174,7 @@ class Store:
         self.path = path
         self._mode = "rwc" if create else "rw"
         self._threads = threading.local()
-        self._opened: weakref.WeakSet[_Handle] = weakref.WeakSet()
+        self._handles: weakref.WeakSet[_Handle] = weakref.WeakSet()
         with database_errors(path):
             migrate(self.connection)
 
@@ -186,18 +186,18 @@ class Store:
             with database_errors(self.path):
                 handle = _Handle(self.path, self._mode)
             self._threads.handle = handle
-            self._opened.add(handle)
+            self._handles.add(handle)
         return handle.connection
 
     def close(self) -> None:
-        for handle in list(self._opened):
+        for handle in list(self._handles):
             handle.connection.close()
-        self._opened.clear()
+        self._handles.clear()
         self._threads = threading.local()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of what is written inside, or nothing. Counts as a change of the library."""
+        """Yield a connection in one transaction, which counts as a change of the library."""
         connection = self.connection
         with database_errors(self.path):
             connection.execute("BEGIN IMMEDIATE")
@@ -215,7 +215,7 @@ class Store:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """A block in which all reads of this thread see one state of the library."""
+        """Let all reads of this thread in the block see one state of the library."""
         self.connection.execute("BEGIN")
         try:
             yield
@@ -229,7 +229,7 @@ class Store:
         return None if row is None else str(row[0])
 
     def number(self, name: str, default: int) -> int:
-        """A fact that is a whole number."""
+        """Return a fact that is an integer."""
         value = self.fact(name)
         try:
             return default if value is None else int(value)
@@ -245,7 +245,7 @@ class Store:
 
     @property
     def changes(self) -> int:
-        """How often the library was written to: what is derived from it is stale when this differs."""
+        """The number of changes of the library; derived files of another number are stale."""
         return self.number("changes", 0)
 
     # Photographs
@@ -254,12 +254,12 @@ class Store:
         return int(self.connection.execute("SELECT count(*) FROM photos").fetchone()[0])
 
     def count_wordless(self) -> int:
-        """Photographs without title, caption and keywords."""
+        """Return the number of photographs without title, caption and keywords."""
         query = "SELECT count(*) FROM photos WHERE title IS NULL AND caption IS NULL AND keywords = '[]'"
         return int(self.connection.execute(query).fetchone()[0])
 
-    def photos_there_are(self, ids: Sequence[int]) -> dict[int, Photo]:
-        """Those of these ids that are in the library."""
+    def existing_photos(self, ids: Sequence[int]) -> dict[int, Photo]:
+        """Return the photographs with these ids that are in the library, by id."""
         return {row["id"]: self._photo_of(row) for row in self._rows("photos", COLUMNS, "id", ids)}
 
     def _photo_of(self, row: sqlite3.Row) -> Photo:
@@ -269,22 +269,22 @@ class Store:
             raise DamagedLibrary(self.path, f"photograph {row['id']}: {error}") from None
 
     def photo(self, id_: int) -> Photo:
-        """One photograph."""
+        """Return one photograph."""
         return self.photos([id_])[0]
 
     def photos(self, ids: Sequence[int]) -> list[Photo]:
-        """These photographs, in this order."""
-        photos = self.photos_there_are(ids)
+        """Return these photographs, in this order."""
+        photos = self.existing_photos(ids)
         for id_ in ids:
             if id_ not in photos:
                 raise UnknownPhoto(id_)
         return [photos[id_] for id_ in ids]
 
     def identities(self, column: str, values: Iterable[str]) -> Iterator[tuple[int, str, str]]:
-        """Id, path and hash of the photographs whose path or hash, as `column` says, is one of these, by id."""
-        listed = list(values)
-        for first in range(0, len(listed), _AT_ONCE):
-            part = listed[first : first + _AT_ONCE]
+        """Yield id, path and hash of the photographs whose `column`, path or hash, is one of these, by id."""
+        value_list = list(values)
+        for first in range(0, len(value_list), _IDS_PER_QUERY):
+            part = value_list[first : first + _IDS_PER_QUERY]
             marks = ",".join("?" * len(part))
             query = f"SELECT id, path, hash FROM photos WHERE {column} IN ({marks}) ORDER BY id"
             for row in self.connection.execute(query, part):
@@ -295,11 +295,11 @@ class Store:
             yield self._photo_of(row)
 
     def ids(self) -> NDArray[np.int64]:
-        """Every id, ascending."""
+        """Return every id, ascending."""
         return np.array([row[0] for row in self.connection.execute("SELECT id FROM photos ORDER BY id")], np.int64)
 
     def cells(self, columns: Sequence[str], ids: Sequence[int] | None = None) -> list[tuple[Any, ...]]:
-        """Id and cells of these columns, for these photographs or for all."""
+        """Return id and cells of these columns, for these photographs (default: all)."""
         names = ("id", *columns)
         if ids is not None:
             return [tuple(row) for row in self._rows("photos", names, "id", ids)]
@@ -309,15 +309,15 @@ class Store:
             return cursor.execute(f"SELECT {', '.join(names)} FROM photos").fetchall()
 
     def newest(self) -> NDArray[np.int64]:
-        """Every id, newest first; those of unknown time last."""
+        """Return every id, newest first; those of unknown time last."""
         rows = self.connection.execute("SELECT id FROM photos ORDER BY taken DESC, id DESC")
         return np.array([row[0] for row in rows], np.int64)
 
     def looks(self, ids: Sequence[int]) -> NDArray[np.float32]:
-        """Visual descriptors of these photographs, a row each."""
+        """Return the visual descriptors of these photographs, a row each."""
         rows = {row["photo"]: row["look"] for row in self._rows("pixels", ("photo", "look"), "photo", ids)}
         for id_ in ids:
-            if id_ not in rows and not self.photos_there_are([id_]):
+            if id_ not in rows and not self.existing_photos([id_]):
                 raise UnknownPhoto(id_)
         try:
             return np.stack([np.frombuffer(rows[i], np.float32) for i in ids])
@@ -325,7 +325,7 @@ class Store:
             raise DamagedLibrary(self.path, f"visual descriptors: {error}") from None
 
     def detail(self, ids: Sequence[int]) -> dict[int, int]:
-        """Bytes of the thumbnails: of two pictures of one scene the sharper one takes more."""
+        """Return the bytes of thumbnails by id: of two pictures of one scene the sharper one is larger."""
         columns = ("photo", "length(thumbnail) AS bytes")
         return {row["photo"]: row["bytes"] for row in self._rows("pixels", columns, "photo", ids)}
 
@@ -336,8 +336,8 @@ class Store:
         return bytes(row[0])
 
     def _rows(self, table: str, columns: Iterable[str], key: str, ids: Sequence[int]) -> Iterator[sqlite3.Row]:
-        for first in range(0, len(ids), _AT_ONCE):
-            part = [int(i) for i in ids[first : first + _AT_ONCE]]
+        for first in range(0, len(ids), _IDS_PER_QUERY):
+            part = [int(i) for i in ids[first : first + _IDS_PER_QUERY]]
             marks = ",".join("?" * len(part))
             yield from self.connection.execute(
                 f"SELECT {', '.join(columns)} FROM {table} WHERE {key} IN ({marks})", part
@@ -346,13 +346,13 @@ class Store:
     # Vectors
 
     def vectors(self, stamp: str) -> Iterator[tuple[int, bytes]]:
-        """Id and vector of every photograph encoded under this stamp, by id."""
+        """Yield id and vector of every photograph encoded under this stamp, by id."""
         query = "SELECT photo, vector FROM vectors WHERE stamp = ? ORDER BY photo"
         for row in self.connection.execute(query, (stamp,)):
             yield row[0], row[1]
 
     def vectors_of(self, fingerprint: str) -> Iterator[tuple[int, bytes]]:
-        """Id and vector of every photograph in the space of this fingerprint, by id."""
+        """Yield id and vector of every photograph in the space of this fingerprint, by id."""
         query = "SELECT photo, vector FROM vectors WHERE space = ? ORDER BY photo"
         for row in self.connection.execute(query, (fingerprint,)):
             yield row[0], row[1]
@@ -363,20 +363,20 @@ class Store:
 
 
 def space_of(store: Store) -> Space:
-    """The space of the library's present encoder."""
+    """Return the space of the current encoder of the library."""
     dim, tokens = max(store.number("dim", 1), 1), max(store.number("tokens", 1), 1)
     return Space(store.fact("fingerprint") or "", dim, tokens)
 
 
 def stamp_of(fingerprint: str, epoch: int) -> str:
-    """What a vector was made by: the space it lives in, and how often the library had been encoded anew."""
+    """Return the stamp of a vector: its space, and how often the library had been encoded."""
     return f"{fingerprint}-{epoch}"
 
 
 class database_errors:
-    """A block in which errors of SQLite become ours, with words that name the remedy."""
+    """Context manager that turns errors of SQLite into `InputError` with a remedy."""
 
-    # A class and not a generator: it stands around every statement.
+    # A class, because a generator is slower and this wraps every statement.
     def __init__(self, path: Path) -> None:
         self._path = path
 
@@ -385,23 +385,23 @@ class database_errors:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.IntegrityError):
-            raise _translated(self._path, error) from None
+            raise _translate(self._path, error) from None
         if isinstance(error, UnicodeDecodeError):
             raise DamagedLibrary(self._path, "text that is not UTF-8") from None
 
 
-def _translated(path: Path, error: sqlite3.DatabaseError) -> InputError:
+def _translate(path: Path, error: sqlite3.DatabaseError) -> InputError:
     reason = str(error)
     if "full" in reason or "disk I/O" in reason:
         return InputError(write_failure(path.parent, reason))
-    is_text_broken = "Could not decode" in reason or "no such table" in reason or "no such column" in reason
-    if isinstance(error, sqlite3.OperationalError) and not is_text_broken:
+    is_damaged = "Could not decode" in reason or "no such table" in reason or "no such column" in reason
+    if isinstance(error, sqlite3.OperationalError) and not is_damaged:
         return InputError(f"cannot use the library at {path}: {reason}")
     return DamagedLibrary(path, reason)
 
 
 def put_photo(connection: sqlite3.Connection, photo: Photo) -> int:
-    """Write a row inside a transaction, over the old one of that path if there is one. Gives its id."""
+    """Write a row inside a transaction, replacing that of the same path; return its id."""
     row = photo.to_row()
     del row["id"]  # the path decides: another process may have written this photograph since it was looked up
     updates = ", ".join(f"{name} = excluded.{name}" for name in row if name != "path")
@@ -417,7 +417,7 @@ def put_pixels(connection: sqlite3.Connection, photo: int, thumbnail: bytes, loo
 
 
 def put_sidecars(connection: sqlite3.Connection, photo: int, state: str) -> None:
-    """Note the state of a photograph's sidecars; empty for one without."""
+    """Write the state of the sidecars of a photograph; empty if it has none."""
     if state:
         connection.execute("INSERT OR REPLACE INTO sidecars VALUES (?, ?)", (photo, state))
     else:

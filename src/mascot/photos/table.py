@@ -1,4 +1,4 @@
-"""The columns of a library's photographs: read when they are needed, and kept for the next search."""
+"""The columns of the photographs of a library: read on first use, and cached for the next search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from mascot.photos.store import DamagedLibrary, Store
 NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
 LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
           "moment", "rating")  # fmt: skip
-WHOLE = 200_000  # photographs up to which whole columns are kept; beyond that the cells of the candidates are read
+MAX_COLUMN_ROWS = (
+    200_000  # photographs up to which columns are cached; beyond that only the cells of the candidates are read
+)
 assert set(NUMBERS + LABELS) <= set(COLUMNS)
 
 Ids = NDArray[np.int64]
@@ -31,17 +33,17 @@ class PhotoRows(Protocol):
         """The database that they are read from."""
 
     def cells(self, names: Sequence[str], ids: Ids) -> dict[str, NDArray[Any]]:
-        """The cells of these columns as SQLite stores them, None where there is none."""
+        """Return the cells of these columns as SQLite stores them, None for a missing value."""
 
     def looks(self, ids: Ids) -> Looks:
-        """Visual descriptors, a row each."""
+        """Return visual descriptors, a row each."""
 
     def photos(self, ids: Ids) -> list[Photo]:
-        """The photographs themselves."""
+        """Return the photographs themselves."""
 
 
 class PhotoTable:
-    """The photographs of one state of a library: that after `changes` changes."""
+    """The photographs of one state of a library, that after `changes` changes."""
 
     def __init__(self, store: Store, looks: Callable[[Ids], Looks]) -> None:
         self._store, self._looks = store, looks
@@ -54,11 +56,11 @@ class PhotoTable:
         return self._store.path
 
     def contains(self, ids: Ids) -> NDArray[np.bool_]:
-        """Whether each of these ids is that of a photograph."""
+        """Return whether each of these ids is that of a photograph."""
         return _contains(self.ids, ids)
 
     def cells(self, names: Sequence[str], ids: Ids) -> dict[str, NDArray[Any]]:
-        if len(self.ids) > WHOLE:
+        if len(self.ids) > MAX_COLUMN_ROWS:
             return self._read(names, ids, self._store.cells(names, ids.tolist()))
         unread = [name for name in names if name not in self._columns]
         if unread:
@@ -68,7 +70,7 @@ class PhotoTable:
 
     @staticmethod
     def _read(names: Sequence[str], ids: Ids, rows: Sequence[Sequence[Any]]) -> dict[str, NDArray[Any]]:
-        """The cells of each column, in the order of the ids. Rows may have come or gone since the ids were read."""
+        """Return the cells of each column in the order of the ids. Rows may have been added or removed meanwhile."""
         order = np.argsort(ids)
         present = np.fromiter((row[0] for row in rows), np.int64, len(rows))
         used = _contains(ids[order], present)
@@ -86,16 +88,16 @@ class PhotoTable:
         return self._store.photos(ids.tolist())
 
 
-def _contains(ids: Ids, others: Ids) -> NDArray[np.bool_]:
-    """Whether each of the others is among the ids, which are sorted."""
+def _contains(ids: Ids, candidates: Ids) -> NDArray[np.bool_]:
+    """Return whether each candidate is among the ids, which are sorted."""
     if not len(ids):
-        return np.zeros(len(others), bool)
-    found: NDArray[np.bool_] = ids[np.minimum(np.searchsorted(ids, others), len(ids) - 1)] == others
-    return found
+        return np.zeros(len(candidates), bool)
+    is_member: NDArray[np.bool_] = ids[np.minimum(np.searchsorted(ids, candidates), len(ids) - 1)] == candidates
+    return is_member
 
 
 class PhotoColumns(Mapping[str, NDArray[Any]]):
-    """The columns of some photographs for `mascot.rerank`, made on first use; `look` are the visual descriptors."""
+    """The columns of photographs for `mascot.rerank`, made on first use; `look` are the visual descriptors."""
 
     NAMES = (*LABELS, *NUMBERS, *CALENDAR, "taken", "keywords", "look")
 
@@ -137,7 +139,7 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
 
 
 def times_of(cells: NDArray[Any]) -> NDArray[np.datetime64]:
-    """Times from cells of the column `taken`; NaT where there is none."""
+    """Return the times in cells of the column `taken`; NaT for a missing one."""
     return np.array(["NaT" if cell is None else cell for cell in cells], "datetime64[ms]")
 
 

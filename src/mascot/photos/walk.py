@@ -17,10 +17,10 @@ from mascot.photos.images import SUFFIXES
 from mascot.photos.store import FOLDER
 from mascot.photos.texts import as_text, is_text
 
-# Pictures of kinds that are not read, and films. They are counted, so that nobody wonders where they are.
+# Pictures of unsupported formats, and films. They are counted and reported.
 _UNREAD = FILM_SUFFIXES | {".jp2", ".jxl", ".psd"}
 
-# What programs make of photographs: thumbnails, previews, caches and bins. Compared in lower case.
+# Files that programs derive from photographs: thumbnails, previews, caches and bins. Compared in lower case.
 _DERIVED = frozenset({
     "@eadir", "#recycle", "#snapshot", "@recycle", ".@__thumb", "@__thumb", ".thumbnails", ".thumbs", ".thumb",
     ".picasaoriginals", "picasaoriginals", ".dtrash", ".trashes", "$recycle.bin", "__macosx", "lost+found",
@@ -34,19 +34,19 @@ _APPLE_ORIGINALS = frozenset({"originals", "masters"})
 
 @dataclass(frozen=True, slots=True)
 class PictureFile:
-    """A file that its name says is a picture, and the files that belong to it."""
+    """A file with the suffix of a picture, and the files that belong to it."""
 
     path: Path  # absolute
     size: int  # bytes
     mtime_ns: int
     sidecars: tuple[Path, ...] = ()
     sidecar_state: str = ""  # differs when a sidecar has changed; empty without sidecars
-    others: tuple[Path, ...] = ()  # the film of a live photograph, the RAW file beside a JPEG
+    media: tuple[Path, ...] = ()  # the film of a live photograph, the RAW file beside a JPEG
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that could not be looked at, and why."""
+    """A file or folder that was skipped, and why."""
 
     path: Path
     reason: str
@@ -57,63 +57,63 @@ def walk(
 ) -> Iterator[PictureFile | Skipped]:
     """Yield the picture files below `root`, sorted by name within each folder, folders in their place.
 
-    Links are followed after all real entries, so a file is known by its own path where it has one below `root`.
+    Links are followed after all real entries, so a file has its own path if that is below `root`.
     A file or folder that was already visited is not visited again, so links cause neither loops nor duplicates.
-    Links that lead out of `root` are skipped unless `follow_links` is set. Pictures of formats that are not read,
-    and films, are counted in `unread`, by suffix. Thumbnails and previews of other programs are passed over.
+    Links that lead out of `root` are skipped unless `follow_links` is set. Pictures of unsupported formats,
+    and films, are counted in `unread`, by suffix. Thumbnails and previews of other programs are ignored.
     """
     top = Path(os.path.abspath(root))
     try:
-        there = top.stat()
+        status = top.stat()
     except OSError as error:
         raise InputError(f"{top} cannot be walked: {error.strerror}") from None
-    if not stat.S_ISDIR(there.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         raise InputError(f"{top} cannot be walked: not a folder")
-    return _Walk(str(top), hidden, follow_links, Counter() if unread is None else unread).below(there)
+    return _Walk(str(top), hidden, follow_links, Counter() if unread is None else unread).below(status)
 
 
 class _Walk:
-    """One walk: what it has met so far, and the links still to follow."""
+    """One walk: the files visited so far, and the links still to follow."""
 
     def __init__(self, top: str, hidden: bool, follow_links: bool, unread: Counter[str]) -> None:
         self._top, self._hidden, self._follow_links, self._unread = top, hidden, follow_links, unread
         self._real_top = os.path.realpath(top)
-        self._met: set[int] = set()
+        self._visited: set[int] = set()
         self._companions: dict[str, Companions] = {}  # of the pictures in folders being walked, by path
         self._owned: set[str] = set()  # paths of films and RAW files in these folders that belong to a picture
         self._links: deque[str] = deque()
 
-    def below(self, there: os.stat_result) -> Iterator[PictureFile | Skipped]:
-        self._is_new(there)
+    def below(self, status: os.stat_result) -> Iterator[PictureFile | Skipped]:
+        self._is_new(status)
         yield from self._folder(self._top)
         while self._links:
             yield from self._follow(self._links.popleft())
 
     def _folder(self, path: str) -> Iterator[PictureFile | Skipped]:
-        """Everything below a folder; a stack in place of recursion, for trees of any depth."""
-        waiting: list[str | os.DirEntry[str]] = [path]
-        while waiting:
-            item = waiting.pop()
+        """Yield everything below a folder; a stack replaces recursion, for trees of any depth."""
+        pending: list[str | os.DirEntry[str]] = [path]
+        while pending:
+            item = pending.pop()
             reading = item if isinstance(item, str) else self._entry(item)
             if isinstance(reading, str):
                 try:
-                    waiting += self._entries(reading)
+                    pending += self._entries(reading)
                 except OSError as error:
                     yield Skipped(Path(reading), f"folder cannot be read: {error.strerror}")
             elif reading is not None:
                 yield reading
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
-        """The entries of a folder, last first; notes which of its files belong together."""
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda entry: entry.name, reverse=True)
+        """Return the entries of a folder, last first; record which of its files belong together."""
+        with os.scandir(folder) as iterator:
+            entries = sorted(iterator, key=lambda entry: entry.name, reverse=True)
         if folder.lower().endswith(_APPLE_SUFFIXES):
             entries = [entry for entry in entries if entry.name.lower() in _APPLE_ORIGINALS]
         names = [entry.name for entry in entries if self._is_shown(entry.name) and _is_file(entry)]
-        for name, belonging in companions(names, SUFFIXES).items():
-            if belonging.sidecars or belonging.others:
-                self._companions[os.path.join(folder, name)] = belonging
-                self._owned.update(os.path.join(folder, other) for other in belonging.others)
+        for name, files in companions(names, SUFFIXES).items():
+            if files.sidecars or files.media:
+                self._companions[os.path.join(folder, name)] = files
+                self._owned.update(os.path.join(folder, other) for other in files.media)
         return entries
 
     def _is_shown(self, name: str) -> bool:
@@ -123,7 +123,7 @@ class _Walk:
         return lower not in _DERIVED and not lower.endswith(_DERIVED_SUFFIXES)
 
     def _entry(self, entry: os.DirEntry[str]) -> PictureFile | Skipped | str | None:
-        """A picture, a complaint, the path of a folder to enter, or nothing of ours."""
+        """Return a picture, a skipped file, the path of a folder to enter, or None for anything else."""
         if not self._is_shown(entry.name):
             return None
         try:
@@ -165,43 +165,43 @@ class _Walk:
             if suffix in _UNREAD:
                 self._unread[suffix] += 1
             return None
-        if not is_text(path[len(self._top) :]):  # the library knows files by the rest of their path
+        if not is_text(path[len(self._top) :]):  # the library stores the relative path
             return Skipped(Path(path), "its name is not valid text")
         try:
-            # The entry's own stat would have no inode numbers on Windows.
-            there = os.stat(path)
+            # `DirEntry.stat` has no inode numbers on Windows.
+            status = os.stat(path)
         except FileNotFoundError:
             return Skipped(Path(path), "vanished during the walk")
         except OSError as error:
             return Skipped(Path(path), f"cannot be read: {error.strerror}")
-        if not is_folder and not stat.S_ISREG(there.st_mode):
+        if not is_folder and not stat.S_ISREG(status.st_mode):
             return Skipped(Path(path), "not a regular file")
-        if not self._is_new(there):
+        if not self._is_new(status):
             return None
-        return path if is_folder else self._picture(path, there)
+        return path if is_folder else self._picture(path, status)
 
-    def _picture(self, path: str, there: os.stat_result) -> PictureFile:
-        """The file with what belongs to it."""
-        belonging = self._companions.pop(path, Companions())
+    def _picture(self, path: str, status: os.stat_result) -> PictureFile:
+        """Return the file with the files that belong to it."""
+        files = self._companions.pop(path, Companions())
         folder = os.path.dirname(path)
         sidecars: list[Path] = []
         states: list[str] = []
-        for name in belonging.sidecars:
+        for name in files.sidecars:
             with suppress(OSError):
-                beside = os.stat(os.path.join(folder, name), follow_symlinks=False)
-                if stat.S_ISREG(beside.st_mode):
+                sidecar_status = os.stat(os.path.join(folder, name), follow_symlinks=False)
+                if stat.S_ISREG(sidecar_status.st_mode):
                     sidecars.append(Path(folder, name))
-                    states.append(f"{name} {beside.st_size} {beside.st_mtime_ns}")
-        others = tuple(Path(folder, name) for name in belonging.others)
+                    states.append(f"{name} {sidecar_status.st_size} {sidecar_status.st_mtime_ns}")
+        media = tuple(Path(folder, name) for name in files.media)
         state = as_text("\n".join(states))
-        return PictureFile(Path(path), there.st_size, there.st_mtime_ns, tuple(sidecars), state, others)
+        return PictureFile(Path(path), status.st_size, status.st_mtime_ns, tuple(sidecars), state, media)
 
-    def _is_new(self, there: os.stat_result) -> bool:
-        """Whether this file or folder is met for the first time; it is met from now on."""
-        key = there.st_dev << 64 | there.st_ino
-        if there.st_ino and key in self._met:
+    def _is_new(self, status: os.stat_result) -> bool:
+        """Return whether this file or folder is visited for the first time, and record the visit."""
+        key = status.st_dev << 64 | status.st_ino
+        if status.st_ino and key in self._visited:
             return False
-        self._met.add(key)
+        self._visited.add(key)
         return True
 
 

@@ -1,4 +1,4 @@
-"""Where libraries are: the one around the working directory, the one indexed last, indexes outside their folders."""
+"""The locations of libraries: around the working directory, the one indexed last, indexes outside their folders."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ DATABASE = "library.sqlite"  # in a library's `.mascot`
 def enclosing() -> Path | None:
     """Return the innermost library around the current folder."""
     here = _here()
-    around = () if here is None else (here, *here.parents)
-    return next((place for place in around if os.path.isfile(place / FOLDER / DATABASE)), None)
+    candidates = () if here is None else (here, *here.parents)
+    return next((place for place in candidates if os.path.isfile(place / FOLDER / DATABASE)), None)
 
 
-def _memory(name: str) -> Path | None:
-    """A file of this user's state; None for a user without a home."""
+def _state_file(name: str) -> Path | None:
+    """Return the path of a state file of this user; None for a user without a home."""
     state = os.environ.get("XDG_STATE_HOME")
     home = _home()
     if not state and home is None:
@@ -33,29 +33,29 @@ def _memory(name: str) -> Path | None:
 def _home() -> Path | None:
     try:
         return Path.home()
-    except RuntimeError:  # neither HOME nor an entry of the system's says where it is
+    except RuntimeError:  # neither HOME nor the user database has it
         return None
 
 
 def remember(root: Path, index: Path | None = None) -> None:
-    """Record the last library indexed, and where its index is if not in its folder; without a home, nothing."""
-    last, elsewhere = _memory("library"), _memory("indexes.json")
-    if last is None or elsewhere is None:
+    """Record the last library indexed, and its index if that is elsewhere; do nothing without a home."""
+    last, indexes = _state_file("library"), _state_file("indexes.json")
+    if last is None or indexes is None:
         return
     with suppress(OSError):
         last.parent.mkdir(parents=True, exist_ok=True)
         last.write_bytes(os.fsencode(index or root))
         if index is not None:
-            elsewhere.write_text(json.dumps(_pairs("indexes.json") | {str(root): str(index)}), "utf-8")
+            indexes.write_text(json.dumps(_pairs("indexes.json") | {str(root): str(index)}), "utf-8")
 
 
 def confirm_folders(index: Path, folders: Iterable[Path]) -> None:
-    """Record which folders this user added to a library: one from elsewhere may name any."""
-    memory = _memory("folders.json")
-    if memory is not None:
+    """Record which folders this user added to a library: a library from elsewhere may name any folder."""
+    file = _state_file("folders.json")
+    if file is not None:
         with suppress(OSError):
-            memory.parent.mkdir(parents=True, exist_ok=True)
-            memory.write_text(json.dumps(_pairs("folders.json") | {str(index): [*map(str, folders)]}), "utf-8")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(_pairs("folders.json") | {str(index): [*map(str, folders)]}), "utf-8")
 
 
 def confirmed_folders(index: Path) -> list[Path]:
@@ -65,16 +65,16 @@ def confirmed_folders(index: Path) -> list[Path]:
 
 
 def index_of(root: Path) -> Path | None:
-    """Return where the index of a folder is, if it was written elsewhere and is still there."""
+    """Return where the index of a folder is, if it was written elsewhere and still exists."""
     index = _pairs("indexes.json").get(str(root))
     return Path(index) if isinstance(index, str) and os.path.isfile(os.path.join(index, DATABASE)) else None
 
 
 def _pairs(name: str) -> dict[str, Any]:
-    """A file of this user's state that holds one JSON object."""
-    memory = _memory(name)
+    """Return the JSON object in a state file of this user."""
+    file = _state_file(name)
     try:
-        pairs = json.loads(memory.read_text("utf-8")) if memory else {}
+        pairs = json.loads(file.read_text("utf-8")) if file else {}
     except (OSError, ValueError):
         return {}
     return pairs if isinstance(pairs, dict) else {}
@@ -82,21 +82,21 @@ def _pairs(name: str) -> dict[str, Any]:
 
 def remembered() -> Path | None:
     """Return the last library indexed."""
-    memory = _memory("library")
+    file = _state_file("library")
     try:
-        path = b"" if memory is None else memory.read_bytes()
+        path = b"" if file is None else file.read_bytes()
     except OSError:
         return None
     return Path(os.fsdecode(path)) if path else None
 
 
 def name_of(root: Path, path: Path) -> str:
-    """Return a library's name of a file: relative to its first folder, absolute in its other folders."""
+    """Return the name of a file in a library: relative to its first folder, absolute in its other folders."""
     return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
 
 
-def as_said(root: Path) -> str:
-    """Return a folder's short name: relative to the current folder or to the home, or its whole path."""
+def short_name(root: Path) -> str:
+    """Return a short name of a folder: relative to the current folder or to the home, or its full path."""
     home = _home()
     for place, sign in ((_here(), ""), (None if home is None else home.resolve(), "~/")):
         if place is not None and place != root and root.is_relative_to(place):

@@ -1,4 +1,4 @@
-"""What programs write: the XMP packet."""
+"""The XMP packet, which programs write."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LONGEST_PACKET = 4 << 20  # bytes
 
 
 def parse(packet: object) -> Xmp:
-    """The properties of a packet, by their usual prefixes; empty if there is no packet.
+    """Return the properties of a packet, by their usual prefixes; empty if there is no packet.
 
     Raises `Wrong` for a packet that is too long, is not XML, or contains a document type or entities.
     """
@@ -43,25 +43,25 @@ def parse(packet: object) -> Xmp:
         return {}
     if len(packet) > LONGEST_PACKET:
         raise Wrong(f"{len(packet)} bytes, more than {LONGEST_PACKET}")
-    if b"\0" not in packet[:4]:  # which UTF-16 has
+    if b"\0" not in packet[:4]:  # UTF-16 has null bytes
         packet = packet[max(packet.find(b"<"), 0) : packet.rfind(b">") + 1]
     try:
         root = fromstring(packet, forbid_dtd=True)
     except DefusedXmlException:
-        raise Wrong("a document type or an entity stands in it") from None
+        raise Wrong("contains a document type or an entity") from None
     except (ParseError, ValueError, LookupError) as error:
-        raise Wrong(f"is no XML ({error})") from None
+        raise Wrong(f"is not XML ({error})") from None
     properties: dict[str, tuple[str, ...]] = {}
     for description in _descriptions(root):
         for name, value in description.attrib.items():
-            _keep(properties, name, [value])
+            _add(properties, name, [value])
         for child in description:
-            _keep(properties, child.tag, _values(child))
+            _add(properties, child.tag, _values(child))
     return properties
 
 
 def text(xmp: Xmp, name: str) -> str | None:
-    """The first value of a property, cleaned."""
+    """Return the first value of a property, cleaned."""
     return plausible.clean(xmp[name][0]) if name in xmp else None
 
 
@@ -70,7 +70,7 @@ def moment(xmp: Xmp, name: str) -> Moment | None:
 
 
 def place(xmp: Xmp) -> tuple[float, float] | None:
-    """exif:GPSLatitude and exif:GPSLongitude, in degrees."""
+    """Return exif:GPSLatitude and exif:GPSLongitude, in degrees."""
     lat, lon = text(xmp, "exif:GPSLatitude"), text(xmp, "exif:GPSLongitude")
     if lat is None or lon is None:
         return None
@@ -78,15 +78,15 @@ def place(xmp: Xmp) -> tuple[float, float] | None:
 
 
 def altitude(xmp: Xmp) -> float | None:
-    """Metres above the sea."""
+    """Return metres above sea level."""
     value = text(xmp, "exif:GPSAltitude")
     if value is None:
         return None
-    over, _, under = value.partition("/")
+    numerator, _, denominator = value.partition("/")
     try:
-        metres = float(over) / float(under or 1)
+        metres = float(numerator) / float(denominator or 1)
     except (ValueError, ArithmeticError):
-        raise Wrong(f"{plausible.shown(value)} is no height") from None
+        raise Wrong(f"{plausible.quote(value)} is not an altitude") from None
     return plausible.height(0 - metres if text(xmp, "exif:GPSAltitudeRef") in ("1", "3") else metres)
 
 
@@ -95,17 +95,17 @@ def rating(xmp: Xmp) -> int | None:
 
 
 def _descriptions(root: Element) -> Iterable[Element]:
-    """The descriptions of each outermost RDF element. None contains another, so all are walked once."""
-    waiting = [root]
-    while waiting:
-        element = waiting.pop()
+    """Yield the descriptions of each outermost RDF element. They are not nested, so each is visited once."""
+    elements = [root]
+    while elements:
+        element = elements.pop()
         if element.tag == f"{_RDF}RDF":
             yield from element.findall(f"{_RDF}Description")
         else:
-            waiting += reversed(element)
+            elements += reversed(element)
 
 
-def _keep(properties: dict[str, tuple[str, ...]], name: Any, values: list[str]) -> None:
+def _add(properties: dict[str, tuple[str, ...]], name: Any, values: list[str]) -> None:
     space, brace, local = str(name).partition("}")
     prefix = _PREFIXES.get(space + brace)
     if prefix and values:
@@ -113,7 +113,7 @@ def _keep(properties: dict[str, tuple[str, ...]], name: Any, values: list[str]) 
 
 
 def _values(element: Element) -> list[str]:
-    """The text of a property, or of each of its items; of translations the default first."""
+    """Return the text of a property, or of each of its items, the default translation first."""
     items = list(islice(element.iter(f"{_RDF}li"), plausible.MOST_KEYWORDS + 1))
     if not items:
         return [element.text] if element.text else []
@@ -122,10 +122,10 @@ def _values(element: Element) -> list[str]:
 
 
 def _coordinate(value: str, letters: str) -> float:
-    found = _COORDINATE.fullmatch(value)
-    if found and found[4].upper() in letters:
-        degrees = plausible.angle([float(part) for part in found.groups()[:3] if part])
-        return -degrees if found[4].upper() == letters[1] else degrees
+    match = _COORDINATE.fullmatch(value)
+    if match and match[4].upper() in letters:
+        degrees = plausible.angle([float(part) for part in match.groups()[:3] if part])
+        return -degrees if match[4].upper() == letters[1] else degrees
     if _SIGNED.fullmatch(value):
         return float(value)
-    raise Wrong(f"{plausible.shown(value)} is no coordinate")
+    raise Wrong(f"{plausible.quote(value)} is not a coordinate")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def make_app(settings: Settings | None = None) -> Starlette:
-    """Return the application; its settings come from the environment where none are given."""
+    """Return the application (default: settings from the environment)."""
     from mascot.server.application import make_app as make
 
     return make(settings)

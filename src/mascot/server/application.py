@@ -27,7 +27,7 @@ from mascot.server.bodies import JSON, ByteBudget
 from mascot.server.failures import BadBody, ClientLeft, ExportTooLarge, LibraryGone, NoLibrary
 from mascot.server.guard import REQUEST_ID, AnswerHeaders, Guard
 from mascot.server.memory import keep_freed_memory
-from mascot.server.metrics import CONTENT_TYPE, Counted, Metrics
+from mascot.server.metrics import CONTENT_TYPE, Metrics, RequestCounter
 from mascot.server.operations import JsonAnswer, Operation, document
 from mascot.server.settings import Settings
 from mascot.server.threads import Threads
@@ -50,9 +50,9 @@ _KINDS = {
 
 
 def make_app(settings: Settings | None = None) -> Starlette:
-    """Return the application; its settings come from the environment where none are given.
+    """Return the application (default: settings from the environment).
 
-    `app.state.service` answers about the library without HTTP; it is None where there is no library.
+    `app.state.service` answers about the library without HTTP; it is None if there is no library.
     """
     settings = Settings.from_environment() if settings is None else settings
     budget = ByteBudget(settings.held_bytes)
@@ -61,7 +61,7 @@ def make_app(settings: Settings | None = None) -> Starlette:
     operations = [
         *rerank_routes.operations(settings, budget),
         *photo_routes.operations(service, settings, budget),
-        *_running(service, metrics, budget),
+        *_status_operations(service, metrics, budget),
     ]
     schema = document(operations, settings.token is not None)
 
@@ -74,17 +74,17 @@ def make_app(settings: Settings | None = None) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         keep_freed_memory()
-        for load in (kernel.name, *(() if service is None else (service.warm,))):  # what the first requests need
+        for load in (kernel.name, *(() if service is None else (service.warm,))):  # before the first requests need them
             threading.Thread(target=load, daemon=True).start()
         yield
         metrics.close()
 
     routes: list[Any] = [operation.route() for operation in operations]
     routes += [Route("/openapi.json", openapi), Route("/", page), Mount("/static", _Static(directory=_STATIC))]
-    # From the outermost: every answer has its headers, and a browser asks about CORS without a token.
+    # From the outermost: every answer has its headers, and CORS preflight requests carry no token.
     middleware = [
         Middleware(AnswerHeaders, shared=_PICTURE if settings.cors else None),
-        Middleware(Counted, metrics=metrics),
+        Middleware(RequestCounter, metrics=metrics),
     ]
     if settings.cors:
         middleware.append(
@@ -122,12 +122,12 @@ class _Compressed:
         self._app, self._gzip = app, GZipMiddleware(app, _GZIP_BYTES, compresslevel=5)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        compressed = scope["type"] == "http" and scope["path"].startswith(_COMPRESSED)
-        await (self._gzip if compressed else self._app)(scope, receive, send)
+        is_compressed = scope["type"] == "http" and scope["path"].startswith(_COMPRESSED)
+        await (self._gzip if is_compressed else self._app)(scope, receive, send)
 
 
 class _Static(StaticFiles):
-    """The page's parts, asked for anew each time: after an update none of them may be an older one."""
+    """The files of the page. Browsers revalidate them on each load, so that an update never mixes versions."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["route_path"] = "/static"
@@ -139,7 +139,7 @@ class _Static(StaticFiles):
         return response
 
 
-def _running(service: Any, metrics: Metrics, budget: ByteBudget) -> list[Operation]:
+def _status_operations(service: Any, metrics: Metrics, budget: ByteBudget) -> list[Operation]:
     threads = Threads("health", 1)
 
     async def health(request: Request) -> Response:
@@ -153,7 +153,7 @@ def _running(service: Any, metrics: Metrics, budget: ByteBudget) -> list[Operati
 
     async def counts(request: Request) -> Response:
         """Return counts and times of requests, for Prometheus."""
-        metrics.held.set(budget.total)
+        metrics.held_bytes.set(budget.total)
         return Response(await threads.run(metrics.text), media_type=CONTENT_TYPE)
 
     tag = "running it"
@@ -164,7 +164,7 @@ def _running(service: Any, metrics: Metrics, budget: ByteBudget) -> list[Operati
     ]
 
 
-async def _refused(_: Request, error: Any) -> Response:
+async def _bad_request(_: Request, error: Any) -> Response:
     return JsonAnswer(models.failure(type(error).__name__, str(error)), 400)
 
 
@@ -180,12 +180,12 @@ async def _invalid(_: Request, error: Any) -> Response:
     return JsonAnswer(models.failure("ValidationError", str(error)), 422)
 
 
-async def _failed(_: Request, error: Any) -> Response:
+async def _http_error(_: Request, error: Any) -> Response:
     kind = _KINDS.get(error.status_code, "HttpError")
     return JsonAnswer(models.failure(kind, str(error.detail)), error.status_code, headers=error.headers)
 
 
-async def _unreadable(_: Request, error: Any) -> Response:
+async def _library_unreadable(_: Request, error: Any) -> Response:
     message = f"the library cannot be read ({error}): is its folder still there?"
     return JsonAnswer(models.failure("LibraryError", message), 503)
 
@@ -195,12 +195,12 @@ async def _client_left(_: Request, error: Any) -> Response:
 
 
 _EXCEPTION_HANDLERS: dict[Any, Any] = {
-    mc.MascotError: _refused,
+    mc.MascotError: _bad_request,
     NoLibrary: _no_library,
     ExportTooLarge: _too_large,
     BadBody: _invalid,
-    HTTPException: _failed,
-    LibraryGone: _unreadable,
-    sqlite3.Error: _unreadable,
+    HTTPException: _http_error,
+    LibraryGone: _library_unreadable,
+    sqlite3.Error: _library_unreadable,
     ClientLeft: _client_left,
 }

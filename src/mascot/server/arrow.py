@@ -1,6 +1,6 @@
-"""Candidates as an Arrow IPC stream: one row each, and what is wanted of them as JSON in the schema's metadata.
+"""Candidates as an Arrow IPC stream: one row each, and the options as JSON in the schema's metadata.
 
-Columns `id`, `score` and `vector` are the candidates' own; every other column can be named by wishes.
+The columns `id`, `score` and `vector` have fixed meanings; wishes can name every other column.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from mascot.extras import package
 from mascot.server import models
-from mascot.server.bodies import JsonDecoder, located
+from mascot.server.bodies import JsonDecoder, error_text
 from mascot.server.failures import BadBody
 
 OPTIONS = b"mascot"  # the metadata key
@@ -22,7 +22,7 @@ _CELLS = list[models.Cell]
 _IDS = list[models.Id]
 
 
-def read(body: bytes) -> tuple[dict[str, Any], models.RerankOptions]:
+def decode(body: bytes) -> tuple[dict[str, Any], models.RerankOptions]:
     """Return the arguments of `Candidates` and the options of an Arrow body."""
     arrow = package("pyarrow", "serve", "an Arrow body")
     try:
@@ -42,31 +42,31 @@ def read(body: bytes) -> tuple[dict[str, Any], models.RerankOptions]:
     columns = {name: table.column(name) for name in names}
     candidates = {
         "scores": _cells(columns.pop(_SCORE), _SCORE),
-        "ids": _checked(columns.pop(_ID).to_pylist(), _IDS, _ID) if _ID in columns else None,
+        "ids": _convert(columns.pop(_ID).to_pylist(), _IDS, _ID) if _ID in columns else None,
         "vectors": _matrix(columns.pop(_VECTOR), arrow) if _VECTOR in columns else None,
         "columns": {name: _cells(column, name) for name, column in columns.items()},
     }
     return candidates, options
 
 
-def _checked(values: list[Any], type_: Any, name: str) -> Any:
+def _convert(values: list[Any], type_: Any, name: str) -> Any:
     try:
         return msgspec.convert(values, type_)
     except msgspec.ValidationError as error:
-        raise BadBody(located(error, name)) from None
+        raise BadBody(error_text(error, name)) from None
 
 
 def _cells(column: Any, name: str) -> Any:
     """Return a column: numbers and times as arrays, anything else as a list of checked cells."""
     kind = str(column.type)
     if kind.startswith(("timestamp", "date")):
-        return column.to_pylist() if getattr(column.type, "tz", None) else column.to_numpy()  # the local clock counts
+        return column.to_pylist() if getattr(column.type, "tz", None) else column.to_numpy()  # keeps local times
     if column.null_count == 0 and kind in _NUMBERS:
         numbers = column.to_numpy()
         if not (np.abs(numbers.astype(np.float64)) <= models.LARGEST).all():
             raise BadBody(f"{name} must be numbers within {models.LARGEST:g} either way")
         return numbers
-    return _checked(column.to_pylist(), _CELLS, name)
+    return _convert(column.to_pylist(), _CELLS, name)
 
 
 _NUMBERS = frozenset(

@@ -35,7 +35,7 @@ class HeldBody:
     scope: anyio.CancelScope | None = None  # of the wait for its next part
 
     def add(self, count: int) -> None:
-        """Count bytes; the oldest unfinished bodies make room where they are too many."""
+        """Count bytes; refuse the oldest unfinished bodies if there are too many."""
         self.size += count
         self.budget.total += count
         self.budget.make_room()
@@ -50,7 +50,7 @@ class HeldBody:
     async def part(self, receive: Receive, deadline: float) -> Message:
         """Return the next part of the body.
 
-        Raises an `HTTPException` where it does not arrive in time or where the body had to make room.
+        Raises an `HTTPException` if it does not arrive in time, or if the body was refused to make room for others.
         """
         with anyio.CancelScope(deadline=deadline) as scope:
             self.scope = scope
@@ -81,7 +81,7 @@ class ByteBudget:
             self.total -= body.size
 
     def make_room(self) -> None:
-        """Refuse the oldest bodies until the rest fits. A client that sends normally is never among the oldest."""
+        """Refuse the oldest bodies until the others fit. A client that sends normally is never among the oldest."""
         excess = self.total - self.most
         while excess > 0 and self.bodies:
             oldest, _ = self.bodies.popitem(last=False)
@@ -117,12 +117,12 @@ async def read_body(
 
 
 def too_large(largest: int) -> HTTPException:
-    """Return the failure of a body that is too large."""
+    """Return the error of a body that is too large."""
     return HTTPException(413, f"a request must be at most {largest} bytes")
 
 
 def refuse_compressed(headers: Mapping[str, str]) -> None:
-    """Refuse compressed bodies: one could be a thousand times as large as it looks."""
+    """Refuse compressed bodies: decompressed, one could be a thousand times as large."""
     coding = headers.get("content-encoding", "identity")
     if coding.lower() != "identity":
         raise HTTPException(415, f"send the request uncompressed, without content-encoding, got {coding}")
@@ -141,8 +141,8 @@ def format_of(headers: Mapping[str, str], *formats: str) -> str:
     return name
 
 
-def located(error: msgspec.ValidationError, owner: str = "") -> str:
-    """Return the message of a mistake, its place first: `wishes[0].spread.bins: Expected `int` <= 1440`."""
+def error_text(error: msgspec.ValidationError, owner: str = "") -> str:
+    """Return the message of a validation error, its path first: `wishes[0].spread.bins: Expected `int` <= 1440`."""
     message, _, place = str(error).partition(" - at `$")
     where = owner + place.rstrip("`")
     return f"{where.lstrip('.')}: {message}" if where else message
@@ -155,13 +155,13 @@ class JsonDecoder:
         self._decoder = msgspec.json.Decoder(type_)
 
     def decode(self, body: bytes) -> Any:
-        """Return the value; raise `BadBody` where the body is not JSON or does not fit."""
+        """Return the value; raise `BadBody` if the body is not JSON or does not match the type."""
         if not body:
             raise BadBody("the request must be JSON, and its body is empty")
         try:
             return self._decoder.decode(body.removeprefix(BOM_UTF8))
         except msgspec.ValidationError as error:
-            raise BadBody(located(error)) from None
+            raise BadBody(error_text(error)) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadBody(f"the request must be JSON in UTF-8: {error}") from None
 
@@ -173,10 +173,10 @@ class MsgpackDecoder:
         self._decoder = msgspec.msgpack.Decoder(type_)
 
     def decode(self, body: bytes) -> Any:
-        """Return the value; raise `BadBody` where the body is not msgpack or does not fit."""
+        """Return the value; raise `BadBody` if the body is not msgpack or does not match the type."""
         try:
             return self._decoder.decode(body)
         except msgspec.ValidationError as error:
-            raise BadBody(located(error)) from None
+            raise BadBody(error_text(error)) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadBody(f"the request must be msgpack: {error}") from None

@@ -1,4 +1,4 @@
-"""A client of the re-ranking service in one module: the standard library only, connections are kept."""
+"""A client of the re-ranking service in one module: it needs only the standard library, and reuses connections."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
-_RETRIES = 2  # after a connection that the server had closed meanwhile: re-ranking changes nothing, it can be repeated
+_RETRIES = 2  # where the server closed an idle connection; re-ranking is idempotent
 
 
 class ServiceError(Exception):
-    """The service refused a request; its own words, and the id under which its log knows the request."""
+    """The service refused a request: status, kind, message, and the request id, which is also in its log."""
 
     def __init__(self, status: int, kind: str, message: str, request_id: str | None) -> None:
         super().__init__(f"{kind}: {message}")
@@ -22,14 +22,14 @@ class ServiceError(Exception):
 
 
 class Client:
-    """Calls of one service, from any number of threads: each has a connection of its own.
+    """A client of one service, safe to use from several threads: each has its own connection.
 
     Parameters
     ----------
     address
         Where the service is (default: `http://127.0.0.1:8765`).
     token
-        The token it requires, if it does.
+        The token that the service requires, if any.
     timeout_s
         Seconds to wait for an answer (default: 30).
 
@@ -88,7 +88,7 @@ class Client:
     ) -> dict[str, Any]:
         """Re-rank candidates; the parameters are those of `mascot.rerank` and `mascot.Candidates`.
 
-        Wishes and the method are dictionaries as the API takes them, or the library's own objects.
+        Wishes and the method are dictionaries of the HTTP API, or objects of the library.
         """
         request = {
             "scores": _plain(scores), "wishes": [_wish(wish) for wish in wishes], "k": k, "ids": _plain(ids),
@@ -100,7 +100,7 @@ class Client:
         return self.post("/api/rerank", request, request_id)
 
     def rerank_many(self, requests: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Send one request after the other over one stream; yield each answer, or its `error`, in order."""
+        """Send the requests over one stream; yield each answer, or its `error`, in order."""
         connection = self._class(self._host, self._port, timeout=self._timeout_s)
         try:
             lines = (json.dumps(request).encode() + b"\n" for request in requests)
@@ -119,7 +119,7 @@ class Client:
         return self.post("/api/search", {"text": text, **query})
 
     def ready(self) -> bool:
-        """Whether the service can answer."""
+        """Return whether the service is ready to answer."""
         try:
             self._call("GET", "/readyz", None, None)
         except (ServiceError, OSError, http.client.HTTPException):
@@ -162,7 +162,7 @@ def _error(status: int, content: bytes, request_id: str | None) -> ServiceError:
     try:
         error = json.loads(content)["error"]
         return ServiceError(status, error["kind"], error["message"], request_id)
-    except (ValueError, KeyError, TypeError):  # of a proxy in between
+    except (ValueError, KeyError, TypeError):  # the answer of a proxy
         return ServiceError(status, "HttpError", content[:200].decode("utf-8", "replace"), request_id)
 
 
@@ -171,7 +171,7 @@ def _plain(values: Any) -> Any:
 
 
 def _wish(wish: Any) -> Any:
-    """A wish as the API takes it."""
+    """Return a wish as a dictionary of the HTTP API."""
     if isinstance(wish, Mapping) or not hasattr(wish, "attribute"):
         return wish
     data = {name: value for name, value in wish.to_dict().items() if name != "kind" and value is not None}

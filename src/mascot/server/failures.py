@@ -6,7 +6,7 @@ import mascot as mc
 
 
 class BadBody(ValueError):
-    """A body, or a line of a stream, that is not what the schema says."""
+    """A body, or a line of a stream, that does not match the schema."""
 
 
 class ClientLeft(Exception):
@@ -14,7 +14,7 @@ class ClientLeft(Exception):
 
 
 class ExportTooLarge(mc.MascotError):
-    """The photographs to download are more bytes than an answer may have."""
+    """The photographs to download exceed the size limit of an answer."""
 
 
 class NoLibrary(mc.MascotError):

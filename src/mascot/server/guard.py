@@ -18,11 +18,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mascot.server.models import failure
 
 COOKIE = "mascot_token"
-OPEN_PATHS = frozenset({"/healthz", "/readyz"})  # a supervisor asks without a token
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})  # health checks carry no token
 REQUEST_ID = "x-request-id"
 _REQUEST_ID = re.compile(rb"[\w.:/+=-]{1,128}")
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_WRITING = frozenset({"PUT", "DELETE"})  # for this server's own page alone, whatever --cors allows
+_WRITING = frozenset({"PUT", "DELETE"})  # only from this server's own page, whatever --cors allows
 _PAGE = "/"
 _POLICY = "; ".join([
     "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'",
@@ -36,22 +36,22 @@ _HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
-_FREE_ATTEMPTS = 5  # wrong tokens of one address that are answered at once
+_FREE_ATTEMPTS = 5  # wrong tokens of one client address that are answered without delay
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 5.0  # the delay doubles with each wrong token
-_FORGOTTEN_S = 600.0  # after the last wrong token
-_DELAYED = 100  # answers that are delayed at a time; more are answered at once, and their connection closed
+_ATTEMPTS_TTL_S = 600.0  # after the last wrong token
+_MOST_DELAYED = 100  # answers that are delayed at a time; more are answered at once, and their connection closed
 _REQUIRED = "this server requires its token: ?token=... or a Bearer header"
 _FORM = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><title>MASCOT</title></head>
 <body><main><h1>MASCOT</h1><p>{message}</p>
-<form action="/" method="get"><label>Token <input name="token" type="password" autofocus required></label>{rest}
+<form action="/" method="get"><label>Token <input name="token" type="password" autofocus required></label>{fields}
 <button>Open</button></form></main></body></html>
 """
 
 
 class AnswerHeaders:
-    """Outermost middleware: security headers and a request id on every answer, and HEAD wherever there is GET.
+    """Outermost middleware: security headers and a request id on every answer; answers HEAD like GET without a body.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class AnswerHeaders:
         shared = self._shared is not None and self._shared.fullmatch(scope["path"])
         identity = _request_id(scope)
         scope["request_id"] = identity
-        more = (
+        extra_headers = (
             *_HEADERS,
             (b"cross-origin-resource-policy", b"cross-origin" if shared else b"same-origin"),
             (b"x-request-id", identity),
@@ -78,7 +78,7 @@ class AnswerHeaders:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *more]
+                message["headers"] = [*message.get("headers", []), *extra_headers]
             elif head:
                 message["body"] = b""
             await send(message)
@@ -104,7 +104,7 @@ class Guard:
         # machine could read the library through the user's browser.
         self._hosts = None if token is not None else frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origins)
-        self._attempts: TTLCache[str, int] = TTLCache(10_000, _FORGOTTEN_S)  # wrong tokens by address
+        self._attempts: TTLCache[str, int] = TTLCache(10_000, _ATTEMPTS_TTL_S)  # wrong tokens by address
         self._delayed = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -116,18 +116,18 @@ class Guard:
         if self._hosts is not None and _name(host) not in self._hosts:
             await _refuse(send, 403, "Forbidden", f"host {host!r} is not this server")
             return
-        # A browser sends simple requests of any page without asking first; they must not start any work.
+        # Browsers send simple requests of any page without a CORS preflight; they must not start any work.
         if scope["method"] not in _READING and self._is_foreign(headers.get("origin"), host, scope["method"]):
             await _refuse(send, 403, "Forbidden", f"origin {headers['origin']!r} may not use this server: see --cors")
             return
         if self._token is not None and scope["path"] not in OPEN_PATHS:
             token, query = _token_of(scope.get("query_string", b""))
             if not self._accepts(headers, token):
-                await self._delay(scope, presented=token is not None or "authorization" in headers)
+                await self._delay(scope, has_token=token is not None or "authorization" in headers)
                 await _ask(send, scope, headers, token is not None)
                 return
             if token is not None and scope["path"] == _PAGE:
-                # Out of the address: it would remain in the history and in every link that is passed on.
+                # Removed from the address: it would remain in the history and in every shared link.
                 await _redirect(send, _PAGE + query, _cookie(self._token))
                 return
         await self._app(scope, receive, send)
@@ -145,17 +145,17 @@ class Guard:
                     if part.strip().startswith(f"{COOKIE}=")]  # fmt: skip
         accepted = False
         for digest in digests:
-            # Every comparison is made, and takes the same time whatever it is compared with.
+            # Constant time: every comparison is made.
             accepted |= hmac.compare_digest(digest.encode("latin-1"), (self._token or "").encode())
         return accepted
 
-    async def _delay(self, scope: Scope, presented: bool) -> None:
-        """Answer an address that keeps sending wrong tokens more and more slowly. The right token is never delayed."""
-        if not presented:
+    async def _delay(self, scope: Scope, has_token: bool) -> None:
+        """Delay the answers to an address that keeps sending wrong tokens. The right token is never delayed."""
+        if not has_token:
             return
         address = (scope.get("client") or ("",))[0]
         attempts = self._attempts[address] = self._attempts.get(address, 0) + 1
-        if attempts <= _FREE_ATTEMPTS or self._delayed >= _DELAYED:
+        if attempts <= _FREE_ATTEMPTS or self._delayed >= _MOST_DELAYED:
             return
         self._delayed += 1
         try:
@@ -175,7 +175,7 @@ def _cookie(digest: str) -> bytes:
 
 
 def _token_of(query: bytes) -> tuple[bytes | None, str]:
-    """Return the token of a query string, and the query without it, as it follows an address."""
+    """Return the token of a query string, and the query string without it, with its `?`."""
     if b"token" not in query and b"%" not in query:
         return None, ""
     pairs = _pairs(query)
@@ -191,7 +191,7 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
 
 
 def _name(host: str) -> str:
-    """Return a host without its port."""
+    """Return a host name without its port."""
     return (host if host.endswith("]") else host.rpartition(":")[0] or host).lower()
 
 
@@ -199,13 +199,13 @@ async def _ask(send: Send, scope: Scope, headers: dict[str, str], wrong: bool) -
     """Answer 401: with a form for a browser, as JSON for a program."""
     if scope["path"] == _PAGE and "text/html" in headers.get("accept", ""):
         message = "That is not the token of this server." if wrong else "This server requires its token."
-        # The rest of the address goes with the form: a link leads to its view.
-        rest = "".join(
+        # The other parameters of the address are submitted with the form: a link leads to its view.
+        hidden_fields = "".join(
             f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
             for name, value in _pairs(scope.get("query_string", b""))
             if name != "token"
         )
-        body = _FORM.format(message=message, rest=rest).encode("utf-8", "replace")
+        body = _FORM.format(message=message, fields=hidden_fields).encode("utf-8", "replace")
         await send_answer(send, 401, b"text/html; charset=utf-8", body, (b"www-authenticate", b"Bearer"))
     else:
         await _refuse(send, 401, "Unauthorized", _REQUIRED, (b"www-authenticate", b"Bearer"))
@@ -213,16 +213,16 @@ async def _ask(send: Send, scope: Scope, headers: dict[str, str], wrong: bool) -
 
 async def _redirect(send: Send, to: str, cookie: bytes) -> None:
     body = f'<!doctype html><title>MASCOT</title><a href="{escape(to)}">Continue</a>\n'.encode()
-    more = ((b"location", to.encode("latin-1")), (b"set-cookie", cookie), (b"cache-control", b"no-store"))
-    await send_answer(send, 303, b"text/html; charset=utf-8", body, *more)
+    extra_headers = ((b"location", to.encode("latin-1")), (b"set-cookie", cookie), (b"cache-control", b"no-store"))
+    await send_answer(send, 303, b"text/html; charset=utf-8", body, *extra_headers)
 
 
-async def _refuse(send: Send, status: int, kind: str, message: str, *more: tuple[bytes, bytes]) -> None:
-    await send_answer(send, status, b"application/json", msgspec.json.encode(failure(kind, message)), *more)
+async def _refuse(send: Send, status: int, kind: str, message: str, *extra_headers: tuple[bytes, bytes]) -> None:
+    await send_answer(send, status, b"application/json", msgspec.json.encode(failure(kind, message)), *extra_headers)
 
 
-async def send_answer(send: Send, status: int, kind: bytes, body: bytes, *more: tuple[bytes, bytes]) -> None:
-    """Send a whole answer."""
-    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *more]
+async def send_answer(send: Send, status: int, kind: bytes, body: bytes, *extra_headers: tuple[bytes, bytes]) -> None:
+    """Send a complete answer."""
+    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *extra_headers]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -8,13 +8,13 @@ import time
 from typing import Any
 
 _LOGGERS = ("mascot.server", "uvicorn.error", "asyncio")
-_MOST, _EVERY_S = 30, 10.0  # records of one kind, in so many seconds
+_MOST, _EVERY_S = 30, 10.0  # records of one kind per period
 
 
 class RateLimit(logging.Filter):
-    """Let through a limited number of records of each kind in each period, then say how many were left out.
+    """Let through a limited number of records of each kind in each period, then log how many were dropped.
 
-    A kind is the place in the code that logs. A full log is an outage like any other.
+    A kind is the line of code that logs. Without a limit a client could fill the disk.
     """
 
     def __init__(self, most: int = _MOST, every_s: float = _EVERY_S) -> None:

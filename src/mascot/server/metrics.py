@@ -1,4 +1,4 @@
-"""Counts and times of requests for Prometheus, over all worker processes; and the answer where the server failed."""
+"""Counts and times of requests for Prometheus, over all worker processes; and the answer to a request that failed."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ log = logging.getLogger("mascot.server")
 
 
 class Metrics:
-    """What is counted.
+    """The metrics of one process.
 
     Parameters
     ----------
     photos
-        Counts the photographs of the library, where there is one.
+        Function that counts the photographs of the library, if there is one.
     """
 
     def __init__(self, photos: Callable[[], int] | None) -> None:
@@ -40,7 +40,7 @@ class Metrics:
         self.running = Gauge(
             "mascot_requests_running", "Requests being answered", registry=self.registry, multiprocess_mode="livesum"
         )
-        self.held = Gauge(
+        self.held_bytes = Gauge(
             "mascot_held_bytes", "Bytes of unfinished requests", registry=self.registry, multiprocess_mode="livesum"
         )
         self._photos = None
@@ -55,9 +55,9 @@ class Metrics:
             self._photos.set(self._count())
         if SHARED_FOLDER not in os.environ:
             return generate_latest(self.registry)
-        everything = CollectorRegistry()
-        MultiProcessCollector(everything)  # type: ignore[no-untyped-call]
-        return generate_latest(everything)
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
 
     def close(self) -> None:
         """Remove the gauges of this process."""
@@ -65,8 +65,8 @@ class Metrics:
             mark_process_dead(os.getpid())  # type: ignore[no-untyped-call]
 
 
-class Counted:
-    """Middleware: counts and times every request, and turns an unforeseen exception into a failure like others.
+class RequestCounter:
+    """Middleware: counts and times every request, and turns an unexpected exception into an error answer.
 
     prometheus-fastapi-instrumentator would fit too, but matches every route twice: 47 us a request, this takes 9.
     """
@@ -78,17 +78,17 @@ class Counted:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status, recorded = 0, False
-        started = time.perf_counter()
+        status, is_recorded = 0, False
+        start = time.perf_counter()
 
         def record() -> None:
-            nonlocal recorded
-            if not recorded:
-                recorded = True
-                # The pattern of the route, not the path: ids of photographs would make a series each.
+            nonlocal is_recorded
+            if not is_recorded:
+                is_recorded = True
+                # The pattern of the route, not the path: each photograph id would be a time series of its own.
                 route = scope.get("route_path") or "other"
                 self._metrics.requests.labels(route, status).inc()
-                self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
+                self._metrics.seconds.labels(route).observe(time.perf_counter() - start)
 
         async def recording_send(message: Message) -> None:
             nonlocal status

@@ -27,23 +27,23 @@ LARGEST = 1e100  # of a number: squares and sums stay finite
 _INT64 = {"ge": -(2**63), "le": 2**63 - 1}
 
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
-Whole = Annotated[int, Meta(**_INT64)]
+Integer = Annotated[int, Meta(**_INT64)]
 Text = Annotated[str, Meta(max_length=_LONGEST_TEXT)]
 Name = Annotated[str, Meta(max_length=_LONGEST_NAME)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(ge=1e-6, le=1e6)]
 PhotoId = Annotated[int, Meta(ge=1, le=2**53)]
-Id = Text | Whole
-Leaf = bool | Whole | Number | Text | None
+Id = Text | Integer
+Leaf = bool | Integer | Number | Text | None
 CellList = Annotated[list[Leaf], Meta(max_length=_LONGEST_LIST)]
-Cell = bool | Whole | Number | Text | CellList | dict[str, Any] | None
+Cell = bool | Integer | Number | Text | CellList | dict[str, Any] | None
 Near = bool | Number | Text | Annotated[list[Number], Meta(min_length=2, max_length=2)] | None
 K = Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
 Direction = Literal["spread", "focus"]
 
 
 class _Body(Struct, forbid_unknown_fields=True):
-    """A part of a request: unknown fields and numbers written as text are mistakes."""
+    """A part of a request: unknown fields and numbers written as text are errors."""
 
 
 class _Answer(Struct):
@@ -72,7 +72,7 @@ _DEPTHS = 20  # numbers in Branches.counts
 
 
 def _bounded(hint: Any, bounds: dict[str, float]) -> Any:
-    """The type with bounds on the numbers in it."""
+    """Return the type with bounds on the numbers in it."""
     if hint in (int, float):
         limits: dict[str, Any] = {name: hint(bound) for name, bound in bounds.items()}
         return Annotated[hint, Meta(**limits)]
@@ -85,7 +85,7 @@ def _bounded(hint: Any, bounds: dict[str, float]) -> Any:
 
 
 def _struct(cls: type) -> type[Struct]:
-    """The type of a value class as `to_dict` writes it: `kind`, its name, and its parameters."""
+    """Return the type of a value class as `to_dict` writes it: `kind` with its name, and its parameters."""
     hints = get_type_hints(cls)
     members: list[Any] = []
     for field in fields(cls):
@@ -118,7 +118,7 @@ def attribute_of(part: Any) -> Any:
     return mc.Category(part) if isinstance(part, str) else value_of(part)
 
 
-# Wishes: one type each, known by its first field. wishes.py turns them into the library's own.
+# Wishes: one type each, identified by its first field. wishes.py converts them to wishes of the library.
 
 
 class SpreadWish(_Body):
@@ -181,7 +181,7 @@ WISHES: dict[str, type[_Body]] = {
 
 
 class RerankOptions(_Body):
-    """What is wanted of the candidates. An Arrow body carries it as metadata."""
+    """Options of re-ranking. An Arrow body carries them as metadata."""
 
     wishes: Annotated[list[dict[str, Any]], Meta(max_length=MOST_WISHES)] = []
     method: MethodIn | None = None
@@ -196,7 +196,7 @@ class RerankOptions(_Body):
 
 
 class Rerank(RerankOptions, kw_only=True):
-    """Candidates to re-rank: scores, columns, vectors, and what is wanted of them."""
+    """Candidates to re-rank: scores, columns, vectors, and the options."""
 
     scores: Annotated[list[Number], Meta(min_length=1, max_length=MOST_OWN_CANDIDATES)]
     ids: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] | None = None
@@ -225,7 +225,7 @@ class RankedOut(_Answer, omit_defaults=True):
 
 
 class RerankOut(_Answer, omit_defaults=True):
-    """The re-ranked candidates, best first; `gains` and `explanation` only where they were asked for."""
+    """The re-ranked candidates, best first; `gains` and `explanation` only if they were requested."""
 
     results: list[RankedOut]
     strength: float
@@ -309,7 +309,7 @@ class Search(_Body):
 
 
 class PhotoOut(_Answer):
-    """What the library knows of one photograph."""
+    """The metadata of one photograph."""
 
     id: int
     path: str
@@ -360,7 +360,7 @@ class LeftOut(_Answer):
 
 
 class TargetOut(_Answer):
-    """What a focus is near: the words as asked, and the place, hour or date that they mean."""
+    """What a focus is near: the text of the request, and the place, hour or date that it means."""
 
     name: str
     near: str
@@ -371,7 +371,7 @@ class TargetOut(_Answer):
 
 
 class SearchOut(_Answer, kw_only=True):
-    """The steered results, and beside them what relevance alone would have shown."""
+    """The steered results, and beside them the results by relevance alone."""
 
     query: str
     candidates: int
@@ -388,7 +388,7 @@ class SearchOut(_Answer, kw_only=True):
 
 
 class ChoiceIn(_Body):
-    """A choice to save: photographs, those rejected meanwhile, and the search they come from."""
+    """A choice to save: its photographs, the rejected ones, and the search they come from."""
 
     photos: Photos
     rejected: Photos = []
@@ -426,7 +426,7 @@ class Export(_Body):
 
 
 class Suggestion(_Answer):
-    """A search that finds something, and a photograph it finds."""
+    """A search with results, and a photograph among them."""
 
     text: str
     photo: int
@@ -477,14 +477,14 @@ class Readiness(_Answer):
 
 
 class FailureOut(_Answer):
-    """What was wrong with a request, in the library's own words."""
+    """What was wrong with a request."""
 
     kind: str
     message: str
 
 
 class Failure(_Answer):
-    """Every failure has this shape."""
+    """The body of every error answer."""
 
     error: FailureOut
 

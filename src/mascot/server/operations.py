@@ -1,4 +1,4 @@
-"""One list of what the API can do: the routes and the OpenAPI document are both made from it."""
+"""The operations of the API. The routes and the OpenAPI document are both made from this list."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from mascot.server.guard import OPEN_PATHS
 
 _REFS = "#/components/schemas/{name}"
 _TEXTS = {
-    206: "The part that was asked for",
-    304: "The client has it already",
-    400: "The library refuses the request, in its own words",
+    206: "The requested range",
+    304: "The client has this version already",
+    400: "The library refuses the request; the message says why",
     401: "The token is missing or wrong",
     403: "A foreign host or origin",
     404: "There is no such photograph, or no library",
     408: "The body did not arrive in time",
     413: "The request is too large",
     415: "The content type is not supported, or the body is compressed",
-    416: "The file has no such part",
+    416: "The file has no such range",
     422: "The body cannot be decoded, or a field is missing, unknown, of the wrong type or beyond a limit",
     503: "The library cannot be read, or too many requests are unfinished",
 }
@@ -57,15 +57,15 @@ _EXAMPLES: dict[str, list[dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Operation:
-    """One thing the API can do. The handler's docstring describes it."""
+    """One operation of the API, described by the docstring of its handler."""
 
     name: str
     method: str
     path: str
     tag: str
     handler: Callable[[Request], Awaitable[Response]]
-    answers: Mapping[str, Any]  # content type to the type of the answer; None: bytes, str: text
-    bodies: Mapping[str, Any] = field(default_factory=dict)  # the same of the request
+    answers: Mapping[str, Any]  # type of the answer by content type; None is bytes, str is text
+    bodies: Mapping[str, Any] = field(default_factory=dict)  # the same for the request
     failures: Sequence[int] = ()
     lines: bool = False  # bodies and answers are lines, each of one of the types
 
@@ -105,7 +105,7 @@ def document(operations: Sequence[Operation], token: bool) -> dict[str, Any]:
         components[name]["properties"]["wishes"]["items"] = {"anyOf": wishes}
     paths: dict[str, Any] = {}
     for operation in operations:
-        paths.setdefault(operation.template, {})[operation.method.lower()] = _described(operation)
+        paths.setdefault(operation.template, {})[operation.method.lower()] = _openapi_entry(operation)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -132,29 +132,29 @@ def _types(operation: Operation) -> set[Any]:
     }
 
 
-def _described(operation: Operation) -> dict[str, Any]:
-    described: dict[str, Any] = {
+def _openapi_entry(operation: Operation) -> dict[str, Any]:
+    entry: dict[str, Any] = {
         "operationId": operation.name,
         "tags": [operation.tag],
         "description": (operation.handler.__doc__ or "").strip(),
         "responses": {"200": {"description": "Success", "content": _content(operation.answers, operation.lines)}},
     }
     if operation.path in OPEN_PATHS:
-        described["security"] = []
+        entry["security"] = []
     if "{id" in operation.path:
         schema = {"type": "integer", "minimum": 1, "maximum": 2**53}
-        described["parameters"] = [{"name": "id", "in": "path", "required": True, "schema": schema}]
+        entry["parameters"] = [{"name": "id", "in": "path", "required": True, "schema": schema}]
     if "{name" in operation.path:
         schema = {"type": "string", "minLength": 1, "maxLength": 200}
-        described["parameters"] = [{"name": "name", "in": "path", "required": True, "schema": schema}]
+        entry["parameters"] = [{"name": "name", "in": "path", "required": True, "schema": schema}]
     if operation.bodies:
-        described["requestBody"] = {"required": True, "content": _content(operation.bodies, operation.lines)}
-    failed = _content({JSON: models.Failure})
+        entry["requestBody"] = {"required": True, "content": _content(operation.bodies, operation.lines)}
+    failure_content = _content({JSON: models.Failure})
     for status in sorted({*operation.failures, 403}):
-        described["responses"][str(status)] = {"description": _TEXTS[status]} | (
-            {"content": failed} if status >= 400 else {}
+        entry["responses"][str(status)] = {"description": _TEXTS[status]} | (
+            {"content": failure_content} if status >= 400 else {}
         )
-    return described
+    return entry
 
 
 def _content(content: Mapping[str, Any], lines: bool = False) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Routes for the photo library; without one they say how to make one."""
+"""Routes of the photo library. Without a library they answer 404 with the command that makes one."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _NO_LIBRARY = (
     "`mascot serve --library FOLDER`"
 )
 _Key = TypeVar("_Key")
-_Found = TypeVar("_Found")
+_Value = TypeVar("_Value")
 
 
 def operations(service: Any, settings: Settings, budget: ByteBudget) -> list[Operation]:
-    """Return the operations on photographs of the service's library, or of none where `service` is None."""
+    """Return the operations on the photographs of a library; without a service they answer 404."""
     if service is None:
         handlers = dict.fromkeys(_NAMES, _without_library)
     else:
@@ -103,22 +103,22 @@ def _handlers(service: Any, settings: Settings, budget: ByteBudget) -> dict[str,
     async def search(request: Request) -> Response:
         """Search the library and steer the result.
 
-        Asking again with other wishes re-ranks the same candidates: the text is not encoded again.
+        A further search with the same text and other wishes re-ranks the same candidates: nothing is encoded again.
         """
         query = await body_of(request, models.Search)
         return JsonAnswer(await searches.run_while_connected(request.receive, service.search, query))
 
     async def photo(request: Request) -> Response:
-        """What the library knows of a photograph."""
-        return JsonAnswer(photo_out(await files.run(_found, service.photo, _id(request))))
+        """Return the metadata of a photograph."""
+        return JsonAnswer(photo_out(await files.run(_or_404, service.photo, _id(request))))
 
     async def thumbnail(request: Request) -> Response:
-        """A small picture, as JPEG."""
-        return pictures.thumbnail(request, await files.run(_found, service.thumbnail, _id(request)))
+        """Return a small picture, as JPEG."""
+        return pictures.thumbnail(request, await files.run(_or_404, service.thumbnail, _id(request)))
 
     async def image(request: Request) -> Response:
-        """The photograph itself; as JPEG where browsers cannot show its format."""
-        row = await files.run(_found, service.photo, _id(request))
+        """Return the photograph itself; converted to JPEG if browsers cannot show its format."""
+        row = await files.run(_or_404, service.photo, _id(request))
         try:
             return await files.run_while_connected(
                 request.receive, lambda: pictures.photograph(request, service.file(row), row)
@@ -129,7 +129,7 @@ def _handlers(service: Any, settings: Settings, budget: ByteBudget) -> dict[str,
             raise HTTPException(404, str(error)) from None
 
     async def library(request: Request) -> Response:
-        """What is in the library, and which attributes can be steered."""
+        """Return what the library contains, and which attributes can be steered."""
         return JsonAnswer(await files.run(service.overview))
 
     async def pieces(parts: Iterator[Any]) -> AsyncIterator[Any]:
@@ -137,27 +137,27 @@ def _handlers(service: Any, settings: Settings, budget: ByteBudget) -> dict[str,
             yield part
 
     async def choices(request: Request) -> Response:
-        """The saved choices: sets of photographs that were picked and named."""
+        """Return the saved choices: named sets of photographs."""
         return JsonAnswer(await files.run(service.choices))
 
     async def save_choice(request: Request) -> Response:
-        """Save a choice, over the one of that name if there is one."""
+        """Save a choice; an existing one of that name is replaced."""
         choice = await body_of(request, models.ChoiceIn)
         return JsonAnswer(await files.run(service.save_choice, request.path_params["name"], choice))
 
     async def delete_choice(request: Request) -> Response:
         """Delete a choice. The photographs stay."""
-        return JsonAnswer(await files.run(_found, service.delete_choice, request.path_params["name"]))
+        return JsonAnswer(await files.run(_or_404, service.delete_choice, request.path_params["name"]))
 
     async def export(request: Request) -> Response:
         """Download photographs: a ZIP archive of their files, or an album, which is one HTML file.
 
-        Files that are gone are named in a text inside the archive.
+        Missing files are listed in a text file inside the archive.
         """
-        wanted = await body_of(request, models.Export)
-        if wanted.format == "zip":
-            return pictures.download(pieces(await files.run(service.archive, wanted)), wanted.title, "zip")
-        return pictures.download(pieces(await files.run(service.album, wanted)), wanted.title, "html")
+        body = await body_of(request, models.Export)
+        if body.format == "zip":
+            return pictures.download(pieces(await files.run(service.archive, body)), body.title, "zip")
+        return pictures.download(pieces(await files.run(service.album, body)), body.title, "html")
 
     return {
         "search": search, "photo": photo, "thumbnail": thumbnail, "image": image, "library": library,
@@ -172,7 +172,8 @@ def _id(request: Request) -> int:
     return int(text)
 
 
-def _found(find: Callable[[_Key], _Found], key: _Key) -> _Found:
+def _or_404(find: Callable[[_Key], _Value], key: _Key) -> _Value:
+    """Return what `find` returns; an `InputError` is answered 404."""
     try:
         return find(key)
     except mc.InputError as error:

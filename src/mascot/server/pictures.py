@@ -1,4 +1,4 @@
-"""Thumbnails and photographs as browsers expect them: with an ETag, in ranges, in a format they can show."""
+"""Thumbnails and photographs for browsers: with an ETag, in ranges, in a format that browsers can show."""
 
 from __future__ import annotations
 
@@ -22,44 +22,44 @@ from mascot.photos.limits import Limits
 from mascot.photos.photo import Photo
 
 _LARGEST_SIDE = 4096  # pixels of a photograph that must be converted for the browser
-_MEGAPIXELS = 150.0  # of a photograph that was changed since it was indexed; none that was indexed is too large
+_MEGAPIXELS = 150.0  # of a photograph that has changed since it was indexed; indexed ones are never refused
 _DECODERS = DecoderPool(Limits())
 _CONVERTING = threading.Semaphore(2)  # photographs at once: decoded, one may take half a gigabyte
-_CONVERTED: LRUCache[tuple[Path, str], bytes] = LRUCache(64 * 1024 * 1024, len)  # so that none is decoded twice
+_CONVERTED: LRUCache[tuple[Path, str], bytes] = LRUCache(64 * 1024 * 1024, len)  # converted photographs
 _LOCK = threading.Lock()
 
 
 class _File(FileResponse):
-    """A file, or the ranges of it that are asked for; a range it does not have is a failure like others."""
+    """A file, or the requested ranges of it; a range beyond its end is answered 416 in JSON."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         ranges = Headers(scope=scope).get("range", "")
         size = self.headers["content-length"]
 
-        async def checked(message: Message) -> None:
+        async def checked_send(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] in (400, 416):
                 raise HTTPException(416, f"the file has no such part: {ranges!r}", {"content-range": f"bytes */{size}"})
             await send(message)
 
         if ranges.partition("=")[0].strip().lower() != "bytes":  # an unknown unit: send the whole file
             scope = {**scope, "headers": [header for header in scope["headers"] if header[0] != b"range"]}
-        await super().__call__(scope, receive, checked)
+        await super().__call__(scope, receive, checked_send)
 
 
 def thumbnail(request: Request, content: bytes) -> Response:
-    """Return a small picture; the browser may keep it, and asks whether it is still the same."""
+    """Return a small picture; the browser may cache it, and revalidates it."""
     headers = {"cache-control": "private, no-cache", "etag": f'"{blake2b(content, digest_size=12).hexdigest()}"'}
-    if _has(request, headers["etag"]):
+    if _has_version(request, headers["etag"]):
         return Response(status_code=304, headers=headers)
     return Response(content, media_type="image/jpeg", headers=headers)
 
 
 def photograph(request: Request, path: Path, photo: Photo) -> Response:
-    """Return a photograph from its file; the browser may keep it, and asks whether it is still the same."""
+    """Return a photograph from its file; the browser may cache it, and revalidates it."""
     status = path.stat()
     tag = f'"{status.st_mtime_ns:x}-{status.st_size:x}"'
     headers = {"cache-control": "private, no-cache", "etag": tag}
-    if _has(request, tag):
+    if _has_version(request, tag):
         return Response(status_code=304, headers=headers)
     kind = _browser_type(path)
     if kind is not None:
@@ -68,11 +68,11 @@ def photograph(request: Request, path: Path, photo: Photo) -> Response:
 
 
 def download(parts: AsyncIterator[str | bytes], title: str, kind: str) -> Response:
-    """Return a file to be saved under the title, sent as it is made; `kind` is `zip` or `html`."""
+    """Return a download named after the title, streamed as it is made; `kind` is `zip` or `html`."""
     name = f"{safe_name(title)}.{kind}"
-    plain = "".join(letter if letter.isascii() and letter not in '"\\;%' else "_" for letter in name)
+    ascii_name = "".join(letter if letter.isascii() and letter not in '"\\;%' else "_" for letter in name)
     headers = {
-        "content-disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}",
+        "content-disposition": f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(name, safe='')}",
         "cache-control": "no-store",
     }
     media_type = "application/zip" if kind == "zip" else "text/html; charset=utf-8"
@@ -80,7 +80,7 @@ def download(parts: AsyncIterator[str | bytes], title: str, kind: str) -> Respon
 
 
 def _browser_type(path: Path) -> str | None:
-    """The type of a file that browsers can show, by its content: a phone may call its HEIC .jpg."""
+    """Return the media type of a file by its content, None if browsers cannot show it; a `.jpg` may be HEIC."""
     with path.open("rb") as file:
         start = file.read(12)
     if start.startswith(b"\xff\xd8\xff"):
@@ -95,12 +95,12 @@ def _browser_type(path: Path) -> str | None:
 
 
 def _jpeg(path: Path, tag: str, photo: Photo) -> bytes:
-    """A photograph that browsers cannot show, as JPEG."""
+    """Return a photograph that browsers cannot show as JPEG."""
     content = _converted(path, tag)
     if content is not None:
         return content
     with _CONVERTING:
-        content = _converted(path, tag)  # others may have waited for the same one
+        content = _converted(path, tag)  # another thread may have converted it meanwhile
         if content is not None:
             return content
         content = _DECODERS.convert(path, _LARGEST_SIDE, max(_MEGAPIXELS, photo.width * photo.height / 1e6))
@@ -114,7 +114,7 @@ def _converted(path: Path, tag: str) -> bytes | None:
         return _CONVERTED.get((path, tag))
 
 
-def _has(request: Request, tag: str) -> bool:
-    """Whether the browser holds this version already."""
-    held = request.headers.get("if-none-match", "")
-    return any(part.strip().removeprefix("W/") in (tag, "*") for part in held.split(","))
+def _has_version(request: Request, tag: str) -> bool:
+    """Return whether the browser has this version already."""
+    tags = request.headers.get("if-none-match", "")
+    return any(part.strip().removeprefix("W/") in (tag, "*") for part in tags.split(","))

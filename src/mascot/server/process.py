@@ -23,25 +23,25 @@ from mascot.server.settings import Settings
 
 _SPARE_FILES = 200  # files and sockets of the process beside its connections
 _WORKER_START_S = 120
-_INTERRUPTED_S = 1  # requests under way have after Ctrl+C
+_INTERRUPTED_S = 1  # for running requests to finish after Ctrl+C
 
 
-def serve(settings: Settings, listening: socket.socket, workers: int, ready: Callable[[], None]) -> None:
-    """Serve on a listening socket until a signal; SIGTERM lets requests under way finish, SIGHUP restarts workers."""
+def serve(settings: Settings, listener: socket.socket, workers: int, ready: Callable[[], None]) -> None:
+    """Serve on a listening socket until a signal; SIGTERM lets running requests finish, SIGHUP restarts workers."""
     _raise_file_limit(settings.connections)
-    os.environ.update(settings.to_environment())  # workers, and connections, read their settings from there
+    os.environ.update(settings.to_environment())  # workers and connections read their settings from it
     config = uvicorn.Config(
         "mascot.server:make_app", factory=True, http=GuardedProtocol, ws="none", workers=workers, log_config=LOG_CONFIG,
         access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=round(settings.keep_alive_s),
         timeout_graceful_shutdown=round(settings.grace_s), timeout_worker_healthcheck=_WORKER_START_S, backlog=2048,
     )  # fmt: skip
     if workers == 1:
-        DrainingServer(config, ready).run(sockets=[listening])
+        DrainingServer(config, ready).run(sockets=[listener])
         return
     folder = tempfile.mkdtemp(prefix="mascot-metrics-")
     os.environ[SHARED_FOLDER] = folder
     try:
-        Workers(config, [listening], ready).run()
+        Workers(config, [listener], ready).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -53,10 +53,10 @@ def _raise_file_limit(connections: int) -> None:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = connections + _SPARE_FILES
-    if soft != resource.RLIM_INFINITY and soft < needed:
-        most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    files = connections + _SPARE_FILES
+    if soft != resource.RLIM_INFINITY and soft < files:
+        limit = files if hard == resource.RLIM_INFINITY else min(files, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 class DrainingServer(uvicorn.Server):
@@ -82,12 +82,12 @@ class DrainingServer(uvicorn.Server):
         for server in self.servers:
             server.close()
         for sock in backlog:
-            await self._accept_rest(sock)
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what is broken off now is not news
+            await self._accept_backlog(sock)
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # closed connections are expected now
         await super().shutdown(sockets)
 
-    async def _accept_rest(self, sock: socket.socket) -> None:
-        """Take the connections that the system accepted and nobody has taken yet."""
+    async def _accept_backlog(self, sock: socket.socket) -> None:
+        """Accept the connections that wait in the backlog of the socket."""
         loop = asyncio.get_running_loop()
         sock.setblocking(False)
         with sock:
@@ -111,7 +111,7 @@ class Workers(Multiprocess):
         self._ready = ready
 
     def init_processes(self) -> None:
-        """Start the workers, and say so once all of them answer."""
+        """Start the workers; call `ready` once all of them answer."""
         super().init_processes()
         if all(process.wait_until_ready(_WORKER_START_S, self.should_exit) for process in self.processes):
             self._ready()
@@ -121,7 +121,7 @@ class Workers(Multiprocess):
 
 
 def exit_now(code: int = 0) -> Any:
-    """End the process without waiting for threads: nothing they do must be finished."""
+    """End the process without waiting for threads, none of which has work that must be finished."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -1,4 +1,4 @@
-"""Connections under abuse: uvicorn's HTTP/1.1 protocol with timeouts, limits, and a drain that loses no request."""
+"""Connections, safe under abuse: uvicorn's HTTP/1.1 protocol with timeouts, limits and a lossless drain."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from mascot.server.models import failure
 from mascot.server.settings import Settings
 
 _HEADER_BYTES = 64 * 1024
-_LINGER_S = 2.0  # an idle connection has after SIGTERM to send one more request
-_READ_S = 0.05  # after which bytes that have arrived on a connection are read, or looked for again
+_LINGER_S = 2.0  # for an idle connection to send one more request after SIGTERM
+_READ_S = 0.05  # interval of looking for unread bytes on a connection
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -32,17 +32,17 @@ class GuardedProtocol(HttpToolsProtocol):
         super().__init__(*args, **options)
         state = vars(self.server_state)
         self._settings: Settings = state.setdefault("mascot_settings", None) or _settings(state)
-        # Connections without a request under way, the one that has waited longest first.
+        # Connections without a running request, the one that has waited longest first.
         self._waiting: OrderedDict[GuardedProtocol, None] = state.setdefault("mascot_waiting", OrderedDict())
         self._timer: asyncio.TimerHandle | None = None
         self._header_bytes = 0
         self._in_headers = self._draining = False
 
     def connection_made(self, transport: Any) -> None:
-        """Take the connection, and close another one where there are too many."""
+        """Accept the connection; close the oldest idle one if there are too many."""
         if len(self.connections) >= self._settings.connections:
             oldest = next(iter(self._waiting), None)
-            if oldest is None:  # every connection has work under way
+            if oldest is None:  # every connection has a running request
                 transport.abort()
                 return
             oldest._forget()
@@ -85,7 +85,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.is_closing() or self.pipeline:
             return
         self._waiting[self] = None
-        if self.cycle.more_body:  # the rest of a refused body is read and thrown away, but not for ever
+        if self.cycle.more_body:  # the remainder of a refused body is read and discarded, within a time limit
             self._set_timer(self._settings.body_timeout_s)
 
     def shutdown(self) -> None:
@@ -99,14 +99,14 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _set_timer(self, seconds: float) -> None:
         self._clear_timer()
-        self._timer = self.loop.call_later(seconds, self._too_slow)
+        self._timer = self.loop.call_later(seconds, self._on_timeout)
 
     def _clear_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _too_slow(self) -> None:
+    def _on_timeout(self) -> None:
         if self._draining and self._is_idle() and _has_unread(self.transport):  # a request arrived at the last moment
             self._set_timer(_READ_S)
         elif self._in_headers and not self.pipeline and (self.cycle is None or self.cycle.response_complete):
@@ -115,7 +115,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _is_idle(self) -> bool:
-        """Whether no part of a request has been read since the last answer."""
+        """Return whether no part of a request has been read since the last answer."""
         return not self._in_headers and (
             self.cycle is None or (self.cycle.response_complete and not self.cycle.more_body)
         )
@@ -136,7 +136,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 def _has_unread(transport: Any) -> bool:
-    """Whether bytes have arrived that a busy process has not read yet."""
+    """Return whether bytes have arrived that the process has not read yet."""
     if transport.is_closing() or not hasattr(select, "poll"):
         return False
     poll = select.poll()
@@ -150,7 +150,7 @@ def _settings(state: dict[str, Any]) -> Settings:
 
 
 def _is_ambiguous(headers: list[tuple[bytes, bytes]]) -> bool:
-    """Whether two servers could disagree about where the request ends."""
+    """Return whether two servers could disagree about where the request ends (request smuggling)."""
     lengths = [value for name, value in headers if name == b"content-length"]
     codings = [value for name, value in headers if name == b"transfer-encoding"]
     return len(lengths) + len(codings) > 1 or any(value.lower() != b"chunked" for value in codings)

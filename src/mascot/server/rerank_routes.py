@@ -1,4 +1,4 @@
-"""Routes for candidates that the caller brings."""
+"""Routes for re-ranking the caller's own candidates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
     threads = Threads("rerank", max(2, os.cpu_count() or 1))
 
     async def rerank(request: Request) -> Response:
-        """Re-rank candidates you bring: as JSON, msgpack, or an Arrow IPC stream."""
+        """Re-rank the candidates of the request: JSON, msgpack, or an Arrow IPC stream."""
         headers = request.headers
         refuse_compressed(headers)
         body = await read_body(request.receive, headers, budget, settings.request_bytes, settings.body_timeout_s)
@@ -58,7 +58,7 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
                 return models.failure(type(error).__name__, str(error))
             except Exception:
                 log.exception("a line of a stream failed")
-                return FAILED  # the lines after it go on
+                return FAILED  # the next lines are still answered
 
         parts = answers(request.receive, answer, budget, settings.request_bytes, settings.body_timeout_s)
         return Duplex(parts)

@@ -1,4 +1,4 @@
-"""Re-ranking of the caller's own candidates: a request in, an answer out. Knows no HTTP."""
+"""Re-ranking of the caller's own candidates: a request in, an answer out, without HTTP."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OPTIONS = ("strength", "keep", "protect")
 
 
 class RerankTask:
-    """One decoded request: what it asks for, what it may cost, and its answer.
+    """One decoded request, its estimated cost and its answer.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class RerankTask:
         candidates: dict[str, Any]
         request: Any
         if format_ == ARROW:
-            candidates, request = arrow.read(body)
+            candidates, request = arrow.decode(body)
         else:
             request = _DECODERS[format_].decode(body)
             candidates = {name: getattr(request, name) for name in ("scores", "ids", "columns", "vectors")}
@@ -81,7 +81,7 @@ class RerankTask:
 
 
 def _with_nested(columns: dict[str, Any], wishes: list[mc.AnyWish]) -> dict[str, Any]:
-    """Return the columns, and those that wishes name within the objects of a column: `geo.lat` of `geo`."""
+    """Return the columns, and the nested ones that wishes name: `geo.lat` is the `lat` of the objects in `geo`."""
     nested = {}
     for wish in wishes:
         for name in words.columns_of(wish):

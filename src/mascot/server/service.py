@@ -1,4 +1,4 @@
-"""Searches in a photo library: a request in, an answer out. Knows no HTTP."""
+"""Searches in a photo library: a request in, an answer out, without HTTP."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from mascot.photos.library import CANDIDATES, Library
 from mascot.photos.overview import overview, points
 from mascot.photos.photo import Photo
 from mascot.photos.results import Hits, Results, check_choice
-from mascot.photos.steering import NAMES, made_limit, made_share, made_wish
+from mascot.photos.steering import NAMES, build_limit, build_share, build_wish
 from mascot.photos.store import UnknownPhoto
 from mascot.server import limits, models
 from mascot.server.failures import ClientLeft, ExportTooLarge, LibraryGone
 from mascot.server.filter_values import filter_values
 from mascot.server.suggestions import suggestions
 from mascot.server.threads import client_has_left
-from mascot.server.wishes import decoded
+from mascot.server.wishes import decode
 
 _CACHED_PHOTOS = 25_000  # candidates of the last searches, so that a moving slider does not search again
 _POINTS = 2000  # of the library, on the map
@@ -42,25 +42,25 @@ class Service:
 
     def __init__(self, library: Library) -> None:
         self._library, self._root, self._index = library, library.root, library.store.path
-        self._opened = self._identity()
+        self._opened_file = self._identity()
         self._hits: LRUCache[tuple[Any, ...], Hits] = LRUCache(_CACHED_PHOTOS, lambda hits: max(len(hits), 1))
         self._overview: tuple[tuple[Any, ...], models.LibraryOut] | None = None
         self._lock = threading.Lock()
-        self._encoding = threading.Lock()  # encoders are not made for several threads at once
+        self._encoding = threading.Lock()  # encoders are not thread-safe
 
     @property
     def library(self) -> Library:
-        """The library; the new one where it was removed and indexed again."""
+        """The library; reopened if it was removed and indexed again."""
         with self._lock:
             identity = self._identity()
-            if identity != self._opened:
-                # Not closed: others may still be reading from it.
-                self._library, self._opened = self._library.reopened(), identity
+            if identity != self._opened_file:
+                # The old one is not closed: other threads may still read from it.
+                self._library, self._opened_file = self._library.reopened(), identity
                 self._hits.clear()
             return self._library
 
     def _identity(self) -> tuple[int, int]:
-        """Which file the index is: one that was removed stays open, and could still be read."""
+        """Return the device and inode of the index: a removed file stays readable as long as it is open."""
         try:
             status = self._index.stat()
         except OSError as error:
@@ -71,13 +71,13 @@ class Service:
         """Search the library and steer the result."""
         try:
             return self._search(query)
-        except UnknownPhoto:  # another process has removed a result a moment ago, or the query names a wrong id
+        except UnknownPhoto:  # another process has removed a result meanwhile, or the query names a wrong id
             with self._lock:
                 self._hits.clear()
             return self._search(query)
 
     def _search(self, query: models.Search) -> models.SearchOut:
-        started = time.perf_counter()
+        start = time.perf_counter()
         _check_client()
         method = words.method(query.method, query.strength, query.protect, query.keep, query.order)
         wishes = self._wishes(query)
@@ -85,7 +85,7 @@ class Service:
         hits = self._candidates(query, limits.most_candidates(method, wishes, CANDIDATES))
         if query.stacks:
             hits = hits.stacked(self.library.store.detail, query.pin)
-        retrieved = time.perf_counter()
+        retrieval_end = time.perf_counter()
         if len(hits):
             limits.check(hits.candidates_for(wishes, method), wishes, method, query.k, query.keep is not None)
         results = hits.rerank(wishes, query.k, method, pin=query.pin)
@@ -93,42 +93,42 @@ class Service:
         targets = [(part, wish) for part, wish in zip(query.wishes, wishes, strict=True) if part.get("near")]
         answer.targets = [_target(part, wish) for part, wish in targets if isinstance(wish, mc.Wish)]
         if query.like is not None:
-            answer.query = f"like {self.photo(query.like).path}"  # not the whole path on this machine
+            answer.query = f"like {self.photo(query.like).path}"  # relative: the full path is not disclosed
         answer.took_ms = {
-            "retrieval": round((retrieved - started) * 1e3, 3),
-            "steering": round((time.perf_counter() - retrieved) * 1e3, 3),
+            "retrieval": round((retrieval_end - start) * 1e3, 3),
+            "steering": round((time.perf_counter() - retrieval_end) * 1e3, 3),
         }
         return answer
 
     def _candidates(self, query: models.Search, default: int) -> Hits:
-        """The candidates of a query: what matches it, with the pinned photographs and without the rejected."""
+        """Return the matches of a query, with the pinned photographs and without the rejected."""
         library = self.library
         count = max(query.candidates or default, query.k + len(query.reject))
-        key: tuple[Any, ...] = (query.text, query.like, count, query.where, self._opened, library.state)
+        key: tuple[Any, ...] = (query.text, query.like, count, query.where, self._opened_file, library.state)
         hits = self._matches(library, query, count, key)
         if not query.pin and not query.reject:
             return hits
         key = (*key, frozenset(query.pin), frozenset(query.reject))
-        around = self._cached(key)
-        if around is None:
-            around = hits.around(library.hits_of(query.pin) if query.pin else None, query.reject)
-            if around is not hits:
-                self._cache(key, around)
-        return around
+        choice_hits = self._cached(key)
+        if choice_hits is None:
+            choice_hits = hits.around(library.hits_of(query.pin) if query.pin else None, query.reject)
+            if choice_hits is not hits:
+                self._cache(key, choice_hits)
+        return choice_hits
 
     def _matches(self, library: Library, query: models.Search, count: int, key: tuple[Any, ...]) -> Hits:
-        """What matches a query, from the cache where the same was asked before."""
+        """Return the matches of a query, from the cache if possible."""
         hits = self._cached(key)
         if hits is not None:
             return hits
         with self._encoding:
             _check_client()
-            hits = self._cached(key)  # others may have waited for the same answer
+            hits = self._cached(key)  # another thread may have found the same meanwhile
             if hits is not None:
                 return hits
             if query.like is not None and not (query.text or "").strip():
                 hits = library.hits_like(query.like, candidates=count, where=query.where)
-            else:  # the library itself says what is wrong with both
+            else:  # the library refuses a text and `like` together
                 like = None if query.like is None else library.root
                 hits = library.hits(
                     query.text, like=like, candidates=count, where=query.where, cancelled=client_has_left
@@ -145,7 +145,7 @@ class Service:
             return self._hits.get(key)
 
     def warm(self) -> None:
-        """Load what the first search needs. Whatever is wrong, that search will say."""
+        """Load what the first search needs. Errors are left to that search to report."""
         try:
             if self.library.store.count():
                 with self._encoding:
@@ -154,23 +154,23 @@ class Service:
             return
 
     def _wishes(self, query: models.Search) -> list[mc.AnyWish]:
-        wishes = [decoded(part, place, models.PHOTO_WISHES) for place, part in enumerate(query.wishes)]
+        wishes = [decode(part, place, models.PHOTO_WISHES) for place, part in enumerate(query.wishes)]
         return [self._wish(wish, query.missing) for wish in wishes]
 
     def _wish(self, wish: Any, missing: str) -> mc.AnyWish:
         store = self.library.store
         if isinstance(wish, models.PhotoLimit):
-            return made_limit(wish.limit, wish.n, wish.fill)
+            return build_limit(wish.limit, wish.n, wish.fill)
         if isinstance(wish, models.PhotoShare):
-            return made_share(wish.share, wish.shares, store)
-        return made_wish(wish.name, wish.near, wish.weight, 1 if wish.direction == "spread" else -1, store, missing)
+            return build_share(wish.share, wish.shares, store)
+        return build_wish(wish.name, wish.near, wish.weight, 1 if wish.direction == "spread" else -1, store, missing)
 
     def count(self) -> int:
         """Return the number of photographs."""
         return self.library.store.count()
 
     def photo(self, id_: int) -> Photo:
-        """Return what the library knows of a photograph."""
+        """Return the metadata of a photograph."""
         return self.library.store.photo(id_)
 
     def thumbnail(self, id_: int) -> bytes:
@@ -178,7 +178,7 @@ class Service:
         return self.library.store.thumbnail(id_)
 
     def file(self, photo: Photo) -> Path:
-        """Return the path of a photograph. A link may lead out of the folder, but only to the file that was indexed."""
+        """Return the path of a photograph. A link may lead out of the folder only to the file that was indexed."""
         return original(self._root, photo)
 
     def choices(self) -> models.ChoicesOut:
@@ -186,7 +186,7 @@ class Service:
         return models.ChoicesOut([_choice_out(choice) for choice in self.library.choices.all()])
 
     def save_choice(self, name: str, choice: models.ChoiceIn) -> models.ChoiceOut:
-        """Save a choice, over the one of that name if there is one."""
+        """Save a choice; an existing one of that name is replaced."""
         check_choice(choice.photos, choice.rejected)
         return _choice_out(self.library.choices.put(name, choice.photos, choice.rejected, choice.query))
 
@@ -196,8 +196,8 @@ class Service:
         return models.Deleted(name)
 
     def archive(self, export: models.Export) -> Iterator[bytes]:
-        """Return a ZIP archive of photographs, piece by piece. What is wrong is said before the first piece."""
-        files, problems = originals(self._root, self._chosen(export))
+        """Return the chunks of a ZIP archive of photographs. Errors are raised before the first chunk."""
+        files, problems = originals(self._root, self._photos_of(export))
         if not files:
             raise mc.InputError("; ".join(problems[:3]))
         size = sum(file.path.stat().st_size for file in files)
@@ -209,50 +209,50 @@ class Service:
         return zip_chunks(files, problems)
 
     def album(self, export: models.Export) -> Iterator[str]:
-        """Return an album of photographs, piece by piece."""
-        return album(self.library.store, export.title, [AlbumSection(self._chosen(export))])
+        """Return the chunks of an album of photographs."""
+        return album(self.library.store, export.title, [AlbumSection(self._photos_of(export))])
 
-    def _chosen(self, export: models.Export) -> list[Photo]:
+    def _photos_of(self, export: models.Export) -> list[Photo]:
         return self.library.store.photos(list(dict.fromkeys(export.photos)))
 
     def overview(self) -> models.LibraryOut:
-        """Return what is in the library; counted again only where it has changed."""
+        """Return what the library contains, cached until it changes."""
         library = self.library
-        state, cached = (self._opened, library.store.changes), self._overview
+        state, cached = (self._opened_file, library.store.changes), self._overview
         if cached is None or cached[0] != state:
-            cached = self._overview = (state, _counted(library))
+            cached = self._overview = (state, _library_out(library))
         return cached[1]
 
 
-def _counted(library: Library) -> models.LibraryOut:
+def _library_out(library: Library) -> models.LibraryOut:
     summary = overview(library.root, library.folder, library.store)
-    everywhere = points(library.store)
-    step = max(len(everywhere) // _POINTS, 1)
+    all_points = points(library.store)
+    step = max(len(all_points) // _POINTS, 1)
     values = summary.to_dict() | {"skipped": len(summary.skipped), "notice": library.unfinished or library.notice}
-    values |= {"attributes": list(NAMES), "points": [list(point) for point in everywhere[::step]]}
+    values |= {"attributes": list(NAMES), "points": [list(point) for point in all_points[::step]]}
     values |= {"suggestions": suggestions(library.store), "choices": filter_values(library.store)}
     return models.LibraryOut(**{name: values[name] for name in models.LibraryOut.__struct_fields__})
 
 
 def _check_client() -> None:
-    """Raise where the client has left while the search waited for its turn."""
+    """Raise `ClientLeft` if the client has disconnected meanwhile."""
     if client_has_left():
         raise ClientLeft
 
 
 def _answer(results: Results, hits: Hits) -> models.SearchOut:
     explanation = results.explain()
-    completing = [result.relevance for result in results if not result.pinned]
-    others = ~np.isin(hits.ids, list(results.pinned))
-    best = np.sort(hits.scores[others])[::-1][: len(completing)]
+    relevances = [result.relevance for result in results if not result.pinned]
+    is_unpinned = ~np.isin(hits.ids, list(results.pinned))
+    best = np.sort(hits.scores[is_unpinned])[::-1][: len(relevances)]
     low, high = (float(hits.scores.min()), float(hits.scores.max())) if len(hits) else (0.0, 1.0)
-    most = float(((best - low) / (high - low + 1e-8)).sum())
+    best_total = float(((best - low) / (high - low + 1e-8)).sum())
     return models.SearchOut(
         query=hits.query,
         candidates=hits.count,
         newest_of=hits.newest_of,
         strength=explanation.strength,
-        kept=min(sum(completing) / most, 1.0) if most > 0 else 1.0,
+        kept=min(sum(relevances) / best_total, 1.0) if best_total > 0 else 1.0,
         results=[
             models.ResultOut(
                 rank=result.rank,
@@ -270,9 +270,9 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
         plain=[photo_out(photo) for photo in results.plain],
         left_out=[
             models.LeftOut(
-                id=int(hits.ids[left.position]), was=left.was, relevance=left.relevance, because=left.because
+                id=int(hits.ids[reason.position]), was=reason.was, relevance=reason.relevance, because=reason.because
             )
-            for left in explanation.left_out
+            for reason in explanation.left_out
         ],
         took_ms={},
     )

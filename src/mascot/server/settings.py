@@ -16,7 +16,7 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What `make_app` and the connections need to know.
+    """Settings of `make_app` and of the connections.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Settings:
     token
         Required from every client except for health checks. Without a token only requests for `hosts` are answered.
     hosts
-        Host names that are answered where there is no token.
+        Host names that are answered if there is no token.
     cors
         Origins whose pages may use the API.
     header_timeout_s, body_timeout_s
@@ -33,7 +33,7 @@ class Settings:
     keep_alive_s
         Seconds an idle connection stays open.
     grace_s
-        Seconds that requests under way have to finish after SIGTERM.
+        Seconds that running requests have to finish after SIGTERM.
     connections
         Open connections per process; above it the one that has waited longest without a request is closed.
     request_bytes
@@ -56,7 +56,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
-        """Read `MASCOT_LIBRARY`, `MASCOT_TOKEN`, `MASCOT_BODY_TIMEOUT_S` and so on; an unset one is the default."""
+        """Read `MASCOT_LIBRARY`, `MASCOT_TOKEN`, `MASCOT_BODY_TIMEOUT_S` and so on; unset ones are the default."""
         variables = os.environ if environ is None else environ
         values = {}
         for field in fields(cls):

@@ -22,7 +22,7 @@ _ENCODER = msgspec.json.Encoder()
 class Duplex(StreamingResponse):
     """An answer that begins while the request is still being read.
 
-    Starlette's own listens for the client's leaving meanwhile, and would swallow the request.
+    `StreamingResponse` itself listens for a disconnect meanwhile, and would consume the request body.
     """
 
     media_type = "application/x-ndjson"
@@ -38,8 +38,8 @@ async def answers(
     too_long = failure("TooLarge", f"a line must be at most {longest} bytes")
     try:
         async for line in lines(parts(receive, budget, seconds), longest):
-            answered = too_long if line is None else await answer(line)
-            yield _ENCODER.encode(answered) + b"\n"
+            result = too_long if line is None else await answer(line)
+            yield _ENCODER.encode(result) + b"\n"
     except HTTPException as error:
         yield _ENCODER.encode(_failure(error)) + b"\n"
 

@@ -1,4 +1,4 @@
-"""Searches to begin with, out of what a library holds."""
+"""Suggested searches, made of the keywords, cities and captions of a library."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from mascot.photos.store import Store
 from mascot.server.models import Suggestion
 
 _MOST = 8
-_WORDS, _CITIES = 6, 2  # of them, where there are so many
+_WORDS, _CITIES = 6, 2  # of them, if there are enough
 _LONGEST = 40  # characters of a caption that still reads as a search
-# A word that a tenth of the library carries ("travel") finds nothing in particular.
+# A keyword of more than a tenth of the library ("travel") is too general.
 _KEYWORDS = """
     SELECT value, min(photos.id), count(*) FROM photos, json_each(keywords)
     WHERE length(value) BETWEEN 3 AND 24
@@ -24,10 +24,10 @@ _CAPTIONS = f"""
 
 
 def suggestions(store: Store) -> list[Suggestion]:
-    """Return frequent words and cities of the library, each with its own photograph; else captions."""
+    """Return frequent words and cities of the library, each with a different photograph; then captions."""
     words, cities = list(_rows(store, _KEYWORDS)), list(_rows(store, _NAMES))
-    chosen = chain(words[:_WORDS], cities[:_CITIES], words[_WORDS:], _rows(store, _CAPTIONS), cities[_CITIES:])
-    return list(islice(_distinct(chosen), _MOST))
+    candidates = chain(words[:_WORDS], cities[:_CITIES], words[_WORDS:], _rows(store, _CAPTIONS), cities[_CITIES:])
+    return list(islice(_distinct(candidates), _MOST))
 
 
 def _rows(store: Store, query: str) -> Iterator[Suggestion]:

@@ -27,10 +27,10 @@ def client_has_left() -> bool:
 
 
 class Threads:
-    """A pool of threads that stay.
+    """A thread pool.
 
-    Each has its own connection to the library; threads that come and go would leave theirs open. Pictures, searches
-    and re-ranking have pools of their own, so that none waits for another.
+    Each thread has its own connection to the library; short-lived threads would leave theirs open. Pictures, searches
+    and re-ranking have separate pools, so that they do not wait for each other.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Threads:
         *args: _Parameters.args,
         **options: _Parameters.kwargs,
     ) -> _Answer:
-        """Run the call. If the client leaves first, a call that waits is dropped and one that runs is told to stop."""
+        """Run the call. If the client leaves first, a waiting call is cancelled, a running one signalled to stop."""
         stop = threading.Event()
 
         def stoppable() -> _Answer:
@@ -65,31 +65,31 @@ class Threads:
             return call(*args, **options)
 
         work = asyncio.get_running_loop().run_in_executor(self._pool, stoppable)
-        leaving = asyncio.ensure_future(_leaving(receive))
-        either: set[asyncio.Future[Any]] = {work, leaving}
+        disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
+        futures: set[asyncio.Future[Any]] = {work, disconnect}
         try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 raise ClientLeft
             return work.result()
         finally:
-            leaving.cancel()
+            disconnect.cancel()
             if not work.done():
                 stop.set()
                 work.cancel()
-                work.add_done_callback(_forget)
+                work.add_done_callback(_discard_result)
 
     def close(self) -> None:
-        """End the threads once they are idle; calls that wait are dropped."""
+        """End the threads once they are idle; waiting calls are cancelled."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-async def _leaving(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-def _forget(work: asyncio.Future[_Answer]) -> None:
-    """Take the result of work that nobody waits for, so that its failure is not logged."""
+def _discard_result(work: asyncio.Future[_Answer]) -> None:
+    """Retrieve the exception of abandoned work, so that asyncio does not log it."""
     if not work.cancelled():
         work.exception()

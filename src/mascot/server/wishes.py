@@ -1,4 +1,4 @@
-"""Wishes of a request as the library's own. A new kind of wish is one type in models.py and one line here."""
+"""Wishes of a request as wishes of the library. A new kind of wish is one type in models.py and one line here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 import mascot as mc
 from mascot.server import models
-from mascot.server.bodies import located
+from mascot.server.bodies import error_text
 from mascot.server.failures import BadBody
 
 _CONVERSIONS: dict[type, Callable[[Any], mc.AnyWish]] = {
@@ -30,8 +30,8 @@ def wishes_of(parts: Sequence[dict[str, Any]]) -> list[mc.AnyWish]:
     return [_wish_of(part, place) for place, part in enumerate(parts)]
 
 
-def decoded(part: dict[str, Any], place: int, kinds: Mapping[str, type[Any]]) -> Any:
-    """Return the wish at a place of the list; which of the kinds it is, its key says."""
+def decode(part: dict[str, Any], place: int, kinds: Mapping[str, type[Any]]) -> Any:
+    """Return the wish at a position of the list; its key tells its kind."""
     keys = [key for key in kinds if key in part]
     if len(keys) != 1:
         names = ", ".join(kinds)
@@ -39,18 +39,18 @@ def decoded(part: dict[str, Any], place: int, kinds: Mapping[str, type[Any]]) ->
     try:
         return msgspec.convert(part, kinds[keys[0]])
     except msgspec.ValidationError as error:
-        raise BadBody(located(error, f"wishes[{place}]")) from None
+        raise BadBody(error_text(error, f"wishes[{place}]")) from None
 
 
 def _wish_of(part: dict[str, Any], place: int) -> mc.AnyWish:
-    wish = decoded(part, place, models.WISHES)
+    wish = decode(part, place, models.WISHES)
     try:
         return _CONVERSIONS[type(wish)](wish)
     except BadBody as error:
         raise BadBody(f"wishes[{place}]: {error}") from None
     except mc.MascotError:
         raise
-    except ValueError as error:  # of what reads a date or an hour
+    except ValueError as error:  # a date or an hour that cannot be parsed
         raise mc.InputError(f"wishes[{place}]: {error}") from None
 
 

@@ -26,9 +26,9 @@ def open_encoder(
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
     offline
-        Never ask the model hub: the model must be on this machine.
+        Never contact the model hub: the model must be on this machine.
     report
-        Called while a model is downloaded: with what is being done, bytes done, and bytes in all.
+        Called while a model is downloaded, with the current step, the bytes done, and the total.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def open_encoder(
 
 
 def parse_spec(spec: str) -> tuple[str, str | None]:
-    """Return kind and model of a spec; None stands for the kind's default model."""
+    """Return kind and model of a spec; a model of None means the default of the kind."""
     kind, colon, model = (part.strip() for part in spec.partition(":"))
     if kind not in ("lite", "clip", "blip2") or bool(colon) != bool(model) or (kind == "lite" and model):
         raise OptionError(f"encoder must be {_SPECS}, got {spec!r}")

@@ -1,4 +1,4 @@
-"""`blip2`: BLIP-2's contrastive head. A photograph is 32 vectors; a text is compared with the one nearest to it."""
+"""`blip2`: the contrastive head of BLIP-2. A photograph is 32 vectors; a text is compared with the nearest one."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _TEXT_LIMIT = 128  # tokens
 
 
 class Blip2:
-    """`Blip2ForImageTextRetrieval`, each side by itself, so that photographs are encoded once."""
+    """`Blip2ForImageTextRetrieval`, each tower separately, so that photographs are encoded once."""
 
     sees = True
     notice = None
-    batch = 16  # photographs, or texts, that go through the model at once
+    batch = 16  # photographs, or texts, per call of the model
 
     def __init__(
         self, model: str | None = None, *, device: str = "auto", offline: bool = False, report: Report | None = None
     ) -> None:
         torch = package("torch", "clip", "blip2")
         transformers = package("transformers", "clip", "blip2")
-        located = find_model("blip2", model or DEFAULT, (Form.TORCH,), offline=offline, report=report)
-        self._folder, name = located.folder, located.name
+        source = find_model("blip2", model or DEFAULT, (Form.TORCH,), offline=offline, report=report)
+        self._folder, name = source.folder, source.name
         kind = read_json(self._folder / "config.json").get("model_type")
         if kind != "blip-2":
             raise InputError(f"blip2: {name} must be a model of type blip-2, got {kind}")
@@ -52,7 +52,7 @@ class Blip2:
             self._model = transformers.Blip2ForImageTextRetrieval.from_pretrained(
                 self._folder, local_files_only=True
             ).eval()
-        # The image tower is most of the model; the rest stays in float32, as it was published.
+        # Only the image tower, most of the model, is in float16; the other parts stay in float32, as published.
         self._dtype = torch.float16 if self._device.startswith("cuda") else torch.float32
         self._model.to(device=self._device, dtype=torch.float32)
         self._model.vision_model.to(dtype=self._dtype)
@@ -64,9 +64,9 @@ class Blip2:
         return fingerprint_of(weight_files(self._folder), ("blip2", model_settings(self._folder), self._pixels))
 
     def texts(self, texts: Sequence[str], *, masked: bool = True) -> Vectors:
-        """Return unit rows [n, dim]: the projection of the first token of each text, cut at 128 tokens.
+        """Return unit rows [n, dim]: the projection of the first token of each text, truncated to 128 tokens.
 
-        Without `masked`, the published way, all texts are one batch, and the model also reads the padding.
+        Without `masked`, as published, all texts are one batch, and the model also attends to the padding.
         """
         import torch
 
@@ -81,12 +81,12 @@ class Blip2:
             with torch.inference_mode():
                 words = model.embeddings(input_ids=ids["input_ids"])
                 mask = ids["attention_mask"] if masked else None
-                read = model.qformer(query_embeds=words, query_length=0, attention_mask=mask)
-                rows.append(model.text_projection(read.last_hidden_state[:, 0]).cpu().numpy())
+                output = model.qformer(query_embeds=words, query_length=0, attention_mask=mask)
+                rows.append(model.text_projection(output.last_hidden_state[:, 0]).cpu().numpy())
         return unit(np.concatenate(rows))
 
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
-        """Unit rows [n, tokens, dim]: the projection of every query token."""
+        """Return unit rows [n, tokens, dim]: the projection of every query token."""
         import torch
 
         model = self._model
@@ -94,10 +94,10 @@ class Blip2:
         for start in range(0, len(pictures), self.batch):
             pixels = self._pixels([picture.image for picture in pictures[start : start + self.batch]])
             with torch.inference_mode():
-                given = torch.from_numpy(pixels).to(self._device, self._dtype)
-                seen = model.vision_model(pixel_values=given).last_hidden_state.float()
-                asked = model.query_tokens.expand(len(seen), -1, -1)
-                everywhere = torch.ones(seen.shape[:-1], dtype=torch.long, device=seen.device)
-                read = model.qformer(query_embeds=asked, encoder_hidden_states=seen, encoder_attention_mask=everywhere)
-                rows.append(model.vision_projection(read.last_hidden_state).cpu().numpy())
+                tensor = torch.from_numpy(pixels).to(self._device, self._dtype)
+                patches = model.vision_model(pixel_values=tensor).last_hidden_state.float()
+                queries = model.query_tokens.expand(len(patches), -1, -1)
+                mask = torch.ones(patches.shape[:-1], dtype=torch.long, device=patches.device)
+                output = model.qformer(query_embeds=queries, encoder_hidden_states=patches, encoder_attention_mask=mask)
+                rows.append(model.vision_projection(output.last_hidden_state).cpu().numpy())
         return unit(np.concatenate(rows))

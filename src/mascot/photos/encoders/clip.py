@@ -35,24 +35,24 @@ _KINDS = ("clip", "metaclip_2", _SIGLIP)
 def open_clip(
     model: str | None = None, *, device: str = "auto", offline: bool = False, report: Report | None = None
 ) -> Encoder:
-    """Open the model on onnxruntime where its folder holds an export and no GPU is asked for, else on torch."""
-    located = find_model("clip", model or default_model(), clip_forms(device), offline=offline, report=report)
-    if located.form is not Form.TORCH:
+    """Open the model on onnxruntime if its folder has an export and no GPU is requested, else on torch."""
+    source = find_model("clip", model or default_model(), clip_forms(device), offline=offline, report=report)
+    if source.form is not Form.TORCH:
         from mascot.photos.encoders.onnx import OnnxClip
 
-        return OnnxClip(located, device)
-    return Clip(located, device)
+        return OnnxClip(source, device)
+    return Clip(source, device)
 
 
 def clip_forms(device: str = "auto") -> tuple[Form, ...]:
-    """Return the forms of weights that CLIP runs from, best first."""
+    """Return the forms of weights that CLIP can use, best first."""
     if device.startswith("cuda"):
         return Form.TORCH, Form.ONNX, Form.QUANTIZED
     return Form.ONNX, Form.TORCH, Form.QUANTIZED
 
 
 def default_model() -> str:
-    """Return the model that `clip` alone stands for: one on this machine, else by what is installed."""
+    """Return the default model of `clip`: one on this machine, else by the installed packages."""
     names = (DEFAULT, SMALL) if Form.TORCH.runs else (SMALL,)
     if not any(form.runs for form in Form) or not installed("huggingface_hub"):
         return names[0]
@@ -60,7 +60,7 @@ def default_model() -> str:
 
 
 def clip_fingerprint(model: Model, pixels: Pixels) -> str:
-    """Return the same on torch and on onnxruntime where the folder holds both; quantised weights have their own."""
+    """Return the fingerprint, equal on torch and onnxruntime if the folder has both, other for quantised weights."""
     weights = model.weights if model.form is Form.QUANTIZED else weight_files(model.folder) or model.weights
     return fingerprint_of(weights, ("clip", model_settings(model.folder), pixels))
 
@@ -71,7 +71,7 @@ class Clip:
     tokens = 1
     sees = True
     notice = None
-    batch = 32  # photographs, or texts, that go through the model at once
+    batch = 32  # photographs, or texts, per call of the model
 
     def __init__(self, model: Model, device: str = "auto") -> None:
         torch = package("torch", "clip", "clip")
@@ -95,11 +95,11 @@ class Clip:
         return clip_fingerprint(self._source, self._pixels)
 
     def texts(self, texts: Sequence[str]) -> Vectors:
-        """Unit rows [n, dim]. A text is cut where the model's text tower ends, 77 tokens for CLIP."""
+        """Return unit rows [n, dim]. A text is truncated to the length of the text tower, 77 tokens for CLIP."""
         import torch
 
         limit = self._model.config.text_config.max_position_embeddings
-        # SigLIP learned from texts padded to full length, and looks at the padding.
+        # SigLIP was trained on texts padded to full length, and attends to the padding.
         padding = "max_length" if self._kind == _SIGLIP else True
         rows = [np.empty((0, getattr(self, "dim", 0)), np.float32)] if not len(texts) else []
         for start in range(0, len(texts), self.batch):
@@ -114,7 +114,7 @@ class Clip:
         return unit(np.concatenate(rows))
 
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
-        """Unit rows [n, 1, dim]."""
+        """Return unit rows [n, 1, dim]."""
         import torch
 
         rows = [np.empty((0, self.dim), np.float32)]
@@ -127,6 +127,6 @@ class Clip:
 
 
 def _numbers(features: Any) -> Vectors:
-    """Since its fifth version the library wraps the features."""
+    """Return the features, which transformers wraps since version 5."""
     tensor = getattr(features, "pooler_output", features)
     return tensor.float().cpu().numpy()

@@ -1,4 +1,4 @@
-"""Models converted once and kept in the user's cache folder, each with a checksum."""
+"""Converted models in the cache folder of the user, each with a checksum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mascot.photos.encoders.fingerprints import fingerprint_of
 
 
 def converted(source: Path, name: str, version: int, convert: Callable[[], bytes]) -> bytes:
-    """Return the content of a converted model: from the cache where its checksum is right, else converted now.
+    """Return the content of a converted model: from the cache if its checksum is right, else converted now.
 
     A cache that cannot be written to costs the conversion (about 0.2 s) each time.
     """
@@ -32,18 +32,18 @@ def converted(source: Path, name: str, version: int, convert: Callable[[], bytes
 
 
 def cache_folder() -> Path:
-    """`$XDG_CACHE_HOME/mascot`, or `~/.cache/mascot`."""
+    """Return `$XDG_CACHE_HOME/mascot`, or `~/.cache/mascot`."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "mascot"
 
 
 def _line(model: bytes, path: Path) -> str:
-    """As `sha256sum` prints it."""
+    """Return the line that `sha256sum` prints."""
     return f"{hashlib.sha256(model).hexdigest()}  {path.name}\n"
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Replace the file in one step: another process may be reading it."""
+    """Replace the file atomically: another process may be reading it."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
         try:
             file.write(content)

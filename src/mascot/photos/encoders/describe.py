@@ -1,4 +1,4 @@
-"""What is known of a photograph without looking at it, as lines of words: one line for each kind of knowledge.
+"""The description of a photograph from its metadata and path: one line of words for each kind.
 
 title: Evening at the harbour
 keywords: boat; sea
@@ -14,16 +14,16 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 KINDS = ("title", "keywords", "caption", "folder", "place", "time")
-_CAPTION_LIMIT = 300  # characters; what follows dilutes a sentence vector more than it adds
+_CAPTION_LIMIT = 300  # characters; more of them dilute a sentence vector
 
-# What cameras and programs write into titles and captions of their own accord.
+# Titles and captions that cameras and programs write by default.
 _CAMERA_TITLE = re.compile(
     r"(olympus|sony|kodak|samsung|konica|minolta)? ?(minolta)? ?(digital)? ?(still)? ?(camera|dsc)( pictures)?"
     r"|exif[_ ]jpeg[_ ]picture|default|untitled|ohne titel|sans titre|image description|created with gimp"
     r"|processed with vsco.*|charset=ascii|hdrpl|ptr|cof|rhdr|rptlr",
     re.IGNORECASE,
 )
-# Words of file names and folders that say how a photograph was made or stored, not what is on it.
+# Words in file names and folders about how a photograph was made or stored, not about its content.
 _CAMERA_WORD = re.compile(
     "img|imgs|imgp|dsc|dscn|dscf|dcim|cimg|pxl|mvimg|dji|gopro|jpg|jpeg|png|tiff|webp|heic|dng|cr2|nef|arw|raw|hdr|burst"
     "|photo|photos|picture|pictures|pics|image|images|bild|bilder|foto|fotos|camera|cameraroll|kamera|album|albums|alben"
@@ -32,12 +32,12 @@ _CAMERA_WORD = re.compile(
     "|mp4|thumb|thumbs|thumbnail|thumbnails|resized|fullsizerender",
     re.IGNORECASE,
 )
-# The same before a number only: SAM_0012 is a camera's, Sam a friend.
+# The same, only before a number: SAM_0012 is of a camera, Sam is a name.
 _NUMBERED = re.compile(
     r"(?<![^\W_])(?:sam|wa|wp|mg|p|l|r|g|gx|gh|gp|gopr|hpim|kif|imag|pic|pict|mov|mvi|vid|cover|mp)[-_ ]?(?=\d{2})",
     re.IGNORECASE,
 )
-_MOTION = re.compile(r"\.(MP|NIGHT|PORTRAIT|COVER|PANO|LS)\b|(?<=\d)_(COVER|HDR|TOP)\b")  # what phones add at the end
+_MOTION = re.compile(r"\.(MP|NIGHT|PORTRAIT|COVER|PANO|LS)\b|(?<=\d)_(COVER|HDR|TOP)\b")  # suffixes of phones
 _PHRASE = re.compile(r"camera roll|photos from \d{4}|fotos (von|aus) \d{4}", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(19|20)\d{2}(?!\d)")
 _DCF_FOLDER = re.compile(r"\d{3}[A-Z0-9_]{5}")  # 100APPLE, 101MSDCF, 100_PANA
@@ -60,7 +60,7 @@ def describe(
     season: str | None,
     part_of_day: str | None,
 ) -> str:
-    """Everything that is known, one line a kind; nothing known gives the empty text.
+    """Return the description, one line per kind; an empty text if there is no information.
 
     Parameters
     ----------
@@ -89,23 +89,23 @@ def describe(
 
 
 def parts(words: str) -> dict[str, str]:
-    """The lines of `describe` by kind. A line that names no kind is a caption.
+    """Return the lines of `describe` by kind. A line without a kind is a caption.
 
     >>> parts("a cat on a sofa")
     {'caption': 'a cat on a sofa'}
     """
-    found: dict[str, str] = {}
+    lines: dict[str, str] = {}
     for line in words.splitlines():
         kind, colon, text = line.partition(": ")
         if not colon or kind not in KINDS:
             kind, text = "caption", line
         if text.strip():
-            found[kind] = f"{found[kind]} {text.strip()}" if kind in found else text.strip()
-    return found
+            lines[kind] = f"{lines[kind]} {text.strip()}" if kind in lines else text.strip()
+    return lines
 
 
 def path_words(path: str) -> list[str]:
-    """The words of each folder and of the file's name, as a person would say them.
+    """Return the words of each folder and of the name of the file, without numbers and technical terms.
 
     >>> path_words("Holidays/2019-07 Portugal/DCIM/100APPLE/IMG_1234 sunset-at-Sagres.jpg")
     ['Holidays', 'Portugal', 'sunset at Sagres']
@@ -113,14 +113,14 @@ def path_words(path: str) -> list[str]:
     segments = [segment for segment in re.split(r"[/\\]", unicodedata.normalize("NFC", path)) if segment]
     if segments:
         segments[-1] = _EXTENSION.sub("", segments[-1])
-    said: set[str] = set()
-    found = []
+    seen: set[str] = set()
+    phrases = []
     for segment in segments:
-        words = [word for word in _segment_words(segment) if word.casefold() not in said]
+        words = [word for word in _segment_words(segment) if word.casefold() not in seen]
         if words:
-            found.append(" ".join(words))
-            said.update(word.casefold() for word in words)
-    return found
+            phrases.append(" ".join(words))
+            seen.update(word.casefold() for word in words)
+    return phrases
 
 
 def _segment_words(segment: str) -> Iterator[str]:
@@ -130,18 +130,18 @@ def _segment_words(segment: str) -> Iterator[str]:
         segment = rule.sub(" ", segment)
     for run in _WORD.findall(segment):
         # KIMG0123 is a number, sunset02 is a word.
-        named = run if run.isupper() and len(run) > 5 else _NUMBERING.sub("", run)
-        digits = sum(sign.isdigit() for sign in named)
-        if digits > 2 or digits == len(named) or _CAMERA_WORD.fullmatch(named):
+        name = run if run.isupper() and len(run) > 5 else _NUMBERING.sub("", run)
+        digits = sum(character.isdigit() for character in name)
+        if digits > 2 or digits == len(name) or _CAMERA_WORD.fullmatch(name):
             continue
-        for word in _HUMP.split(named):
-            # One letter says nothing, one ideograph may be a whole word.
+        for word in _HUMP.split(name):
+            # A single letter means nothing, a single ideograph may be a whole word.
             if not _CAMERA_WORD.fullmatch(word) and (len(word) > 1 or word > "\u2e80"):
                 yield word
 
 
 def _human(text: str | None) -> str:
-    """The text, unless a camera wrote it."""
+    """Return the text, or an empty text if a camera wrote it."""
     plain = _plain(text or "")
     if _CAMERA_TITLE.fullmatch(plain) or (" " not in plain and not path_words(plain)):
         return ""
@@ -149,8 +149,8 @@ def _human(text: str | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """One line without control characters."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    """Return the text on one line without control characters."""
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
 
 
 def _shortened(text: str) -> str:
@@ -160,8 +160,8 @@ def _shortened(text: str) -> str:
 
 
 def _distinct(words: Iterable[str]) -> Iterator[str]:
-    said: set[str] = set()
+    seen: set[str] = set()
     for word in words:
-        if word and word.casefold() not in said:
-            said.add(word.casefold())
+        if word and word.casefold() not in seen:
+            seen.add(word.casefold())
             yield word

@@ -6,7 +6,7 @@ from mascot.errors import require
 
 
 def pick_device(device: str) -> str:
-    """`auto` is the GPU where there is one, otherwise the CPU."""
+    """Return the torch device; `auto` is the GPU if there is one, otherwise the CPU."""
     import torch
 
     gpu = torch.cuda.is_available()

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0: the network that names what is in a photograph, as an ONNX graph of its published weights."""
+"""EfficientNet-Lite0, which classifies photographs, as an ONNX graph of its published weights."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 SIDE = 224  # pixels
 _INPUT = "pixels"
-_VERSION = 1  # of the conversion: count up when `onnx_model` changes
+_VERSION = 1  # of the conversion: increase it when `onnx_model` changes
 
-# Per stage: blocks, stride of the first, whether they widen their input. The weights determine the rest.
+# Per stage: blocks, stride of the first, whether they widen their input. The weights determine everything else.
 _STAGES = (
     (1, 1, False),
     (2, 2, True),
@@ -31,7 +31,7 @@ _STAGES = (
     (4, 2, True),
     (1, 1, True),
 )
-_BORDER = 32  # pixels that the central crop leaves out of SIDE + _BORDER, as in training
+_BORDER = 32  # pixels of SIDE + _BORDER outside the central crop, as in training
 _EPSILON = 1e-3  # of the batch normalisation
 
 State = Mapping[str, NDArray[Any]]
@@ -59,7 +59,7 @@ def onnx_model(state: State) -> bytes:
     number, channels = 0, -1
     for count, first_stride, widens in _STAGES:
         for index in range(count):
-            # Each block widens, filters every channel by itself, and narrows; equal shapes are added.
+            # Each block widens, filters every channel separately, and narrows; equal shapes are added.
             block, stride = f"_blocks.{number}.", first_stride if index == 0 else 1
             y = _layer(graph, state, x, f"{block}_expand_conv", f"{block}_bn0") if widens else x
             y = _layer(graph, state, y, f"{block}_depthwise_conv", f"{block}_bn1", stride=stride)
@@ -75,7 +75,7 @@ def onnx_model(state: State) -> bytes:
 
 
 def _layer(graph: OnnxGraph, state: State, x: str, conv: str, norm: str, stride: int = 1, clipped: bool = True) -> str:
-    """A convolution with its batch normalisation folded in, clipped to 0..6."""
+    """Add a convolution with its batch normalisation folded in, clipped to 0..6."""
     scale = state[f"{norm}.weight"] / np.sqrt(state[f"{norm}.running_var"] + np.float32(_EPSILON))
     weight = state[f"{conv}.weight"] * scale[:, None, None, None]
     bias = state[f"{norm}.bias"] - state[f"{norm}.running_mean"] * scale
@@ -89,13 +89,13 @@ def _layer(graph: OnnxGraph, state: State, x: str, conv: str, norm: str, stride:
 
 
 def _pixels(images: list[Image]) -> NDArray[np.float32]:
-    """The middle of each photograph, [n, 3, SIDE, SIDE] in about -1..1."""
+    """Return the central crop of each photograph, [n, 3, SIDE, SIDE] in about -1..1."""
     from PIL.Image import Resampling
 
     pixels = np.empty((len(images), 3, SIDE, SIDE), np.float32)
     for row, image in zip(pixels, images, strict=True):
         side = min(image.size) * SIDE / (SIDE + _BORDER)
-        left, top = (image.width - side) / 2, (image.height - side) / 2
-        square = image.resize((SIDE, SIDE), Resampling.BICUBIC, box=(left, top, left + side, top + side))
+        x, y = (image.width - side) / 2, (image.height - side) / 2
+        square = image.resize((SIDE, SIDE), Resampling.BICUBIC, box=(x, y, x + side, y + side))
         row[:] = (np.asarray(square, np.float32).transpose(2, 0, 1) - 127) / 128
     return pixels

@@ -1,4 +1,4 @@
-"""What every encoder is: photographs and texts to vectors of one space."""
+"""The interface of encoders: photographs and texts to vectors of one space."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A photograph as an encoder takes it."""
+    """A photograph as input of an encoder."""
 
     image: Image  # RGB, upright, longest side at most 512 pixels
-    words: str = ""  # what is known without looking: made by `describe`
+    words: str = ""  # the description, made by `describe`
 
 
 class Encoder(Protocol):
     """Turns texts and photographs into unit vectors; the score of a pair is the largest dot product over the tokens.
 
-    Two attributes are optional. `uses_words = True`: it reads a picture's words, so a photograph is encoded again when
-    it is moved to a path that says something else. `sees = False`: it does not look at pixels.
+    Two attributes are optional. `uses_words = True`: it uses the words of a picture, so a photograph is encoded again
+    when it is moved to a path with other words. `sees = False`: it does not use pixels.
     """
 
     @property
     def name(self) -> str:
-        """What to write after `--encoder` to get it again."""
+        """The value of `--encoder` that opens it again."""
 
     @property
     def fingerprint(self) -> str:
-        """Short hash of the space the vectors live in: vectors compare only where it is equal."""
+        """Short hash of the vector space: only vectors of equal fingerprints can be compared."""
 
     @property
     def dim(self) -> int:
-        """Numbers in a vector."""
+        """The dimension of a vector."""
 
     @property
     def tokens(self) -> int:
@@ -48,16 +48,16 @@ class Encoder(Protocol):
 
     @property
     def notice(self) -> str | None:
-        """One plain sentence the user should know, or None."""
+        """A message to the user, or None."""
 
     def texts(self, texts: Sequence[str]) -> Vectors:
-        """Unit rows [n, dim]."""
+        """Return unit rows [n, dim]."""
 
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
-        """Unit rows [n, tokens, dim]."""
+        """Return unit rows [n, tokens, dim]."""
 
 
 def unit(rows: NDArray[np.floating]) -> Vectors:
-    """Rows of length one, in float32."""
-    wide = np.asarray(rows, np.float64)  # a float16 model's rows keep their length
+    """Return the rows scaled to length one, in float32."""
+    wide = np.asarray(rows, np.float64)  # so that rows of a float16 model get length one exactly
     return (wide / np.linalg.norm(wide, axis=-1, keepdims=True)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""A short hash of the space an encoder's vectors live in."""
+"""A short hash of the vector space of an encoder."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _LENGTH = 16  # hexadecimal digits
 
 
 def fingerprint_of(files: Iterable[Path], settings: Any) -> str:
-    """Of the settings and of each file's size and 64 evenly spaced blocks, the whole of it below 4 MB.
+    """Return the hash of the settings, and of the size and 64 evenly spaced blocks of each file (all, below 4 MB).
 
-    Weights of gigabytes are not read through: training touches every tensor, so the blocks tell models apart.
+    Weights of gigabytes are not read completely: training changes every tensor, so the blocks distinguish models.
     """
     digest = hashlib.sha256(repr(settings).encode())
     for path in files:

@@ -1,4 +1,4 @@
-"""Model folders: which files a model needs, which of its weights run here, and where the folder is."""
+"""Model folders: the files that a model needs, the weights that run here, and the location of the folder."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _SHARDED = tuple(f"{name}.index.json" for name in _WEIGHTS)
 _WEIGHT_FILE = re.compile(r"(model|pytorch_model)(-\d+-of-\d+)?\.(safetensors|bin)(\.index\.json)?")
 
-# Each is needed in one of its variants, and a variant may be several files.
-_NEEDED: tuple[tuple[tuple[str, ...], ...], ...] = (
+# Each file is required in one of its variants, and a variant may be several files.
+_REQUIRED_FILES: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("config.json",),),
     (("preprocessor_config.json",), ("processor_config.json",)),
     (("tokenizer.json",), ("vocab.json", "merges.txt"), ("vocab.txt",), ("spiece.model",)),
 )
 
-Report = Callable[[str, int, int], None]  # what is being done, how much of it is done, how much there is
+Report = Callable[[str, int, int], None]  # current step, items done, total
 
 
 class Form(Enum):
-    """How the weights of a model are stored, and so what runs them."""
+    """The format of the weights of a model, which determines what runs them."""
 
     TORCH = "torch"
     ONNX = "onnx"
@@ -49,7 +49,7 @@ class Form(Enum):
         return f"onnx/text_model{ending}.onnx", f"onnx/vision_model{ending}.onnx"
 
     def files(self, names: Collection[str]) -> list[str]:
-        """Return those of these files that hold the weights in this form; empty where it is not among them."""
+        """Return the files with the weights in this form; empty if there are none."""
         if self is not Form.TORCH:
             return list(self.onnx_names) if set(self.onnx_names) <= set(names) else []
         weights = [name for name in names if _WEIGHT_FILE.fullmatch(name)]
@@ -66,7 +66,7 @@ class Model:
 
     @property
     def weights(self) -> list[Path]:
-        """The files that run."""
+        """The files with the weights."""
         return weight_files(self.folder) if self.form is Form.TORCH else onnx_files(self.folder, self.form)
 
 
@@ -80,22 +80,23 @@ def find_model(
     owner
         The kind of encoder, for messages.
     forms
-        Forms of weights that would do, best first. Those whose packages are not installed are not used.
+        Acceptable forms of weights, best first. Forms whose packages are not installed are not used.
     offline
-        Never ask the hub.
+        Never contact the hub.
     report
-        Told how the download goes, in bytes.
+        Called with the progress of the download, in bytes.
     """
     check_runnable(owner, forms)
     folder = Path(model).expanduser()
     if folder.is_dir():
-        return _checked(owner, Model(folder.resolve(), str(folder.resolve()), _form(folder, forms) or forms[0]), forms)
+        path = folder.resolve()
+        return _check_model(owner, Model(path, str(path), _form(folder, forms) or forms[0]), forms)
     check_name(owner, model, forms)
     from mascot.photos.encoders import hub
 
-    found = local_model(model, forms)
-    if found is not None:
-        return found
+    cached = local_model(model, forms)
+    if cached is not None:
+        return cached
     if offline:
         raise InputError(f"{owner}: the model {model} is not on this machine. {_remedy(owner, forms, model)}")
     try:
@@ -105,7 +106,7 @@ def find_model(
             f"{owner}: the model {model} is not on this machine and the model hub did not give it ({error}). "
             f"{_remedy(owner, forms, model)}"
         ) from None
-    return _checked(owner, Model(folder, model, _form(folder, forms) or forms[0]), forms)
+    return _check_model(owner, Model(folder, model, _form(folder, forms) or forms[0]), forms)
 
 
 def local_model(model: str, forms: Sequence[Form]) -> Model | None:
@@ -120,36 +121,36 @@ def local_model(model: str, forms: Sequence[Form]) -> Model | None:
 
 
 def check_runnable(owner: str, forms: Sequence[Form]) -> None:
-    """Raise an error with a command where no installed package runs any of these forms."""
+    """Raise `MissingExtra` with a command if no installed package runs any of these forms."""
     if not any(form.runs for form in forms):
         packages = TORCH_PACKAGES if Form.TORCH in forms and len(forms) == 1 else ONNX_PACKAGES
         raise MissingExtra(f"{owner} needs packages that are not installed: {install_command(*packages)}")
 
 
 def check_name(owner: str, model: str, forms: Sequence[Form]) -> None:
-    """Raise an error where this can neither be a folder nor a name on the hub."""
+    """Raise `InputError` if this can be neither a folder nor a name on the hub."""
     if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", model) or model.startswith("."):
         raise InputError(f"{owner}: there is no folder {model}. {_remedy(owner, forms)}")
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """Return the files with the torch weights; empty where there are none."""
-    for whole, index in zip(_WEIGHTS, _SHARDED, strict=True):
-        if (folder / whole).is_file():
-            return [folder / whole]
+    """Return the files with the torch weights; empty if there are none."""
+    for name, index in zip(_WEIGHTS, _SHARDED, strict=True):
+        if (folder / name).is_file():
+            return [folder / name]
         if (folder / index).is_file():
-            return [folder / name for name in sorted(set(read_json(folder / index)["weight_map"].values()))]
+            return [folder / shard for shard in sorted(set(read_json(folder / index)["weight_map"].values()))]
     return []
 
 
 def onnx_files(folder: Path, form: Form) -> list[Path]:
-    """Return the text and the vision model; empty unless both are there."""
+    """Return the text and the vision model; empty unless both exist."""
     files = [folder / name for name in form.onnx_names]
     return files if all(file.is_file() for file in files) else []
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a file."""
+    """Return the JSON object in a file."""
     try:
         content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -161,8 +162,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def model_settings(folder: Path) -> dict[str, Any]:
     """Return config.json without the entries that do not describe the model."""
-    ignored = {"transformers_version", "_name_or_path", "torch_dtype", "dtype"}
-    return {key: value for key, value in sorted(read_json(folder / "config.json").items()) if key not in ignored}
+    excluded = {"transformers_version", "_name_or_path", "torch_dtype", "dtype"}
+    return {key: value for key, value in sorted(read_json(folder / "config.json").items()) if key not in excluded}
 
 
 @contextmanager
@@ -181,15 +182,15 @@ def quiet() -> Iterator[None]:
 
 
 def _form(folder: Path, forms: Sequence[Form]) -> Form | None:
-    """The best form that is in the folder and runs here."""
+    """Return the best form that is in the folder and runs here."""
     return next((form for form in forms if form.runs and Model(folder, "", form).weights), None)
 
 
-def _checked(owner: str, model: Model, forms: Sequence[Form]) -> Model:
+def _check_model(owner: str, model: Model, forms: Sequence[Form]) -> Model:
     missing = _missing(model.folder, forms)
     if missing:
         raise InputError(f"{owner}: the folder {model.folder} lacks {', '.join(missing)}. {_remedy(owner, forms)}")
-    if not model.form.runs or not model.weights:  # weights are there, but of a form that nothing installed runs
+    if not model.form.runs or not model.weights:  # the form of the weights needs other packages
         packages = TORCH_PACKAGES if weight_files(model.folder) else ONNX_PACKAGES
         raise MissingExtra(f"{owner}: the weights in {model.folder} need: {install_command(*packages)}")
     return model
@@ -198,17 +199,17 @@ def _checked(owner: str, model: Model, forms: Sequence[Form]) -> Model:
 def _missing(folder: Path, forms: Sequence[Form]) -> list[str]:
     missing = [
         _either(variants)
-        for variants in _needed(forms)
+        for variants in _required_files(forms)
         if not any(all((folder / name).is_file() for name in variant) for variant in variants)
     ]
     return missing + [file.name for file in weight_files(folder) if Form.TORCH in forms and not file.is_file()]
 
 
-def _needed(forms: Sequence[Form]) -> tuple[tuple[tuple[str, ...], ...], ...]:
+def _required_files(forms: Sequence[Form]) -> tuple[tuple[tuple[str, ...], ...], ...]:
     weights: list[tuple[str, ...]] = []
     for form in (form for form in Form if form in forms):
         weights += [(name,) for name in (*_WEIGHTS, *_SHARDED)] if form is Form.TORCH else [form.onnx_names]
-    return (*_NEEDED, tuple(weights))
+    return (*_REQUIRED_FILES, tuple(weights))
 
 
 def _either(variants: tuple[tuple[str, ...], ...]) -> str:
@@ -217,8 +218,8 @@ def _either(variants: tuple[tuple[str, ...], ...]) -> str:
 
 def _remedy(owner: str, forms: Sequence[Form], model: str = "MODEL") -> str:
     folder = model.rpartition("/")[2].lower() if model != "MODEL" else "FOLDER"
-    needed = "; ".join(_either(variants) for variants in _needed(forms))
+    file_list = "; ".join(_either(variants) for variants in _required_files(forms))
     return (
         f"Where there is a network, run: hf download {model} --local-dir {folder}; copy the folder here and name "
-        f"it {owner}:{folder}. It must hold: {needed}"
+        f"it {owner}:{folder}. It must hold: {file_list}"
     )

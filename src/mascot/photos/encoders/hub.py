@@ -1,7 +1,7 @@
-"""Downloads from the model hub: planned before they start, resumed where they broke off, and checked by their hash.
+"""Downloads from the model hub: planned before they start, resumed after an interruption, and checked by hash.
 
-Files go into the hub's own cache, so that other programs find them. The hub's client neither resumes a download of an
-earlier process nor checks hashes, so the bytes are fetched here; the client lays out the cache.
+Files go into the cache of the hub, so that other programs can use them. The client of the hub neither resumes the
+download of an earlier process nor checks hashes, so the bytes are fetched here; the client lays out the cache.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from mascot.errors import MascotError
 from mascot.extras import install_command, package
 from mascot.photos.encoders.folders import ONNX_PACKAGES, TORCH_PACKAGES, Form, Report
 
-_ANSWER_S = 10.0  # wait for the hub's first answer
-_SILENCE_S = 30.0  # longest pause within a download
-_ATTEMPTS, _PAUSE_S = 4, 0.5  # attempts in a row without a byte; each pause is longer by so much
+_ANSWER_S = 10.0  # timeout of the first answer of the hub
+_SILENCE_S = 30.0  # timeout within a download
+_ATTEMPTS, _PAUSE_S = 4, 0.5  # consecutive attempts without a byte; increment of the pause between them
 _CHUNK = 2**16
 _SMALL_FILES = (".json", ".txt", ".model")  # settings and tokenizers
 
 
 class HubError(MascotError):
-    """A model could not be had from the hub. The message is a short reason."""
+    """A model could not be downloaded from the hub. The message is a short reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,36 +61,36 @@ class Download:
 
     @property
     def size(self) -> int:
-        """Bytes in all."""
+        """The total size in bytes."""
         return sum(file.size for file in self.files)
 
     def fetch(self, report: Report | None = None) -> Path:
-        """Download what is not there yet and return the folder. Raises `HubError`; what has come is kept."""
+        """Download the missing files and return the folder. Raises `HubError`; a partial download is kept."""
         hub = _client()
-        folder, done = None, 0
+        folder, byte_count = None, 0
         with _short_reasons(), _without_bars(hub):
             for file in self.files:
                 blob = _blobs(hub, self.model) / file.checksum
                 if not blob.is_file():
-                    _fetch(hub, self, file, blob, partial(self._tell, report, done))
-                done += file.size
-                self._tell(report, done)
-                # Finds the bytes in place and adds the links around them.
+                    _fetch(hub, self, file, blob, partial(self._report, report, byte_count))
+                byte_count += file.size
+                self._report(report, byte_count)
+                # Finds the blob in place and adds the links to it.
                 path = Path(hub.hf_hub_download(self.model, file.name, etag_timeout=_ANSWER_S))
                 folder = path.parent if "/" not in file.name else folder
         if folder is None:
             raise HubError("it holds no settings")
         return folder
 
-    def _tell(self, report: Report | None, before: int, more: int = 0) -> None:
+    def _report(self, report: Report | None, before: int, extra: int = 0) -> None:
         if report is not None:
-            report(f"downloading {self.model}", before + more, self.size)
+            report(f"downloading {self.model}", before + extra, self.size)
 
 
 def plan_download(model: str, forms: Sequence[Form], timeout_s: float = _ANSWER_S) -> Download:
-    """Ask the hub which files the model needs here. Nothing is downloaded. Raises `HubError`.
+    """Query the hub for the files that the model needs here. Nothing is downloaded. Raises `HubError`.
 
-    Of the forms that run here, torch weights are taken where there are some, else the smaller export.
+    Of the forms that run here, torch weights are preferred, then the smaller export.
     """
     hub = _client()
     with _short_reasons():
@@ -104,14 +104,14 @@ def plan_download(model: str, forms: Sequence[Form], timeout_s: float = _ANSWER_
             "it has no weights" if other is None else f"it has only {other.value} weights: {_packages(other)}"
         )
     small = [name for name in siblings if "/" not in name and name.endswith(_SMALL_FILES) and name not in weights]
-    chosen: list[HubFile] = []
+    hub_files: list[HubFile] = []
     for name in (*small, *weights):
         sibling = siblings[name]
         checksum = sibling.lfs.sha256 if sibling.lfs else sibling.blob_id
         if not checksum or sibling.size is None or not _is_plain(name):
             raise HubError(f"the hub does not tell size and hash of {name}")
-        chosen.append(HubFile(name, int(sibling.size), str(checksum)))
-    return Download(model, str(information.sha), tuple(chosen))
+        hub_files.append(HubFile(name, int(sibling.size), str(checksum)))
+    return Download(model, str(information.sha), tuple(hub_files))
 
 
 def cached_folder(model: str) -> Path | None:
@@ -124,14 +124,14 @@ def cached_folder(model: str) -> Path | None:
 
 
 def cached_models() -> Iterator[str]:
-    """Return the names of the models in the hub's cache on this machine."""
+    """Yield the names of the models in the cache of the hub on this machine."""
     for folder in sorted(Path(_client().constants.HF_HUB_CACHE).glob("models--*")):
         yield folder.name.removeprefix("models--").replace("--", "/")
 
 
 def _client() -> Any:
     hub = package("huggingface_hub", "photos", "a model from the hub")
-    for part in ("constants", "errors", "file_download", "utils"):  # the package itself loads them lazily, or not
+    for part in ("constants", "errors", "file_download", "utils"):  # the package may not have loaded them
         import_module(f"huggingface_hub.{part}")
     return hub
 
@@ -150,11 +150,11 @@ def _is_plain(name: str) -> bool:
 
 
 def _fetch(hub: Any, download: Download, file: HubFile, blob: Path, progress: Callable[[int], None]) -> None:
-    """Download one file to `blob`, going on where an earlier download broke off."""
+    """Download one file to `blob`, resuming an earlier download."""
     blob.parent.mkdir(parents=True, exist_ok=True)
     part = blob.with_name(f"{blob.name}.mascot-part")
     with hub.utils.WeakFileLock(f"{part}.lock"):
-        if blob.is_file():  # another process was faster
+        if blob.is_file():  # another process has downloaded it
             return
         attempts = 0
         while not part.is_file() or part.stat().st_size < file.size:
@@ -162,9 +162,9 @@ def _fetch(hub: Any, download: Download, file: HubFile, blob: Path, progress: Ca
             failure: Exception = HubError("the hub stopped sending")
             try:
                 _stream(hub, download, file, part, start, progress)
-            except OSError:  # an answer of the hub, or the disk
+            except OSError:  # an error status of the hub, or the disk
                 raise
-            except Exception as error:  # of the network library that the client was built on
+            except Exception as error:  # of the HTTP library of the client
                 failure = error
             attempts = 0 if _size(part) > start else attempts + 1
             if attempts >= _ATTEMPTS:
@@ -180,7 +180,7 @@ def _fetch(hub: Any, download: Download, file: HubFile, blob: Path, progress: Ca
 def _stream(
     hub: Any, download: Download, file: HubFile, part: Path, start: int, progress: Callable[[int], None]
 ) -> None:
-    """Append to `part` what the hub sends from byte `start` on."""
+    """Append the bytes from `start` on to `part`."""
     headers = hub.utils.build_hf_headers() | {"Accept-Encoding": "identity"}
     if start:
         headers["Range"] = f"bytes={start}-"
@@ -188,14 +188,14 @@ def _stream(
     request = hub.utils.get_session().stream("GET", url, headers=headers, timeout=_SILENCE_S, follow_redirects=True)
     with request as response:
         hub.utils.hf_raise_for_status(response)
-        whole = response.status_code == 200  # the server does not resume
-        with part.open("wb" if whole else "ab") as output:
-            done = 0 if whole else start
+        is_restart = response.status_code == 200  # the server sends the file from its start
+        with part.open("wb" if is_restart else "ab") as output:
+            position = 0 if is_restart else start
             for chunk in response.iter_bytes(_CHUNK):
                 output.write(chunk)
-                done += len(chunk)
-                progress(min(done, file.size))
-                if done > file.size:
+                position += len(chunk)
+                progress(min(position, file.size))
+                if position > file.size:
                     break
 
 
@@ -234,11 +234,11 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _without_bars(hub: Any) -> Iterator[None]:
-    """Switch the client's own progress bars off."""
-    were_off = hub.utils.are_progress_bars_disabled()
+    """Switch off the progress bars of the client."""
+    bars_disabled = hub.utils.are_progress_bars_disabled()
     hub.utils.disable_progress_bars()
     try:
         yield
     finally:
-        if not were_off:
+        if not bars_disabled:
             hub.utils.enable_progress_bars()

@@ -36,7 +36,7 @@ class OnnxClip:
     def __init__(self, model: Model, device: str = "auto") -> None:
         tokenizers = package("tokenizers", "photos", "clip from an ONNX export")
         folder, name = model.folder, model.name
-        # A quantised model scales its numbers over the whole batch: alone, a photograph always has the same vector.
+        # A quantised model scales its numbers over the whole batch: only alone does a photograph always get one vector.
         self.batch = 1 if model.form is Form.QUANTIZED else 32
         settings = read_json(folder / "config.json")
         kind = settings.get("model_type")
@@ -58,8 +58,8 @@ class OnnxClip:
         return clip_fingerprint(self._source, self._pixels)
 
     def texts(self, texts: Sequence[str]) -> Vectors:
-        """Unit rows [n, dim]."""
-        # Texts of one length go together, so that nothing is padded: not every export takes a mask.
+        """Return unit rows [n, dim]."""
+        # Texts of equal length are one batch, so that nothing is padded: not every export takes a mask.
         lengths: dict[int, list[int]] = defaultdict(list)
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         for index, ids in enumerate(tokens):
@@ -76,7 +76,7 @@ class OnnxClip:
         return unit(np.stack([rows[index] for index in range(len(texts))]))
 
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
-        """Unit rows [n, 1, dim]."""
+        """Return unit rows [n, 1, dim]."""
         rows = [np.empty((0, self.dim), np.float32)]
         for start in range(0, len(pictures), self.batch):
             pixels = self._pixels([picture.image for picture in pictures[start : start + self.batch]])
@@ -93,10 +93,10 @@ class OnnxClip:
 
 
 def _run(session: Any, inputs: dict[str, NDArray[Any]], output: str) -> NDArray[Any]:
-    """The projected vectors. Exports differ in the inputs they take and in the types of these."""
+    """Return the projected vectors. Exports differ in their inputs and in the types of these."""
     outputs = [value.name for value in session.get_outputs()]
     if output not in outputs:
         raise InputError(f"clip: the ONNX export must have the output {output}, got {', '.join(outputs)}")
-    cast = {value.name: inputs[value.name].astype(_TYPES[value.type]) for value in session.get_inputs()}
-    vectors: NDArray[Any] = session.run([output], cast)[0]
+    typed_inputs = {value.name: inputs[value.name].astype(_TYPES[value.type]) for value in session.get_inputs()}
+    vectors: NDArray[Any] = session.run([output], typed_inputs)[0]
     return vectors

@@ -37,7 +37,7 @@ class OnnxGraph:
         return output
 
     def model(self, source: str, shape: Sequence[int | str], output: str, output_shape: Sequence[int | str]) -> bytes:
-        """Return the content of the file. A size that is a word may differ from call to call."""
+        """Return the content of the file. A size that is a text is a dynamic dimension."""
         graph = b"".join(
             [
                 *(_bytes_field(1, node) for node in self._nodes),
@@ -76,7 +76,7 @@ def _varint_field(number: int, value: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Seven bits a byte, lowest first. Only values >= 0 occur here."""
+    """Encode seven bits per byte, lowest first. Only values >= 0 occur here."""
     parts = bytearray()
     while value > 0x7F:
         parts.append(value & 0x7F | 0x80)

@@ -1,4 +1,4 @@
-"""Photographs to the numbers a model was trained on, as its preprocessor_config.json says."""
+"""Preprocessing of photographs for a model, as its preprocessor_config.json specifies."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pixels:
-    """Resize, cut out the middle, scale and centre: the steps that are asked for, in this order."""
+    """Resize, crop to the centre, rescale and normalise: the configured steps, in this order."""
 
-    shortest: int | None  # pixels of the shorter side after resizing; None where `size` is exact
+    shortest: int | None  # pixels of the shorter side after resizing; None if `size` is exact
     size: tuple[int, int] | None  # height, width after resizing
-    crop: tuple[int, int] | None  # height, width of the middle that is kept
+    crop: tuple[int, int] | None  # height, width of the central crop
     resample: int
     factor: float
     mean: tuple[float, ...]
@@ -31,7 +31,7 @@ class Pixels:
 
     @classmethod
     def of(cls, folder: Path) -> Pixels:
-        """As the model in this folder wants them."""
+        """Return the preprocessing of the model in this folder."""
         path = folder / "preprocessor_config.json"
         settings = read_json(path) if path.is_file() else read_json(folder / "processor_config.json")
         settings = settings.get("image_processor", settings)
@@ -47,27 +47,27 @@ class Pixels:
         shortest = None
         if isinstance(size, dict) and "shortest_edge" in size:
             shortest, size = int(size["shortest_edge"]), None
-        elif isinstance(size, int) and crop is not None:  # how the first CLIP models wrote the shorter side
+        elif isinstance(size, int) and crop is not None:  # the shorter side, in the first CLIP models
             shortest, size = size, None
-        centred = settings.get("do_normalize", True)
+        is_normalized = settings.get("do_normalize", True)
         return cls(
             shortest=shortest,
             size=None if size is None else _pair(size),
             crop=crop,
             resample=int(settings.get("resample", 3)),
             factor=float(settings.get("rescale_factor", 1 / 255)) if settings.get("do_rescale", True) else 1.0,
-            mean=tuple(map(float, settings["image_mean"])) if centred else (0.0,) * 3,
-            std=tuple(map(float, settings["image_std"])) if centred else (1.0,) * 3,
+            mean=tuple(map(float, settings["image_mean"])) if is_normalized else (0.0,) * 3,
+            std=tuple(map(float, settings["image_std"])) if is_normalized else (1.0,) * 3,
         )
 
     def __call__(self, images: Sequence[Image]) -> NDArray[np.float32]:
-        """[n, 3, height, width]."""
+        """Return an array [n, 3, height, width]."""
         rows = [self._cropped(self._resized(image)).transpose(2, 0, 1) for image in images]
         pixels = np.empty((len(rows), *rows[0].shape), np.float32)
-        # Channel by channel: three numbers side by side are slow to work on.
+        # Channel by channel: interleaved channels are slow.
         for channel, (mean, std) in enumerate(zip(self.mean, self.std, strict=True)):
-            for row, shown in zip(pixels, rows, strict=True):
-                np.multiply(shown[channel], np.float32(self.factor / std), out=row[channel], dtype=np.float32)
+            for row, image in zip(pixels, rows, strict=True):
+                np.multiply(image[channel], np.float32(self.factor / std), out=row[channel], dtype=np.float32)
             pixels[:, channel] -= np.float32(mean / std)
         return pixels
 
@@ -83,10 +83,10 @@ class Pixels:
         if self.crop is None:
             return pixels
         height, width = self.crop
-        missing = [max(wanted - had, 0) for wanted, had in zip(self.crop, pixels.shape, strict=False)]
-        pixels = np.pad(pixels, [(-(-lack // 2), lack // 2) for lack in missing] + [(0, 0)])
-        top, left = (pixels.shape[0] - height) // 2, (pixels.shape[1] - width) // 2
-        return pixels[top : top + height, left : left + width]
+        gaps = [max(target - size, 0) for target, size in zip(self.crop, pixels.shape, strict=False)]
+        pixels = np.pad(pixels, [(-(-gap // 2), gap // 2) for gap in gaps] + [(0, 0)])
+        first_row, first_column = (pixels.shape[0] - height) // 2, (pixels.shape[1] - width) // 2
+        return pixels[first_row : first_row + height, first_column : first_column + width]
 
 
 def _pair(size: Any) -> tuple[int, int]:

@@ -17,7 +17,7 @@ def open_session(model: Path | bytes, device: str = "auto", threads: int | None 
     Parameters
     ----------
     device
-        ``"auto"`` (a GPU where onnxruntime has one), ``"cpu"`` or ``"cuda"``.
+        ``"auto"`` (a GPU if onnxruntime has one), ``"cpu"`` or ``"cuda"``.
     threads
         Cores that one call uses (default: all).
     """

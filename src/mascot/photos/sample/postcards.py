@@ -43,7 +43,7 @@ CAMERAS = {
 
 @dataclass(frozen=True, slots=True)
 class Postcard:
-    """One file of the sample: its true place and time, and what its metadata says of them."""
+    """One file of the sample: its true place and time, and whether its metadata has them."""
 
     path: str  # relative, with forward slashes
     picture: str  # the file in pictures/ that it shows, without the extension

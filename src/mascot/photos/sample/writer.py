@@ -52,9 +52,9 @@ def write_sample(
         Called with (files done, files in total) after each file.
     """
     cards = plan(count, seed)
-    done = _check(Path(folder), cards)
+    existing = _check(Path(folder), cards)
     for number, card in enumerate(cards, start=1):
-        if card.path not in done:
+        if card.path not in existing:
             _write(Path(folder) / card.path, jpeg(card))
         if progress is not None:
             progress(number, len(cards))
@@ -87,11 +87,11 @@ def _view(card: Postcard) -> Image.Image:
     def position(centre: float, reach: float) -> float:
         return min(max(centre + reach * (view.random() - 0.5) + 0.06 * (frame.random() - 0.5), 0), 1)
 
-    along = position(_CROP_AT.get(card.picture, 0.5), 0.9 if fits and card.picture not in _CROP_AT else 0.2)
-    across = position(0.5, 0.9)
-    left = (source.width - width * scale) * (across if tall else along)
-    upper = (source.height - height * scale) * (along if tall else across)
-    box = (left, upper, left + width * scale, upper + height * scale)
+    long_position = position(_CROP_AT.get(card.picture, 0.5), 0.9 if fits and card.picture not in _CROP_AT else 0.2)
+    short_position = position(0.5, 0.9)
+    x = (source.width - width * scale) * (short_position if tall else long_position)
+    y = (source.height - height * scale) * (long_position if tall else short_position)
+    box = (x, y, x + width * scale, y + height * scale)
     picture = source.resize((width, height), Image.Resampling.BICUBIC, box=box)
     if card.subject != "landmark" and view.random() < 0.5:
         picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
@@ -112,15 +112,15 @@ def _check(folder: Path, cards: list[Postcard]) -> set[str]:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"sample: {str(folder)!r} must be a folder, and is a file")
     by_path = {card.path: card for card in cards}
-    done = set()
+    existing = set()
     for path in _visible_files(folder):
         card = by_path.get(path)
         if card is None or _stored_identity(folder / path) != _identity(card):
             raise InputError(
                 f"sample: {str(folder)!r} must be empty or hold the same sample, and holds {path!r}; name a new folder"
             )
-        done.add(path)
-    return done
+        existing.add(path)
+    return existing
 
 
 def _visible_files(folder: Path) -> Iterator[str]:
