@@ -80,6 +80,8 @@ def test_storing_again(folder: Path, vectors: tuple[np.ndarray, np.ndarray]) -> 
     assert store(tokens[:, 0], 6) == everything  # one vector an image
     assert np.load(folder / "encoded" / "mine" / "tokens.npy").shape == (40, 1, 12)
     assert store(-tokens[:, 0], 6) == everything
+    with pytest.raises(InputError, match="holds the vectors of mine, and Mine would have the same name there"):
+        store_vectors(folder, "Mine", tokens, texts)
 
 
 def test_the_same_vectors_give_the_same_bytes(folder: Path, vectors: tuple[np.ndarray, np.ndarray]) -> None:

@@ -220,6 +220,8 @@ def test_parts_must_be_parts(server: Server, web: Web) -> None:
     assert loss_of(web.part, server.put("/b", CONTENT, no_ranges=True), 5, 5).reason == "no ranges"
     assert loss_of(web.part, url, len(CONTENT) + 5, 5).reason == "dead link"
     assert web.part(server.put("/c", CONTENT, cut=[100]), 0, 50_000) == CONTENT[:50_000]
+    short = server.put("/e", CONTENT, no_length=True, cut=[100])
+    assert loss_of(web.part, short, 0, 50_000).reason == "no answer"
     wrong = server.put("/d", CONTENT, always=206, headers={"Content-Range": "bytes 7-9/99"})
     assert loss_of(web.part, wrong, 5, 5).reason == "wrong content"
 

@@ -15,7 +15,6 @@ from mascot.photos.images import Unreadable, open_image, orientation, upright
 
 FOLDER = "images"
 _LONGEST = 1024  # pixels of the longest side, as published
-_QUALITY = 95
 _FORMATS = ("JPEG", "MPO")  # MPO is a JPEG with further pictures after it, as telephones write
 
 
@@ -39,7 +38,7 @@ def store(data: bytes, out: Path, id_: str, longest: int | None = _LONGEST, smal
     path.parent.mkdir(parents=True, exist_ok=True)
     if not plain:
         stream = io.BytesIO()
-        decoded.save(stream, "JPEG", quality=_QUALITY)
+        decoded.save(stream, "JPEG", quality=95)
         data = stream.getvalue()
     with replacing(path) as file:
         file.write(data)

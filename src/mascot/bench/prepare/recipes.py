@@ -56,8 +56,7 @@ def prepare(
             values[key] = text if isinstance(values[key], str) else type(values[key])(json.loads(text.lower()))
         except (ValueError, TypeError):
             raise OptionError(f"{key} must be like {values[key]!r}, got {text!r}") from None
-    split = values.pop("split")
-    web = web or Web()
+    web, split = web or Web(), values.pop("split")
     preparation = Preparation(name, Path(out), web, limit, workers, seed, split, report, values)
     _claim(Path(out), {"recipe": name, "settings": values})
     with alone(preparation.work / "lock", f"{out} is being prepared by another process"):

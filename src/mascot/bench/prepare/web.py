@@ -103,8 +103,10 @@ class Web:
         if answer.status == 200 and start:  # a server without ranges was cut off after the first bytes
             raise Loss("no ranges", "status 200", url)
         begin, end, _ = answer.span
-        if answer.status == 206 and (begin != start or len(answer.content) != end - start + 1):
+        if answer.status == 206 and (begin != start or end >= start + count):
             raise Loss("wrong content", "not the range that was requested", url)
+        if answer.status == 206 and len(answer.content) <= end - start:
+            raise Loss(NO_ANSWER, "the answer ended early", url)
         return answer.content
 
     def size(self, url: str) -> tuple[int | None, str]:
