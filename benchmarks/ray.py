@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,6 @@ from mascot.scale.cluster import cluster
 from mascot.scale.indexing import index_into
 
 _BAR = 1.6
-_PLANNED = 1024
 _SPIN = "import time\nuntil = time.perf_counter() + 3\nn = 0\nwhile time.perf_counter() < until: n += 1\nprint(n)"
 
 
@@ -108,33 +106,6 @@ def sizes(root: Path) -> str:
     return f"bytes of {len(files)} postcards, mean: row {rows:.0f}, thumbnail {thumbnails:.0f}"
 
 
-class _Instant(Clip):
-    """An encoder that does nothing, for counting what else a run holds."""
-
-    dim = 1
-
-    def pictures(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
-        return np.zeros((len(pictures), 1, self.dim), np.float32)
-
-
-def planning(root: Path) -> float:
-    """Bytes a run holds of each file more, by Python's own count: all files of the library against half of them."""
-    with tempfile.TemporaryDirectory() as folder:
-        half = Path(folder) / "half"
-        for path in sorted(root.rglob("*.jpg"))[::2]:
-            there = half / path.relative_to(root)
-            there.parent.mkdir(parents=True, exist_ok=True)
-            os.link(path, there)
-        peaks = []
-        for some in (half, half, root):  # the first run loads what stays
-            tracemalloc.start()
-            photos = index_into(some, Nowhere(), _Instant(Path(folder))).photos
-            peaks.append((tracemalloc.get_traced_memory()[1], photos))
-            tracemalloc.stop()
-    (less, few), (more, many) = peaks[1:]
-    return (more - less) / (many - few)
-
-
 def second_core() -> float:
     """How much more two busy processes get through than one."""
 
@@ -161,9 +132,6 @@ def main() -> None:
         root = Path(folder) / "sample"
         write_sample(root, asked.photos)
         print(sizes(root))
-        many = Path(folder) / "many"
-        write_sample(many, _PLANNED)
-        print(f"bytes held by the process that plans, for each of {_PLANNED} files: {planning(many):.0f}")
         with cluster("local", 2) as ray:
             print(f"ray {ray.__version__}; photographs a second")
             print("        one worker   two workers   ratio   two busy processes / one   whole run, s")

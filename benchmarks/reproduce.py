@@ -28,7 +28,6 @@ import mascot as mc
 from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.encode import store_vectors
 from mascot.bench.grid import DPPS, LABELS
-from mascot.bench.prepare.splits import validation
 
 _DIM = 256
 _MINUTES, _GIB = 15.0, 8.0
@@ -69,7 +68,7 @@ def make(folder: Path, name: str, tokens: int) -> None:
     }
     queries = [Query(f"query {q}", tuple(np.flatnonzero(asked == q).tolist())) for q in range(size.queries)]
     about = {"seed": 0, "measure": size.measure}
-    write_folder(folder, f"{name}-sim", columns, validation(size.images), queries, about)
+    write_folder(folder, f"{name}-sim", columns, size.images // 5, queries, about)
     store_vectors(folder, "random", vectors, texts)
 
 

@@ -188,7 +188,7 @@ def _runners_up(ranking: Ranking[Any]) -> Ints:
     """Return the best candidates left out, by score."""
     problem = ranking._problem
     scores = problem.scores
-    excluded = np.concatenate([ranking._shown, problem.seen_of(0)])
+    excluded = np.concatenate([ranking._problem_positions, problem.seen_of(0)])
     order = np.argsort(-scores, kind="stable")
     return np.asarray(order[~np.isin(order, excluded)][:_LEFT_OUT])
 
@@ -198,7 +198,7 @@ class _Explainer:
 
     def __init__(self, ranking: Ranking[Any]) -> None:
         self.ranking, self.fitted = ranking, ranking._fitted
-        self.results = ranking._shown
+        self.results = ranking._problem_positions
         rows = ranking._rows
         self.rows: Ints = np.arange(len(ranking._problem.scores)) if rows is None else rows
         self.problem = ranking._problem.only(0)
@@ -224,7 +224,7 @@ class _Explainer:
 
     def _make(self, i: int, step: int | None, gains: dict[str, float], opened: Any, because: str) -> Reason:
         ranking = self.ranking
-        position = i if ranking._stay is None else int(ranking._stay[i])
+        position = i if ranking._remaining is None else int(ranking._remaining[i])
         return Reason(
             ranking._ids[position], position, int(ranking._rank_of[position]), float(ranking._all_relevance[position]),
             step, gains, opened, because,
@@ -232,7 +232,7 @@ class _Explainer:
 
     def _sentences(self, i: int, place: int) -> list[str]:
         parts = []
-        for wish, focus in zip(self.fitted.named, self.fitted.focuses, strict=True):
+        for wish, focus in zip(self.fitted.aims, self.fitted.focuses, strict=True):
             parts.append(_near_text(wish, focus.bins, focus.point, int(self.rows[i])))
         for wish, bins in zip(self.fitted.coverage, self.problem.bins, strict=True):
             parts.append(_coverage_text(wish, bins, i, self.results))
@@ -300,30 +300,30 @@ class _Explainer:
                 if count < targets[value]:
                     available = sum(bool(np.isin(labels.take(self.rows[[j]]).indices, codes).any())
                                     for j in range(len(self.rows)))  # fmt: skip
-                    why = "no candidate has it" if not available else "the candidates have no more"
+                    reason = "no candidate has it" if not available else "the candidates have no more"
                     if available >= targets[value]:
-                        why = "limits and protected results leave no room"
-                    notes.append(f"share {wish.attribute.name}: {count} of {targets[value]} from {value} ({why})")
+                        reason = "limits and protected results leave no room"
+                    notes.append(f"share {wish.attribute.name}: {count} of {targets[value]} from {value} ({reason})")
         return notes
 
 
 def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
     """Return for example "2 km from Paris" or "18:12, 12 minutes from 18:00"."""
-    apart = float(distances(bins, point, np.array([row]))[0])
+    distance = float(distances(bins, point, np.array([row]))[0])
     unit = unit_of(bins)
     target = wish.near
-    if np.isnan(apart):
+    if np.isnan(distance):
         return f"{wish.attribute.name} unknown"
     if unit == "label":
-        return f"{wish.attribute.name} {_text(target)}" if apart == 0 else f"not {_text(target)}"
+        return f"{wish.attribute.name} {_text(target)}" if distance == 0 else f"not {_text(target)}"
     if unit in ("globe", "degrees"):
-        return f"{_distance(apart)} from {_text(target)}"
+        return f"{_km_text(distance)} from {_text(target)}"
     value, target_text = _value_text(bins, row), _value_text(point, 0)
-    if unit == "date" and apart >= 1 and isinstance(bins, AxisBins) and isinstance(point, AxisBins):
-        apart = abs(np.floor(bins.values[0][row]) - np.floor(point.values[0][0]))  # days as the calendar counts them
-    if apart == 0 or value == target_text:
+    if unit == "date" and distance >= 1 and isinstance(bins, AxisBins) and isinstance(point, AxisBins):
+        distance = abs(np.floor(bins.values[0][row]) - np.floor(point.values[0][0]))  # days as the calendar counts them
+    if distance == 0 or value == target_text:
         return value
-    return f"{value}, {_apart(apart, unit)} from {target_text}"
+    return f"{value}, {_distance_text(distance, unit)} from {target_text}"
 
 
 def _coverage_text(wish: Wish, bins: Bins, i: int, results: Ints) -> str:
@@ -340,12 +340,12 @@ def _coverage_text(wish: Wish, bins: Bins, i: int, results: Ints) -> str:
     other_results = results[results != i]
     if not len(other_results) or not isinstance(bins, (GlobeBins, AxisBins)):
         return ""
-    apart = distances(bins, bins.take(np.array([i])), other_results)
-    nearest = float(np.nanmin(apart)) if not np.isnan(apart).all() else np.nan
+    other_distances = distances(bins, bins.take(np.array([i])), other_results)
+    nearest = float(np.nanmin(other_distances)) if not np.isnan(other_distances).all() else np.nan
     if np.isnan(nearest):
         return f"the only one with a {wish.attribute.name}"
     unit = unit_of(bins)
-    text = _distance(nearest) if unit in ("globe", "degrees") else _apart(nearest, unit)
+    text = _km_text(nearest) if unit in ("globe", "degrees") else _distance_text(nearest, unit)
     value = "" if unit in ("globe", "degrees") else f"{_value_text(bins, i)}, "
     return f"{value}{text} from the nearest other result"
 
@@ -366,13 +366,13 @@ def _value_text(bins: Bins, row: int) -> str:
     return f"{value:g}"
 
 
-def _distance(km: float) -> str:
+def _km_text(km: float) -> str:
     if km < 0.0005:
         return "0 m"
     return f"{km * 1000:.0f} m" if km < 1 else f"{km:.1f} km" if km < 10 else f"{km:,.0f} km"
 
 
-def _apart(value: float, unit: str) -> str:
+def _distance_text(value: float, unit: str) -> str:
     """Return a distance in the attribute's unit: "12 minutes", "3 days", "4.5"."""
     if unit == "hour":
         minutes = round(value * 60)
@@ -381,7 +381,7 @@ def _apart(value: float, unit: str) -> str:
         return f"{minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
     if UNITS.get(unit) == "days":
         if value < 1:
-            return _apart(value * 24, "hour")
+            return _distance_text(value * 24, "hour")
         days = round(value)
         return f"{days:,} day{'' if days == 1 else 's'}"
     return f"{value:.4g}"

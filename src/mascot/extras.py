@@ -57,7 +57,7 @@ def packages_of(extra: str) -> list[str]:
 
 
 def _command(name: str) -> str:
-    """The name where the shell finds this Python's own; else the module run by this Python."""
+    """Return the command's name where the shell finds that of this Python, else the command that runs the module."""
     path = shutil.which(name)
     if path is not None and Path(path).parent.resolve() == Path(sys.executable).parent.resolve():
         return name

@@ -32,7 +32,7 @@ class FittedWishes:
     tables: tuple[Table, ...]  # one for all rows, or one for each query
     coverage: tuple[Wish, ...]  # spread, and focus without a named value
     bins: tuple[Bins, ...]
-    named: tuple[Wish, ...]  # focus with a named value
+    aims: tuple[Wish, ...]  # focus with a named value
     focuses: tuple[NamedFocus, ...]
     constraints: tuple[Limit | Share, ...]
     labels: tuple[SparseBins, ...]
@@ -42,24 +42,24 @@ class FittedWishes:
     @property
     def may_drop(self) -> bool:
         """Whether candidates may be dropped."""
-        wishes = (*self.coverage, *self.named)
+        wishes = (*self.coverage, *self.aims)
         return self.removed is not None or any(missing_rule(wish.attribute) == "drop" for wish in wishes)
 
     def dropped(self, rows: Ints | None) -> Bools | None:
         """Return which candidates are left out, because they were removed or miss a value; None: none."""
-        out: Bools | None = None
+        mask: Bools | None = None
         binned = [
             *zip(self.coverage, self.bins, strict=True),
-            *((wish, focus.bins) for wish, focus in zip(self.named, self.focuses, strict=True)),
+            *((wish, focus.bins) for wish, focus in zip(self.aims, self.focuses, strict=True)),
         ]
         for wish, bins in binned:
             if missing_rule(wish.attribute) == "drop":
                 missing = bins.missing(rows)
-                out = missing if out is None else out | missing
+                mask = missing if mask is None else mask | missing
         if self.removed is not None:
             removed = self.removed if rows is None else self.removed[rows]
-            out = removed if out is None else out | removed
-        return out if out is not None and out.any() else None
+            mask = removed if mask is None else mask | removed
+        return mask if mask is not None and mask.any() else None
 
     def problem(
         self, ptr: Ints, rows: Ints | None, scores: Floats, seen: Sequence[Ints] | None, k: int, method: Method,
@@ -79,19 +79,19 @@ class FittedWishes:
             _reduced(wish.for_k(quota, k), pinned if rows is None else rows[pinned])
             for wish, quota in zip(self.constraints, self.quotas, strict=True)
         )
-        out = self.dropped(rows) if self.may_drop else None
-        if out is not None and len(pinned):
-            out = out.copy()
-            out[pinned] = False
-        stay: Ints | None = None
+        dropped = self.dropped(rows) if self.may_drop else None
+        if dropped is not None and len(pinned):
+            dropped = dropped.copy()
+            dropped[pinned] = False
+        remaining: Ints | None = None
         tables = self.tables
-        if out is not None:
-            stay = np.flatnonzero(~out)
-            rows = stay if rows is None else rows[stay]
+        if dropped is not None:
+            remaining = np.flatnonzero(~dropped)
+            rows = remaining if rows is None else rows[remaining]
             starts = np.repeat(ptr[:-1], np.diff(ptr))
-            within = (stay - starts[stay]).astype(np.int64)  # positions in the query
-            scores = scores[stay]
-            counts = np.add.reduceat(np.append(~out, False), ptr[:-1]) * (np.diff(ptr) > 0)
+            within = (remaining - starts[remaining]).astype(np.int64)  # positions in the query
+            scores = scores[remaining]
+            counts = np.add.reduceat(np.append(~dropped, False), ptr[:-1]) * (np.diff(ptr) > 0)
             shorter = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
             if len(tables) > 1:
                 tables = tuple(
@@ -102,7 +102,7 @@ class FittedWishes:
                     np.flatnonzero(np.isin(within[a:b], of))
                     for of, a, b in zip(seen, shorter, shorter[1:], strict=False)
                 ]
-            ptr, stay = shorter, within
+            ptr, remaining = shorter, within
         seen_ptr: Ints | None = None
         seen_flat: Ints | None = None
         if seen is not None and any(len(of) for of in seen):
@@ -124,7 +124,7 @@ class FittedWishes:
             seen_ptr=seen_ptr, seen=seen_flat,
             quotas=quotas, named_weight=named_weight, aimed=bool(self.focuses), backend=backend, threads=threads,
         )  # fmt: skip
-        return problem, stay
+        return problem, remaining
 
 
 def _reduced(quota: Quota, rows: Ints) -> Quota:
@@ -132,8 +132,8 @@ def _reduced(quota: Quota, rows: Ints) -> Quota:
     if not len(rows):
         return quota
     labels = np.concatenate([quota.of(int(row)) for row in rows])
-    used = np.bincount(labels, minlength=len(quota.capacity))
-    return replace(quota, capacity=np.maximum(quota.capacity - used, 0))
+    counts = np.bincount(labels, minlength=len(quota.capacity))
+    return replace(quota, capacity=np.maximum(quota.capacity - counts, 0))
 
 
 def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int = 1) -> FittedWishes:
@@ -141,7 +141,7 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
 
     Attributes that search for their bins (`local`) do so in each query.
     """
-    coverage, named, constraints = _sort_wishes(wishes)
+    coverage, aims, constraints = _sort_wishes(wishes)
     vectors = _as_float64(table)
 
     def by_group(make: Any, attribute: Any) -> Any:
@@ -155,7 +155,7 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
         return _join_by_name(parts)
 
     bins = tuple(by_group(wish.bins, wish.attribute) for wish in coverage)
-    focuses = tuple(wish.named_focus(by_group(wish.bins, wish.attribute)) for wish in named)
+    focuses = tuple(wish.named_focus(by_group(wish.bins, wish.attribute)) for wish in aims)
     labels = tuple(by_group(partial(labels_of_rows, wish), wish.attribute) for wish in constraints)
     return assemble(wishes, rows, (table,), bins, focuses, labels)
 
@@ -165,7 +165,7 @@ def _sort_wishes(
 ) -> tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Limit | Share, ...]]:
     """Return the coverage wishes, the focuses with a named value, and the limits and shares."""
     coverage: list[Wish] = []
-    named: list[Wish] = []
+    aims: list[Wish] = []
     constraints: list[Limit | Share] = []
     for wish in wishes:
         if not isinstance(wish, Wish):
@@ -173,10 +173,10 @@ def _sort_wishes(
         elif wish.near is None:
             coverage.append(wish)
         else:
-            named.append(wish)
+            aims.append(wish)
     if len(constraints) > MOST_QUOTAS:
         raise OptionError(f"wishes must have at most {MOST_QUOTAS} limits and shares, got {len(constraints)}")
-    return tuple(coverage), tuple(named), tuple(constraints)
+    return tuple(coverage), tuple(aims), tuple(constraints)
 
 
 def assemble(
@@ -184,9 +184,9 @@ def assemble(
     focuses: tuple[NamedFocus, ...], labels: tuple[SparseBins, ...], removed: Bools | None = None,
 ) -> FittedWishes:  # fmt: skip
     """Sort the wishes by kind beside their bins and labels."""
-    coverage, named, constraints = _sort_wishes(wishes)
+    coverage, aims, constraints = _sort_wishes(wishes)
     quotas = tuple(wish.quota(row_labels) for wish, row_labels in zip(constraints, labels, strict=True))
-    return FittedWishes(wishes, rows, tables, coverage, bins, named, focuses, constraints, labels, quotas, removed)
+    return FittedWishes(wishes, rows, tables, coverage, bins, aims, focuses, constraints, labels, quotas, removed)
 
 
 def join_fitted(parts: Sequence[FittedWishes]) -> FittedWishes:
@@ -212,11 +212,11 @@ def _join_by_name(parts: list[Any]) -> Any:
     names: dict[tuple[str, int], int] = {}  # 1 and "1" are two labels with one name: they are counted
     renumbered: list[Bins] = []
     for part in parts:
-        times = Counter[str]()
+        occurrences = Counter[str]()
         codes = []
         for label in part.labels:
-            codes.append(names.setdefault((label, times[label]), len(names)))
-            times[label] += 1
+            codes.append(names.setdefault((label, occurrences[label]), len(names)))
+            occurrences[label] += 1
         codes = codes or [0]
         renumbered.append(replace(part, indices=np.array(codes, np.int64)[part.indices], labels=None))
     return replace(join_bins(renumbered), count=max(len(names), 1), labels=tuple(name for name, _ in names))  # type: ignore[type-var]

@@ -1,4 +1,4 @@
-"""Tensors that are on a GPU already, from torch, CuPy or anything with DLPack: ranked there, without a copy.
+"""Rank tensors that are on a GPU already, from torch, CuPy or any library with DLPack, without a copy.
 
     batch = mascot.gpu.DeviceBatch(scores, {"lat": lat, "lon": lon, "hour": hour})      # Q x N tensors
     mascot.rerank_many(batch, [mascot.spread(mascot.Place.grid())], k=20, backend="gpu").positions
@@ -54,12 +54,12 @@ class Csr(NamedTuple):
 class DeviceRankings:
     """Results on the device: `positions` [Q, k] best first, -1 where a query has fewer; and the `strengths` used."""
 
-    __slots__ = ("_back", "_like", "_results", "_strength")
+    __slots__ = ("_like", "_restore", "_results", "_strength")
 
     def __init__(
-        self, results: DeviceResults, like: Any, strength: float | None, back: Callable[[Any], Any] | None
+        self, results: DeviceResults, like: Any, strength: float | None, restore: Callable[[Any], Any] | None
     ) -> None:
-        self._results, self._like, self._strength, self._back = results, like, strength, back
+        self._results, self._like, self._strength, self._restore = results, like, strength, restore
 
     def __len__(self) -> int:
         return len(self._results.strengths)
@@ -83,7 +83,7 @@ class DeviceRankings:
     def picks(self, order: int) -> Any:
         """Return positions as a CuPy array: 0 in the order of selection, 1 best first."""
         picks = self._results.picks[order]
-        return picks if self._back is None else self._back(picks)
+        return picks if self._restore is None else self._restore(picks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ class _DeviceWishes:
 
     coverage: tuple[Wish, ...]
     bins: tuple[KernelBins, ...]
-    named: tuple[Wish, ...]
-    apart: tuple[tuple[Any, str], ...]  # distance of each row to the named value, and its unit
+    aims: tuple[Wish, ...]
+    target_distances: tuple[tuple[Any, str], ...]  # distance of each row to the named value, and its unit
     constraints: tuple[Limit | Share, ...]
     quotas: tuple[Quota, ...]
     dropped: Any  # which rows are left out, or None
@@ -104,7 +104,7 @@ class DeviceBatch:
 
     `Place.grid`, `Place`, `HourOfDay` (plain hours), `Cycle` and `Number` read float64 columns as they are, `Category`
     reads codes 0, 1, 2 and so on (-1 is a missing value) or a `Csr`. Any other attribute reads its columns, and
-    `vectors` [Q, N, D], on the host. A batch keeps what was computed from it: new values need a new batch.
+    `vectors` [Q, N, D], on the host. A batch caches what is computed from it: new values need a new batch.
     """
 
     def __init__(self, scores: Any, columns: Mapping[str, Any] | None = None, vectors: Any = None) -> None:
@@ -117,16 +117,16 @@ class DeviceBatch:
             csr = isinstance(column, Csr)
             self.columns[name] = _csr(column, name) if csr else _as_cupy(column, name)
             shape = (len(self.columns[name].indptr) - 1,) if csr else self.columns[name].shape
-            wanted = (self.scores.size,) if csr else self.scores.shape
-            if shape != wanted:
-                raise InputError(f"DeviceBatch.columns[{name!r}] must be {wanted} like scores, got {shape}")
+            expected_shape = (self.scores.size,) if csr else self.scores.shape
+            if shape != expected_shape:
+                raise InputError(f"DeviceBatch.columns[{name!r}] must be {expected_shape} like scores, got {shape}")
         self.vectors = None if vectors is None else _as_cupy(vectors, "DeviceBatch.vectors", np.float64)
         if self.vectors is not None and self.vectors.shape[:2] != self.scores.shape:
             raise InputError(
                 f"DeviceBatch.vectors must be {self.scores.shape} x D like scores, got {self.vectors.shape}"
             )
         self._fitted: list[tuple[tuple[AnyWish, ...], _DeviceWishes]] = []
-        self._last: tuple[Any, ...] = (None, None, None, None)  # the call that is most likely to come again
+        self._last: tuple[Any, ...] = (None, None, None, None)  # the most recent call, which is likely to be repeated
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -141,27 +141,28 @@ class DeviceBatch:
         if already is None and k == last_k and method == last_method and wishes == last_wishes:
             return DeviceRankings(select(), self._like, method.strength, None)
         _check_method(method)
-        fitted = next((fitted for asked, fitted in self._fitted if asked == wishes), None)
+        fitted = next((fitted for key, fitted in self._fitted if key == wishes), None)
         if fitted is None:
             fitted = self._fit(wishes)
             self._fitted = [*self._fitted[-3:], (wishes, fitted)]
         seen = None if already is None else _seen(already, self.scores.shape)
-        select, back = _prepare(fitted, self.scores, None, seen, method, k)
-        if already is None and back is None:
+        select, restore = _prepare(fitted, self.scores, None, seen, method, k)
+        if already is None and restore is None:
             self._last = (wishes, method, k, select)
-        return DeviceRankings(select(), self._like, method.strength, back)
+        return DeviceRankings(select(), self._like, method.strength, restore)
 
     def _fit(self, wishes: Sequence[AnyWish]) -> _DeviceWishes:
         coverage = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is None)
-        named = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is not None)
+        aims = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is not None)
         constraints = tuple(wish for wish in wishes if isinstance(wish, (Limit, Share)))
         bins = [self._bins(wish) for wish in coverage]
-        apart = [self._apart(wish) for wish in named]
+        target_distances = [self._target_distances(wish) for wish in aims]
         missing = [_missing(part) for wish, part in zip(coverage, bins, strict=True) if _drops(wish)]
-        missing += [cupy().isnan(away) for wish, (away, _) in zip(named, apart, strict=True) if _drops(wish)]
+        pairs = zip(aims, target_distances, strict=True)
+        missing += [cupy().isnan(distance) for wish, (distance, _) in pairs if _drops(wish)]
         dropped = functools.reduce(operator.or_, missing) if missing else None
         quotas = quotas_on_device([self._quota(wish) for wish in constraints])
-        return _DeviceWishes(coverage, alike(bins), named, tuple(apart), constraints, quotas, dropped)
+        return _DeviceWishes(coverage, alike(bins), aims, tuple(target_distances), constraints, quotas, dropped)
 
     def _bins(self, wish: Wish) -> KernelBins:
         attribute: Any = wish.attribute
@@ -169,11 +170,11 @@ class DeviceBatch:
             return KernelBins.of(native.PackedBins(native.LABELS, **self._labels(attribute)._asdict()), cupy())
         if not isinstance(attribute, _ON_DEVICE):
             return KernelBins.of(pack_bins(self._on_host(wish).bins[0]), cupy())
-        bins, columns = self._read(attribute)
+        bins, columns = self._bins_and_coordinates(attribute)
         x, y = columns if len(columns) > 1 else (columns[0], None)
         return KernelBins.of(pack_bins(bins)._replace(x=x, y=y), cupy())
 
-    def _apart(self, wish: Wish) -> tuple[Any, str]:
+    def _target_distances(self, wish: Wish) -> tuple[Any, str]:
         """Return the distance of each candidate to the named value, and its unit."""
         attribute: Any = wish.attribute
         cp = cupy()
@@ -182,19 +183,19 @@ class DeviceBatch:
             labels: Any = labels_of(attribute.point(wish.near)[attribute.column])
             codes = cp.asarray([int(label) for label in labels])
             hits = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(cp.isin(indices, codes))])
-            apart = cp.where(hits[indptr[1:]] > hits[indptr[:-1]], 0.0, 1.0)
-            return cp.where(indptr[1:] == indptr[:-1], np.nan, apart), "label"
+            distance = cp.where(hits[indptr[1:]] > hits[indptr[:-1]], 0.0, 1.0)
+            return cp.where(indptr[1:] == indptr[:-1], np.nan, distance), "label"
         if not isinstance(attribute, _ON_DEVICE):
             (focus,) = self._on_host(wish).focuses
             return cp.asarray(distances(focus.bins, focus.point, None)), unit_of(focus.bins)
-        bins, columns = self._read(attribute)
+        bins, columns = self._bins_and_coordinates(attribute)
         focus = wish.named_focus(bins)
         keys = ("lat", "lon") if isinstance(bins, GlobeBins) else ("values",)
         coordinates = columns if isinstance(bins, GlobeBins) else [tuple(columns)]
         rows = replace(bins, **dict(zip(keys, coordinates, strict=True)))
         return distances(rows, focus.point, None), unit_of(bins)
 
-    def _read(self, attribute: Any) -> tuple[Any, list[Any]]:
+    def _bins_and_coordinates(self, attribute: Any) -> tuple[Any, list[Any]]:
         """Return bins of one row on the host, for their axes, and the coordinates of all rows on the device."""
         names = [getattr(attribute, key) for key in ("lat", "lon", "column") if hasattr(attribute, key)]
         columns = [self._column(name, attribute).reshape(-1).astype(np.float64, copy=False) for name in names]
@@ -210,8 +211,8 @@ class DeviceBatch:
 
     def _column(self, name: str, attribute: Any) -> Any:
         if name not in self.columns:
-            listed = ", ".join(self.columns) or "none"
-            raise InputError(f"{type(attribute).__name__} needs column {name!r}, got columns: {listed}")
+            available = ", ".join(self.columns) or "none"
+            raise InputError(f"{type(attribute).__name__} needs column {name!r}, got columns: {available}")
         return self.columns[name]
 
     def _labels(self, attribute: Category) -> Csr:
@@ -246,19 +247,19 @@ def rank_rows(fitted: FittedWishes, rows: Any, scores: Any, k: int, method: Any,
     """
     cp = cupy()
     _check_method(method)
-    values, taken = _as_cupy(scores, "scores", np.float64), _as_cupy(rows, "rows", np.int64)
-    if values.ndim != 2 or taken.shape != values.shape:
-        raise InputError(f"rows and scores must be Q x N tensors alike, got {taken.shape} and {values.shape}")
+    values, row_numbers = _as_cupy(scores, "scores", np.float64), _as_cupy(rows, "rows", np.int64)
+    if values.ndim != 2 or row_numbers.shape != values.shape:
+        raise InputError(f"rows and scores must be Q x N tensors alike, got {row_numbers.shape} and {values.shape}")
     seen = None
     if isinstance(already, DeviceRankings):
         seen = _seen(already, values.shape)
     elif already is not None:
         seen = cp.zeros(values.shape, bool)
         for column in _as_cupy(already, "already", np.int64).T:
-            seen |= taken == column[:, None]
+            seen |= row_numbers == column[:, None]
     on_device = _corpora.get(id(fitted), lambda: (fitted, _corpus(fitted)))[1]
-    select, back = _prepare(on_device, values, taken, seen, method, k)
-    return DeviceRankings(select(), scores, method.strength, back)
+    select, restore = _prepare(on_device, values, row_numbers, seen, method, k)
+    return DeviceRankings(select(), scores, method.strength, restore)
 
 
 _corpora: Recent[tuple[FittedWishes, _DeviceWishes]] = Recent(4)
@@ -267,46 +268,46 @@ _corpora: Recent[tuple[FittedWishes, _DeviceWishes]] = Recent(4)
 def _corpus(fitted: FittedWishes) -> _DeviceWishes:
     """Return the bins, distances and labels of a corpus on the device."""
     cp = cupy()
-    apart = tuple(
+    target_distances = tuple(
         (cp.asarray(distances(focus.bins, focus.point, None)), unit_of(focus.bins)) for focus in fitted.focuses
     )
     dropped = fitted.dropped(None)
     return _DeviceWishes(
-        fitted.coverage, bins_on_device(tuple(map(pack_once, fitted.bins))), fitted.named, apart, fitted.constraints,
-        quotas_on_device(fitted.quotas), None if dropped is None else cp.asarray(dropped),
+        fitted.coverage, bins_on_device(tuple(map(pack_once, fitted.bins))), fitted.aims, target_distances,
+        fitted.constraints, quotas_on_device(fitted.quotas), None if dropped is None else cp.asarray(dropped),
     )  # fmt: skip
 
 
 def _prepare(
     fitted: _DeviceWishes, scores: Any, rows: Any, seen: Any, method: Mascot, k: int
 ) -> tuple[Callable[[], DeviceResults], Callable[[Any], Any] | None]:
-    """Return a function that selects, and one that brings its positions back where candidates are left out."""
+    """Return a function that selects, and one that maps its positions to all candidates where some are left out."""
     cp = cupy()
     count, size = scores.shape
-    kept = None
+    eligible = None
     if fitted.dropped is not None:
-        kept = ~(fitted.dropped.reshape(scores.shape) if rows is None else fitted.dropped[rows])
-    if fitted.named:
-        scores = _aim(fitted, scores, rows, kept, method, k)
-    back = ptr = seen_at = seen_ptr = None
+        eligible = ~(fitted.dropped.reshape(scores.shape) if rows is None else fitted.dropped[rows])
+    if fitted.aims:
+        scores = _aim(fitted, scores, rows, eligible, method, k)
+    restore = ptr = seen_at = seen_ptr = None
     width = size
-    if kept is not None:
-        flat = cp.flatnonzero(kept)
-        ptr = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(kept.sum(axis=1))])
-        width = max(int(kept.sum(axis=1).max()), 1)
+    if eligible is not None:
+        flat = cp.flatnonzero(eligible)
+        ptr = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(eligible.sum(axis=1))])
+        width = max(int(eligible.sum(axis=1).max()), 1)
         within = cp.append(flat % size, 0)
-        seen = None if seen is None else seen & kept
+        seen = None if seen is None else seen & eligible
 
-        def back(positions: Any) -> Any:
+        def restore(positions: Any) -> Any:
             return cp.where(positions < 0, -1, within[ptr[:-1, None] + cp.maximum(positions, 0)]).astype(np.int32)
 
     if seen is not None and bool(seen.any()):
-        seen_at = cp.flatnonzero(seen) % size if kept is None else (cp.cumsum(kept, axis=1) - 1)[seen]
+        seen_at = cp.flatnonzero(seen) % size if eligible is None else (cp.cumsum(eligible, axis=1) - 1)[seen]
         seen_ptr = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(seen.sum(axis=1))])
-    if kept is not None:
+    if eligible is not None:
         scores, rows = scores.reshape(-1)[flat], flat if rows is None else rows.reshape(-1)[flat]
     weights = np.array([float(wish.weight) for wish in fitted.coverage])
-    named_weight = float(sum(wish.weight for wish in fitted.named))
+    named_weight = float(sum(wish.weight for wish in fitted.aims))
     options = method.kernel_options(min(k, width), weights, named_weight)
     rules = tuple(
         native.NEUTRAL if missing_rule(wish.attribute) == "neutral" else native.LAST for wish in fitted.coverage
@@ -317,60 +318,60 @@ def _prepare(
     )
     signs = tuple(float(wish.sign) for wish in fitted.coverage)
     task = Task(fitted.bins, signs, tuple(weights.tolist()), rules, quotas, options)
-    return launcher(task, DeviceQueries(count, width, scores, ptr, rows, seen_ptr, seen_at)), back
+    return launcher(task, DeviceQueries(count, width, scores, ptr, rows, seen_ptr, seen_at)), restore
 
 
-def _aim(fitted: _DeviceWishes, scores: Any, rows: Any, kept: Any, method: Mascot, k: int) -> Any:
+def _aim(fitted: _DeviceWishes, scores: Any, rows: Any, eligible: Any, method: Mascot, k: int) -> Any:
     """Return scores in which closeness to the named values is blended: `methods.aim.aim_scores` over Q x N arrays."""
     cp = cupy()
-    kept = cp.ones(scores.shape, bool) if kept is None else kept
-    total = sum(wish.weight for wish in fitted.named)
+    eligible = cp.ones(scores.shape, bool) if eligible is None else eligible
+    total = sum(wish.weight for wish in fitted.aims)
     near = cp.zeros(scores.shape)
-    for wish, (apart, unit) in zip(fitted.named, fitted.apart, strict=True):
-        apart = apart.reshape(scores.shape) if rows is None else apart[rows]
-        near += wish.weight / total * _closeness(apart, unit, wish.within, kept, k)
+    for wish, (distance, unit) in zip(fitted.aims, fitted.target_distances, strict=True):
+        distance = distance.reshape(scores.shape) if rows is None else distance[rows]
+        near += wish.weight / total * _closeness(distance, unit, wish.within, eligible, k)
     share = dial_share(DEFAULT_STRENGTH if method.strength is None else float(method.strength))
-    low, high = _range(scores, kept, method.robust)
+    low, high = _range(scores, eligible, method.robust)
     span = high / 2 - low / 2
     relevance = cp.where(span > 0, (cp.clip(scores, low, high) / 2 - low / 2) / cp.where(span > 0, span, 1.0), 0.0)
     blend = (1 - share) * relevance + share * near
-    bottom, top = _range(blend, kept, robust=False)
+    bottom, top = _range(blend, eligible, robust=False)
     blend = cp.where(top > bottom, (blend - bottom) / cp.where(top > bottom, top - bottom, 1.0), 0.0)
     return cp.ascontiguousarray(cp.where(span == 0, blend, (1 - blend) * low + blend * high))
 
 
-def _closeness(apart: Any, unit: str, within: float | None, kept: Any, k: int) -> Any:
+def _closeness(distance: Any, unit: str, within: float | None, eligible: Any, k: int) -> Any:
     """Return how close each candidate is to the named value, in 0..1: `methods.aim.closeness` over Q x N arrays."""
     cp = cupy()
     if unit == "label":
-        return cp.where(apart == 0, 1.0, 0.0)
+        return cp.where(distance == 0, 1.0, 0.0)
     half = within
     if half is None:
-        valued = kept & ~cp.isnan(apart)
-        ranked = cp.sort(cp.where(valued, apart, np.inf), axis=1)
+        valued = eligible & ~cp.isnan(distance)
+        ranked = cp.sort(cp.where(valued, distance, np.inf), axis=1)
         count = valued.sum(axis=1, keepdims=True)
         half = cp.take_along_axis(ranked, cp.maximum(cp.minimum((k + 1) // 2, count) - 1, 0), axis=1)
         half = cp.maximum(cp.where(count == 0, 0.0, half), max(SMALLEST[unit], 1e-9))
-    near = 1 / (1 + apart / half)
+    near = 1 / (1 + distance / half)
     return cp.where(cp.isnan(near), 0.0, near)
 
 
-def _range(values: Any, kept: Any, robust: bool) -> tuple[Any, Any]:
-    """Return the lowest and highest value of each query that is kept and, if robust, not a far outlier."""
+def _range(values: Any, eligible: Any, robust: bool) -> tuple[Any, Any]:
+    """Return the lowest and highest value of each query that is eligible and, if robust, not a far outlier."""
     cp = cupy()
-    inside = kept
+    inside = eligible
     if robust:
-        ranked = cp.sort(cp.where(kept, values, np.inf), axis=1)
-        last = cp.maximum(kept.sum(axis=1, keepdims=True) - 1, 0)
+        ranked = cp.sort(cp.where(eligible, values, np.inf), axis=1)
+        last = cp.maximum(eligible.sum(axis=1, keepdims=True) - 1, 0)
         first = cp.take_along_axis(ranked, last // 4, axis=1) / 2
         third = cp.take_along_axis(ranked, 3 * last // 4, axis=1) / 2
         fence = FENCE * (third - first)
         far = (fence > 0) & (last + 1 >= FEW) & ((values / 2 < first - fence) | (values / 2 > third + fence))
-        inside = kept & ~far
+        inside = eligible & ~far
     low = cp.where(inside, values, np.inf).min(axis=1, keepdims=True)
     high = cp.where(inside, values, -np.inf).max(axis=1, keepdims=True)
-    some = inside.any(axis=1, keepdims=True)
-    return cp.where(some, low, 0.0), cp.where(some, high, 0.0)
+    nonempty = inside.any(axis=1, keepdims=True)
+    return cp.where(nonempty, low, 0.0), cp.where(nonempty, high, 0.0)
 
 
 def _seen(already: Any, shape: tuple[int, int]) -> Any:
@@ -378,19 +379,19 @@ def _seen(already: Any, shape: tuple[int, int]) -> Any:
     cp = cupy()
     queries, size = shape
     if isinstance(already, DeviceRankings):
-        shown = already.picks(1)
+        positions = already.picks(1)
     elif hasattr(already, "__dlpack__") and not isinstance(already, np.ndarray):
-        shown = _as_cupy(already, "already", np.int64)
+        positions = _as_cupy(already, "already", np.int64)
     else:
-        lists = [np.asarray(list(of if of is not None else ()), np.int64) for of in already]
-        padded = np.full((len(lists), max((len(of) for of in lists), default=0)), -1)
-        for row, of in zip(padded, lists, strict=True):
-            row[: len(of)] = of
-        shown = cp.asarray(padded)
-    if shown.ndim != 2 or len(shown) != queries:
-        raise InputError(f"already must have {queries} queries like scores, got {shown.shape}")
+        lists = [np.asarray(list(() if entry is None else entry), np.int64) for entry in already]
+        padded = np.full((len(lists), max((len(entry) for entry in lists), default=0)), -1)
+        for row, entry in zip(padded, lists, strict=True):
+            row[: len(entry)] = entry
+        positions = cp.asarray(padded)
+    if positions.ndim != 2 or len(positions) != queries:
+        raise InputError(f"already must have {queries} queries like scores, got {positions.shape}")
     mask = cp.zeros((queries, size + 1), bool)
-    mask[cp.arange(queries)[:, None], cp.where(shown < 0, size, shown)] = True
+    mask[cp.arange(queries)[:, None], cp.where(positions < 0, size, positions)] = True
     return mask[:, :size]
 
 

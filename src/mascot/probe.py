@@ -137,10 +137,10 @@ def probe(
     >>> probe(hits, [mc.focus(mc.HourOfDay("taken"))], k=3).verdict
     'steady'
     """
-    used = method or Mascot()
-    unstepped = rerank(candidates, wishes, k, used)
-    wishes_used = unstepped.wishes
-    steered = [wish for wish in wishes_used if isinstance(wish, Wish)]
+    base_method = method or Mascot()
+    unstepped = rerank(candidates, wishes, k, base_method)
+    base_wishes = unstepped.wishes
+    steered = [wish for wish in base_wishes if isinstance(wish, Wish)]
     bins = [wish.bins(candidates.columns, candidates.vectors, len(candidates)) for wish in steered]
     rows = _ranked_rows(steered, bins, len(candidates))
     ideal = normalized(candidates.scores[rows]) if len(rows) else np.zeros(0)
@@ -156,12 +156,12 @@ def probe(
     def step(knob: str, value: float, stepped: float, share_left: float) -> None:
         steps.append(Step(knob, value, stepped, share_left, share_left / base if base > 0 else 1.0))
 
-    for name, value, stepped, moved in _moves(used, "", None, skipped):
-        step(name, value, stepped, share(rerank(candidates, wishes_used, k, moved)))
+    for name, value, stepped, moved in _moves(base_method, "", None, skipped):
+        step(name, value, stepped, share(rerank(candidates, base_wishes, k, moved)))
     for wish, label, wish_bins in zip(steered, names_of(steered), bins, strict=True):
         for name, value, stepped, moved in _moves(wish.attribute, f"{label}.", wish_bins.take(rows), skipped):
-            changed = [replace(wish, attribute=moved) if other is wish else other for other in wishes_used]
-            step(name, value, stepped, share(rerank(candidates, changed, k, used)))
+            changed = [replace(wish, attribute=moved) if other is wish else other for other in base_wishes]
+            step(name, value, stepped, share(rerank(candidates, changed, k, base_method)))
     return Probe(min(k, len(rows)), base, tuple(steps), tuple(skipped))
 
 

@@ -34,16 +34,16 @@ class Ranking(Generic[Id]):
 
     def __init__(
         self, ids: Sequence[Any], scores: Floats, problem: Problem, selection: Selection, method: Method,
-        wishes: tuple[AnyWish, ...], stay: Ints | None, fitted: FittedWishes, rows: Ints | None,
+        wishes: tuple[AnyWish, ...], remaining: Ints | None, fitted: FittedWishes, rows: Ints | None,
     ) -> None:  # fmt: skip
         self._ids, self._scores, self._problem, self._selection = ids, scores, problem, selection
-        self._stay, self._fitted, self._rows = stay, fitted, rows
+        self._remaining, self._fitted, self._rows = remaining, fitted, rows
         self.method, self.wishes, self.strength = method, wishes, float(selection.strengths[0])
-        positions = selection.shown[0]
+        positions = selection.ranked[0]
         if selection.positions.shape[1] and positions[-1] < 0:
             positions = positions[positions >= 0]
-        self._shown: Ints = positions
-        self.positions: Ints = positions if stay is None else stay[positions]
+        self._problem_positions: Ints = positions
+        self.positions: Ints = positions if remaining is None else remaining[positions]
         self.ids: list[Id] = [ids[i] for i in self.positions.tolist()]
         self.source: Sequence[Any] | None = None
 
@@ -98,7 +98,7 @@ class Ranking(Generic[Id]):
     def shown_before(self) -> list[Id]:
         """Ids that earlier pages showed."""
         positions = self._problem.seen_of(0)
-        return [self._ids[i] for i in (positions if self._stay is None else self._stay[positions]).tolist()]
+        return [self._ids[i] for i in (positions if self._remaining is None else self._remaining[positions]).tolist()]
 
     @cached_property
     def _account(self) -> Account | None:
@@ -111,7 +111,7 @@ class Ranking(Generic[Id]):
         if account is None:
             return {}
         step = {position: s for s, position in enumerate(self._selection.positions[0].tolist())}
-        order = np.array([step[i] for i in self._shown.tolist()], np.int64)
+        order = np.array([step[i] for i in self._problem_positions.tolist()], np.int64)
         parts = {"relevance": account.relevance[order]}
         return parts | {name: account.gains[a, order] for a, name in enumerate(names_of(self._fitted.coverage))}
 
@@ -148,17 +148,16 @@ class Rankings(Sequence[Ranking[Id]], Generic[Id]):
 
     def __init__(
         self, ids: Sequence[Any] | Ints | None, ptr: Ints, scores: Floats, problem: Problem, selection: Selection,
-        k: int, method: Method, wishes: tuple[AnyWish, ...], stay: Ints | None, fitted: FittedWishes,
+        k: int, method: Method, wishes: tuple[AnyWish, ...], remaining: Ints | None, fitted: FittedWishes,
     ) -> None:  # fmt: skip
         self._ids, self._ptr, self._scores, self._problem, self._selection = ids, ptr, scores, problem, selection
-        self._stay, self._fitted, self.method, self.wishes = stay, fitted, method, wishes
+        self._remaining, self._fitted, self.method, self.wishes = remaining, fitted, method, wishes
         self.sources: list[Any] | None = None
         self.strengths: Floats = selection.strengths
-        positions = selection.shown
-        if stay is not None:  # positions among the candidates that stay, back to all
-            at = problem.ptr[:-1, None] + np.maximum(positions, 0)
-            real = positions >= 0
-            positions = np.where(real, stay[np.minimum(at, max(len(stay) - 1, 0))] if len(stay) else -1, -1)
+        positions = selection.ranked
+        if remaining is not None:  # from positions among the remaining candidates to positions among all
+            at = np.minimum(problem.ptr[:-1, None] + np.maximum(positions, 0), max(len(remaining) - 1, 0))
+            positions = np.where(positions >= 0, remaining[at] if len(remaining) else -1, -1)
         if positions.shape[1] < k:  # all queries have fewer
             positions = np.pad(positions, ((0, 0), (0, k - positions.shape[1])), constant_values=-1)
         self.positions: Ints = positions
@@ -202,10 +201,12 @@ class Rankings(Sequence[Ranking[Id]], Generic[Id]):
             ids = self._ids[start:end].tolist()
         elif self._ids is not None:
             ids = self._ids[q]
-        stay = None if self._stay is None else self._stay[self._problem.ptr[q] : self._problem.ptr[q + 1]]
+        remaining = self._remaining
+        if remaining is not None:
+            remaining = remaining[self._problem.ptr[q] : self._problem.ptr[q + 1]]
         ranking: Ranking[Id] = Ranking(
             ids, self._scores[start:end], self._problem.only(q), self._selection.only(q), self.method, self.wishes,
-            stay, self._fitted, self._problem.rows_of(q),
+            remaining, self._fitted, self._problem.rows_of(q),
         )  # fmt: skip
         ranking.source = None if self.sources is None else self.sources[q]
         return ranking

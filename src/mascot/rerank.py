@@ -72,16 +72,16 @@ def rerank(
     >>> mc.rerank(hits, mc.spread("city"), k=2, pin=["c"]).ids
     ['c', 'a']
     """
-    chosen = _check(k, backend, method, strength, keep, protect)
-    asked = check_wishes(wishes, k)
+    method = _check(k, backend, method, strength, keep, protect)
+    wishes = check_wishes(wishes, k)
     kind: Any = candidates
     if not isinstance(kind, Candidates):
         remedy = ": rerank_many ranks several queries" if isinstance(kind, Batch) else ""
         raise InputError(f"rerank needs Candidates, got {type(kind).__name__}{remedy}")
-    fitted = fit_wishes(asked, Table(candidates.columns, candidates.vectors), len(candidates))
+    fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), len(candidates))
     seen = _seen(already, candidates.ids)
     pinned = _pinned(pin, candidates.ids, k)
-    ranking = _rank_one(fitted, None, candidates.scores, seen, candidates.ids, k, chosen, backend, pinned)
+    ranking = _rank_one(fitted, None, candidates.scores, seen, candidates.ids, k, method, backend, pinned)
     ranking.source = candidates.source
     return ranking
 
@@ -123,26 +123,26 @@ def rerank_many(
     >>> mc.rerank_many(batch, mc.spread("city"), k=2).positions.tolist()
     [[0, 2]]
     """
-    chosen = _check(k, backend, method, strength, keep, protect, threads)
-    asked = check_wishes(wishes, k)
+    method = _check(k, backend, method, strength, keep, protect, threads)
+    wishes = check_wishes(wishes, k)
     if backend == "gpu" and not isinstance(candidates, (Batch, list, tuple)) and hasattr(candidates, "rank"):
-        ranked: Rankings[Id] = candidates.rank(asked, k, chosen, already)  # tensors on the device
+        ranked: Rankings[Id] = candidates.rank(wishes, k, method, already)  # tensors on the device
         return ranked
     if isinstance(candidates, Batch):
-        queries, size = candidates.scores.shape
-        fitted = fit_wishes(asked, Table(candidates.columns, candidates.vectors), queries * size, groups=queries)
-        ptr = np.arange(queries + 1) * size
-        seen = _seen_each(already, [range(size)] * queries)
+        count, size = candidates.scores.shape
+        fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), count * size, groups=count)
+        ptr = np.arange(count + 1) * size
+        seen = _seen_each(already, [range(size)] * count)
         scores = np.ascontiguousarray(candidates.scores).reshape(-1)
-        return _rank_many(fitted, ptr, None, scores, seen, None, k, chosen, backend, threads)
-    listed = _list_candidates(candidates)
-    fitted = join_fitted([fit_wishes(asked, Table(c.columns, c.vectors), len(c)) for c in listed])
-    ptr = np.concatenate([[0], np.cumsum([len(c) for c in listed])]).astype(np.int64)
-    ids = [c.ids for c in listed]
+        return _rank_many(fitted, ptr, None, scores, seen, None, k, method, backend, threads)
+    candidate_lists = _list_candidates(candidates)
+    fitted = join_fitted([fit_wishes(wishes, Table(c.columns, c.vectors), len(c)) for c in candidate_lists])
+    ptr = np.concatenate([[0], np.cumsum([len(c) for c in candidate_lists])]).astype(np.int64)
+    ids = [c.ids for c in candidate_lists]
     seen = _seen_each(already, ids)
-    scores = np.concatenate([c.scores for c in listed])
-    rankings = _rank_many(fitted, ptr, None, scores, seen, ids, k, chosen, backend, threads)
-    rankings.sources = [c.source for c in listed]
+    scores = np.concatenate([c.scores for c in candidate_lists])
+    rankings = _rank_many(fitted, ptr, None, scores, seen, ids, k, method, backend, threads)
+    rankings.sources = [c.source for c in candidate_lists]
     return rankings
 
 
@@ -153,19 +153,19 @@ def _rank_one(
     """Rank one query over fitted wishes."""
     ptr = np.array([0, len(scores)])
     if not len(pinned):
-        problem, stay = fitted.problem(ptr, rows, scores, None if seen is None else [seen], k, method, backend)
+        problem, remaining = fitted.problem(ptr, rows, scores, None if seen is None else [seen], k, method, backend)
         selection = method.select(problem, k)
-        return Ranking(ids, scores, problem, selection, method, fitted.wishes, stay, fitted, problem.rows)
+        return Ranking(ids, scores, problem, selection, method, fitted.wishes, remaining, fitted, problem.rows)
     before = NO_POSITIONS if seen is None else np.setdiff1d(seen, pinned)
     covered = [np.concatenate([before, pinned])]
-    problem, stay = fitted.problem(ptr, rows, scores, covered, k, method, backend, pinned=pinned)
+    problem, remaining = fitted.problem(ptr, rows, scores, covered, k, method, backend, pinned=pinned)
     selection = method.select(problem, max(k - len(pinned), 1))
-    if stay is not None:
-        before, pinned = np.flatnonzero(np.isin(stay, before)), np.searchsorted(stay, pinned)
+    if remaining is not None:
+        before, pinned = np.flatnonzero(np.isin(remaining, before)), np.searchsorted(remaining, pinned)
     selection = selection.after(pinned, k - len(pinned))
-    # They are results, not results of earlier pages, to whoever asks for gains and reasons.
+    # For gains and explanations the pinned candidates are results, not results of earlier pages.
     problem = replace(problem, seen=before, seen_ptr=np.array([0, len(before)]))
-    return Ranking(ids, scores, problem, selection, method, fitted.wishes, stay, fitted, problem.rows)
+    return Ranking(ids, scores, problem, selection, method, fitted.wishes, remaining, fitted, problem.rows)
 
 
 def _rank_many(
@@ -175,9 +175,9 @@ def _rank_many(
     """Rank many queries over fitted wishes."""
     if backend == "gpu" and not isinstance(method, Mascot):
         raise OptionError(f"backend 'gpu' must have the method Mascot, got {method!r}")
-    problem, stay = fitted.problem(ptr, rows, scores, seen, k, method, backend, threads)
+    problem, remaining = fitted.problem(ptr, rows, scores, seen, k, method, backend, threads)
     selection = method.select(problem, k)
-    return Rankings(ids, ptr, scores, problem, selection, k, method, fitted.wishes, stay, fitted)
+    return Rankings(ids, ptr, scores, problem, selection, k, method, fitted.wishes, remaining, fitted)
 
 
 class Reranker:
@@ -227,8 +227,8 @@ class Reranker:
         ids
             Hashable names of the rows (default: row numbers).
         """
-        own, compared, count = as_corpus(columns, vectors, "Reranker")
-        table = Table(own, None if compared is None else compared.astype(np.float32))
+        corpus_columns, corpus_vectors, count = as_corpus(columns, vectors, "Reranker")
+        table = Table(corpus_columns, None if corpus_vectors is None else corpus_vectors.astype(np.float32))
         names = None if ids is None else as_ids(ids, count, "Reranker", "rows")
         self._fitted_wishes = fit_wishes(self.wishes, table, count)
         self._ids = names
@@ -243,34 +243,34 @@ class Reranker:
         """Add rows at the end; the rows before keep their numbers. Clusters are computed again over all rows."""
         fitted = self._require_fitted()
         (table,) = fitted.tables
-        own, compared, count = as_corpus(columns, vectors, "Reranker.append")
-        if set(own) != set(table.columns):
-            raise InputError(f"Reranker.append needs the columns {sorted(table.columns)}, got {sorted(own)}")
-        if (compared is None) != (table.vectors is None):
+        new_columns, new_vectors, count = as_corpus(columns, vectors, "Reranker.append")
+        if set(new_columns) != set(table.columns):
+            raise InputError(f"Reranker.append needs the columns {sorted(table.columns)}, got {sorted(new_columns)}")
+        if (new_vectors is None) != (table.vectors is None):
             raise InputError("Reranker.append needs vectors exactly where fit had them")
         if (ids is None) != (self._ids is None):
             raise InputError("Reranker.append needs ids exactly where fit had them")
-        joined = {name: _append(column, own[name]) for name, column in table.columns.items()}
-        both = None
-        if compared is not None and table.vectors is not None:
-            both = np.concatenate([table.vectors, compared.astype(np.float32)])
+        all_columns = {name: _append(column, new_columns[name]) for name, column in table.columns.items()}
+        all_vectors = None
+        if new_vectors is not None and table.vectors is not None:
+            all_vectors = np.concatenate([table.vectors, new_vectors.astype(np.float32)])
         names = None
         if ids is not None and self._ids is not None:
             names = [*self._ids, *as_ids(ids, count, "Reranker.append", "rows")]
-        longer = fit_wishes(self.wishes, Table(joined, both), fitted.rows + count)
+        refitted = fit_wishes(self.wishes, Table(all_columns, all_vectors), fitted.rows + count)
         if fitted.removed is not None:
-            longer = replace(longer, removed=np.append(fitted.removed, np.zeros(count, bool)))
-        self._fitted_wishes, self._ids = longer, names
+            refitted = replace(refitted, removed=np.append(fitted.removed, np.zeros(count, bool)))
+        self._fitted_wishes, self._ids = refitted, names
         return self
 
     def remove(self, ids: Iterable[Hashable]) -> Reranker:
         """Leave rows with these ids (row numbers, where `fit` had no ids) out of all further results."""
         fitted = self._require_fitted()
-        gone = hashed(ids, "Reranker.remove needs ids")
+        removed_ids = hashed(ids, "Reranker.remove needs ids")
         names: Sequence[Hashable] = range(fitted.rows) if self._ids is None else self._ids
-        removed = np.array([name in gone for name in names], bool)
-        if removed.sum() < len(gone):
-            missing = next(name for name in gone if name not in set(names))
+        removed = np.array([name in removed_ids for name in names], bool)
+        if removed.sum() < len(removed_ids):
+            missing = next(name for name in removed_ids if name not in set(names))
             raise InputError(f"Reranker.remove needs ids of the corpus, got {missing!r}")
         if fitted.removed is not None:
             removed |= fitted.removed
@@ -316,10 +316,10 @@ class Reranker:
         _check(k, backend, self.method)
         check_wishes(self.wishes, k)
         fitted = self._require_fitted()
-        taken = _corpus_rows(rows, fitted.rows)
-        ids = [self._ids[row] for row in taken] if self._ids is not None else taken.tolist()
+        corpus_rows = _corpus_rows(rows, fitted.rows)
+        ids = [self._ids[row] for row in corpus_rows] if self._ids is not None else corpus_rows.tolist()
         seen = _seen(already, ids)
-        return _rank_one(fitted, taken, _scores_for(scores, taken), seen, ids, k, self.method, backend)
+        return _rank_one(fitted, corpus_rows, _scores_for(scores, corpus_rows), seen, ids, k, self.method, backend)
 
     def rerank_many(
         self,
@@ -368,14 +368,14 @@ def _append(column: Any, more: Any) -> Any:
 
 
 def _list_candidates(candidates: Any) -> list[Candidates[Any]]:
-    listed = list(candidates) if isinstance(candidates, Iterable) else []
-    wrong = [part for part in listed if not isinstance(part, Candidates)]
+    candidate_lists = list(candidates) if isinstance(candidates, Iterable) else []
+    wrong = [part for part in candidate_lists if not isinstance(part, Candidates)]
     if wrong or not isinstance(candidates, Iterable):
-        got = type((wrong or [candidates])[0]).__name__
-        raise InputError(f"rerank_many needs a Batch or a list of Candidates, got {got}")
-    if not listed:
+        type_name = type((wrong or [candidates])[0]).__name__
+        raise InputError(f"rerank_many needs a Batch or a list of Candidates, got {type_name}")
+    if not candidate_lists:
         raise InputError("rerank_many needs at least one query, got none")
-    return listed
+    return candidate_lists
 
 
 def _check(
@@ -387,20 +387,20 @@ def _check(
     require(backend in _BACKENDS, "backend", f"must be one of {', '.join(_BACKENDS)}", backend)
     if threads is not None:
         check_whole("threads", threads, 1)
-    chosen = check_method(method)
+    base_method = check_method(method)
     options: dict[str, Any] = {"strength": strength, "keep": keep, "protect": protect}
     options = {name: value for name, value in options.items() if value is not None}
     if not options:
-        return chosen
-    names: set[str] = {f.name for f in fields(chosen)} if is_dataclass(chosen) else set()
+        return base_method
+    names: set[str] = {f.name for f in fields(base_method)} if is_dataclass(base_method) else set()
     for name in options:
-        require(name in names, name, f"is not a parameter of {type(chosen).__name__}", options[name])
+        require(name in names, name, f"is not a parameter of {type(base_method).__name__}", options[name])
     if "keep" in options and "strength" not in options and "strength" in names:
         options["strength"] = None  # keep searches for it
     if "strength" in options and options["strength"] is not None and "keep" in names:
         options.setdefault("keep", None)
-    changed: Method = replace(chosen, **options)  # type: ignore[type-var]
-    return changed
+    changed_method: Method = replace(base_method, **options)  # type: ignore[type-var]
+    return changed_method
 
 
 def check_method(method: Any) -> Method:
@@ -409,49 +409,49 @@ def check_method(method: Any) -> Method:
         return _GUARDED
     if isinstance(method, type) or not hasattr(method, "select"):
         raise OptionError(f"method must be a method such as Mascot() or Mmr(), got {method!r}")
-    chosen: Method = method
-    return chosen
+    checked: Method = method
+    return checked
 
 
 def _seen(already: Already, ids: Sequence[Hashable]) -> Ints | None:
-    """Return the positions of what was shown before; ids that are not among the candidates are ignored."""
+    """Return the positions of earlier results; ids that are not among the candidates are ignored."""
     if already is None:
         return None
     if not isinstance(already, Iterable) or isinstance(already, str):
         raise InputError(f"already must be a Ranking or a list of ids, got {already!r}")
-    shown = [*already.shown_before, *already.ids] if isinstance(already, Ranking) else list(already)
-    wanted = hashed(shown, "already must name candidates by their ids")
-    return np.array([i for i, id_ in enumerate(ids) if id_ in wanted], np.int64)
+    earlier_ids = [*already.shown_before, *already.ids] if isinstance(already, Ranking) else list(already)
+    id_set = hashed(earlier_ids, "already must name candidates by their ids")
+    return np.array([i for i, id_ in enumerate(ids) if id_ in id_set], np.int64)
 
 
 def _pinned(pin: Iterable[Hashable], ids: Sequence[Hashable], k: int) -> Ints:
     """Return the position of each pinned id, in the order of `pin`."""
     if not isinstance(pin, Iterable) or isinstance(pin, str):
         raise InputError(f"pin must be a list of ids, got {pin!r}")
-    listed = list(pin)
-    if not listed:
+    pinned_ids = list(pin)
+    if not pinned_ids:
         return NO_POSITIONS
-    hashed(listed, "pin must name candidates by their ids")
-    wanted = list(dict.fromkeys(listed))
+    hashed(pinned_ids, "pin must name candidates by their ids")
+    unique_ids = list(dict.fromkeys(pinned_ids))
     positions = {id_: position for position, id_ in reversed(list(enumerate(ids)))}
-    for id_ in wanted:
+    for id_ in unique_ids:
         if id_ not in positions:
             raise InputError(f"pin must name candidates by their ids, got {id_!r}")
-    require(len(wanted) <= k, "k", f"must be at least {len(wanted)}, as many as are pinned", k)
-    return np.array([positions[id_] for id_ in wanted], np.int64)
+    require(len(unique_ids) <= k, "k", f"must be at least {len(unique_ids)}, as many as are pinned", k)
+    return np.array([positions[id_] for id_ in unique_ids], np.int64)
 
 
 def _seen_each(already: Sequence[Already] | None, ids: Sequence[Sequence[Hashable]]) -> list[Ints] | None:
     if already is None:
         return None
-    each = _each(already, "already")
-    if len(each) != len(ids):
-        raise InputError(f"already must have {len(ids)} entries like the queries, got {len(each)}")
-    seen = [_seen(shown, of) for shown, of in zip(each, ids, strict=True)]
+    entries = _per_query(already, "already")
+    if len(entries) != len(ids):
+        raise InputError(f"already must have {len(ids)} entries like the queries, got {len(entries)}")
+    seen = [_seen(entry, query_ids) for entry, query_ids in zip(entries, ids, strict=True)]
     return [np.empty(0, np.int64) if positions is None else positions for positions in seen]
 
 
-def _each(entries: Any, owner: str) -> list[Any]:
+def _per_query(entries: Any, owner: str) -> list[Any]:
     """Return one entry for each query."""
     if not isinstance(entries, Iterable) or isinstance(entries, (str, Ranking)):
         raise InputError(f"{owner} must have one entry for each query, got {entries!r:.80}")
@@ -469,15 +469,15 @@ def _flatten(rows: Any, scores: Any, count: int) -> tuple[Ints, Ints, Floats]:
         flat = _corpus_rows(rows.reshape(-1), count)
         checked = finite_scores(scores, 2).reshape(-1)
         return np.arange(len(rows) + 1) * rows.shape[1], flat, checked
-    taken = [_corpus_rows(r, count) for r in _each(rows, "rows")]
-    if not taken:
+    query_rows = [_corpus_rows(r, count) for r in _per_query(rows, "rows")]
+    if not query_rows:
         raise InputError("rerank_many needs at least one query, got none")
-    parts = _each(scores, "scores")
-    if len(parts) != len(taken):
-        raise InputError(f"scores must have {len(taken)} queries like rows, got {len(parts)}")
-    values = [_scores_for(s, r) for s, r in zip(parts, taken, strict=True)]
-    ptr = np.concatenate([[0], np.cumsum([len(r) for r in taken])]).astype(np.int64)
-    return ptr, np.concatenate(taken), np.concatenate(values)
+    parts = _per_query(scores, "scores")
+    if len(parts) != len(query_rows):
+        raise InputError(f"scores must have {len(query_rows)} queries like rows, got {len(parts)}")
+    values = [_scores_for(s, r) for s, r in zip(parts, query_rows, strict=True)]
+    ptr = np.concatenate([[0], np.cumsum([len(r) for r in query_rows])]).astype(np.int64)
+    return ptr, np.concatenate(query_rows), np.concatenate(values)
 
 
 def _scores_for(scores: ArrayLike, rows: Ints) -> Floats:
@@ -488,11 +488,11 @@ def _scores_for(scores: ArrayLike, rows: Ints) -> Floats:
 
 
 def _corpus_rows(rows: ArrayLike, count: int) -> Ints:
-    taken = np.asarray(rows)
-    if taken.ndim != 1 or not len(taken) or taken.dtype.kind not in "iu":
+    array = np.asarray(rows)
+    if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu":
         raise InputError(f"rows must be a list of at least one row number, got {rows!r:.60}")
-    taken = taken.astype(np.int64)
-    if taken.min() < 0 or taken.max() >= count:
-        wrong = taken[(taken < 0) | (taken >= count)][0]
+    array = array.astype(np.int64)
+    if array.min() < 0 or array.max() >= count:
+        wrong = array[(array < 0) | (array >= count)][0]
         raise InputError(f"rows must lie in 0..{count - 1}, got {wrong}")
-    return taken
+    return array

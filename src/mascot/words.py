@@ -160,10 +160,10 @@ def method(
         options["strength"] = strength
     if name == "paper":
         return Mascot.paper(**{"strength": 0.5, **options})
-    chosen = method_named(name)
-    if chosen is None:
+    method_class = method_named(name)
+    if method_class is None:
         raise OptionError(f"there is no method {name!r}; choose from {', '.join(METHOD_NAMES)}")
-    return chosen(**options)
+    return method_class(**options)
 
 
 def columns_of(wish: AnyWish) -> list[str]:

@@ -110,8 +110,8 @@ def test_text_that_may_mean_something_else_is_no_time(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "cure"),
     [
-        ("2024", "a year alone is no moment, write a day like 2024-07-14"),
-        ("2024-01", "a month alone is no moment, write a day like 2024-01-14"),
+        ("2024", "a year alone is not a time, write a day like 2024-07-14"),
+        ("2024-01", "a month alone is not a time, write a day like 2024-01-14"),
         ("20240131", "eight digits may be any number, write 2024-01-31"),
     ],
 )

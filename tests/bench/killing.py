@@ -23,17 +23,17 @@ prepare(name, out, web=Web(timeout=5.0, retries=2, pause=0.01, allow_private=Tru
 def kill(name: str, out: Path, when: Callable[[], bool], **options: Any) -> None:
     """Until something is the case; then it gets no chance to tidy up."""
     words = json.dumps([name, str(out), options])
-    found = subprocess.Popen([sys.executable, "-c", _CODE, words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", _CODE, words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         until = time.monotonic() + 180
         while not when():
-            assert found.poll() is None, f"ended before the kill: {found.communicate()[1].decode()}"
+            assert process.poll() is None, f"ended before the kill: {process.communicate()[1].decode()}"
             assert time.monotonic() < until
             time.sleep(0.001)
     finally:
-        found.kill()
-        found.communicate()
-    assert found.returncode == -signal.SIGKILL
+        process.kill()
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL
 
 
 def files(out: Path) -> dict[str, bytes]:

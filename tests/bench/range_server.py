@@ -40,7 +40,7 @@ class Manners:
 
 
 @dataclass
-class Asked:
+class Request:
     """One request, as it came."""
 
     method: str
@@ -49,12 +49,12 @@ class Asked:
 
 
 class Server:
-    """Files and manners by path; `asked` has every request. Change them at any time."""
+    """Files and manners by path; `requests` has every request. Change them at any time."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes | Callable[[], bytes]] = {}
         self.manners: dict[str, Manners] = {}
-        self.asked: list[Asked] = []
+        self.requests: list[Request] = []
         self.sent: Counter[str] = Counter()  # body bytes by path
         self.together = 0  # the most requests that were answered at a time
         self.url = ""
@@ -71,7 +71,7 @@ class Server:
     def count(self, path: str, method: str | None = None) -> int:
         """How often that path was asked for."""
         with self.lock:
-            return sum(each.path == path and method in (None, each.method) for each in self.asked)
+            return sum(each.path == path and method in (None, each.method) for each in self.requests)
 
     @contextmanager
     def busy(self) -> Iterator[None]:
@@ -103,7 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
         state: Server = self.server.state
         path = unquote(self.path.split("?")[0])
         with state.lock:
-            state.asked.append(Asked(self.command, path, dict(self.headers.items())))
+            state.requests.append(Request(self.command, path, dict(self.headers.items())))
             manners = state.manners.get(path, Manners())
             hang_up = manners.hang_up > 0
             manners.hang_up -= hang_up
@@ -138,13 +138,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _give(self, content: bytes, manners: Manners, cut: int | None) -> None:
         etag = manners.etag if manners.etag is not None else f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-        asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+        span = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
         same = self.headers.get("If-Range") in (None, etag)
-        if asked and same and not manners.no_ranges:
-            if asked[1]:
-                start, end = int(asked[1]), min(int(asked[2] or len(content) - 1), len(content) - 1)
+        if span and same and not manners.no_ranges:
+            if span[1]:
+                start, end = int(span[1]), min(int(span[2] or len(content) - 1), len(content) - 1)
             else:
-                start, end = max(0, len(content) - int(asked[2])), len(content) - 1
+                start, end = max(0, len(content) - int(span[2])), len(content) - 1
             if start >= len(content):
                 self._say(416, b"", {"Content-Range": f"bytes */{len(content)}"})
                 return

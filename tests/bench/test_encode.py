@@ -45,7 +45,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def encoded(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that BLIP-2 encoded without a break, four at a time."""
     folder = prepared(tmp_path_factory.mktemp("whole") / "data")
     encode(folder, f"blip2:{models / 'blip2'}", behaviour="correct", device="cpu", batch=4, candidates=10)
@@ -53,19 +53,19 @@ def whole(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copy(whole: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(whole, tmp_path / "copy"))
+def copy(encoded: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(encoded, tmp_path / "copy"))
 
 
 @pytest.mark.parametrize(("kind", "tokens"), [("blip2", 8), ("clip", 1)])
-def test_vectors_are_the_models_own(kind: str, tokens: int, models: Path, whole: Path, tmp_path: Path) -> None:
+def test_vectors_are_the_models_own(kind: str, tokens: int, models: Path, encoded: Path, tmp_path: Path) -> None:
     from mascot.photos.encoders import Picture, open_encoder
 
     folder = prepared(tmp_path / "data")
-    told: list[tuple[str, int, int]] = []
+    reports: list[tuple[str, int, int]] = []
     where = encode(
         folder, f"{kind}:{models / kind}", behaviour="correct", device="cpu", batch=5, candidates=6,
-        report=lambda *step: told.append(step),
+        report=lambda *step: reports.append(step),
     )  # fmt: skip
     assert where == folder / "encoded" / f"{kind}-{kind}"
     stored = read_folder(folder)
@@ -76,43 +76,43 @@ def test_vectors_are_the_models_own(kind: str, tokens: int, models: Path, whole:
             pictures.append(Picture(ImageOps.exif_transpose(image).convert("RGB")))
     assert pictures[TURNED].image.size == (200, 90)  # stored with 90 columns and 200 rows
 
-    found = {name: np.load(where / f"{name}.npy") for name in ("tokens", "vectors", "texts")}
-    assert {array.dtype for array in found.values()} == {np.dtype(np.float32)}
-    assert found["tokens"].shape == (23, tokens, 16)
-    np.testing.assert_allclose(found["tokens"], encoder.pictures(pictures), atol=1e-5)
-    np.testing.assert_allclose(found["texts"], encoder.texts([query.text for query in stored.queries]), atol=1e-5)
-    mean = found["tokens"].astype(float).mean(1)
-    np.testing.assert_allclose(found["vectors"], mean / np.linalg.norm(mean, axis=1)[:, None], atol=1e-6)
+    arrays = {name: np.load(where / f"{name}.npy") for name in ("tokens", "vectors", "texts")}
+    assert {array.dtype for array in arrays.values()} == {np.dtype(np.float32)}
+    assert arrays["tokens"].shape == (23, tokens, 16)
+    np.testing.assert_allclose(arrays["tokens"], encoder.pictures(pictures), atol=1e-5)
+    np.testing.assert_allclose(arrays["texts"], encoder.texts([query.text for query in stored.queries]), atol=1e-5)
+    mean = arrays["tokens"].astype(float).mean(1)
+    np.testing.assert_allclose(arrays["vectors"], mean / np.linalg.norm(mean, axis=1)[:, None], atol=1e-6)
 
-    scores = np.einsum("itd,qd->qit", found["tokens"].astype(float), found["texts"].astype(float)).max(2)
+    scores = np.einsum("itd,qd->qit", arrays["tokens"].astype(float), arrays["texts"].astype(float)).max(2)
     for split, (rows, queries) in splits(stored).items():
         with np.load(where / f"lists-{split}.npz") as lists:
             np.testing.assert_array_equal(lists["queries"], queries)
             assert lists["rows"].shape == lists["scores"].shape == (len(queries), 6)
             assert (lists["rows"].dtype, lists["scores"].dtype) == (np.int32, np.float32)
-            wanted = -np.sort(-scores[np.ix_(queries, rows)], axis=1)[:, :6]
-            there = min(len(rows), 6)
-            np.testing.assert_allclose(lists["scores"][:, :there], wanted, atol=1e-6)
-            assert (lists["rows"][:, there:] == -1).all()
-            assert (lists["scores"][:, there:] == -np.inf).all()
-            got = np.take_along_axis(scores[queries], lists["rows"][:, :there].astype(int), axis=1)
-            np.testing.assert_allclose(got, wanted, atol=1e-6)
-            assert set(lists["rows"][:, :there].ravel().tolist()) <= set(rows.tolist())
+            expected = -np.sort(-scores[np.ix_(queries, rows)], axis=1)[:, :6]
+            length = min(len(rows), 6)
+            np.testing.assert_allclose(lists["scores"][:, :length], expected, atol=1e-6)
+            assert (lists["rows"][:, length:] == -1).all()
+            assert (lists["scores"][:, length:] == -np.inf).all()
+            actual = np.take_along_axis(scores[queries], lists["rows"][:, :length].astype(int), axis=1)
+            np.testing.assert_allclose(actual, expected, atol=1e-6)
+            assert set(lists["rows"][:, :length].ravel().tolist()) <= set(rows.tolist())
 
-    assert told[0] == ("images", 5, 23)
-    assert ("images", 23, 23) in told
-    assert ("texts", 24, 24) in told
-    assert told[-1] == ("lists", 25, 25)  # the query of both splits counts twice
-    made = json.loads((where / "model.json").read_text())
-    assert made == {
+    assert reports[0] == ("images", 5, 23)
+    assert ("images", 23, 23) in reports
+    assert ("texts", 24, 24) in reports
+    assert reports[-1] == ("lists", 25, 25)  # the query of both splits counts twice
+    facts = json.loads((where / "model.json").read_text())
+    assert facts == {
         "model": f"{kind}:{(models / kind).resolve()}", "fingerprint": encoder.fingerprint, "device": "cpu",
         "data": content(stored), "images": 23, "queries": 24, "tokens": tokens, "dim": 16, "images_done": 23,
         "texts_done": 24, "candidates": 6, "complete": True, "masked": True,
     }  # fmt: skip
 
 
-def test_a_benchmark_reads_it(whole: Path, models: Path) -> None:
-    dataset = Folder(whole, f"blip2:{models / 'blip2'}").load()
+def test_a_benchmark_reads_it(encoded: Path, models: Path) -> None:
+    dataset = Folder(encoded, f"blip2:{models / 'blip2'}").load()
     hits = dataset.candidates(7, n=10)
     assert len(hits.images) == 10
     assert (hits.images >= 4).all()
@@ -178,40 +178,45 @@ def test_the_batch_changes_nothing_but_the_last_bits(copy: Path, models: Path) -
 
 def test_a_complete_folder_asks_for_no_model(copy: Path, models: Path, tmp_path: Path) -> None:
     where = copy / "encoded" / "blip2-blip2"
-    gone = tmp_path / "gone" / "blip2"
-    made = json.loads((where / "model.json").read_text())
-    made["model"] = f"blip2:{gone}"
-    (where / "model.json").write_text(json.dumps(made, indent=2, sort_keys=True) + "\n")
-    before, told = contents(where), []
+    absent = tmp_path / "gone" / "blip2"
+    facts = json.loads((where / "model.json").read_text())
+    facts["model"] = f"blip2:{absent}"
+    (where / "model.json").write_text(json.dumps(facts, indent=2, sort_keys=True) + "\n")
+    before, reports = contents(where), []
     assert (
-        encode(copy, f"blip2:{gone}", behaviour="correct", candidates=10, report=lambda *step: told.append(step))
+        encode(copy, f"blip2:{absent}", behaviour="correct", candidates=10, report=lambda *step: reports.append(step))
         == where
     )
     assert contents(where) == before
-    assert told == []
+    assert reports == []
 
     encode(
-        copy, f"blip2:{gone}", behaviour="correct", device="cpu", candidates=3, report=lambda *step: told.append(step)
+        copy,
+        f"blip2:{absent}",
+        behaviour="correct",
+        device="cpu",
+        candidates=3,
+        report=lambda *step: reports.append(step),
     )
-    assert {stage for stage, _, _ in told} == {"lists"}
+    assert {stage for stage, _, _ in reports} == {"lists"}
     with np.load(where / "lists-test.npz") as lists:
         assert lists["rows"].shape[1] == 3
     assert {name for name, data in contents(where).items() if data != before[name]} == {
         "model.json", "lists-test.npz", "lists-validation.npz",
     }  # fmt: skip
     (where / "lists-test.npz").write_bytes(b"PK damaged")
-    encode(copy, f"blip2:{gone}", behaviour="correct", device="cpu", candidates=10)
+    encode(copy, f"blip2:{absent}", behaviour="correct", device="cpu", candidates=10)
     assert contents(where) == before
 
 
 def test_a_moved_model_is_known_by_its_weights(copy: Path, models: Path, tmp_path: Path) -> None:
     shutil.copytree(models / "blip2", tmp_path / "elsewhere" / "blip2")
-    told: list[tuple[str, int, int]] = []
+    reports: list[tuple[str, int, int]] = []
     where = encode(
         copy, f"blip2:{tmp_path / 'elsewhere' / 'blip2'}", behaviour="correct", device="cpu", candidates=10,
-        report=lambda *step: told.append(step),
+        report=lambda *step: reports.append(step),
     )  # fmt: skip
-    assert told == []
+    assert reports == []
     assert json.loads((where / "model.json").read_text())["model"].endswith("elsewhere/blip2")
 
 
@@ -252,26 +257,26 @@ def test_changed_queries_begin_again(models: Path, tmp_path: Path) -> None:
     assert contents(where) == contents(encode(tmp_path / "new", model, device="cpu"))
 
 
-def test_half_a_batch_is_written_again(whole: Path, copy: Path, models: Path) -> None:
+def test_half_a_batch_is_written_again(encoded: Path, copy: Path, models: Path) -> None:
     """What a kill leaves behind: rows that were written and not counted."""
     where = copy / "encoded" / "blip2-blip2"
-    made = json.loads((where / "model.json").read_text())
+    facts = json.loads((where / "model.json").read_text())
     for name in ("tokens.npy", "vectors.npy", "texts.npy"):
         rows = np.load(where / name, mmap_mode="r+")
         rows[8:] = np.nan
         rows.flush()
     (where / "lists-test.npz").unlink()
-    left = made | {"images_done": 8, "texts_done": 0, "candidates": 0, "complete": False}
-    (where / "model.json").write_text(json.dumps(left))
+    partial = facts | {"images_done": 8, "texts_done": 0, "candidates": 0, "complete": False}
+    (where / "model.json").write_text(json.dumps(partial))
     with pytest.raises(InputError, match="has no vectors"):
         Folder(copy).load()
-    told: list[tuple[str, int, int]] = []
+    reports: list[tuple[str, int, int]] = []
     encode(
         copy, f"blip2:{models / 'blip2'}", behaviour="correct", device="cpu", batch=4, candidates=10,
-        report=lambda *step: told.append(step),
+        report=lambda *step: reports.append(step),
     )  # fmt: skip
-    assert told[0] == ("images", 12, 23)
-    assert contents(where) == contents(whole / "encoded" / "blip2-blip2")
+    assert reports[0] == ("images", 12, 23)
+    assert contents(where) == contents(encoded / "encoded" / "blip2-blip2")
 
 
 _SLOW = """
@@ -283,25 +288,25 @@ encode(Path(sys.argv[1]), sys.argv[2], behaviour="correct", device="cpu", batch=
 """
 
 
-def test_killed_in_the_middle_and_resumed(whole: Path, models: Path, tmp_path: Path) -> None:
+def test_killed_in_the_middle_and_resumed(encoded: Path, models: Path, tmp_path: Path) -> None:
     folder = prepared(tmp_path / "data")
     where = folder / "encoded" / "blip2-blip2"
     for field, count in (("images_done", 8), ("texts_done", 8)):
         command = [sys.executable, "-c", _SLOW, str(folder), f"blip2:{models / 'blip2'}"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | {"HF_HUB_OFFLINE": "1"})
         for _ in range(15_000):
-            if process.poll() is not None or _done(where, field) >= count:
+            if process.poll() is not None or _count(where, field) >= count:
                 break
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
         _, errors = process.communicate()
         assert process.returncode == -signal.SIGKILL, errors
-        assert count <= _done(where, field) < 23
+        assert count <= _count(where, field) < 23
     encode(folder, f"blip2:{models / 'blip2'}", behaviour="correct", device="cpu", batch=4, candidates=10)
-    assert contents(where) == contents(whole / "encoded" / "blip2-blip2")
+    assert contents(where) == contents(encoded / "encoded" / "blip2-blip2")
 
 
-def _done(where: Path, field: str) -> int:
+def _count(where: Path, field: str) -> int:
     try:
         return int(json.loads((where / "model.json").read_text())[field])
     except OSError:
@@ -314,7 +319,7 @@ def test_a_damaged_picture_is_named(models: Path, tmp_path: Path) -> None:
     damaged.write_bytes(damaged.read_bytes()[:200])
     with pytest.raises(InputError, match=r"007\.jpg gives no picture .* mascot bench prepare"):
         encode(folder, f"clip:{models / 'clip'}", device="cpu", batch=2)
-    assert _done(folder / "encoded" / "clip-clip", "images_done") == 6
+    assert _count(folder / "encoded" / "clip-clip", "images_done") == 6
     damaged.unlink()
     with pytest.raises(InputError, match=r"007\.jpg gives no picture .*No such file"):
         encode(folder, f"clip:{models / 'clip'}", device="cpu", batch=2)
@@ -324,7 +329,7 @@ def test_pictures_are_read_ahead_by_one_batch_and_no_more(tmp_path: Path) -> Non
     folder = prepared(tmp_path / "data", 12)
     paths = sorted((folder / "images").iterdir())
     batches = picture_batches(paths, 5)
-    sizes = [[one.image.size for one in batch] for batch in batches]
+    sizes = [[picture.image.size for picture in batch] for batch in batches]
     assert [len(batch) for batch in sizes] == [5, 5, 2]
     assert sizes[0][:3] == [(40, 48), (64, 40), (33, 33)]
     batches = picture_batches(paths, 2)
@@ -345,16 +350,16 @@ def test_pictures_are_read_ahead_by_one_batch_and_no_more(tmp_path: Path) -> Non
         ({"model": "clip:no/such/folder"}, "there is no folder no/such/folder"),
     ],
 )
-def test_refusals(whole: Path, options: dict[str, object], message: str) -> None:
+def test_refusals(encoded: Path, options: dict[str, object], message: str) -> None:
     with pytest.raises((InputError, OptionError), match=message):
-        encode(whole, **{"model": "blip2:nothing", "offline": True, **options})  # type: ignore[arg-type]
+        encode(encoded, **{"model": "blip2:nothing", "offline": True, **options})  # type: ignore[arg-type]
 
 
-def test_the_published_models_are_the_papers(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_published_models_are_the_papers(encoded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for model, name in (("blip2", "Salesforce/blip2-itm-vit-g-coco"), ("clip", "openai/clip-vit-large-patch14")):
         with pytest.raises(InputError, match=f"the model {name} is not on this machine"):
-            encode(whole, model, offline=True)
+            encode(encoded, model, offline=True)
 
 
 def test_no_prepared_folder(tmp_path: Path) -> None:
@@ -379,8 +384,8 @@ def test_float16_on_a_gpu_is_near_and_not_mixed_with_the_cpu(kind: str, models: 
     folder, model = prepared(tmp_path / "data"), f"{kind}:{models / kind}"
     where = encode(folder, model, device="cpu")
     cpu = {name: np.load(where / f"{name}.npy") for name in ("tokens", "texts")}
-    made = json.loads((where / "model.json").read_text())
-    (where / "model.json").write_text(json.dumps(made | {"images_done": 5, "complete": False}))
+    facts = json.loads((where / "model.json").read_text())
+    (where / "model.json").write_text(json.dumps(facts | {"images_done": 5, "complete": False}))
     encode(folder, model, device="cuda")
     assert json.loads((where / "model.json").read_text())["device"] == "cuda"
     for name, array in cpu.items():
@@ -405,9 +410,9 @@ def test_a_gpu_that_is_too_small_says_so(models: Path, tmp_path: Path) -> None:
 
     if not torch.cuda.is_available():
         pytest.skip("needs a GPU that torch can use")
-    asked = [str(prepared(tmp_path / "data")), f"clip:{models / 'clip'}"]
-    done = subprocess.run([sys.executable, "-c", _IN_A_MEBIBYTE, *asked], capture_output=True, text=True)
-    assert "encode.model must fit into the GPU's memory, got clip:" in done.stderr.splitlines()[-1]
+    arguments = [str(prepared(tmp_path / "data")), f"clip:{models / 'clip'}"]
+    process = subprocess.run([sys.executable, "-c", _IN_A_MEBIBYTE, *arguments], capture_output=True, text=True)
+    assert "encode.model must fit into the GPU's memory, got clip:" in process.stderr.splitlines()[-1]
 
 
 def test_a_batch_that_is_too_large_says_so(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

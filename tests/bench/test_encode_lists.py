@@ -21,11 +21,11 @@ def _vectors(seed: int, *shape: int) -> NDArray[np.float32]:
 def test_the_best_by_the_largest_dot_product() -> None:
     tokens, texts = _vectors(0, 300, 8, 24), _vectors(1, 60, 24)
     rows, queries = np.arange(50, 300), np.arange(3, 60, 2)
-    found = best_lists(tokens, texts, rows, queries, 20)
+    lists = best_lists(tokens, texts, rows, queries, 20)
     scores = np.einsum("itd,qd->qit", tokens.astype(float), texts.astype(float)).max(2)[np.ix_(queries, rows)]
-    np.testing.assert_array_equal(found.queries, queries)
-    np.testing.assert_array_equal(found.rows, rows[np.argsort(-scores, axis=1)[:, :20]])
-    np.testing.assert_allclose(found.scores, -np.sort(-scores, axis=1)[:, :20], atol=1e-6)
+    np.testing.assert_array_equal(lists.queries, queries)
+    np.testing.assert_array_equal(lists.rows, rows[np.argsort(-scores, axis=1)[:, :20]])
+    np.testing.assert_allclose(lists.scores, -np.sort(-scores, axis=1)[:, :20], atol=1e-6)
 
 
 def test_equal_images_have_equal_scores_and_the_lower_row_comes_first() -> None:
@@ -33,8 +33,8 @@ def test_equal_images_have_equal_scores_and_the_lower_row_comes_first() -> None:
     rng = np.random.default_rng(2)
     copies = rng.integers(0, 37, 1003)  # 37 pictures in 1003 rows
     tokens, texts = _vectors(3, 37, 5, 51)[copies], _vectors(4, 29, 51)
-    found = best_lists(tokens, texts, np.arange(1003), np.arange(29), 100)
-    for rows, scores in zip(found.rows, found.scores, strict=True):
+    lists = best_lists(tokens, texts, np.arange(1003), np.arange(29), 100)
+    for rows, scores in zip(lists.rows, lists.scores, strict=True):
         order = np.lexsort((rows, -scores))
         np.testing.assert_array_equal(order, np.arange(100))
         pictures = copies[rows]
@@ -47,14 +47,14 @@ def test_equal_images_have_equal_scores_and_the_lower_row_comes_first() -> None:
 def test_the_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens, texts = _vectors(5, 211, 3, 19), _vectors(6, 40, 19)
     tokens[100:150] = tokens[20:70]
-    whole = best_lists(tokens, texts, np.arange(211), np.arange(40), 30)
+    reference = best_lists(tokens, texts, np.arange(211), np.arange(40), 30)
     for queries, images in ((1, 1), (7, 4096), (16, 30_000)):
         monkeypatch.setattr(scoring, "_QUERIES", queries)
         monkeypatch.setattr(scoring, "_TOKENS", images)
         monkeypatch.setattr(scoring, "_DOTS", images)
         cut = best_lists(tokens, texts, np.arange(211), np.arange(40), 30)
-        np.testing.assert_array_equal(cut.rows, whole.rows)
-        np.testing.assert_array_equal(cut.scores, whole.scores)
+        np.testing.assert_array_equal(cut.rows, reference.rows)
+        np.testing.assert_array_equal(cut.scores, reference.scores)
 
 
 def test_files_are_read_in_place(tmp_path: Path) -> None:
@@ -62,19 +62,19 @@ def test_files_are_read_in_place(tmp_path: Path) -> None:
     np.save(tmp_path / "tokens.npy", tokens)
     stored = np.load(tmp_path / "tokens.npy", mmap_mode="r")
     scattered = np.arange(1, 90, 3)
-    found = best_lists(stored, texts, scattered[::-1], [4, 2], 10)
-    assert found.queries.tolist() == [4, 2]
-    assert set(found.rows.ravel().tolist()) <= set(scattered.tolist())
+    lists = best_lists(stored, texts, scattered[::-1], [4, 2], 10)
+    assert lists.queries.tolist() == [4, 2]
+    assert set(lists.rows.ravel().tolist()) <= set(scattered.tolist())
     scores = np.einsum("itd,qd->qit", tokens[scattered].astype(float), texts[[4, 2]].astype(float)).max(2)
-    np.testing.assert_allclose(found.scores, -np.sort(-scores, axis=1)[:, :10], atol=1e-6)
+    np.testing.assert_allclose(lists.scores, -np.sort(-scores, axis=1)[:, :10], atol=1e-6)
 
 
 def test_one_vector_an_image_and_fewer_images_than_asked_for() -> None:
     images, texts = _vectors(9, 8, 16), _vectors(10, 3, 16)
-    found = best_lists(images, texts, [6, 1, 3], [0, 1, 2], 5)
-    assert (found.rows[:, 3:] == -1).all()
-    assert (found.scores[:, 3:] == -np.inf).all()
-    assert np.sort(found.rows[:, :3], axis=1).tolist() == [[1, 3, 6]] * 3
+    lists = best_lists(images, texts, [6, 1, 3], [0, 1, 2], 5)
+    assert (lists.rows[:, 3:] == -1).all()
+    assert (lists.scores[:, 3:] == -np.inf).all()
+    assert np.sort(lists.rows[:, :3], axis=1).tolist() == [[1, 3, 6]] * 3
     assert best_lists(images, texts, [1, 2], [], 5).rows.shape == (0, 5)
 
 
@@ -98,11 +98,11 @@ def test_memory_does_not_follow_the_queries() -> None:
 
 
 def test_progress_is_told() -> None:
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     best_lists(
-        _vectors(15, 5, 8), _vectors(16, 1100, 8), range(5), range(1100), 2, report=lambda *step: told.append(step)
+        _vectors(15, 5, 8), _vectors(16, 1100, 8), range(5), range(1100), 2, report=lambda *step: reports.append(step)
     )
-    assert told == [(512, 1100), (1024, 1100), (1100, 1100)]
+    assert reports == [(512, 1100), (1024, 1100), (1100, 1100)]
 
 
 def test_refusals() -> None:

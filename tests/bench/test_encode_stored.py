@@ -40,36 +40,38 @@ def vectors() -> tuple[np.ndarray, np.ndarray]:
 
 def test_a_benchmark_reads_them(folder: Path, vectors: tuple[np.ndarray, np.ndarray]) -> None:
     tokens, texts = vectors
-    told: list[tuple[str, int, int]] = []
-    where = store_vectors(folder, "mine", tokens, texts, candidates=15, report=lambda *step: told.append(step))
+    reports: list[tuple[str, int, int]] = []
+    where = store_vectors(folder, "mine", tokens, texts, candidates=15, report=lambda *step: reports.append(step))
     assert sorted(path.name for path in where.iterdir()) == [
         "lists-test.npz", "lists-validation.npz", "model.json", "texts.npy", "tokens.npy", "vectors.npy",
     ]  # fmt: skip
-    assert told == [("images", 40, 40), ("texts", 40, 40), ("lists", 8, 40), ("lists", 40, 40)]
+    assert reports == [("images", 40, 40), ("texts", 40, 40), ("lists", 8, 40), ("lists", 40, 40)]
     np.testing.assert_array_equal(np.load(where / "tokens.npy"), tokens.astype(np.float32))
     np.testing.assert_array_equal(np.load(where / "texts.npy"), texts.astype(np.float32))
-    made = json.loads((where / "model.json").read_text())
-    assert (made["model"], made["device"], made["complete"], made["candidates"]) == ("mine", "given", True, 15)
+    facts = json.loads((where / "model.json").read_text())
+    assert (facts["model"], facts["device"], facts["complete"], facts["candidates"]) == ("mine", "given", True, 15)
 
     dataset = Folder(folder, "mine").load()
     assert dataset.name == "simulated-mine"
     assert dataset.vectors is not None
     mean = tokens.mean(1)
     np.testing.assert_allclose(dataset.vectors, mean / np.linalg.norm(mean, axis=1)[:, None], atol=1e-6)
-    wanted = best_lists(tokens.astype(np.float32), texts.astype(np.float32), range(8, 40), [20], 15)
+    expected = best_lists(tokens.astype(np.float32), texts.astype(np.float32), range(8, 40), [20], 15)
     hits = dataset.candidates(20, n=15)
-    np.testing.assert_array_equal(hits.images, wanted.rows[0])
-    np.testing.assert_allclose(hits.scores, wanted.scores[0])
+    np.testing.assert_array_equal(hits.images, expected.rows[0])
+    np.testing.assert_allclose(hits.scores, expected.scores[0])
 
 
 def test_storing_again(folder: Path, vectors: tuple[np.ndarray, np.ndarray]) -> None:
     tokens, texts = vectors
-    told: list[str] = []
+    reports: list[str] = []
 
     def store(tokens: np.ndarray, candidates: int) -> set[str]:
-        told.clear()
-        store_vectors(folder, "mine", tokens, texts, candidates=candidates, report=lambda stage, *_: told.append(stage))
-        return set(told)
+        reports.clear()
+        store_vectors(
+            folder, "mine", tokens, texts, candidates=candidates, report=lambda stage, *_: reports.append(stage)
+        )
+        return set(reports)
 
     everything = {"images", "texts", "lists"}
     assert store(tokens, 5) == everything
@@ -78,6 +80,8 @@ def test_storing_again(folder: Path, vectors: tuple[np.ndarray, np.ndarray]) -> 
     assert store(tokens[:, 0], 6) == everything  # one vector an image
     assert np.load(folder / "encoded" / "mine" / "tokens.npy").shape == (40, 1, 12)
     assert store(-tokens[:, 0], 6) == everything
+    with pytest.raises(InputError, match="holds the vectors of mine, and Mine would have the same name there"):
+        store_vectors(folder, "Mine", tokens, texts)
 
 
 def test_the_same_vectors_give_the_same_bytes(folder: Path, vectors: tuple[np.ndarray, np.ndarray]) -> None:
@@ -129,9 +133,11 @@ print(sorted({"PIL", "torch", "transformers"} & set(sys.modules)))
 
 
 def test_no_room_is_said_and_neither_torch_nor_pillow_is_loaded(folder: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", _SMALL_DISK, str(folder)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    said, loaded = done.stdout.splitlines()
-    assert said.endswith("tokens.npy cannot be written (File too large); it needs 0.1 MB")
+    process = subprocess.run(
+        [sys.executable, "-c", _SMALL_DISK, str(folder)], capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    message, loaded = process.stdout.splitlines()
+    assert message.endswith("tokens.npy cannot be written (File too large); it needs 0.1 MB")
     assert loaded == "[]"
     assert read_folder(folder).images == _IMAGES

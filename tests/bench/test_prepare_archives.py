@@ -8,6 +8,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,7 +17,7 @@ from range_server import Server, local_web, serving
 
 from mascot.bench.prepare import archives
 from mascot.bench.prepare.archives import Member
-from mascot.bench.prepare.losses import Loss
+from mascot.bench.prepare.outcomes import Loss
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
 
@@ -60,7 +61,7 @@ def _packed(members: dict[str, bytes], to: IO[bytes] | None = None, **options: A
 
 
 def directory(
-    web: Web, url: str, stems: set[str], suffix: str, report: Any = None, path: Path | None = None
+    web: Web, url: str, stems: set[str], suffix: str, report: Any = lambda *_: None, path: Path | None = None
 ) -> dict[str, Member]:
     """The directory, stored nowhere unless a path is given."""
     with tempfile.TemporaryDirectory() as folder:
@@ -70,14 +71,14 @@ def directory(
 def test_members_are_found_by_their_stem_and_read_with_one_request(server: Server, web: Web) -> None:
     members = {"metas2/": b"", "metas2/a1_CH.pickle": TEXT, "metas2/a1_CH.txt": b"no", "meta2/deep/a2.PICKLE": NOISE}
     url = server.put("/meta2.zip", _packed(members))
-    found = directory(web, url, {"a1_CH", "a2", "a3"}, ".pickle")
-    assert {stem: member.name for stem, member in found.items()} == {
+    selection = directory(web, url, {"a1_CH", "a2", "a3"}, ".pickle")
+    assert {stem: member.name for stem, member in selection.items()} == {
         "a1_CH": "metas2/a1_CH.pickle",
         "a2": "meta2/deep/a2.PICKLE",
     }
     for stem, content in (("a1_CH", TEXT), ("a2", NOISE)):
         before = server.count("/meta2.zip")
-        assert found[stem].read(web, url) == content
+        assert selection[stem].read(web, url) == content
         assert server.count("/meta2.zip") == before + 1
 
 
@@ -96,8 +97,8 @@ def test_every_shape_of_archive(server: Server, web: Web, method: int, shape: st
                     member.write(content)
         data = stream.getvalue()
     url = server.put("/a.zip", data)
-    found = directory(web, url, {"a", "b", "c", "d"}, ".jpg")
-    assert {f"i/{stem}.jpg": member.read(web, url) for stem, member in found.items()} == members
+    selection = directory(web, url, {"a", "b", "c", "d"}, ".jpg")
+    assert {f"i/{stem}.jpg": member.read(web, url) for stem, member in selection.items()} == members
 
 
 def test_a_long_header_takes_a_second_request(server: Server, web: Web) -> None:
@@ -119,11 +120,11 @@ def test_a_large_directory_is_read_once_and_in_pieces(
     members = {f"images2/a{i:05d}_with_a_rather_long_name.jpg": b"%d" % i for i in range(3000)}
     url = server.put("/a.zip", _packed(members))
     monkeypatch.setattr(archives, "_PIECE", 50_000)
-    told: list[tuple[int, int | None]] = []
-    found = directory(web, url, {"a01234_with_a_rather_long_name"}, ".jpg", lambda *step: told.append(step))
-    assert [member.read(web, url) for member in found.values()] == [b"1234"]
+    reports: list[tuple[int, int | None]] = []
+    selection = directory(web, url, {"a01234_with_a_rather_long_name"}, ".jpg", lambda *step: reports.append(step))
+    assert [member.read(web, url) for member in selection.values()] == [b"1234"]
     size = 3000 * (46 + len("images2/a00000_with_a_rather_long_name.jpg"))
-    assert told[-1][1] == len(server.files["/a.zip"])  # type: ignore[arg-type]
+    assert reports[-1][1] == len(server.files["/a.zip"])  # type: ignore[arg-type]
     assert size < server.sent["/a.zip"] < size + 3 * 65536 + 1000
     assert server.count("/a.zip", "GET") <= 6 + -(-size // 50_000) + 1
 
@@ -136,23 +137,23 @@ def test_only_ranges_are_fetched(server: Server, web: Web) -> None:
 
 
 def test_damage_is_noticed(server: Server, web: Web) -> None:
-    whole = _packed({"i/a.jpg": NOISE, "i/b.jpg": TEXT}, compression=zipfile.ZIP_STORED)
-    url = server.put("/a.zip", whole)
+    archive_bytes = _packed({"i/a.jpg": NOISE, "i/b.jpg": TEXT}, compression=zipfile.ZIP_STORED)
+    url = server.put("/a.zip", archive_bytes)
     members = directory(web, url, {"a", "b"}, ".jpg")
-    at = whole.index(NOISE) + 100
-    server.put("/a.zip", whole[:at] + b"?" + whole[at + 1 :])
+    at = archive_bytes.index(NOISE) + 100
+    server.put("/a.zip", archive_bytes[:at] + b"?" + archive_bytes[at + 1 :])
     with pytest.raises(Loss, match=r"i/a\.jpg: .*damaged"):
         members["a"].read(web, url)
     assert members["b"].read(web, url) == TEXT
-    server.put("/a.zip", b"x" + whole)  # another archive, everything a byte further on
+    server.put("/a.zip", b"x" + archive_bytes)  # another archive, everything a byte further on
     with pytest.raises(Loss, match="not where the directory says"):
         members["b"].read(web, url)
-    encrypted = bytearray(whole)
+    encrypted = bytearray(archive_bytes)
     encrypted[6] |= 1
     server.put("/a.zip", bytes(encrypted))
     with pytest.raises(Loss, match="encrypted"):
         members["a"].read(web, url)
-    server.put("/a.zip", whole[:50])
+    server.put("/a.zip", archive_bytes[:50])
     with pytest.raises(Loss):
         members["b"].read(web, url)
 
@@ -162,7 +163,7 @@ def test_a_bomb_does_not_go_off(server: Server, web: Web) -> None:
     member = directory(web, url, {"a"}, ".jpg")["a"]
     with pytest.raises(Loss, match="too large"):
         member.read(web, url, most=1 << 20)
-    liar = archives.Member(member.name, member.offset, member.span, member.compressed, 100, zlib.crc32(bytes(100)), 8)
+    liar = replace(member, size=100, crc=zlib.crc32(bytes(100)))
     with pytest.raises(Loss, match="damaged"):
         liar.read(web, url)
 
@@ -175,10 +176,10 @@ def test_what_is_no_archive(server: Server, web: Web, content: bytes) -> None:
 
 
 def test_a_directory_that_lies(server: Server, web: Web) -> None:
-    whole = bytearray(_packed({"i/a.jpg": NOISE}))
-    offset = whole.rindex(b"PK\1\2") + 42
-    whole[offset : offset + 4] = (2**31).to_bytes(4, "little")  # the member is behind the end
-    url = server.put("/a.zip", bytes(whole))
+    archive_bytes = bytearray(_packed({"i/a.jpg": NOISE}))
+    offset = archive_bytes.rindex(b"PK\1\2") + 42
+    archive_bytes[offset : offset + 4] = (2**31).to_bytes(4, "little")  # the member is behind the end
+    url = server.put("/a.zip", bytes(archive_bytes))
     with pytest.raises((InputError, Loss), match=r"must be a zip archive|status 416"):
         directory(web, url, {"a"}, ".jpg")["a"].read(web, url)
 
@@ -194,11 +195,11 @@ def test_the_directory_is_remembered(server: Server, web: Web, tmp_path: Path) -
     url = server.put("/a.zip", _packed(members))
     path = tmp_path / "a.json"
     first = directory(web, url, {"a7", "a8"}, ".jpg", path=path)
-    asked = server.count("/a.zip", "GET")
+    before = server.count("/a.zip", "GET")
     again = directory(web, url, {"a8", "a7"}, ".jpg", path=path)
     assert again == first
     assert again["a7"].read(web, url) == NOISE[:7]
-    assert server.count("/a.zip", "GET") == asked + 2  # the size, and the member
+    assert server.count("/a.zip", "GET") == before + 2  # the size, and the member
     assert set(directory(web, url, {"a7", "a9"}, ".jpg", path=path)) == {"a7", "a9"}  # another question
     server.put("/a.zip", _packed({"i/new.jpg": TEXT, **members}))
     assert directory(web, url, {"a7", "a9"}, ".jpg", path=path)["a7"].read(web, url) == NOISE[:7]  # another archive

@@ -21,14 +21,11 @@ import pytest
 from PIL import ExifTags, Image
 from range_server import local_web
 
-from mascot.bench.datasets.folder import Query, read_folder, splits
+from mascot.bench.datasets.folder import read_folder, splits
 from mascot.bench.prepare import pictures
-from mascot.bench.prepare import splits as prepared_splits
-from mascot.bench.prepare.journal import Journal
-from mascot.bench.prepare.losses import Loss, Tally
-from mascot.bench.prepare.outcomes import run_all
-from mascot.bench.prepare.preparation import Preparation
-from mascot.bench.prepare.recipes import NAMES, options_of, prepare, settings_of
+from mascot.bench.prepare.outcomes import Journal, Loss, Tally, run_all
+from mascot.bench.prepare.preparation import Preparation, permutation
+from mascot.bench.prepare.recipes import RECIPES, options_of, prepare, settings_of
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError, OptionError
 
@@ -72,7 +69,7 @@ def test_a_torn_line_is_overwritten(tmp_path: Path, torn: bytes) -> None:
 def test_what_was_put_outlives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
     code = (
-        "import os, signal, sys; from pathlib import Path; from mascot.bench.prepare.journal import Journal\n"
+        "import os, signal, sys; from pathlib import Path; from mascot.bench.prepare.outcomes import Journal\n"
         f"journal = Journal(Path({str(path)!r}))\n"
         "for i in range(500): journal.put(str(i), {'ok': i})\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
@@ -85,10 +82,10 @@ def test_what_was_put_outlives_a_kill(tmp_path: Path) -> None:
 
 
 def run(
-    path: Path, items: list[int], task: Callable[[int], dict[str, Any]], workers: int = 4, **rest: Any
+    path: Path, items: list[int], task: Callable[[int], dict[str, Any]], workers: int = 4, **options: Any
 ) -> list[tuple[int, dict[str, Any]]]:
     with Journal(path) as journal:
-        return run_all(items, str, task, journal, workers=workers, **rest)
+        return run_all(items, str, task, journal, workers=workers, **options)
 
 
 def test_outcomes_are_in_the_order_of_the_items(tmp_path: Path) -> None:
@@ -171,20 +168,20 @@ def test_no_network_at_all_ends_the_run(tmp_path: Path) -> None:
 
 
 def test_one_dead_server_does_not_end_the_run_but_many_do(tmp_path: Path) -> None:
-    def one(item: int) -> dict[str, Any]:
+    def dead_server(item: int) -> dict[str, Any]:
         if 5 <= item < 50:
             raise Loss("no answer", "refused", "http://gone.example/x")
         return {}
 
-    assert len(run(tmp_path / "one", list(range(60)), one)) == 60
+    assert len(run(tmp_path / "one", list(range(60)), dead_server)) == 60
 
-    def many(item: int) -> dict[str, Any]:
+    def dead_servers(item: int) -> dict[str, Any]:
         if item >= 5:
             raise Loss("no answer", "refused", f"http://{item}.example/x")
         return {}
 
     with pytest.raises(InputError, match="the last 20 requests"):
-        run(tmp_path / "many", list(range(100)), many, 1)
+        run(tmp_path / "many", list(range(100)), dead_servers, 1)
 
 
 def test_another_exception_of_a_task_ends_the_run(tmp_path: Path) -> None:
@@ -205,8 +202,7 @@ def test_items_need_unique_keys(tmp_path: Path) -> None:
 
 def test_ctrl_c_does_not_wait_for_slow_tasks(tmp_path: Path) -> None:
     code = (
-        "import time; from pathlib import Path; from mascot.bench.prepare.outcomes import run_all\n"
-        "from mascot.bench.prepare.journal import Journal\n"
+        "import time; from pathlib import Path; from mascot.bench.prepare.outcomes import Journal, run_all\n"
         "def task(i):\n"
         "    print('begun', flush=True); time.sleep(60); return {}\n"
         f"run_all(range(9), str, task, Journal(Path({str(tmp_path / 'j')!r})), workers=3)"
@@ -325,19 +321,13 @@ def test_names_of_files_are_safe_and_distinct() -> None:
 # Splits and the end
 
 
-def test_the_published_sizes_of_the_splits() -> None:
-    for count, validation in ((996, 199), (683, 136), (26_517, 5_303), (15_650, 3_130)):
-        assert prepared_splits.validation(count) == validation
-    assert sorted(prepared_splits.permutation(996, 0)) == list(range(996))
-    assert prepared_splits.permutation(8, 0, "numpy").tolist() == np.random.default_rng(0).permutation(8).tolist()
-
-
 # As torch 2.13 prints `torch.randperm(12, generator=torch.Generator().manual_seed(42))`.
 RANDPERM = [6, 8, 1, 7, 0, 2, 10, 11, 4, 3, 5, 9]
 
 
-def test_the_split_is_that_of_torch() -> None:
-    assert prepared_splits.permutation(12, 42).tolist() == RANDPERM
+def test_the_split_is_that_of_torch_or_numpy() -> None:
+    assert permutation(12, 42).tolist() == RANDPERM
+    assert permutation(8, 0, "numpy").tolist() == np.random.default_rng(0).permutation(8).tolist()
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 683, 996, 15_650, 26_517])
@@ -345,36 +335,32 @@ def test_the_split_is_that_of_torch_at_every_size(count: int) -> None:
     torch = pytest.importorskip("torch")
     for seed in (0, 42, 12345):
         order = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()
-        assert prepared_splits.permutation(count, seed).tolist() == order
+        assert permutation(count, seed).tolist() == order
 
 
-def end(out: Path, name: str = "pixelprose", count: int = 20, limit: int | None = None, **rest: Any) -> None:
+def end(out: Path, name: str = "pixelprose", count: int = 20, limit: int | None = None, **options: Any) -> None:
     """The end of a recipe that found `count` pictures, each with a query of its own."""
     (out / "images").mkdir(parents=True, exist_ok=True)
     for i in range(count):
         (out / "images" / f"{i}.jpg").write_bytes(jpeg((8 + i, 8)))
-    columns = {
-        "id": [str(i) for i in range(count)],
-        "file": [f"images/{i}.jpg" for i in range(count)],
-        "lat": [i / 10 for i in range(count)],
-    }
-    prep = Preparation(out, Web(), limit, seed=3, settings={"gps": "whole"})
+    rows = [{"id": f"{i}", "file": f"images/{i}.jpg", "lat": i / 10, "caption": f"caption {i}"} for i in range(count)]
+    prep = Preparation(name, out, Web(), limit, seed=3, settings={"gps": "whole"})
     prep.sources["list"] = {"url": "http://a.example", "sha256": "0"}
     prep.notes.append("20 rows")
     tally = prep.tally("picture")
     tally.accepted = count
-    tally.lose(Loss("dead link", "status 404"), "http://a.example/`x`\n| y")
-    queries = rest.pop("queries", [Query(f"caption {i}", (i,)) for i in range(count)])
-    prep.finish(name, columns, queries, **rest)
+    with tally.item("http://a.example/`x`\n| y"):
+        raise Loss("dead link", "status 404")
+    prep.finish(rows, ["id", "file", "lat"], **options)
 
 
 def test_the_end_writes_a_whole_dataset(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "behind the limit.jpg").write_bytes(b"x")
     (tmp_path / "images" / ".7.jpg.123").write_bytes(b"x")
-    end(tmp_path, by_row=True, limit=20)
+    end(tmp_path, limit=20)
     stored = read_folder(tmp_path)
-    order = prepared_splits.permutation(20, 3)
+    order = permutation(20, 3)
     assert stored.columns["id"].tolist() == [str(i) for i in order]
     assert stored.columns["lat"].tolist() == [i / 10 for i in order]
     assert [(query.text, query.positives) for query in stored.queries] == [
@@ -415,15 +401,15 @@ def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
 
 
 def test_queries_need_positives_in_both_splits(tmp_path: Path) -> None:
-    order = prepared_splits.permutation(20, 3).tolist()
+    order = permutation(20, 3).tolist()
     early, late = order[:4], order[4:]
-    queries = [
-        Query("dog", tuple(early[:2] + late[:2])),
-        Query("apple", (early[0], *late[:5])),
-        Query("desk", tuple(early + late[:1])),
-        Query("sky", tuple(range(20))),
-        Query("none", ()),
-    ]
+    queries = {
+        "dog": early[:2] + late[:2],
+        "apple": [early[0], *late[:5]],
+        "desk": early + late[:1],
+        "sky": range(20),
+        "none": (),
+    }
     end(tmp_path, "visual-genome", queries=queries, least=2)
     stored = read_folder(tmp_path)
     assert [query.text for query in stored.queries] == ["dog", "sky"]
@@ -453,20 +439,22 @@ def test_too_few_images_say_what_was_lost(tmp_path: Path) -> None:
 
 
 def test_tallies_add_up() -> None:
-    whole = Tally("rows")
+    total = Tally("rows")
     for shard in range(3):
-        tally = Tally("rows", accepted=2)
-        tally.lose(Loss("no time"), f"{shard} row 0", 1000)
-        tally.lose(Loss("no place"), "never", 0)
-        if shard:
-            tally.lose(Loss("out of range", "97"), f"{shard} row x")
-        whole.add(json.loads(json.dumps(asdict(tally))))
-    assert whole.to_dict() == {
-        "step": "rows", "looked_at": 3008, "kept": 6, "lost": {"no time": 3000, "out of range": 2},
+        tally = Tally("rows")
+        for row in range(9):
+            with tally.item(f"{shard} row {row}"):
+                if row < 2:
+                    raise Loss("no time")
+                if shard and row == 5:
+                    raise Loss("out of range", "97")
+        total.add(json.loads(json.dumps(asdict(tally))))
+    assert total.to_dict() == {
+        "step": "rows", "looked_at": 27, "kept": 19, "lost": {"no time": 6, "out of range": 2},
     }  # fmt: skip
-    assert whole.examples == {
-        "no time": ["0 row 0", "1 row 0", "2 row 0"],
-        "out of range": ["1 row x: 97", "2 row x: 97"],
+    assert total.examples == {
+        "no time": ["0 row 0", "0 row 1", "1 row 0", "1 row 1", "2 row 0"],
+        "out of range": ["1 row 5: 97", "2 row 5: 97"],
     }
     assert str(Loss("dead link", "status 404", "http://a.example/b")) == "http://a.example/b: dead link (status 404)"
 
@@ -474,7 +462,7 @@ def test_tallies_add_up() -> None:
 # Recipes
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_has_sources_and_options(name: str) -> None:
     published, correct = settings_of(name), settings_of(name, "correct")
     assert published.keys() == correct.keys()
@@ -523,9 +511,13 @@ def test_a_preparation_continues_only_as_it_was_begun(tmp_path: Path) -> None:
     options = {"images": "http://127.0.0.1:9/a", "objects": "http://127.0.0.1:9/b"}
     with pytest.raises(InputError, match=r"visual-genome: http://127.0.0.1:9/a: no answer .*again to continue"):
         prepare("visual-genome", tmp_path, web=local_web(retries=0), **options)
-    for name, others in (("skyscript", {}), ("visual-genome", {}), ("visual-genome", {**options, "fallback": "false"})):
+    for name, changes in (
+        ("skyscript", {}),
+        ("visual-genome", {}),
+        ("visual-genome", {**options, "fallback": "false"}),
+    ):
         with pytest.raises(InputError, match=r"was begun as visual-genome with .*another --out, or delete .*work"):
-            prepare(name, tmp_path, web=local_web(retries=0), **others)
+            prepare(name, tmp_path, web=local_web(retries=0), **changes)
 
 
 def test_links_to_private_addresses_are_refused(tmp_path: Path) -> None:

@@ -13,9 +13,8 @@ from mmdb_writer import MMDBWriter
 from netaddr import IPSet
 from range_server import Manners, Server, local_web, serving
 
-from mascot.bench.prepare.hosts import Hosts, address, from_database, from_services, from_table
-from mascot.bench.prepare.journal import Journal
-from mascot.bench.prepare.losses import Loss
+from mascot.bench.prepare.hosts import SERVICES, address, from_database, from_services, from_table, write_table
+from mascot.bench.prepare.outcomes import Journal, Loss, value_of
 from mascot.errors import InputError
 
 
@@ -59,7 +58,7 @@ def test_a_database_of_cities(tmp_path: Path) -> None:
 def test_what_is_not_a_database_or_a_table(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("host,lat\na,1\n")
     for call in (from_database, from_table):
-        with pytest.raises(InputError, match=r"must be a database|must have the columns host, lat and lon"):
+        with pytest.raises(InputError, match=r"must be a database|must have the columns host, lat, lon"):
             call(tmp_path / "a")
         with pytest.raises(InputError, match="must be a"):
             call(tmp_path / "none")
@@ -74,17 +73,17 @@ def test_a_table(tmp_path: Path) -> None:
     assert reasons == ["no place", "out of range", "no place", "no place", "no place"]
 
 
-def services(server: Server) -> dict[str, tuple[str, str, str]]:
-    return {
-        "geolocation-db": (server.url + "/db/{ip}", "latitude", "longitude"),
-        "ip-api": (server.url + "/api/{ip}", "lat", "lon"),
-    }
+@pytest.fixture
+def services(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SERVICES, "geolocation-db", server.url + "/db/{ip}")
+    monkeypatch.setitem(SERVICES, "ip-api", server.url + "/api/{ip}")
 
 
 def answer(server: Server, path: str, **values: Any) -> None:
     server.put(path, json.dumps(values).encode())
 
 
+@pytest.mark.usefixtures("services")
 def test_services_are_asked_in_the_order_that_is_given(server: Server) -> None:
     answer(server, "/db/127.0.0.1", latitude=48.85, longitude=2.35)
     answer(server, "/api/127.0.0.1", status="success", lat=1.0, lon=2.0)
@@ -93,18 +92,19 @@ def test_services_are_asked_in_the_order_that_is_given(server: Server) -> None:
     answer(server, "/db/127.0.0.3", latitude=0.0, longitude=0.0)
     answer(server, "/api/127.0.0.3", status="fail")
     web = local_web(retries=0, pause=0)
-    published = from_services(web, "geolocation-db,ip-api", services(server))
+    published = from_services(web, "geolocation-db,ip-api")
     assert published("127.0.0.1") == {"ip": "127.0.0.1", "lat": 48.85, "lon": 2.35, "source": "geolocation-db"}
     assert published("127.0.0.2")["source"] == "ip-api"
     assert reason(published, "127.0.0.3") == "no place"
-    assert [request.path for request in server.asked][:3] == ["/db/127.0.0.1", "/db/127.0.0.2", "/api/127.0.0.2"]
-    assert from_services(web, "ip-api, geolocation-db", services(server))("127.0.0.1")["lat"] == 1.0
+    assert [request.path for request in server.requests][:3] == ["/db/127.0.0.1", "/db/127.0.0.2", "/api/127.0.0.2"]
+    assert from_services(web, "ip-api, geolocation-db")("127.0.0.1")["lat"] == 1.0
 
 
+@pytest.mark.usefixtures("services")
 def test_a_service_without_an_answer_is_not_a_host_without_a_place(server: Server) -> None:
     server.manners["/db/127.0.0.1"] = Manners(always=503)
     answer(server, "/api/127.0.0.1", status="fail")
-    locate = from_services(local_web(retries=0, pause=0), "geolocation-db,ip-api", services(server))
+    locate = from_services(local_web(retries=0, pause=0), "geolocation-db,ip-api")
     assert reason(locate, "127.0.0.1") == "no answer"
 
 
@@ -119,20 +119,21 @@ def test_hosts_are_located_once_whatever_thread_asks(tmp_path: Path) -> None:
             raise Loss("no answer")
         return {"ip": "", "lat": 1.5, "lon": 2.5, "source": "test"}
 
+    def place_of(host: str) -> Any:
+        return value_of(journal.settle(host, lambda: locate(host)))
+
     with Journal(tmp_path / "hosts.jsonl") as journal:
-        hosts = Hosts(locate, journal)
-        threads = [threading.Thread(target=lambda: hosts["a"]) for _ in range(8)]
+        threads = [threading.Thread(target=place_of, args="a") for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert (reason(hosts.__getitem__, "b"), reason(hosts.__getitem__, "c")) == ("no place", "no answer")
-        hosts.write(tmp_path / "hosts.csv", ["b", "a", "a"])
+        assert (reason(place_of, "b"), reason(place_of, "c")) == ("no place", "no answer")
     assert calls == ["a", "b", "c"]
     with Journal(tmp_path / "hosts.jsonl") as journal:
-        hosts = Hosts(locate, journal)
-        assert hosts["a"]["lat"] == 1.5
-        assert hosts["c"]["lat"] == 1.5  # what had no answer is tried again by the next run
+        assert place_of("a")["lat"] == 1.5
+        assert place_of("c")["lat"] == 1.5  # what had no answer is tried again by the next run
     assert calls == ["a", "b", "c", "c"]
-    assert (tmp_path / "hosts.csv").read_text() == "host,ip,lat,lon,source\na,,1.5,2.5,test\nb,,,,\n"
+    write_table(tmp_path / "hosts.csv", {"b": locate("c"), "a": locate("a")})
+    assert (tmp_path / "hosts.csv").read_text() == "host,ip,lat,lon,source\na,,1.5,2.5,test\nb,,1.5,2.5,test\n"
     assert from_table(tmp_path / "hosts.csv")("a")["lon"] == 2.5

@@ -6,9 +6,6 @@ import hashlib
 import io
 import json
 import math
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,8 +19,8 @@ from PIL import Image
 from range_server import Server, local_web, serving
 
 from mascot.bench.datasets.folder import read_folder, splits
-from mascot.bench.prepare.incidents1m import Entry, queries_of, read_annotations, scattered
-from mascot.bench.prepare.losses import Tally
+from mascot.bench.prepare.incidents1m import queries_of, read_annotations, scattered
+from mascot.bench.prepare.outcomes import Tally
 from mascot.bench.prepare.recipes import prepare
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError, OptionError
@@ -60,13 +57,15 @@ def _record(url: Any, incidents: tuple[str, ...], places: tuple[str, ...] = ()) 
 def _site(server: Server, count: int, **manners: Any) -> dict[str, Any]:
     """Good entries: two hosts, three incidents, two places."""
     port = server.url.rpartition(":")[2]
-    found = {}
+    annotations = {}
     for i in range(count):
         server.put(f"/{i}.jpg", _jpeg(i), **manners)
         url = f"http://{'localhost' if i % 3 == 0 else '127.0.0.1'}:{port}/{i}.jpg"
         incidents = ("flooded",) if i % 2 else ("flooded", "on_fire")
-        found[f"flooded/{i:03d}.jpg"] = _record(url, incidents, ("beach",) if i % 4 else ("beach", "building_outdoor"))
-    return found
+        annotations[f"flooded/{i:03d}.jpg"] = _record(
+            url, incidents, ("beach",) if i % 4 else ("beach", "building_outdoor")
+        )
+    return annotations
 
 
 def _write(path: Path, annotations: Any) -> str:
@@ -201,26 +200,13 @@ def test_killed_and_resumed_is_as_if_never_killed(server: Server, tmp_path: Path
     path, hosts = _write(tmp_path / "a.json", annotations), _table(tmp_path)
     prepare("incidents1m", tmp_path / "whole", web=_web(), annotations=path, hosts=hosts)
     out = tmp_path / "killed"
-    code = (
-        "import sys\n"
-        "from mascot.bench.prepare.recipes import prepare\n"
-        "from mascot.bench.prepare.web import Web\n"
-        "web = Web(allow_private=True)\n"
-        "prepare('incidents1m', sys.argv[1], workers=2, web=web, annotations=sys.argv[2], hosts=sys.argv[3])\n"
-    )
-    command = [sys.executable, "-c", code, str(out), path, hosts]
-    start = len(server.asked)
-    process = subprocess.Popen(command)
-    end = time.monotonic() + 180
-    while len(server.asked) < start + 25 and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.005)
-    assert process.poll() is None, "it must be killed before it is done"
-    process.kill()
-    process.wait()
+    start = len(server.requests)
+    options = {"annotations": path, "hosts": hosts}
+    killing.kill("incidents1m", out, lambda: len(server.requests) >= start + 25, workers=2, **options)
     assert not (out / "dataset.json").exists()
-    start = len(server.asked)
-    subprocess.run(command, check=True, timeout=300)
-    assert len(server.asked) - start < 45  # the rest alone
+    start = len(server.requests)
+    prepare("incidents1m", out, web=_web(), **options)
+    assert len(server.requests) - start < 45  # the rest alone
     assert killing.files(out) == killing.files(tmp_path / "whole")
 
 
@@ -238,9 +224,9 @@ def test_annotations_have_to_be_given(tmp_path: Path) -> None:
 def test_annotations_over_the_web(server: Server, tmp_path: Path) -> None:
     url = server.put("/multi_label_val.json", json.dumps(_site(server, 20)).encode())
     prepare("incidents1m", tmp_path / "out", web=_web(), annotations=url, hosts=_table(tmp_path))
-    told = json.loads((tmp_path / "out" / "dataset.json").read_text())["sources"]
-    assert told["annotations"]["sha256"] == hashlib.sha256(server.files["/multi_label_val.json"]).hexdigest()  # type: ignore[arg-type]
-    assert told["hosts"]["sha256"] == hashlib.sha256((tmp_path / "out" / "hosts.csv").read_bytes()).hexdigest()
+    sources = json.loads((tmp_path / "out" / "dataset.json").read_text())["sources"]
+    assert sources["annotations"]["sha256"] == hashlib.sha256(server.files["/multi_label_val.json"]).hexdigest()  # type: ignore[arg-type]
+    assert sources["hosts"]["sha256"] == hashlib.sha256((tmp_path / "out" / "hosts.csv").read_bytes()).hexdigest()
 
 
 def test_entries_keep_the_order_of_the_file(tmp_path: Path) -> None:
@@ -248,20 +234,20 @@ def test_entries_keep_the_order_of_the_file(tmp_path: Path) -> None:
         name: _record(f"HTTPS://User@{name}.Example:8443/x", ("on_fire", "flooded"), ("beach",)) for name in "zxy"
     }
     (tmp_path / "a.json").write_text(json.dumps(annotations))
-    entries = read_annotations(tmp_path / "a.json", Tally("labels"))
-    assert [entry.host for entry in entries] == ["z.example", "x.example", "y.example"]
-    assert entries[0].incidents == ("flooded", "on_fire")
+    rows = read_annotations(tmp_path / "a.json", Tally("labels"))
+    assert [row["host"] for row in rows] == ["z.example", "x.example", "y.example"]
+    assert rows[0]["incidents"] == ("flooded", "on_fire")
 
 
 def test_a_type_that_is_both_is_one_query() -> None:
-    entries = [
-        Entry("a", "", "", ("dust_storm", "fire"), ("beach",)),
-        Entry("b", "", "", ("fire",), ("dust storm",)),
-        Entry("c", "", "", ("fire",), ("airport",)),
+    rows: list[dict[str, Any]] = [
+        {"incidents": ("dust_storm", "fire"), "places": ("beach",)},
+        {"incidents": ("fire",), "places": ("dust storm",)},
+        {"incidents": ("fire",), "places": ("airport",)},
     ]
-    assert [(query.text, query.positives) for query in queries_of(entries)] == [
-        ("dust storm", (0, 1)), ("fire", (0, 1, 2)), ("airport", (2,)), ("beach", (0,))
-    ]  # fmt: skip
+    queries = queries_of(rows)
+    assert queries == {"dust storm": {0, 1}, "fire": {0, 1, 2}, "airport": {2}, "beach": {0}}
+    assert list(queries) == ["dust storm", "fire", "airport", "beach"]
 
 
 class TestScattered:
@@ -320,5 +306,5 @@ def test_correct_places_are_asked_by_their_names(server: Server, tmp_path: Path)
 
 
 def test_services_have_names(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"services must be of geolocation-db, ip-api, got 'google'"):
+    with pytest.raises(OptionError, match="services must be of geolocation-db, ip-api, got 'ip-api,google'"):
         prepare("incidents1m", tmp_path, web=_web(), annotations="x", services="ip-api,google")

@@ -38,7 +38,7 @@ API = "/api/datasets/tomg-group-umd/pixelprose/revision/main"
 FILES = f"/datasets/tomg-group-umd/pixelprose/resolve/{COMMIT}"
 
 
-def exif(lat: str = "[48, 51, 29]", taken: str = "2018:01:11 13:09:38", **rest: str | None) -> str:
+def exif(lat: str = "[48, 51, 29]", taken: str = "2018:01:11 13:09:38", **changes: str | None) -> str:
     tags = {
         "Image Model": "X100",
         "EXIF DateTimeOriginal": taken,
@@ -46,7 +46,7 @@ def exif(lat: str = "[48, 51, 29]", taken: str = "2018:01:11 13:09:38", **rest: 
         "GPS GPSLatitude": lat,
         "GPS GPSLongitudeRef": "E",
         "GPS GPSLongitude": "[2, 17, 40]",
-        **{name.replace("_", " "): value for name, value in rest.items()},
+        **{name.replace("_", " "): value for name, value in changes.items()},
     }
     return json.dumps({name: value for name, value in tags.items() if value is not None})
 
@@ -83,9 +83,9 @@ def rows_of(server: Server, shard: str, number: int) -> list[dict[str, Any]]:
         rows.append({"uid": f"none{name}", "url": url + "x", "exif": (None, "", "{}", "null")[i % 4]})
     last = {"uid": "u", "vlm_caption": "A caption."}
 
-    def bad(path: str, text: str, **rest: Any) -> None:
+    def bad(path: str, text: str, **changes: Any) -> None:
         rows.append(
-            {**last, "uid": f"{path}{number}", "url": f"{server.url}/bad/{number}/{path}.jpg", "exif": text, **rest}
+            {**last, "uid": f"{path}{number}", "url": f"{server.url}/bad/{number}/{path}.jpg", "exif": text, **changes}
         )
 
     bad("no-gps", exif(GPS_GPSLatitude=None, GPS_GPSLatitudeRef=None))
@@ -109,7 +109,7 @@ def rows_of(server: Server, shard: str, number: int) -> list[dict[str, Any]]:
 
 def publish(server: Server, shards: dict[str, bytes], lfs: bool = True) -> dict[str, str]:
     """Serve files as the hub does; the source that names it."""
-    listed: list[dict[str, Any]] = [
+    siblings: list[dict[str, Any]] = [
         {"rfilename": name} for name in (".gitattributes", "README.md", "data/other.parquet")
     ]
     for name, content in shards.items():
@@ -118,8 +118,8 @@ def publish(server: Server, shards: dict[str, bytes], lfs: bool = True) -> dict[
         if lfs:
             digest = hashlib.sha256(content).hexdigest()
             entry |= {"size": len(content), "lfs": {"sha256": digest, "size": len(content), "pointerSize": 100}}
-        listed.insert(0, entry)
-    body = {"id": "tomg-group-umd/pixelprose", "sha": COMMIT, "siblings": listed, "tags": []}
+        siblings.insert(0, entry)
+    body = {"id": "tomg-group-umd/pixelprose", "sha": COMMIT, "siblings": siblings, "tags": []}
     server.put(API, json.dumps(body).encode(), headers={"Content-Type": "application/json"})
     return {"hub": server.url}
 
@@ -144,8 +144,8 @@ def no_token(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving() as found:
-        yield found
+    with serving() as state:
+        yield state
 
 
 def slow(server: Server, path: str) -> None:
@@ -179,22 +179,22 @@ def test_the_whole_recipe(server: Server, tmp_path: Path) -> None:
         with Image.open(tmp_path / stored.columns["file"][row]) as image:
             assert image.size == ((1024, 473) if i == 1 else (120, 80))
     shards = len(ORDER)
-    lost = {step["step"]: step["lost"] for step in stored.about["steps"]}
-    assert lost["place and time in the tables"] == {
+    losses = {step["step"]: step["lost"] for step in stored.about["steps"]}
+    assert losses["place and time in the tables"] == {
         "no metadata": PER_SHARD * shards, "no place": 3 * shards, "no time": 3 * shards, "out of range": shards,
         "no caption": shards, "bad address": shards, "no whole numbers": shards,
     }  # fmt: skip
-    assert lost["duplicates"] == {"duplicate": 3 * shards}
-    assert lost["picture"] == {"dead link": shards, "not a picture": shards}
+    assert losses["duplicates"] == {"duplicate": 3 * shards}
+    assert losses["picture"] == {"dead link": shards, "not a picture": shards}
     looked = [(step["looked_at"], step["kept"]) for step in stored.about["steps"][:3]]
     assert looked == [(27 * shards, 11 * shards), (11 * shards, 8 * shards), (8 * shards, 6 * shards)]
     assert stored.about["sources"]["hub"] == {"url": "tomg-group-umd/pixelprose", "revision": COMMIT}
     assert stored.about["notes"] == [f"{8 * shards} rows have a place and a time; the paper has 1799"]
     assert steps[f"note: {8 * shards} rows have a place and a time; the paper has 1799"] == (0, None)
     assert stored.about["validation_queries"] == 50
-    told = stored.about["sources"][ORDER[0]]
-    assert told["rows"] == 27
-    assert told["sha256"] == hashlib.sha256(server.files[f"{FILES}/{ORDER[0]}"]).hexdigest()  # type: ignore[arg-type]
+    source = stored.about["sources"][ORDER[0]]
+    assert source["rows"] == 27
+    assert source["sha256"] == hashlib.sha256(server.files[f"{FILES}/{ORDER[0]}"]).hexdigest()  # type: ignore[arg-type]
     assert not list((tmp_path / "work" / "shards").rglob("*.parquet"))  # deleted when read
     assert steps["pictures"] == (8 * shards, 8 * shards)
     assert steps["table 5 of 5, rows"] == (27, 27)
@@ -245,8 +245,8 @@ def test_a_token_is_sent_where_one_is_set(server: Server, tmp_path: Path, monkey
     monkeypatch.delenv("HF_HUB_DISABLE_IMPLICIT_TOKEN")
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     prepare("pixelprose", tmp_path, web=web(), **fill(server))
-    tokens = {request.headers.get("Authorization", request.headers.get("authorization")) for request in server.asked}
-    photos = [request for request in server.asked if request.path.startswith("/photos/")]
+    tokens = {request.headers.get("Authorization", request.headers.get("authorization")) for request in server.requests}
+    photos = [request for request in server.requests if request.path.startswith("/photos/")]
     assert tokens == {"Bearer hf_secret", None}
     assert not any("authorization" in map(str.lower, request.headers) for request in photos)
 
@@ -255,9 +255,9 @@ def test_a_second_run_asks_for_the_listing_alone(server: Server, tmp_path: Path)
     sources = fill(server)
     prepare("pixelprose", tmp_path, web=web(), **sources)
     before = killing.files(tmp_path)
-    server.asked.clear()
+    server.requests.clear()
     prepare("pixelprose", tmp_path, web=web(), **sources)
-    assert [request.path for request in server.asked] == [API]
+    assert [request.path for request in server.requests] == [API]
     assert killing.files(tmp_path) == before
 
 
@@ -265,14 +265,14 @@ def test_the_limit_stops_reading_tables(server: Server, tmp_path: Path) -> None:
     sources = fill(server)
     prepare("pixelprose", tmp_path / "a", web=web(), limit=10, workers=3, **sources)
     stored = read_folder(tmp_path / "a")
-    wanted = [f"uid{number}-{i}" for number in (0, 1) for i in range(PER_SHARD)][:10]
-    assert sorted(stored.columns["uid"].tolist()) == wanted
+    expected = [f"uid{number}-{i}" for number in (0, 1) for i in range(PER_SHARD)][:10]
+    assert sorted(stored.columns["uid"].tolist()) == expected
     assert [downloads(server, number) for number in range(5)] == [1, 1, 0, 0, 0]
     assert len(list((tmp_path / "a" / "images").iterdir())) == 10
     prepare("pixelprose", tmp_path / "b", web=web(), limit=10, workers=1, **sources)
     assert killing.files(tmp_path / "b") == killing.files(tmp_path / "a")
     # More of the same folder later: what is there is not fetched again.
-    server.asked.clear()
+    server.requests.clear()
     prepare("pixelprose", tmp_path / "b", web=web(), limit=14, **sources)
     assert len(read_folder(tmp_path / "b").columns["id"]) == 14
     assert downloads(server, 0) == server.count("/photos/0-0.jpg") == 0
@@ -328,9 +328,9 @@ def test_real_photographs_come_through_with_their_place_and_time(
     server: Server, tmp_path: Path, data: Path, behaviour: str, count: int
 ) -> None:
     with open(data / "photos_manifest.csv", newline="", encoding="utf-8") as stream:
-        known = {row["file"]: row for row in csv.DictReader(stream)}
+        manifest = {row["file"]: row for row in csv.DictReader(stream)}
     rows = []
-    for file in known:
+    for file in manifest:
         path = data / "photos" / file
         text = crawled(path)
         url = server.put(f"/real/{file}", path.read_bytes())
@@ -341,7 +341,7 @@ def test_real_photographs_come_through_with_their_place_and_time(
     stored = read_folder(tmp_path)
     assert len(stored.columns["id"]) == count
     for i, file in enumerate(stored.columns["uid"].tolist()):
-        row = known[file]
+        row = manifest[file]
         place = (stored.columns["lat"][i], stored.columns["lon"][i])
         assert place == pytest.approx((float(row["lat"]), float(row["lon"])), abs=1e-5)
         taken = str(stored.columns["taken"][i])[:19]
@@ -357,7 +357,7 @@ def test_a_killed_preparation_goes_on_to_the_same_result(server: Server, tmp_pat
     expected = killing.files(tmp_path / "whole")
     assert len(expected) == 30 + 5
 
-    server.asked.clear()
+    server.requests.clear()
     shard(server, ORDER[2], server.files[f"{FILES}/{ORDER[2]}"], wait=0.3)  # type: ignore[arg-type]
     slow(server, "/photos/4-5.jpg")
     out = tmp_path / "killed"

@@ -7,9 +7,6 @@ import io
 import json
 import pickle
 import random
-import subprocess
-import sys
-import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +19,7 @@ from PIL import Image
 from range_server import Manners, Server, local_web, serving
 
 from mascot.bench.datasets.folder import read_folder, splits
-from mascot.bench.prepare.losses import Loss
+from mascot.bench.prepare.outcomes import Loss
 from mascot.bench.prepare.recipes import prepare, settings_of
 from mascot.bench.prepare.skyscript import centre
 from mascot.bench.prepare.web import Web
@@ -47,13 +44,13 @@ def _jpeg(number: int, side: int = 40) -> bytes:
 
 
 def _record(box: Any) -> bytes:
-    told = {
+    facts = {
         "bbox" if isinstance(box, list) else "box": box,
         "time": (2021, 7, 3, 10, 20),
         "center_tags": {"building": "church"},
         "surrounding_tags": [{"highway": "path"}],
     }
-    return pickle.dumps(told, protocol=4)
+    return pickle.dumps(facts, protocol=4)
 
 
 class Site:
@@ -152,8 +149,8 @@ def test_the_whole_of_it(server: Server, tmp_path: Path) -> None:
     assert {"download table", "directory of images2.zip", "directory of meta3.zip", "pictures"} <= set(steps)
     parts = splits(stored)
     assert [len(parts[split][1]) for split in ("validation", "test")] == [4, 20]
-    told = json.loads((tmp_path / "out" / "dataset.json").read_text())
-    assert set(told["sources"]) == {"table", "images2.zip", "images3.zip", "meta2.zip", "meta3.zip"}
+    facts = json.loads((tmp_path / "out" / "dataset.json").read_text())
+    assert set(facts["sources"]) == {"table", "images2.zip", "images3.zip", "meta2.zip", "meta3.zip"}
     text = (tmp_path / "out" / "report.md").read_text()
     assert "b3: images2.zip" in text
 
@@ -215,11 +212,11 @@ def test_servers_in_trouble(server: Server, tmp_path: Path) -> None:
 def test_an_archive_that_is_gone_is_an_error(server: Server, tmp_path: Path) -> None:
     site = Site(server, good=12)
     sources = site.publish()
-    kept = server.files.pop("/SkyScript/meta3.zip")
+    archive = server.files.pop("/SkyScript/meta3.zip")
     with pytest.raises(InputError, match=r"meta3\.zip: dead link"):
         prepare("skyscript", tmp_path / "out", web=_web(), **sources)
     assert not (tmp_path / "out" / "dataset.json").exists()
-    server.files["/SkyScript/meta3.zip"] = kept
+    server.files["/SkyScript/meta3.zip"] = archive
     prepare("skyscript", tmp_path / "out", web=_web(), **sources)
     assert read_folder(tmp_path / "out").images == 12
 
@@ -227,7 +224,7 @@ def test_an_archive_that_is_gone_is_an_error(server: Server, tmp_path: Path) -> 
 def test_a_table_of_another_form(server: Server, tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("filepath,title\nimages2/a.jpg,church\n")
-    with pytest.raises(InputError, match="needs the columns filepath, title_multi_objects, got"):
+    with pytest.raises(InputError, match="must have the columns filepath, title_multi_objects, got"):
         prepare("skyscript", tmp_path / "out", web=_web(), base=server.url + "/", table=str(table))
 
 
@@ -238,26 +235,12 @@ def test_killed_and_resumed_is_as_if_never_killed(server: Server, tmp_path: Path
     sources = site.publish(wait=0.02)
     prepare("skyscript", tmp_path / "whole", web=_web(), **sources)
     out = tmp_path / "killed"
-    code = (
-        "import sys, json\n"
-        "from mascot.bench.prepare.recipes import prepare\n"
-        "from mascot.bench.prepare.web import Web\n"
-        "web = Web(allow_private=True)\n"
-        "prepare('skyscript', sys.argv[1], workers=2, web=web, **json.loads(sys.argv[2]))\n"
-    )
-    command = [sys.executable, "-c", code, str(out), json.dumps(sources)]
     start = site.reads()
-    process = subprocess.Popen(command)
-    end = time.monotonic() + 180
-    while site.reads() < start + 40 and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.005)
-    assert process.poll() is None, "it must be killed before it is done"
-    process.kill()
-    process.wait()
+    killing.kill("skyscript", out, lambda: site.reads() >= start + 40, workers=2, **sources)
     assert not (out / "dataset.json").exists()
     assert (out / "work" / "pictures.jsonl").stat().st_size > 0
     start = site.reads()
-    subprocess.run(command, check=True, timeout=300)
+    prepare("skyscript", out, web=_web(), **sources)
     assert site.reads() - start < 80  # the rest alone, of about 100
     assert killing.files(out) == killing.files(tmp_path / "whole")
 
@@ -276,9 +259,9 @@ def test_killed_and_resumed_is_as_if_never_killed(server: Server, tmp_path: Path
     ],
 )
 def test_boxes_that_are_none(record: Any, reason: str) -> None:
-    with pytest.raises(Loss) as lost:
+    with pytest.raises(Loss) as caught:
         centre(record)
-    assert lost.value.reason == reason
+    assert caught.value.reason == reason
 
 
 def test_the_middle_of_a_box() -> None:

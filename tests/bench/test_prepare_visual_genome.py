@@ -50,47 +50,49 @@ def zipped(name: str, value: Any) -> bytes:
 
 def fill(server: Server) -> dict[str, str]:
     """The tables and the pictures; the sources for `prepare`."""
-    listed, objects = [], []
+    listing, objects = [], []
 
-    def add(image: int, content: bytes | None, things: list[dict[str, Any]], **manners: Any) -> None:
+    def add(image: int, content: bytes | None, annotations: list[dict[str, Any]], **manners: Any) -> None:
         path = f"/VG_100K{'_2' if image % 2 else ''}/{image}.jpg"
         if content is not None:
             server.put(path, content, **manners)
-        listed.append({
+        listing.append({
             "width": 300, "url": server.url + path, "height": 200, "image_id": image, "coco_id": None, "flickr_id": 7,
         })  # fmt: skip
-        objects.append({"image_id": image, "objects": things, "image_url": server.url + path})
+        objects.append({"image_id": image, "objects": annotations, "image_url": server.url + path})
 
-    def thing(*names: str) -> dict[str, Any]:
+    def annotation(*names: str) -> dict[str, Any]:
         return {"synsets": ["x.n.01"], "h": 10, "object_id": 5, "merged_object_ids": [], "names": list(names), "w": 3,
                 "y": 1, "x": 2}  # fmt: skip
 
     for i in range(GOOD):
         # Every picture has a person; one in two the sky, one in three a tree, and so on.
-        things = [thing("shoe", name) for step, name in enumerate(NAMES, 1) if i % step == 0] + [thing("skyline")]
-        things += [thing("dog")] * (i == 3)
-        add(2 * i + 1, picture(i, f"2012:06:{1 + i % 28:02d} {i % 24:02d}:15:00"), things)
-        add(2 * i + 2, plain(i) if i % 2 else picture(i, None), [thing("person"), thing("apple")])
+        annotations = [annotation("shoe", name) for step, name in enumerate(NAMES, 1) if i % step == 0] + [
+            annotation("skyline")
+        ]
+        annotations += [annotation("dog")] * (i == 3)
+        add(2 * i + 1, picture(i, f"2012:06:{1 + i % 28:02d} {i % 24:02d}:15:00"), annotations)
+        add(2 * i + 2, plain(i) if i % 2 else picture(i, None), [annotation("person"), annotation("apple")])
     add(1001, b"", [], always=404)
     add(1002, b"<html><body>moved</body></html>", [])
-    add(1003, picture(9, "0000:00:00 00:00:00"), [thing("dog")])
-    add(1004, picture(3, "2013:01:01 10:00:00"), [thing("bird")], redirect="/elsewhere.jpg")
+    add(1003, picture(9, "0000:00:00 00:00:00"), [annotation("dog")])
+    add(1004, picture(3, "2013:01:01 10:00:00"), [annotation("bird")], redirect="/elsewhere.jpg")
     server.put("/elsewhere.jpg", picture(3, "2013:01:01 10:00:00"))
-    add(1005, picture(4, "2013:02:02 11:30:00", (1500, 1100)), [thing("person")], no_ranges=True)
-    add(1006, picture(5, "2013:03:03 12:45:00", (1500, 1100))[:70_000], [thing("person")])  # its end is missing
-    add(1007, picture(6, "2013:04:04 13:00:00"), [thing("person")], statuses=[503, 500])
-    listed.append(dict(listed[0]))
-    listed.append({"image_id": 5000, "url": None})
+    add(1005, picture(4, "2013:02:02 11:30:00", (1500, 1100)), [annotation("person")], no_ranges=True)
+    add(1006, picture(5, "2013:03:03 12:45:00", (1500, 1100))[:70_000], [annotation("person")])  # its end is missing
+    add(1007, picture(6, "2013:04:04 13:00:00"), [annotation("person")], statuses=[503, 500])
+    listing.append(dict(listing[0]))
+    listing.append({"image_id": 5000, "url": None})
     return {
-        "images": server.put("/image_data.json.zip", zipped("image_data.json", listed)),
+        "images": server.put("/image_data.json.zip", zipped("image_data.json", listing)),
         "objects": server.put("/objects.json.zip", zipped("objects.json", objects)),
     }
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving() as found:
-        yield found
+    with serving() as state:
+        yield state
 
 
 def web() -> Web:
@@ -127,14 +129,14 @@ def test_the_whole_recipe(server: Server, tmp_path: Path) -> None:
     for number, query in enumerate(stored.queries):
         early = sum(positive < stored.validation for positive in query.positives)
         assert min(early, len(query.positives) - early) >= 2
-        assert all(number in asked for _, asked in both.values())
+        assert all(number in numbers for _, numbers in both.values())
 
-    lost = {step["step"]: step["lost"] for step in stored.about["steps"]}
-    assert lost["list"] == {"duplicate": 1, "bad address": 1}
-    assert lost["time and picture"] == {
+    losses = {step["step"]: step["lost"] for step in stored.about["steps"]}
+    assert losses["list"] == {"duplicate": 1, "bad address": 1}
+    assert losses["time and picture"] == {
         "dead link": 1, "no metadata": GOOD // 2, "no time": GOOD // 2 + 1, "not a picture": 2,
     }  # fmt: skip
-    assert lost["queries"]["few positives"] == 15 - len(queries)
+    assert losses["queries"]["few positives"] == 15 - len(queries)
     assert stored.about["sources"]["images"]["url"] == sources["images"]
     assert len(stored.about["sources"]["objects"]["sha256"]) == 64
     assert steps["pictures"] == 2 * GOOD + 7
@@ -153,15 +155,15 @@ def test_only_the_beginning_is_read_where_there_is_no_time(server: Server, tmp_p
 def test_a_second_run_asks_for_nothing_and_changes_nothing(server: Server, tmp_path: Path) -> None:
     sources = fill(server)
     prepare("visual-genome", tmp_path, web=web(), **sources)
-    before, asked = killing.files(tmp_path), len(server.asked)
+    before, numbers = killing.files(tmp_path), len(server.requests)
     prepare("visual-genome", tmp_path, web=web(), **sources)
     assert killing.files(tmp_path) == before
-    assert len(server.asked) == asked
+    assert len(server.requests) == numbers
     victim = sorted((tmp_path / "images").iterdir())[0]
     victim.unlink()
     prepare("visual-genome", tmp_path, web=web(), **sources)
     assert killing.files(tmp_path) == before
-    assert len(server.asked) == asked + 2
+    assert len(server.requests) == numbers + 2
 
 
 def test_the_first_in_order_are_the_limit(server: Server, tmp_path: Path) -> None:
@@ -190,10 +192,10 @@ def test_a_server_that_was_down_is_asked_again_by_the_next_run(server: Server, t
 
 def test_tables_may_lie_on_this_machine_and_pictures_on_a_mirror(server: Server, tmp_path: Path) -> None:
     sources = fill(server)
-    listed = json.loads(zipfile.ZipFile(io.BytesIO(server.files["/image_data.json.zip"])).read("image_data.json"))  # type: ignore[arg-type]
-    for entry in listed:
+    listing = json.loads(zipfile.ZipFile(io.BytesIO(server.files["/image_data.json.zip"])).read("image_data.json"))  # type: ignore[arg-type]
+    for entry in listing:
         entry["url"] = (entry["url"] or "").replace(server.url, "https://elsewhere.invalid/deep")
-    (tmp_path / "image_data.json").write_text(json.dumps(listed))
+    (tmp_path / "image_data.json").write_text(json.dumps(listing))
     (tmp_path / "objects.zip").write_bytes(server.files["/objects.json.zip"])  # type: ignore[arg-type]
     prepare(
         "visual-genome", tmp_path / "out", web=web(), limit=40,
@@ -218,7 +220,7 @@ def test_a_killed_preparation_goes_on_to_the_same_result(server: Server, tmp_pat
     expected = killing.files(tmp_path / "whole")
     assert len(expected) == 43 + 5
 
-    server.asked.clear()
+    server.requests.clear()
     server.sent.clear()
     server.put("/objects.json.zip", server.files["/objects.json.zip"], pace=0.5)  # type: ignore[arg-type]
     last = "/VG_100K_2/1007.jpg"
@@ -227,7 +229,7 @@ def test_a_killed_preparation_goes_on_to_the_same_result(server: Server, tmp_pat
     options = {"workers": 3, **sources}
     killing.kill("visual-genome", out, lambda: server.count("/objects.json.zip") == 2, **options)
     server.manners.pop("/objects.json.zip")
-    killing.kill("visual-genome", out, lambda: len(server.asked) > 30, **options)  # in the middle of the times
+    killing.kill("visual-genome", out, lambda: len(server.requests) > 30, **options)  # in the middle of the times
     assert not (out / "dataset.json").exists()
     killing.kill("visual-genome", out, lambda: len(list((out / "images").glob("*.jpg"))) > 5, **options)
     assert not (out / "dataset.json").exists()

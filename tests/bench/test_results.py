@@ -151,7 +151,7 @@ def test_a_partial_run_is_known_as_such(tmp_path: Path) -> None:
     _put(store, 1, 1)
     _put(store, 2, 1, label="mmr")
     (found,) = averages.read(tmp_path)
-    assert found.asked == (0, 1)
+    assert found.run_seeds == (0, 1)
     assert [(point[4], seeds) for point, seeds in found.missing.items()] == [("mmr", [0])]
     assert found.where(label="base").missing == {}
     assert "the last run into this folder did not come to its end: points may be missing" in found.notes

@@ -40,7 +40,7 @@ def test_no_message_shows_a_password(engine: str, secret: str) -> None:
     for rest in ("/", "host:1/photos", "host:1/db/photos", "[::1/photos", "host/db?password=SECRET"):
         try:
             address = read_address(f"{engine}://me:{secret}@{rest}")
-            told = address.shown + repr(address)
+            told = address.label + repr(address)
             assert engine == "postgresql"
         except mc.OptionError as error:
             told = str(error)
@@ -65,7 +65,7 @@ def test_a_user_is_refused_where_it_would_be_dropped(uri: str) -> None:
 
 def test_signs_that_end_a_part_are_refused_or_kept() -> None:
     assert str(read_address("lance://./a@b/table").file) == "a@b"
-    assert read_address("lance:///a@b/table").shown == "lance:///a@b/table"
+    assert read_address("lance:///a@b/table").label == "lance:///a@b/table"
     with pytest.raises(mc.OptionError, match="as %23"):
         read_address("lance:///folder/c#d/table")
     assert str(read_address("lance:///folder/c%23d/table").file) == "/folder/c#d"

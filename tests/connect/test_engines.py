@@ -687,7 +687,7 @@ def test_addresses_are_read() -> None:
     database = read_address("postgresql://me:secret@host:5432/mine?sslmode=require&table=shop.photos&metric=l2")
     assert database.dsn == "postgresql://me:secret@host:5432/mine?sslmode=require"
     assert (database.table, database.metric) == ("shop.photos", "l2")
-    assert "secret" not in database.shown + repr(database)
+    assert "secret" not in database.label + repr(database)
 
 
 @pytest.mark.parametrize(

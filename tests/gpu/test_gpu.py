@@ -86,7 +86,7 @@ def test_arrays_stream_through_in_chunks(asked: list[Any]) -> None:
     columns = {name: np.stack([p.columns[name] for p in pools] * 1100) for name in ("lat", "lon", "hour")}
     batch = mc.Batch(np.stack([p.scores for p in pools] * 1100), columns)
     many = mc.rerank_many(batch, asked, 10, backend="gpu")
-    references = [mc.rerank(p, asked, 10, backend="numpy")._selection.shown[0] for p in pools]
+    references = [mc.rerank(p, asked, 10, backend="numpy")._selection.ranked[0] for p in pools]
     assert np.array_equal(many.positions, np.stack(references * 1100))
 
 
@@ -122,4 +122,4 @@ def test_tensors_stay_in_their_library(library: str) -> None:
         assert type(ranked.positions) is type(scores)
         for q, pool in enumerate(pools):
             reference = mc.rerank(pool, asked, 20, backend="numpy")
-            assert ranked.positions[q].tolist() == reference._selection.shown[0].tolist()
+            assert ranked.positions[q].tolist() == reference._selection.ranked[0].tolist()

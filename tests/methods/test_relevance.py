@@ -140,7 +140,7 @@ def test_selecting_is_repeatable_and_changes_nothing(method):
     copies = [array.copy() for array in (problem.scores, vectors(problem), problem.seen, *features(problem))]
     first = method.select(problem, k=10)
     second = method.select(problem, k=10)
-    assert first.positions.tolist() == second.positions.tolist() == first.shown.tolist()
+    assert first.positions.tolist() == second.positions.tolist() == first.ranked.tolist()
     assert first.positions.dtype == np.int64
     for before, after in zip(copies, (problem.scores, vectors(problem), problem.seen, *features(problem)), strict=True):
         np.testing.assert_array_equal(before, after)

@@ -73,7 +73,7 @@ def test_a_library_made_anew_is_served_with_its_own_encoder(root: Path) -> None:
 
 def test_warnings_of_engines_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     with _print_warnings():
-        key_of(["colour"], Address("lance", "", "", "/folder", "t", shown="lance:///folder/t"))
+        key_of(["colour"], Address("lance", "", "", "/folder", "t", label="lance:///folder/t"))
         warn_of_few(5, 5)
     assert capsys.readouterr().err.splitlines() == [
         "mascot: lance:///folder/t has no key of one column: ids are places in the result; name a column with ?id=",

@@ -30,7 +30,7 @@ from mascot.scale import pipeline, run
 from mascot.scale.cluster import cluster
 from mascot.scale.indexing import index_into
 from mascot.scale.stages import Bad
-from mascot.scale.workers import Ledger, Lost, Worker, answers
+from mascot.scale.workers import Ledger, LostBatch, Worker, answers
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),
@@ -231,10 +231,10 @@ def test_a_worker_tells_in_one_line_and_gives_up_what_is_begun_too_often(ray: An
             MascotError, match=r"^a worker failed at 'a.jpg', 'b.jpg': RuntimeError: CUDA out of memory$"
         ):
             list(answers(worker(batches)))
-    assert list(answers(worker(batches))) == [(7, Lost())]
+    assert list(answers(worker(batches))) == [(7, LostBatch())]
     # What a stage gave up, the next one hands on.
     following = Worker("following", ray.cloudpickle.dumps(lambda: fails), ledger, retries=1)
-    assert list(answers(following(worker(batches)))) == [(7, Lost())]
+    assert list(answers(following(worker(batches)))) == [(7, LostBatch())]
 
 
 def test_a_picture_that_kills_its_worker_is_skipped(
@@ -285,7 +285,7 @@ def test_an_encoder_that_kills_its_workers_ends_the_run(
     ray: Any, sink: SqliteSink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "_RETRIES", 0)
-    monkeypatch.setattr(pipeline, "_LOST", 0)
+    monkeypatch.setattr(pipeline, "_MOST_LOST", 0)
     Image.new("RGB", DEADLY).save(tmp_path / "deadly.png")
     with pytest.raises(MascotError, match=r"workers died at 1 batches.*index a few without --ray to see: 'deadly.png'"):
         index_into(tmp_path, sink, Mortal(dim=64), ray="local", workers=1)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
-from mascot.attributes.columns import cells, column_of, is_missing, shown
+from mascot.attributes.columns import cells, column_of, is_missing, printable
 from mascot.bins import Floats, Ints, SparseBins, one_hot
 from mascot.errors import InputError, require
 from mascot.serialize import Value
@@ -63,7 +63,7 @@ class Category(Value):
             is_label = len(set(labels_of(value))) > 0
         except TypeError:
             is_label = False
-        require(is_label, "Category near", "must be a label or a list of labels", shown(value))
+        require(is_label, "Category near", "must be a label or a list of labels", printable(value))
         return {self.column: value}
 
 

@@ -21,7 +21,7 @@ LARGEST_NUMBER = 1e150  # squares of differences stay finite
 _UNIX_SECONDS = (1e8, 1e11)  # 1973 to 5138; milliseconds are a thousand times as many
 
 # ISO 8601, also without separators; EXIF ("2019:07:14 18:05:33"); PostgreSQL ("2019-07-14 18:05:33+00").
-# A time zone is read over: the clock on the wall counts.
+# Time zones are ignored: local clock time counts.
 _TIME = re.compile(
     r"\s*(?=\d{4}[-:]|\d{8}[Tt])(\d{4})[-:]?(\d{2})[-:]?(\d{2})"
     r"(?:[Tt ]+(\d{2})(?::?(\d{2})(?::?(\d{2})(?:[.,]\d+)?)?)?(?:\s*[+-]\d{2})?)?"
@@ -32,7 +32,7 @@ _CLOCK = re.compile(r"\s*(\d{1,2}):(\d{2})(?::\d{2}(?:[.,]\d+)?)?\s*(?:[Zz]|[+-]
 
 
 def as_array(column: Any) -> NDArray[Any]:
-    """A numpy array of a list, or of a pandas, Polars or Arrow column. What is masked is missing."""
+    """Return a list, or a pandas, Polars or Arrow column, as a numpy array. Masked values are missing."""
     if isinstance(column, np.ma.MaskedArray):
         return _unmasked(column)
     if isinstance(column, np.ndarray):
@@ -60,7 +60,7 @@ def as_array(column: Any) -> NDArray[Any]:
 
 
 def as_objects(values: Sequence[Any]) -> NDArray[Any]:
-    """An array of just these objects, lists among them."""
+    """Return an array of dtype object with these values; lists stay lists."""
     array = np.empty(len(values), object)
     for row, value in enumerate(values):  # one by one: numpy would take lists of one length for a matrix
         array[row] = value
@@ -78,13 +78,13 @@ def _unmasked(column: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
 
 def column_of(columns: Columns, name: str, owner: str) -> NDArray[Any]:
     if name not in columns:
-        known = ", ".join(sorted(columns)) or "none"
-        raise InputError(f"{owner} needs column {name!r}, got columns: {known}")
+        available = ", ".join(sorted(columns)) or "none"
+        raise InputError(f"{owner} needs column {name!r}, got columns: {available}")
     return columns[name]
 
 
 def _single(columns: Columns, name: str, owner: str) -> NDArray[Any]:
-    """A column of one value each."""
+    """Return a column that has one value per row."""
     column = column_of(columns, name, owner)
     if column.ndim != 1:
         raise InputError(f"{owner} column {name!r} must hold one value each, got {' x '.join(map(str, column.shape))}")
@@ -92,14 +92,14 @@ def _single(columns: Columns, name: str, owner: str) -> NDArray[Any]:
 
 
 def cells(column: NDArray[Any]) -> list[Any]:
-    """The values one by one, as Python's own."""
+    """Return the values as Python objects."""
     if column.dtype.kind == "M":
         column = column.astype("datetime64[us]")  # a finer one would become a number
     return column.tolist()
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN, NaT, pandas.NA, what is masked, and empty text."""
+    """Return whether a value is None, NaN, NaT, pandas.NA, masked, or empty text."""
     if value is None or (isinstance(value, str) and not value.strip(" \0")):
         return True
     unequal = value != value
@@ -108,15 +108,15 @@ def is_missing(value: Any) -> bool:
     return bool(unequal) if isinstance(unequal, (bool, np.bool_)) else unequal is value  # pandas.NA is NA again
 
 
-def shown(value: Any) -> Any:
-    """A value as messages show it: 5 and not np.int64(5)."""
+def printable(value: Any) -> Any:
+    """Return a value as messages show it: 5 and not np.int64(5)."""
     if isinstance(value, tuple):
-        return tuple(shown(part) for part in value)
+        return tuple(printable(part) for part in value)
     return value.item() if isinstance(value, np.generic) else value
 
 
 def numbers(columns: Columns, name: str, owner: str) -> Floats:
-    """Return a column as float64; what is missing becomes NaN, infinity and text are refused."""
+    """Return a column as float64; missing values become NaN, infinity and text are refused."""
     return numbers_within(columns, name, owner)[0]
 
 
@@ -127,7 +127,7 @@ def numbers_within(columns: Columns, name: str, owner: str) -> tuple[Floats, flo
         values = column.astype(np.float64)
     else:
         try:
-            values = np.array([np.nan if is_missing(v) else float(shown(v)) for v in column.tolist()], np.float64)
+            values = np.array([np.nan if is_missing(v) else float(printable(v)) for v in column.tolist()], np.float64)
         except OverflowError:
             raise InputError(f"{owner} column {name!r} must lie within -1e150..1e150, got a larger integer") from None
         except (TypeError, ValueError) as error:
@@ -148,7 +148,7 @@ def numbers_within(columns: Columns, name: str, owner: str) -> tuple[Floats, flo
 
 
 def times(columns: Columns, name: str, owner: str) -> NDArray[np.datetime64]:
-    """A column as datetime64[s] of local clock time; what is missing or impossible (month 0) becomes NaT."""
+    """Return a column as datetime64[s] in local time; missing and impossible values (month 0) become NaT."""
     column = _single(columns, name, owner)
     column = _numeric(column)
     if column.dtype.kind == "M":
@@ -196,35 +196,35 @@ def _moment(value: Any, owner: str, name: str) -> datetime | None:
         return datetime(value.year, value.month, value.day, value.hour, value.minute, value.second)
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)
-    found = _TIME.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    match = _TIME.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         rule = "must hold times (ISO, EXIF or datetime)"
-        raise InputError(f"{owner} column {name!r} {rule}, got {quoted(shown(value))}{_cure(value)}")
+        raise InputError(f"{owner} column {name!r} {rule}, got {quoted(printable(value))}{_remedy(value)}")
     try:
-        year, month, day, hour, minute, second = (int(part or 0) for part in found.groups())
+        year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
         return datetime(year, month, day, hour, minute, second)
     except ValueError:  # cameras write "0000:00:00 00:00:00" for a clock that was never set
         return None
 
 
-def _cure(value: Any) -> str:
-    """What to write instead of text that is half a time."""
-    found = _NO_DAY.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+def _remedy(value: Any) -> str:
+    """Return what to write instead of an incomplete time, as the end of an error message."""
+    match = _NO_DAY.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         return ""
-    year, month, *rest = found.groups()
-    if rest[0]:
-        return f": eight digits may be any number, write {'-'.join([year, *rest])}"
-    return f": a {'month' if month else 'year'} alone is no moment, write a day like {year}{month or '-07'}-14"
+    year, month, *month_and_day = match.groups()
+    if month_and_day[0]:
+        return f": eight digits may be any number, write {'-'.join([year, *month_and_day])}"
+    return f": a {'month' if month else 'year'} alone is not a time, write a day like {year}{month or '-07'}-14"
 
 
 def _no_time(value: Any) -> bool:
-    """Missing, or EXIF's blank date "    :  :     :  :  "."""
+    """Return whether a value is missing, or EXIF's blank date "    :  :     :  :  "."""
     return is_missing(value) or (isinstance(value, str) and not value.strip(" :\0"))
 
 
 def hours(columns: Columns, name: str, owner: str) -> Floats:
-    """Hour of day, minutes as fractions, from times or from plain hours; NaN where missing."""
+    """Return hours of the day, minutes as fractions, from times or from plain hours; NaN where missing."""
     column = _numeric(_single(columns, name, owner))
     if column.dtype.kind in "biuf":
         values, low, high, _ = numbers_within(columns, name, owner)
@@ -262,27 +262,27 @@ def _beyond_a_day(value: float, owner: str, name: str) -> InputError:
 
 
 def near_point(
-    read: Callable[[Columns, str, str], NDArray[Any]], column: str, value: Any, owner: str, rule: str
+    parse: Callable[[Columns, str, str], NDArray[Any]], column: str, value: Any, owner: str, rule: str
 ) -> dict[str, Any]:
-    """`near` as a column's one value; refused where `read` finds none in it."""
+    """Return `near` as a column with one value; refuse it where `parse` cannot read it."""
     with suppress(InputError):
-        if not np.isnan(read({column: as_array([value])}, column, owner)[0]):
+        if not np.isnan(parse({column: as_array([value])}, column, owner)[0]):
             return {column: value}
-    cure = _cure(value) if read is times else ""
-    raise OptionError(f"{owner} near must be {rule}, got {shown(value)!r}{cure}")
+    remedy = _remedy(value) if parse is times else ""
+    raise OptionError(f"{owner} near must be {rule}, got {printable(value)!r}{remedy}")
 
 
-def vectors_of(given: Any, owner: str) -> Floats:
-    """Rows of numbers, all of one length, as an N x D array of float64; a missing row is NaN.
+def vectors_of(rows: Any, owner: str) -> Floats:
+    """Return rows of numbers of one length as an N x D array of float64; a missing row is NaN.
 
-    Anything but text and infinity comes back as it is shaped: what else than N x D will do is the caller's to say.
+    Text and infinity are refused. Arrays of other shapes are returned as they are: the caller checks the shape.
     """
-    if isinstance(given, (list, tuple)):
+    if isinstance(rows, (list, tuple)):
         with suppress(TypeError, ValueError):  # some are missing, or of another length
-            given = np.asarray(given, np.float64)
-    elif hasattr(given, "to_pylist") and hasattr(given, "to_numpy"):  # Arrow
-        given = given.to_numpy(zero_copy_only=False)
-    array = as_array(given)
+            rows = np.asarray(rows, np.float64)
+    elif hasattr(rows, "to_pylist") and hasattr(rows, "to_numpy"):  # Arrow
+        rows = rows.to_numpy(zero_copy_only=False)
+    array = as_array(rows)
     if array.dtype.kind == "O":
         array = _stacked(array, owner)
     elif array.dtype.kind not in "biuf":
@@ -298,17 +298,17 @@ def _finite(array: Floats, owner: str) -> Floats:
 
 
 def _stacked(rows: NDArray[Any], owner: str) -> Floats:
-    made = [None if is_missing(row) else _vector(row, owner) for row in rows]
-    size = next((len(row) for row in made if row is not None), 1)
-    for at, row in enumerate(made):
+    vectors = [None if is_missing(row) else _vector(row, owner) for row in rows]
+    size = next((len(row) for row in vectors if row is not None), 1)
+    for at, row in enumerate(vectors):
         if row is not None and len(row) != size:
             raise InputError(f"{owner} must hold vectors of one length, got {len(row)} numbers at {at}, {size} before")
-    return np.array([np.full(size, np.nan) if row is None else row for row in made])
+    return np.array([np.full(size, np.nan) if row is None else row for row in vectors])
 
 
 def _vector(row: Any, owner: str) -> Floats:
     with suppress(TypeError, ValueError):
-        made = np.asarray(row, np.float64)
-        if made.ndim == 1:
-            return made
-    raise InputError(f"{owner} must hold vectors, N x D numbers, got {shown(row)!r:.60}")
+        vector = np.asarray(row, np.float64)
+        if vector.ndim == 1:
+            return vector
+    raise InputError(f"{owner} must hold vectors, N x D numbers, got {printable(row)!r:.60}")

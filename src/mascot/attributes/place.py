@@ -10,7 +10,7 @@ import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
 from mascot.attributes.category import text_labels
-from mascot.attributes.columns import numbers_within, shown
+from mascot.attributes.columns import numbers_within, printable
 from mascot.bins import Axis, AxisBins, Floats, GlobeBins, SparseBins
 from mascot.errors import InputError, OptionError, check_positive, check_whole, require
 from mascot.serialize import Value
@@ -178,7 +178,7 @@ def _point(value: Any, lat: str, lon: str, owner: str) -> dict[str, Any]:
     try:
         north, east = (float(part) for part in value)
     except (TypeError, ValueError):
-        raise InputError(f"{owner}: near must be (latitude, longitude), got {shown(value)!r}") from None
+        raise InputError(f"{owner}: near must be (latitude, longitude), got {printable(value)!r}") from None
     if not (abs(north) <= 90 and math.isfinite(east)):
-        raise InputError(f"{owner}: near must be a latitude in -90..90 and a longitude, got {shown(value)!r}")
+        raise InputError(f"{owner}: near must be a latitude in -90..90 and a longitude, got {printable(value)!r}")
     return {lat: north, lon: east}

@@ -1,4 +1,4 @@
-"""One process at a time on a folder that is being made."""
+"""A lock file: one process at a time writes a folder."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mascot.errors import InputError
 
 @contextmanager
 def alone(lock: Path, busy: str) -> Iterator[None]:
-    """Hold the lock file, or refuse with the words of `busy`. A killed process holds nothing.
+    """Hold the lock file, or raise `InputError(busy)`. The lock of a killed process is released.
 
-    Where the system has no such locks (Windows), nothing is held.
+    On systems without `fcntl` (Windows) there is no lock.
     """
     try:
         import fcntl

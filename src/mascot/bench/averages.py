@@ -1,4 +1,4 @@
-"""Result records, found by what they measured and averaged over their seeds."""
+"""Result records, selected by their fields and averaged over their seeds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Average:
 
 
 def average(values: Iterable[float | None]) -> Average | None:
-    """Mean, lowest and highest of the values there are; None where there are none.
+    """Return the mean, lowest and highest of the values that are not missing; None where all are.
 
     >>> average([0.25, None, 0.75])
     Average(value=0.5, low=0.25, high=0.75, seeds=2)
@@ -50,12 +50,12 @@ def average(values: Iterable[float | None]) -> Average | None:
 
 
 def summary(key: str) -> Measure:
-    """A number of the record's summary."""
+    """Return a measure: a number of the record's summary."""
     return lambda record: record["summary"].get(key)
 
 
 def query_mean(key: str) -> Measure:
-    """Mean over the queries that have the value."""
+    """Return a measure: the mean over the queries that have the value."""
 
     def measure(record: Record) -> float | None:
         values = per_query(record, key)
@@ -65,7 +65,7 @@ def query_mean(key: str) -> Measure:
 
 
 def recall(k: int) -> Measure:
-    """R@k for any k, from the ranks of the first positives; None beyond the results that were asked for."""
+    """Return the measure R@k for any k, from the ranks of the first positives; None where k exceeds the results."""
 
     def measure(record: Record) -> float | None:
         stored: float | None = record["summary"].get(f"r@{k}")
@@ -78,21 +78,21 @@ def recall(k: int) -> Measure:
 
 
 def per_query(record: Record, key: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """The values of the queries, those without one left out; empty where the record has none."""
+    """Return the values of the queries that have one; empty where the record has none."""
     values = np.array([np.nan if v is None else v for v in record["per_query"].get(key) or []], dtype=np.float64)
     return values[np.isfinite(values)]
 
 
 def wished_diversity(record: Record) -> float | None:
-    """Mean of the metadata channel as it is wished for: V on spread, 1 - V on focus."""
+    """Return the mean of the metadata channel in the direction of the wish: V on spread, 1 - V on focus."""
     value = query_mean("metadata")(record)
     return value if value is None or record["direction"] != "focus" else 1.0 - value
 
 
 def uninverted_hm(record: Record) -> float | None:
-    """HM of relevance and of the diversity of both channels, neither inverted, as published for mixed directions.
+    """Return HM of relevance and the diversity of both channels, neither inverted, as published for mixed directions.
 
-    Without vectors the metadata channel is alone.
+    Without vectors it is that of the metadata channel.
     """
     looks, metadata = per_query(record, "appearance"), per_query(record, "metadata")
     recall = summary(record.get("retrieval", "r@10"))(record)
@@ -109,27 +109,27 @@ class RunResults:
     dataset: str
     records: tuple[Record, ...]
     notes: tuple[str, ...] = field(default=())
-    asked: tuple[int, ...] = ()  # every seed of the dataset's runs
-    limits: Mapping[str, int | None] = field(default_factory=dict)  # at most so many queries of a split were asked
+    run_seeds: tuple[int, ...] = ()  # every seed of the dataset's runs
+    limits: Mapping[str, int | None] = field(default_factory=dict)  # maximum number of queries of a split
 
     def __bool__(self) -> bool:
         return bool(self.records)
 
-    def where(self, **wanted: Any) -> RunResults:
-        """Records whose fields have these values."""
-        matching = tuple(r for r in self.records if all(r.get(name) == value for name, value in wanted.items()))
+    def where(self, **fields: Any) -> RunResults:
+        """Return the records whose fields have these values."""
+        matching = tuple(r for r in self.records if all(r.get(name) == value for name, value in fields.items()))
         return replace(self, records=matching)
 
     def at(self, point: str) -> RunResults:
-        """Each method at this kind of operating point, or at its only one where it has no choice.
+        """Return each method at this kind of operating point, or at its only one where it has no choice.
 
-        Where the paper does not print a setting, the inferred and then the validated one stands in for it.
+        Where the paper does not print a setting, the inferred one is used, else the validated one.
         """
         allowed = _PREFERENCE if point == "published" else (point, *_NO_CHOICE)
         return replace(self, records=tuple(r for r in self.records if r.get("point") in allowed)).preferred()
 
     def preferred(self) -> RunResults:
-        """One operating point for each method, task and direction: the published, else the validated."""
+        """Return one operating point for each method, task and direction: the published, else the validated."""
         owners: dict[tuple[str, ...], list[str | None]] = {}
         for record in self.records:
             owners.setdefault(_owner(record), []).append(record.get("point"))
@@ -138,27 +138,27 @@ class RunResults:
 
     @property
     def missing(self) -> dict[tuple[Any, ...], list[int]]:
-        """The seeds that points were not measured on: a run was stopped, or asked for less.
+        """The seeds that points were not measured on, because a run was stopped or had fewer seeds.
 
-        By study, point, task, direction, label, value, k and n. Points that no seed has are not known here.
+        By study, point, task, direction, label, value, k and n. Points that no seed has are not included.
         """
         measured: dict[tuple[Any, ...], set[int]] = {}
         for record in self.records:
             measured.setdefault(_identity(record), set()).add(record["seed"])
-        return {point: sorted(left) for point, seeds in measured.items() if (left := set(self.asked) - seeds)}
+        return {point: sorted(absent) for point, seeds in measured.items() if (absent := set(self.run_seeds) - seeds)}
 
     def within(self, subset: str) -> RunResults:
-        """Records of the queries in a subset of the split; without those that have no such subset."""
+        """Return the records restricted to a subset of the split's queries; records without it are left out."""
         return replace(self, records=tuple(_cut(r, subset) for r in self.records if subset in r.get("subsets", {})))
 
     def names(self, name: str) -> list[str]:
-        """The values of a field: label, task or direction, in the order in which they are shown."""
+        """Return the values of a field (label, task or direction) in display order."""
         values = {record[name] for record in self.records if record.get(name) is not None}
         return naming.ordered(values, _ORDERS[name])
 
     @property
     def points(self) -> list[str]:
-        """Which of the two kinds of operating points there are."""
+        """The kinds of operating points of these records."""
         kinds = {"published" if r.get("point") == "inferred" else r.get("point") for r in self.records}
         return [point for point in naming.POINTS if point in kinds]
 
@@ -169,7 +169,7 @@ class RunResults:
 
     @property
     def retrieval(self) -> str:
-        """What HM takes for relevance: ``"r@10"`` or ``"map"``."""
+        """The measure of relevance in HM: ``"r@10"`` or ``"map"``."""
         return next((record["retrieval"] for record in self.records if "retrieval" in record), "r@10")
 
     @property
@@ -183,7 +183,7 @@ class RunResults:
         return sorted({record["seed"] for record in self.records})
 
     def average(self, measure: Measure) -> Average | None:
-        """The mean over the records, which should differ in their seed alone."""
+        """Return the mean over the records, which should differ only in their seed."""
         return average(measure(record) for record in self.records)
 
     def by_seed(self) -> list[RunResults]:
@@ -191,7 +191,7 @@ class RunResults:
 
     @property
     def setting(self) -> str:
-        """How these records were made, in words."""
+        """A description of how these records were made."""
         parts = [self.dataset, "test split"]
         for name in ("n", "k"):
             sizes = sorted({record[name] for record in self.records if record.get(name) is not None})
@@ -199,10 +199,12 @@ class RunResults:
                 parts.append(f"{name.upper()}={'/'.join(map(str, sizes))}")
         queries = sorted({len(record["queries"]) for record in self.records if record.get("queries")})
         if queries:
-            odd = {"short": "have fewer than K candidates", "bare": "have no positive"}
-            most = {name: max(record.get(name, 0) for record in self.records) for name in odd}
-            few = ", ".join(f"{most[name]} of them {words}" for name, words in odd.items() if most[name])
-            parts.append(f"{'/'.join(map(str, queries))} queries{f' ({few})' if few else ''}")
+            descriptions = {"short": "have fewer than K candidates", "bare": "have no positive"}
+            most = {name: max(record.get(name, 0) for record in self.records) for name in descriptions}
+            exceptions = ", ".join(
+                f"{most[name]} of them {words}" for name, words in descriptions.items() if most[name]
+            )
+            parts.append(f"{'/'.join(map(str, queries))} queries{f' ({exceptions})' if exceptions else ''}")
         seeds = ", ".join(map(str, self.seeds))
         parts.append(f"mean of seeds {seeds}" if len(self.seeds) > 1 else f"seed {seeds}")
         return ", ".join(parts)
@@ -229,7 +231,7 @@ def _cut(record: Record, subset: str) -> Record:
 
 
 def read(directory: str | Path) -> list[RunResults]:
-    """The results of each dataset in a directory that the benchmark wrote."""
+    """Return the results of each dataset in a directory that the benchmark wrote."""
     datasets = collect(results.read(directory), results.run_info(directory))
     if not datasets:
         raise InputError(_none(directory))
@@ -237,7 +239,7 @@ def read(directory: str | Path) -> list[RunResults]:
 
 
 def check(directory: str | Path) -> None:
-    """Refuse a directory without test results, as `read` does, without reading all of it."""
+    """Raise for a directory without test results, as `read` does, without reading all of it."""
     if not any(record.get("split") == _TEST for record in results.each(directory)):
         raise InputError(_none(directory))
 
@@ -247,12 +249,12 @@ def _none(directory: str | Path) -> str:
 
 
 def collect(records: Iterable[Record], run: results.RunInfo | None = None) -> list[RunResults]:
-    """Test records by dataset. Where a point was measured twice the last one counts, and a note says so.
+    """Return test records by dataset. Of a point measured twice the last record counts, and a note says so.
 
-    What was run with the released greedy update becomes a method of its own, at the point its setting came from.
+    A DPP run with the released greedy update becomes a method of its own, at the point of its setting.
     """
     datasets: dict[str, dict[tuple[Any, ...], Record]] = {}
-    twice: dict[str, int] = {}
+    repeats: dict[str, int] = {}
     for record in records:
         if record.get("split") != _TEST and record.get("study") not in _ON_VALIDATION:
             continue
@@ -262,35 +264,35 @@ def collect(records: Iterable[Record], run: results.RunInfo | None = None) -> li
             record = {**record, "point": point, "label": naming.released(record["label"])}
         points = datasets.setdefault(record["dataset"], {})
         identity = (*_identity(record), record["seed"])
-        twice[record["dataset"]] = twice.get(record["dataset"], 0) + (identity in points)
+        repeats[record["dataset"]] = repeats.get(record["dataset"], 0) + (identity in points)
         points.pop(identity, None)
         points[identity] = record
-    return [_results(name, tuple(points.values()), twice[name], run) for name, points in sorted(datasets.items())]
+    return [_results(name, tuple(points.values()), repeats[name], run) for name, points in sorted(datasets.items())]
 
 
 def _is_released(record: Record) -> bool:
     return bool(record["method"].get("released"))
 
 
-def _results(name: str, records: tuple[Record, ...], twice: int, run: results.RunInfo | None) -> RunResults:
-    asked = {record["seed"] for record in records} | (set(run.data) if run is not None else set())
+def _results(name: str, records: tuple[Record, ...], repeats: int, run: results.RunInfo | None) -> RunResults:
+    run_seeds = {record["seed"] for record in records} | (set(run.data) if run is not None else set())
     limits = {} if run is None else {split: run.asked[split] for split in _SPLITS if split in run.asked}
-    own = RunResults(name, records, asked=tuple(sorted(asked)), limits=limits)
+    run_results = RunResults(name, records, run_seeds=tuple(sorted(run_seeds)), limits=limits)
     stated = run.notes if run is not None else ()
-    return replace(own, notes=(*stated, *_doubts(own, twice, run)))
+    return replace(run_results, notes=(*stated, *_warnings(run_results, repeats, run)))
 
 
-def _doubts(own: RunResults, twice: int, run: results.RunInfo | None) -> Iterable[str]:
+def _warnings(run_results: RunResults, repeats: int, run: results.RunInfo | None) -> Iterable[str]:
     if run is not None and not run.ended:
         yield "the last run into this folder did not come to its end: points may be missing"
-    if missing := own.missing:
-        points = len({_identity(record) for record in own.records})
-        seeds = ", ".join(map(str, own.asked))
+    if missing := run_results.missing:
+        points = len({_identity(record) for record in run_results.records})
+        seeds = ", ".join(map(str, run_results.run_seeds))
         yield f"{len(missing)} of {points} points were not measured on every seed ({seeds})"
-    if twice:
-        yield f"{twice} points were measured more than once; the last record of each counts"
+    if repeats:
+        yield f"{repeats} points were measured more than once; the last record of each counts"
     versions: dict[int, set[str]] = {}
-    for record in own.records:
+    for record in run_results.records:
         versions.setdefault(record["seed"], set()).add(record["data_hash"])
     mixed = [str(seed) for seed, hashes in sorted(versions.items()) if len(hashes) > 1]
     if mixed:

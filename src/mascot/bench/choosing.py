@@ -1,6 +1,6 @@
-"""Let the methods of points choose, as a user would: by `mascot.Reranker`, and by `mascot.rerank_many` for trees.
+"""Select with the methods of points, as a user would: by `mascot.Reranker`, and by `mascot.rerank_many` for trees.
 
-A query that has fewer candidates than results are asked for shows all of them; the rest of its row is -1.
+A query with fewer than k candidates has all of them as results; the rest of its row is -1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DPP_QUERIES = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointSelection:
-    """What a point's method chose: [Q, k] positions, -1 after the end of a short list; seconds where timed alone."""
+    """The selection of a point's method: [Q, k] positions, -1 after the end of a short list; seconds where timed."""
 
     point: Point
     positions: Ints
@@ -34,9 +34,9 @@ class PointSelection:
 
 
 def choose(points: Sequence[Point], queries: QuerySet) -> Iterator[PointSelection]:
-    """Yield the choices of many points, in any order.
+    """Yield the selections of many points, in any order.
 
-    DPPs choose for a few queries at a time, all points in turn: `MsDpp` then computes what they share only once.
+    DPPs select for a few queries at a time, all points in turn, so that `MsDpp` computes what they share only once.
     """
     dpps: dict[tuple[mc.Wish, ...], list[Point]] = defaultdict(list)
     earlier: dict[Point, PointSelection] = {}
@@ -78,11 +78,11 @@ def _choose_dpps(groups: Mapping[tuple[mc.Wish, ...], Sequence[Point]], queries:
             for point in points:
                 selection = rankers[wishes](point.method, point.k, block).positions
                 positions[point][block, : selection.shape[1]] = selection
-    yield from (PointSelection(point, chosen) for point, chosen in positions.items())
+    yield from (PointSelection(point, point_positions) for point, point_positions in positions.items())
 
 
 def time_single(point: Point, queries: QuerySet, count: int) -> PointSelection:
-    """Return the choice for the first `count` queries, asked one at a time as a server would; the median of times."""
+    """Return the selection for the first `count` queries, run one at a time as in a server, with the median time."""
     tree, ranker = _is_tree(point.wishes), mc.Reranker(point.wishes, point.method)
     if not tree:
         ranker.fit(dict(queries.dataset.columns), queries.dataset.vectors)
@@ -102,8 +102,8 @@ def time_single(point: Point, queries: QuerySet, count: int) -> PointSelection:
 def _ranker(wishes: tuple[mc.Wish, ...], queries: QuerySet) -> Callable[[Method, int, slice], mc.Rankings[Any]]:
     """Return a function that re-ranks some of the queries by a method."""
     if _is_tree(wishes):
-        lists = [queries.candidates(q) for q in range(len(queries.rows))]
-        return lambda method, k, block: mc.rerank_many(lists[block], wishes, k, method, threads=1)
+        candidate_lists = [queries.candidates(q) for q in range(len(queries.rows))]
+        return lambda method, k, block: mc.rerank_many(candidate_lists[block], wishes, k, method, threads=1)
     ranker = mc.Reranker(wishes).fit(dict(queries.dataset.columns), queries.dataset.vectors)
 
     def rank(method: Method, k: int, block: slice) -> mc.Rankings[Any]:

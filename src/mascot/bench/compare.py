@@ -1,4 +1,4 @@
-"""Ours beside the published: the mean over seeds, the paper's number, and the difference, wherever there are both."""
+"""Compare our results with the published ones: our mean over seeds, the paper's number, and the difference."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORDS = 7  # columns before the numbers
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One number of ours and of theirs."""
+    """One number of ours and of the paper."""
 
     table: str  # "main", "appearance", "prs", "fixed recall", ..., or what was swept
     task: str
@@ -43,7 +43,7 @@ class Difference:
 
 
 def differences(records: Iterable[Record]) -> list[Difference]:
-    """Every number that both have, at each operating point."""
+    """Return every number that both have, at each operating point."""
     rows: list[Difference] = []
     for results in collect(records):
         published = Published(results.dataset)
@@ -89,16 +89,16 @@ def _first_result(results: RunResults, published: Published) -> Iterator[Differe
         )
         gains = [values for record in cell.records if len(values := per_query(record, "first_gain"))]
         printed = published.first_gain(task, direction, label) or {}
-        for name, how in GAINS.items():
-            ours = average(map(how, gains))
+        for name, statistic in GAINS.items():
+            ours = average(map(statistic, gains))
             yield from _pair("first gain", task, direction, label, point, name, ours, printed.get(name))
     for direction in main.names("direction"):
         for label in main.where(direction=direction).names("label"):
             for point in _points(part := main.where(direction=direction, label=label)):
                 cell = part.where(point=point)
                 paper = published.displaced(cell.names("task"), direction, label)
-                for name, mean, theirs in zip(DISPLACED, displaced(cell), paper, strict=True) if paper else ():
-                    yield from _pair("first result", "all", direction, label, point, name, mean, theirs)
+                for name, mean, printed_share in zip(DISPLACED, displaced(cell), paper, strict=True) if paper else ():
+                    yield from _pair("first result", "all", direction, label, point, name, mean, printed_share)
 
 
 def _prs(results: RunResults, published: Published) -> Iterator[Difference]:
@@ -155,7 +155,7 @@ def _runtime(results: RunResults, published: Published) -> Iterator[Difference]:
 
 
 def _cells(results: RunResults) -> Iterator[tuple[str, str, str, str | None, RunResults]]:
-    """Task, direction, label and point of the records that differ in seed and swept value alone."""
+    """Yield task, direction, label, point and the records that differ only in seed and swept value."""
     for task in results.names("task"):
         for direction in results.where(task=task).names("direction"):
             for label in results.where(task=task, direction=direction).names("label"):
@@ -172,18 +172,18 @@ def _pair(
     table: str, task: str, direction: str, label: str, point: str | None, measure: str,
     ours: Average | float | str | None, published: float | None, at: str = "",
 ) -> Iterator[Difference]:  # fmt: skip
-    """A difference where there are both numbers."""
+    """Yield the difference where both numbers exist."""
     if isinstance(ours, Average) and published is not None:
         yield Difference(table, task, direction, label, point or "", measure, at, ours.value, published, ours.seeds)
 
 
 def compare(folder: Path | str, format: str = "text") -> str:
-    """The differences of a folder of results as text, Markdown or CSV.
+    """Return the differences of a folder of results as text, Markdown or CSV.
 
     Parameters
     ----------
     folder
-        Of ``mascot bench run``.
+        A folder that ``mascot bench run`` wrote.
     format
         ``"text"``, ``"markdown"`` or ``"csv"``.
     """

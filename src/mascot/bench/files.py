@@ -1,4 +1,4 @@
-"""Files that are whole or absent, and their hashes."""
+"""Atomic writes of files, and hashes of files."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _BLOCK = 1 << 20
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a file to the side; it is moved into place when it is safely on disk, and removed if that fails."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    """Write a temporary file that is synced to disk and renamed to `path` at the end, or removed after an error."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(aside, "wb") as stream:
+        with open(temporary, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(aside, path)
+        os.replace(temporary, path)
     except BaseException:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a text, all of it or nothing."""
+    """Write a text file atomically."""
     with replacing(path) as stream:
         stream.write(text.encode("utf-8"))
 
 
 def sha256(path: Path) -> str:
-    """The hash of a file of any size."""
+    """Return the SHA-256 of a file of any size."""
     digest = hashlib.sha256()
     with open(path, "rb") as stream:
         while block := stream.read(_BLOCK):

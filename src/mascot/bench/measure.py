@@ -28,7 +28,9 @@ _JUDGED_AT = 20
 _DIGITS = 6
 _AT_K = re.compile(r"(r|p|cr|f1)@\d+")
 _MEANS = ("map", "mrr", "dm", "hm")
-_NAMED = (*_MEANS, "appearance", "metadata", "top1", "displaced", "other_bin", "kept", "first_gain", FOUND_AT, DEGREES)
+_MEASURES = (
+    *_MEANS, "appearance", "metadata", "top1", "displaced", "other_bin", "kept", "first_gain", FOUND_AT, DEGREES,
+)  # fmt: skip
 
 
 def is_measure(name: str) -> bool:
@@ -37,7 +39,7 @@ def is_measure(name: str) -> bool:
     >>> is_measure("r@10"), is_measure("appearance"), is_measure("camera")
     (True, True, False)
     """
-    return name in _NAMED or _AT_K.fullmatch(name) is not None
+    return name in _MEASURES or _AT_K.fullmatch(name) is not None
 
 
 def measure(
@@ -57,9 +59,9 @@ def measure(
     values = per_query(point, positions, queries, retrieval)
     rounded: dict[str, list[Any]] = {}
     for name, column in values.items():
-        whole = column.dtype.kind in "bi" or name.startswith("r@") or name in ("top1", FOUND_AT)
-        plain = column.tolist() if whole else np.round(column, _DIGITS).tolist()
-        rounded[name] = [None if value != value else int(value) if whole else value for value in plain]
+        is_integer = column.dtype.kind in "bi" or name.startswith("r@") or name in ("top1", FOUND_AT)
+        plain = column.tolist() if is_integer else np.round(column, _DIGITS).tolist()
+        rounded[name] = [None if value != value else int(value) if is_integer else value for value in plain]
     record: dict[str, Any] = {"per_query": rounded, "summary": summary(point, values, retrieval)}
     for name in subsets:
         inside = np.isin(queries.queries, queries.dataset.splits[name].queries)
@@ -75,20 +77,20 @@ def per_query(point: Point, positions: Ints, queries: QuerySet, retrieval: str =
     reciprocal rank and precision.
     """
     filled = positions >= 0
-    shown = np.stack([rows[chosen] for rows, chosen in zip(queries.rows, np.maximum(positions, 0), strict=True)])
+    images = np.stack([rows[selection] for rows, selection in zip(queries.rows, np.maximum(positions, 0), strict=True)])
     base = np.array([rows[0] for rows in queries.rows])
     hits = np.take_along_axis(queries.relevant, np.maximum(positions, 0), axis=1) & filled
-    retrieved = _retrieval(hits, shown, queries, retrieval)
+    retrieved = _retrieval(hits, images, queries, retrieval)
     values: dict[str, Any] = {name: np.where(queries.answered, column, np.nan) for name, column in retrieved.items()}
-    values |= _by_length(point, positions, shown, filled.sum(axis=1), queries)
-    values["top1"] = metrics.top1_agreement(shown[:, 0], base)
+    values |= _by_length(point, positions, images, filled.sum(axis=1), queries)
+    values["top1"] = metrics.top1_agreement(images[:, 0], base)
     bins = queries.primary_bins(point.task, point.widths or Widths())
-    moved = metrics.displacement(shown[:, 0], base, queries.relevant[:, 0], bins)
+    moved = metrics.displacement(images[:, 0], base, queries.relevant[:, 0], bins)
     values["displaced"], values["other_bin"] = moved.displaced, moved.other_bin
     return values
 
 
-def _retrieval(hits: Bools, shown: Ints, queries: QuerySet, retrieval: str) -> dict[str, Floats]:
+def _retrieval(hits: Bools, images: Ints, queries: QuerySet, retrieval: str) -> dict[str, Floats]:
     """Return the measures of how many positives are shown, and where."""
     k = hits.shape[1]
     values = {f"r@{at}": metrics.recall_at_k(hits, at) for at in CUTOFFS if at <= k}
@@ -100,41 +102,41 @@ def _retrieval(hits: Bools, shown: Ints, queries: QuerySet, retrieval: str) -> d
         values |= {f"p@{at}": metrics.precision_at_k(hits, at) for at in PRECISIONS if at <= k}
     if queries.clusters is not None and k >= _JUDGED_AT:
         cluster_of, total = queries.clusters
-        labels = np.where(hits, cluster_of[shown], -1)
+        labels = np.where(hits, cluster_of[images], -1)
         least = np.maximum(total, 1)
         values[f"p@{_JUDGED_AT}"] = metrics.precision_at_k(hits, _JUDGED_AT)
         recall = metrics.cluster_recall_at_k(labels, least, _JUDGED_AT)
-        both = metrics.f1_at_k(hits, labels, least, _JUDGED_AT)
+        f1 = metrics.f1_at_k(hits, labels, least, _JUDGED_AT)
         values[f"cr@{_JUDGED_AT}"] = np.where(total > 0, recall, np.nan)
-        values[f"f1@{_JUDGED_AT}"] = np.where(total > 0, both, np.nan)
+        values[f"f1@{_JUDGED_AT}"] = np.where(total > 0, f1, np.nan)
     return values
 
 
-def _by_length(point: Point, positions: Ints, shown: Ints, lengths: Ints, queries: QuerySet) -> dict[str, Floats]:
+def _by_length(point: Point, positions: Ints, images: Ints, lengths: Ints, queries: QuerySet) -> dict[str, Floats]:
     """Return the measures of whole lists, computed for lists of one length at a time."""
     values: dict[str, Floats] = {}
     for length in np.unique(lengths).tolist():
         same = np.flatnonzero(lengths == length)
         part = {"kept": metrics.relevance_kept(queries.relevance[same], positions[same, :length])}
         if length >= 2:
-            part |= _diversity(point, shown[same, :length], queries)
+            part |= _diversity(point, images[same, :length], queries)
         for name, column in part.items():
-            values.setdefault(name, np.full(len(shown), np.nan))[same] = column
+            values.setdefault(name, np.full(len(images), np.nan))[same] = column
     return values
 
 
-def _diversity(point: Point, shown: Ints, queries: QuerySet) -> dict[str, Floats]:
+def _diversity(point: Point, images: Ints, queries: QuerySet) -> dict[str, Floats]:
     """Return the channels of DM, and the Vendi score of each attribute."""
     values: dict[str, Floats] = {}
-    looks = queries.appearance(shown)
+    looks = queries.appearance(images)
     if looks is not None:
         values["appearance"] = looks
-    blocks = {name_of(attribute): queries.features(attribute)[shown] for attribute in point.task.attributes}
-    together = metrics.similarity_kernel(np.concatenate(list(blocks.values()), axis=-1))
-    values["metadata"] = metrics.normalised_vendi(together)
+    blocks = {name_of(attribute): queries.features(attribute)[images] for attribute in point.task.attributes}
+    kernel = metrics.similarity_kernel(np.concatenate(list(blocks.values()), axis=-1))
+    values["metadata"] = metrics.normalised_vendi(kernel)
     if point.study == "mixed" and point.task.has(PLACE):
         # As published: the attribute alone is compared as the pair of latitude and longitude in degrees.
-        places = np.stack([queries.dataset.columns[name] for name in ("lat", "lon")], axis=-1)[shown]
+        places = np.stack([queries.dataset.columns[name] for name in ("lat", "lon")], axis=-1)[images]
         values[DEGREES] = metrics.normalised_vendi(metrics.similarity_kernel(np.nan_to_num(places.astype(float))))
     if len(blocks) > 1:
         return values | metrics.vendi_by_attribute(blocks)

@@ -1,4 +1,4 @@
-"""Names as they are shown, and the one order in which methods, tasks and directions appear everywhere."""
+"""Display names, and the order of methods, tasks and directions in all tables and figures."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _RELEASED = " released"  # a method with the greedy update of the published expe
 
 
 def released(label: str) -> str:
-    """The label of the same method with the greedy update of the published experiments."""
+    """Return the label of a method with the greedy update of the published experiments."""
     return label + _RELEASED
 
 
 def origin(label: str) -> str:
-    """The label without that mark.
+    """Return the label without that suffix.
 
     >>> origin(released("ms-dpp"))
     'ms-dpp'
@@ -65,7 +65,7 @@ def method(label: str) -> str:
 
 
 def key(label: str) -> str:
-    """The label as part of a table's name, without spaces.
+    """Return the label as part of a table's name, without spaces.
 
     >>> key(released("ms-dpp"))
     'ms-dpp-released'
@@ -81,11 +81,11 @@ def direction(name: str) -> str:
     return DIRECTIONS.get(name, name)
 
 
-def ordered(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Each name once: the known ones in their order, then the others by the alphabet.
+def ordered(names: Iterable[str], order: Iterable[str]) -> list[str]:
+    """Return each name once: those in `order` first, then the others in alphabetical order.
 
     >>> ordered(["xquad", "mascot", "base", "mascot"], METHODS)
     ['base', 'mascot', 'xquad']
     """
-    place = {name: index for index, name in enumerate(known)}
+    place = {name: index for index, name in enumerate(order)}
     return sorted(set(names), key=lambda name: (place.get(origin(name), len(place)), name))

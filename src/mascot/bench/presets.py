@@ -133,7 +133,7 @@ def folder(
     source = Folder(path, model)
     dataset = source.load()
     stored = read_folder(path)
-    is_published = Published(stored.name).known
+    is_published = Published(stored.name).exists
     benchmark = Benchmark(
         dataset.name,
         ((int(stored.about.get("seed", 0)), source),),
@@ -153,32 +153,32 @@ def _validation_queries(dataset: Dataset) -> int | None:
 
 def _adapted(benchmark: Benchmark, dataset: Dataset, quick: bool) -> Benchmark:
     """Return the benchmark without the methods that cannot run on the dataset, with notes that say so."""
-    lowest, alike = _scores(dataset, benchmark.n)
+    lowest, tied = _scores(dataset, benchmark.n)
     logarithmic = [label for label in benchmark.labels if label in ("ms-dpp+tn", "ms-dpp+tn+tvms")]
     if lowest <= 0 and logarithmic:
-        why = f"{' and '.join(logarithmic)} take the logarithm of scores and were left out: the lowest is {lowest:g}"
-        benchmark = _without(benchmark, logarithmic, why)
+        reason = f"{' and '.join(logarithmic)} take the logarithm of scores and were left out: the lowest is {lowest:g}"
+        benchmark = _without(benchmark, logarithmic, reason)
     if dataset.vectors is None:
         if "clustering" in benchmark.labels:
-            why = "clustering looks at vectors and was left out: there are none"
-            benchmark = _without(benchmark, ["clustering"], why)
+            reason = "clustering looks at vectors and was left out: there are none"
+            benchmark = _without(benchmark, ["clustering"], reason)
         benchmark = _noted(benchmark, "there are no vectors: DM is the diversity of the metadata alone")
     bare = int((dataset.positives.lengths == 0).sum())
     if bare:
         note = f"{bare} of {dataset.queries} queries have no positive: recall, precision and HM are of the others"
         benchmark = _noted(benchmark, note)
-    if alike:
-        note = f"{alike} of {dataset.queries} queries have one score for all candidates: rows decide"
+    if tied:
+        note = f"{tied} of {dataset.queries} queries have one score for all candidates: rows decide"
         benchmark = _noted(benchmark, note)
     return _quick(benchmark) if quick else benchmark
 
 
-def _without(benchmark: Benchmark, labels: Sequence[str], why: str) -> Benchmark:
+def _without(benchmark: Benchmark, labels: Sequence[str], reason: str) -> Benchmark:
     """Return the benchmark without some methods, and with the reason; raise where none is left."""
-    rest = tuple(label for label in benchmark.labels if label not in labels)
-    if not rest:
-        raise mc.InputError(f"{benchmark.name}: {why}, and no other method was asked for")
-    return _noted(replace(benchmark, labels=rest), why)
+    remaining = tuple(label for label in benchmark.labels if label not in labels)
+    if not remaining:
+        raise mc.InputError(f"{benchmark.name}: {reason}, and no other method was asked for")
+    return _noted(replace(benchmark, labels=remaining), reason)
 
 
 def _noted(benchmark: Benchmark, note: str) -> Benchmark:
@@ -187,14 +187,14 @@ def _noted(benchmark: Benchmark, note: str) -> Benchmark:
 
 def _scores(dataset: Dataset, n: int) -> tuple[float, int]:
     """Return the lowest score of a candidate, and how many queries score several candidates all alike."""
-    lowest, alike = np.inf, set()
+    lowest, tied = np.inf, set()
     for split in dataset.splits:
         for block in dataset.blocks(n, split):
             low = np.where(block.images >= 0, block.scores, np.inf).min(axis=1)
             lowest = min(lowest, float(low.min(initial=np.inf)))
             equal = (block.counts > 1) & (low == block.scores[:, 0])
-            alike |= set(block.queries[equal].tolist())
-    return lowest, len(alike)
+            tied |= set(block.queries[equal].tolist())
+    return lowest, len(tied)
 
 
 def _quick(benchmark: Benchmark) -> Benchmark:
@@ -206,8 +206,8 @@ def own_tasks(dataset: Dataset, judged: str | None = None) -> tuple[BenchTask, .
     columns = dataset.columns
     tasks = [GEO] if {"lat", "lon"} <= columns.keys() else []
     tasks += [HOUR] if "taken" in columns else []
-    both = [GEO_HOUR] if len(tasks) == 2 else []
+    combined = [GEO_HOUR] if len(tasks) == 2 else []
     for name, column in columns.items():
         if name not in ("lat", "lon", "taken", judged):
             tasks.append(BenchTask(name, (mc.Number(name) if column.dtype.kind == "f" else mc.Category(name),)))
-    return (*both, *tasks)
+    return (*combined, *tasks)

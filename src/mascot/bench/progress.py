@@ -1,4 +1,4 @@
-"""How far a command is: bars on a terminal, and elsewhere a line now and then."""
+"""Progress of a command: bars on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import IO
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-Report = Callable[[str, int, "int | None"], None]  # the stage, what is done of it, and all of it where that is known
+Report = Callable[[str, int, "int | None"], None]  # the stage, its count so far, and its total where that is known
 
-_SECONDS = 30.0  # the longest silence, and
-_LEAST = 2.0  # the shortest: a quick command says nothing
-_SHARE = 0.1  # of a stage that is worth a line
+_SECONDS = 30.0  # maximum time between two lines
+_LEAST = 2.0  # minimum time: a quick command prints nothing
+_SHARE = 0.1  # share of a stage after which a line is printed
 
 
 @contextmanager
 def progress(*stages: str) -> Iterator[Report]:
-    """A bar for each stage on a terminal, lines elsewhere; other stages get theirs when they begin."""
+    """Yield a function that shows progress: a bar for each stage on a terminal, added when needed; lines elsewhere."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield Lines(console.file)
@@ -32,42 +32,42 @@ def progress(*stages: str) -> Iterator[Report]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as shown:
-        bars = {stage: shown.add_task(stage, total=None) for stage in stages}
+    with Progress(*columns, console=console, transient=True) as display:
+        bars = {stage: display.add_task(stage, total=None) for stage in stages}
 
-        def report(stage: str, done: int, total: int | None) -> None:
+        def report(stage: str, count: int, total: int | None) -> None:
             if stage not in bars:
-                bars[stage] = shown.add_task(stage, total=None)
-            shown.update(bars[stage], completed=done, total=total)
+                bars[stage] = display.add_task(stage, total=None)
+            display.update(bars[stage], completed=count, total=total)
 
         yield report
 
 
 @dataclass(slots=True)
 class Lines:
-    """A plain line each tenth of a stage, or after half a minute of silence; never more than one in two seconds.
+    """Prints a line for each tenth of a stage, or after 30 seconds without one; at most one in two seconds.
 
     >>> import sys
     >>> seconds = iter([0.0, 1.0, 5.0, 6.0, 40.0])
     >>> report = Lines(sys.stdout, lambda: next(seconds))
-    >>> for done in (0, 30, 31, 32):
-    ...     report("search", done, 200)
+    >>> for count in (0, 30, 31, 32):
+    ...     report("search", count, 200)
     search: 30 of 200
     search: 32 of 200
     """
 
     stream: IO[str]
     clock: Callable[[], float] = time.monotonic
-    _said_at: float = field(init=False)
-    _said: tuple[str, int] = field(init=False, default=("", 0))
+    _last_time: float = field(init=False)
+    _last_line: tuple[str, int] = field(init=False, default=("", 0))
 
     def __post_init__(self) -> None:
-        self._said_at = self.clock()
+        self._last_time = self.clock()
 
-    def __call__(self, stage: str, done: int, total: int | None) -> None:
-        silence = self.clock() - self._said_at
-        before = self._said[1] if self._said[0] == stage else 0
-        enough = total is not None and done - before >= _SHARE * total and done > before
+    def __call__(self, stage: str, count: int, total: int | None) -> None:
+        silence = self.clock() - self._last_time
+        last_count = self._last_line[1] if self._last_line[0] == stage else 0
+        enough = total is not None and count - last_count >= _SHARE * total and count > last_count
         if silence >= _SECONDS or (enough and silence >= _LEAST):
-            print(f"{stage}: {done}" + (f" of {total}" if total is not None else ""), file=self.stream, flush=True)
-            self._said_at, self._said = self._said_at + silence, (stage, done)
+            print(f"{stage}: {count}" + (f" of {total}" if total is not None else ""), file=self.stream, flush=True)
+            self._last_time, self._last_line = self._last_time + silence, (stage, count)

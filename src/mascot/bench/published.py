@@ -1,6 +1,6 @@
-"""The published numbers, in this library's words: spread for increase, focus for decrease, strength for lambda.
+"""The published numbers, in this library's terms: spread for increase, focus for decrease, strength for lambda.
 
-They are facts read from the paper and its released result files (`published.json`); nothing here is measured.
+They are copied from the paper and its released result files (`published.json`); nothing here is measured.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _CENTRAL = "mascot"  # the method that the sweeps and the analyses are about
 
 @cache
 def load() -> Mapping[str, Any]:
-    """The file as it is. Treat it as read-only."""
+    """Return the content of the file. Treat it as read-only."""
     text = files("mascot.bench").joinpath("published.json").read_text(encoding="utf-8")
-    found: Mapping[str, Any] = json.loads(text)
-    return found
+    content: Mapping[str, Any] = json.loads(text)
+    return content
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What the paper says of one dataset. Every method answers None, or nothing, where it says nothing.
+    """The numbers of the paper for one dataset. Methods return None, or an empty value, where it has none.
 
     Parameters
     ----------
     dataset
-        A name of ours. ``pixelprose-sim`` is compared with the published PixelProse; a dataset the paper
-        does not have is compared with nothing.
+        Our name of the dataset. ``pixelprose-sim`` is compared with the published PixelProse; for datasets that are
+        not in the paper there are no numbers.
 
     Examples
     --------
@@ -59,12 +59,12 @@ class Published:
     dataset: str
 
     @property
-    def known(self) -> bool:
+    def exists(self) -> bool:
         """Whether the paper has this dataset."""
         return self.dataset in _DATASETS
 
     def row(self, task: str, direction: str, label: str) -> dict[str, float] | None:
-        """HM, DM, and R@10 (MAP for Incidents1M) of the comparison tables, with the recall curve where it is known."""
+        """Return HM, DM, R@10 (MAP for Incidents1M) and, where printed, the recall curve."""
         name, _ = _DATASETS.get(self.dataset, ("", ""))
         tasks = load().get(name, {}).get(DIRECTIONS.get(direction, ""), {})
         if name in _ONLY_TASK:
@@ -73,27 +73,27 @@ class Published:
         return None if row is None else dict(row) | self.recall(task, direction, label)
 
     def recall(self, task: str, direction: str, label: str) -> dict[str, float]:
-        """R@1, 3, 5, 10, 20 as ``{"r@1": ...}``."""
+        """Return R@1, 3, 5, 10, 20 as ``{"r@1": ...}``."""
         name, _ = _DATASETS.get(self.dataset, ("", ""))
         tables = load()["recall_at_k"] if name == "pixelprose" else load()["recall_at_k_others"].get(name, {})
         curve = tables.get(_key(task, direction), {}).get(label, {})
         return {f"r@{k}": value for k, value in curve.items()}
 
     def sizes(self) -> dict[str, int]:
-        """Images of the ``validation`` and the ``test`` split."""
+        """Return the number of images of the ``validation`` and the ``test`` split."""
         return dict(load()["dataset_sizes"].get(_DATASETS.get(self.dataset, ("", ""))[0], {}))
 
     def places(self) -> dict[str, float]:
-        """Shares of test images north and south of 60 degrees, and of queries with candidates on both sides of 180."""
+        """Return shares of images beyond 60 degrees north and south, and of queries with hits on both sides of 180."""
         return dict(load()["places"].get(_DATASETS.get(self.dataset, ("", ""))[0], {}))
 
     def prs(self, task: str, direction: str, label: str) -> float | None:
-        """The preference reflection score."""
+        """Return the preference reflection score."""
         score: float | None = self._pixelprose("prs").get(label, {}).get(_key(task, direction))
         return score
 
     def sweep(self, study: str, task: str, direction: str, label: str) -> dict[float, float]:
-        """R@10 at each value of a swept parameter: strength, sigma_geo (degrees), sigma_time (hours) or grid."""
+        """Return R@10 at each value of a swept parameter: strength, sigma_geo (degrees), sigma_time (hours) or grid."""
         table = self._pixelprose("sensitivity_r@10").get(_SWEEPS.get(study, ""), {"columns": []})
         key = _key(task, direction)
         if label != _CENTRAL or key not in table["columns"]:
@@ -102,11 +102,11 @@ class Published:
         return {float(row[0]): float(row[column]) for row in table["rows"]}
 
     def operating_point(self, task: str, direction: str, label: str) -> dict[str, float | None] | None:
-        """Selected `strength`, `sigma_geo` (degrees), `sigma_time` (hours), and `retrieval`, R@10 or MAP there."""
+        """Return `strength`, `sigma_geo` (degrees), `sigma_time` (hours), and `retrieval`, its R@10 or MAP."""
         _, prefix = _DATASETS.get(self.dataset, ("", ""))
-        wanted = (f"{prefix}_{task}", DIRECTIONS.get(direction), label)
+        key = (f"{prefix}_{task}", DIRECTIONS.get(direction), label)
         for point in load()["operating_points"]:
-            if (point["task"], point["direction"], point["method"]) == wanted:
+            if (point["task"], point["direction"], point["method"]) == key:
                 return {
                     "strength": point["lam"],
                     "sigma_geo": point["sigma_geo"],
@@ -116,14 +116,14 @@ class Published:
         return None
 
     def fixed_recall(self, task: str, direction: str, label: str) -> dict[float, float | None]:
-        """Best DM at each floor on R@10; None where the method meets the floor nowhere."""
+        """Return the best DM at each floor on R@10; None where the method does not meet the floor."""
         table = self._pixelprose("fixed_recall_geo_hour_decrease_dm")
         if (task, direction) != ("geo_hour", "focus") or label not in table:
             return {}
         return dict(zip(table["floors"], table[label], strict=True))
 
     def mixed(self, direction: str, label: str) -> dict[str, float] | None:
-        """`strength`, `r@10`, `geo`, `hour` (Vendi of each attribute), `hm`, and the `dm` that HM and R@10 imply.
+        """Return `strength`, `r@10`, `geo`, `hour` (Vendi of each attribute), `hm`, and the `dm` implied by them.
 
         The paper prints K = 10; the released study took K = 20.
         """
@@ -140,7 +140,7 @@ class Published:
         return None
 
     def appearance(self, task: str, direction: str, label: str) -> float | None:
-        """Normalised Vendi score of the image vectors."""
+        """Return the normalised Vendi score of the image vectors."""
         if task != "geo_hour":
             return None
         table = self._pixelprose("appearance_img_vendi_geo_hour")
@@ -148,46 +148,46 @@ class Published:
         return value
 
     def clusters(self, direction: str, label: str) -> dict[str, float] | None:
-        """`dm` and `r@10` on ten clusters of the image vectors; of the base, `dm` alone."""
+        """Return `dm` and `r@10` on ten clusters of the image vectors; only `dm` for the base."""
         row = self._pixelprose("clusters_k10").get(DIRECTIONS.get(direction, ""))
         if row is None or label not in ("base", _CENTRAL):
             return None
         return {"dm": row["dm_base"]} if label == "base" else {"dm": row["dm"], "r@10": row["r@10"]}
 
     def top1(self, task: str, direction: str, label: str) -> float | None:
-        """Share of queries whose first result is the base retriever's."""
+        """Return the share of queries whose first result is the base retriever's."""
         table = self._pixelprose("top1").get("first_pick_agreement_decrease", {})
         value: float | None = table.get(task) if (direction, label) == ("focus", _CENTRAL) else None
         return value
 
     def displaced(self, tasks: Collection[str], direction: str, label: str) -> tuple[float, float] | None:
-        """Percent of queries whose right first result was displaced, and of these percent that left their primary bin.
+        """Return the percentage of queries whose right first result was displaced, and of these, those in another bin.
 
         The paper counts over its three tasks together; of other tasks it says nothing.
         """
-        told = self._pixelprose("top1")
-        if (direction, label) != ("focus", _CENTRAL) or not told:
+        table = self._pixelprose("top1")
+        if (direction, label) != ("focus", _CENTRAL) or not table:
             return None
-        named = told["first_pick_agreement_decrease"]
-        if set(tasks) != set(named):
+        agreements = table["first_pick_agreement_decrease"]
+        if set(tasks) != set(agreements):
             return None
-        other, moved = told["displacements_to_another_primary_bin"]
-        return 100 * moved / (load()["protocol"]["pixelprose_test_queries"] * len(named)), 100 * other / moved
+        other, moved = table["displacements_to_another_primary_bin"]
+        return 100 * moved / (load()["protocol"]["pixelprose_test_queries"] * len(agreements)), 100 * other / moved
 
     def first_gain(self, task: str, direction: str, label: str) -> dict[str, float] | None:
-        """`min`, `max` and `mean` over queries of the first pick's coverage gain."""
+        """Return `min`, `max` and `mean` over queries of the first pick's coverage gain."""
         if (task, direction, label) != ("geo_hour", "focus", _CENTRAL):
             return None
         return dict(self._pixelprose("first_step_coverage_gain_geo_hour_decrease")) or None
 
     def runtime(self, label: str, sequential: bool = False) -> float | None:
-        """Milliseconds a query on an RTX A6000, N=200, K=20, 424 bins; MASCOT's vectorised or sequential loop."""
+        """Return milliseconds a query on an RTX A6000, N=200, K=20, 424 bins; MASCOT vectorised or sequential."""
         name = f"{label}_{'sequential' if sequential else 'vectorized'}" if label == _CENTRAL else label
         value: float | None = self._pixelprose("runtime_ms_per_query_a6000_N200_K20_U424").get(name)
         return value
 
     def _pixelprose(self, table: str, otherwise: Any = None) -> Any:
-        """A table that the paper has of PixelProse alone."""
+        """Return a table that the paper has only for PixelProse."""
         if _DATASETS.get(self.dataset, ("",))[0] == "pixelprose":
             return load()[table]
         return {} if otherwise is None else otherwise

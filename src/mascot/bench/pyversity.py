@@ -45,7 +45,7 @@ class Pyversity:
                 k=int((positions[q] >= 0).sum()), strategy=self.strategy, diversity=self.strength,
             )  # fmt: skip
             positions[q, : len(result.indices)] = result.indices
-        return replace(selection, positions=positions, shown=positions)
+        return replace(selection, positions=positions, ranked=positions)
 
     def to_dict(self) -> dict[str, Any]:
         return {"method": f"pyversity-{self.strategy}", "strength": self.strength}

@@ -113,14 +113,14 @@ class QuerySet:
         """Unit image vectors; zeros where the vector is missing."""
         return _unit(self.dataset)
 
-    def appearance(self, shown: Ints) -> Floats | None:
-        """Normalised Vendi score of the images of each list, [Q, K] rows; None without vectors."""
+    def appearance(self, images: Ints) -> Floats | None:
+        """Return the normalised Vendi score of the images of each list, [Q, K] rows; None without vectors."""
         if self.unit is None:
             return None
         pairs = _pairs(self.dataset)
         if pairs is not None:
-            return metrics.normalised_vendi(pairs[shown[:, :, None], shown[:, None, :]])
-        parts = [self.unit[shown[first : first + _LISTS]] for first in range(0, len(shown), _LISTS)]
+            return metrics.normalised_vendi(pairs[images[:, :, None], images[:, None, :]])
+        parts = [self.unit[images[first : first + _LISTS]] for first in range(0, len(images), _LISTS)]
         return np.concatenate([metrics.normalised_vendi(_similarities(part)) for part in parts])
 
     def features(self, attribute: mc.Attribute) -> Floats:
@@ -153,18 +153,18 @@ class QuerySet:
         images = self.dataset.splits[self.split].images
         lat = columns["lat"].astype(float)[images]
         lon = columns["lon"].astype(float)
-        both = [(lon[rows] > 165).any() and (lon[rows] < -165).any() for rows in self.rows]
+        on_both_sides = [(lon[rows] > 165).any() and (lon[rows] < -165).any() for rows in self.rows]
         north, south = float((lat > 60).mean()), float((lat < -60).mean())
-        return {"north_of_60": north, "south_of_60": south, "both_sides": float(np.mean(both))}
+        return {"north_of_60": north, "south_of_60": south, "both_sides": float(np.mean(on_both_sides))}
 
     @cached_property
     def clusters(self) -> tuple[Ints, Ints] | None:
         """[M] the judged cluster of each image, and [Q] how many clusters each query's positives have."""
         if self.judged is None:
             return None
-        of = self.dataset.columns[self.judged].astype(np.int64)
-        positives = [of[self.dataset.positives[query]] for query in self.queries.tolist()]
-        return of, np.array([len(np.unique(labels[labels >= 0])) for labels in positives])
+        cluster_of = self.dataset.columns[self.judged].astype(np.int64)
+        positives = [cluster_of[self.dataset.positives[query]] for query in self.queries.tolist()]
+        return cluster_of, np.array([len(np.unique(labels[labels >= 0])) for labels in positives])
 
 
 def _similarities(rows: Floats) -> Floats:

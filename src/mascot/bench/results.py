@@ -1,11 +1,11 @@
 """The results of a benchmark: one JSON file for each *point*, a setting of one method on one dataset.
 
 A point's file is ``DIR/points/<hash>.json``; the hash is of its key: the parameters, the data, the seed and the
-versions. It is written to the side and moved into place, so a file is whole or absent however a run ends. A run
-looks for the file first: what is there is not computed again, and what cannot be read counts as absent.
+versions. It is written to a temporary file and renamed, so a file is complete or absent however a run ends. A run
+looks for the file first: existing points are not computed again, and an unreadable file counts as absent.
 
-``DIR/run.json`` says what the folder is for (see `RunInfo`). Where the data of a seed changed since, the records of
-what it was before stay where they are and are not read: tables show the new numbers, and going back costs nothing.
+``DIR/run.json`` describes the runs of the folder (see `RunInfo`). Where the data of a seed changed, the records of the
+earlier data are kept but not read: tables show the new numbers, and after a change back the records are used again.
 
 A record, as `read` returns it::
 
@@ -86,18 +86,18 @@ _RUN = "run.json"
 
 
 def versions() -> dict[str, str]:
-    """What a result may depend on besides its parameters."""
-    own = {"mascot": mascot.__version__, "python": ".".join(map(str, sys.version_info[:2])), "results": str(_FORMAT)}
-    return own | _packages()
+    """Return the versions that a result may depend on besides its parameters."""
+    base = {"mascot": mascot.__version__, "python": ".".join(map(str, sys.version_info[:2])), "results": str(_FORMAT)}
+    return base | _packages()
 
 
 @cache
 def _packages() -> dict[str, str]:
-    return {name: version(name) for name in _PACKAGES}  # once: each looks through files
+    return {name: version(name) for name in _PACKAGES}  # cached: each call reads files
 
 
 def digest(key: Mapping[str, Any]) -> str:
-    """The name of a key: a hash of its content."""
+    """Return the name of a key: a hash of its content."""
     text = json.dumps(key, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -109,51 +109,51 @@ class RecordStore:
     folder: Path
 
     def path(self, key: Mapping[str, Any]) -> Path:
-        """Where the record of a key is, or would be."""
+        """Return the path of a key's record, which need not exist."""
         return self.folder / "points" / f"{digest(key)}.json"
 
     def has(self, key: Mapping[str, Any]) -> bool:
-        """Whether there is a whole record."""
+        """Return whether there is a complete record."""
         return self.get(key) is not None
 
     def get(self, key: Mapping[str, Any]) -> Record | None:
-        """The record of a key; None where there is none, or none that can be read."""
-        return _whole(self.path(key))
+        """Return the record of a key; None where it is absent or unreadable."""
+        return _read_record(self.path(key))
 
     def put(self, key: Mapping[str, Any], record: Record) -> None:
-        """Write a record, all of it or nothing."""
+        """Write a record atomically."""
         path = self.path(key)
         _write(path, {**record, "id": path.stem})
 
-    def claim(self, asked: Mapping[str, Any], data: Mapping[int, str], notes: Sequence[str] = ()) -> None:
-        """Note what the folder is for, and refuse another run's folder: their tables would mix.
+    def claim(self, settings: Mapping[str, Any], data: Mapping[int, str], notes: Sequence[str] = ()) -> None:
+        """Record the settings of the folder, and refuse a folder of a different run: their tables would mix.
 
         Parameters
         ----------
-        asked
-            What every run into the folder must have alike.
+        settings
+            Settings that every run into the folder must share.
         data
-            The hash of each seed's dataset. Seeds of earlier runs stay; a hash that changed replaces the earlier one.
+            The hash of each seed's dataset. Seeds of earlier runs stay; a changed hash replaces the earlier one.
         notes
-            What tables should say of the run.
+            Notes for the tables.
         """
-        before = run_info(self.folder)
-        known: dict[int, str] = {}
-        if before is not None:
-            for name, value in asked.items():
-                if name in before.asked and before.asked[name] != value:
-                    raise InputError(_another(self.folder, name, before.asked[name], value))
-            known = dict(before.data)
-        changed = [str(seed) for seed, content in data.items() if known.get(seed, content) != content]
+        earlier = run_info(self.folder)
+        hashes: dict[int, str] = {}
+        if earlier is not None:
+            for name, value in settings.items():
+                if name in earlier.asked and earlier.asked[name] != value:
+                    raise InputError(_another(self.folder, name, earlier.asked[name], value))
+            hashes = dict(earlier.data)
+        changed = [str(seed) for seed, content in data.items() if hashes.get(seed, content) != content]
         if changed:
             notes = (*notes, f"the data of seed {', '.join(changed)} changed: records of the earlier data are not read")
-        self._write_info(RunInfo(dict(asked), known | dict(data), versions(), tuple(notes), ended=False))
+        self._write_info(RunInfo(dict(settings), hashes | dict(data), versions(), tuple(notes), ended=False))
 
     def finish(self) -> None:
-        """Note that the run came to its end."""
-        before = run_info(self.folder)
-        if before is not None:
-            self._write_info(replace(before, ended=True))
+        """Record that the run has ended."""
+        info = run_info(self.folder)
+        if info is not None:
+            self._write_info(replace(info, ended=True))
 
     def _write_info(self, run: RunInfo) -> None:
         data = {str(seed): content for seed, content in run.data.items()}
@@ -162,17 +162,17 @@ class RecordStore:
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What ``run.json`` says of the runs into a folder."""
+    """The content of ``run.json``: the runs into a folder."""
 
-    asked: Mapping[str, Any]  # what all of them have alike
+    asked: Mapping[str, Any]  # settings that all of them share
     data: Mapping[int, str]  # the hash of each seed's dataset
     versions: Mapping[str, str]  # of the last run
     notes: tuple[str, ...] = ()  # of the last run
-    ended: bool = False  # whether the last run came to its end
+    ended: bool = False  # whether the last run ended
 
 
 def run_info(folder: Path | str) -> RunInfo | None:
-    """What a folder is for; None where it does not say."""
+    """Read the ``run.json`` of a folder; None where it is absent or unreadable."""
     content = _parsed(Path(folder) / _RUN)
     try:
         data = {int(seed): str(data_hash) for seed, data_hash in content["data"].items()} if content else {}
@@ -181,29 +181,29 @@ def run_info(folder: Path | str) -> RunInfo | None:
         return None
 
 
-def _another(folder: Path, name: str, before: Any, value: Any) -> str:
-    why = ": --quick asks fewer queries, give it to both or" if name in ("validation", "test") else ":"
-    return f"{folder} holds a run with {name} {before!r}; this one has {value!r}{why} use another --out"
+def _another(folder: Path, name: str, earlier: Any, value: Any) -> str:
+    hint = ": --quick asks fewer queries, give it to both or" if name in ("validation", "test") else ":"
+    return f"{folder} holds a run with {name} {earlier!r}; this one has {value!r}{hint} use another --out"
 
 
 def read(folder: Path | str) -> list[Record]:
-    """Every whole record of the folder's data, the one written last behind those before it.
+    """Return every complete record of the folder's data, in the order in which they were written.
 
-    Files that cannot be read are passed over, and so are records of data that has changed since. Where versions
-    changed, the records of the last run's versions are the last.
+    Unreadable files and records of data that has changed since are skipped. Where versions changed, the records of the
+    last run's versions are last.
     """
     return sorted(each(folder), key=partial(_recent, run_info(folder), Path(folder)))
 
 
 def each(folder: Path | str) -> Iterator[Record]:
-    """The records that `read` returns, in the order of their names, one by one."""
-    where = Path(folder)
-    if not where.is_dir():
-        raise InputError(f"{where}: no such folder; make one with: mascot bench run DATASET --out {where}")
-    run = run_info(where)
+    """Yield the records that `read` returns, in the order of their file names."""
+    root = Path(folder)
+    if not root.is_dir():
+        raise InputError(f"{root}: no such folder; make one with: mascot bench run DATASET --out {root}")
+    run = run_info(root)
     data = {} if run is None else run.data
-    for path in sorted((where / "points").glob("*.json")):
-        record = _whole(path)
+    for path in sorted((root / "points").glob("*.json")):
+        record = _read_record(path)
         if record is not None and data.get(record.get("seed", -1), record.get("data_hash")) == record.get("data_hash"):
             yield record
 
@@ -221,7 +221,7 @@ def _parsed(path: Path) -> Record | None:
     return content if isinstance(content, dict) else None
 
 
-def _whole(path: Path) -> Record | None:
+def _read_record(path: Path) -> Record | None:
     record = _parsed(path)
     return record if record is not None and record.get("id") == path.stem else None
 

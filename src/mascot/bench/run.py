@@ -75,8 +75,8 @@ def run(
     """
     store = RecordStore(folder)
     hashes = {seed: _loaded(source).content_hash for seed, source in benchmark.sources}
-    same = {"dataset": benchmark.name, "validation": benchmark.validation, "test": benchmark.test, "n": benchmark.n}
-    store.claim(same, hashes, benchmark.notes)
+    settings = {"dataset": benchmark.name, "validation": benchmark.validation, "test": benchmark.test, "n": benchmark.n}
+    store.claim(settings, hashes, benchmark.notes)
 
     def job(seed: int, source: Any, points: Sequence[Point]) -> Job:
         split = points[0].split if points else ""
@@ -94,8 +94,10 @@ def run(
         for seed, source in benchmark.sources:
             search_job = job(seed, source, searched)
             records = [store.get(search_job.key(point)) for point in search_job.points]
-            chosen = best(search_job.points, [record for record in records if record is not None], benchmark.metric)
-            points = [*studies(benchmark, chosen), *benchmark.extra]
+            best_points = best(
+                search_job.points, [record for record in records if record is not None], benchmark.metric
+            )
+            points = [*studies(benchmark, best_points), *benchmark.extra]
             for split in dict.fromkeys(point.split for point in points):  # a few studies are of the validation split
                 part = job(seed, source, [point for point in points if point.split == split])
                 tests.append(part if split == "test" else replace(part, limit=None))
@@ -118,15 +120,15 @@ def _do_all(jobs: Sequence[Job], crew: Any, report: Callable[[str, int, int], No
     """Run the missing points of jobs, cut into portions of shared work, the longest first."""
     total = sum(len(job.points) for job in jobs)
     portions = [portion for job in jobs for portion in _portions(_missing(job))]
-    done = total - sum(len(portion.points) for portion in portions)
+    finished = total - sum(len(portion.points) for portion in portions)
     # Timing comes last, when nothing else is waiting for the cores.
     timed = [portion for portion in portions if portion.points[0].study == "runtime"]
-    others = sorted((portion for portion in portions if portion not in timed), key=_cost, reverse=True)
-    for counts in ((0,), crew.each(others, None), crew.each(timed, 1)):
+    untimed = sorted((portion for portion in portions if portion not in timed), key=_cost, reverse=True)
+    for counts in ((0,), crew.each(untimed, None), crew.each(timed, 1)):
         for count in counts:
-            done += count
+            finished += count
             if report is not None:
-                report(stage, done, total)
+                report(stage, finished, total)
 
 
 def _missing(job: Job) -> Job:
@@ -148,8 +150,8 @@ def _portions(job: Job) -> Iterator[Job]:
 
 def _cost(job: Job) -> float:
     """Return roughly how long a job takes."""
-    once = _COSTS.get(type(job.points[0].method), 1.0)
-    return len(job.points) * once * (1.0 if job.points[0].split == "test" else 0.1)
+    point_cost = _COSTS.get(type(job.points[0].method), 1.0)
+    return len(job.points) * point_cost * (1.0 if job.points[0].split == "test" else 0.1)
 
 
 @lru_cache(maxsize=4)
@@ -185,8 +187,8 @@ def records(job: Job, choices: Iterable[PointSelection] | None = None) -> Iterat
         choice = time_single(point, queries, _TIMED)
         first = _query_set(job.source, point.split, point.n, len(choice.positions), job.judged)
         yield point, _record(job, choice, first, ())
-    others = [point for point in job.points if point not in single]
-    for choice in choose(others, queries) if choices is None else choices:
+    batched = [point for point in job.points if point not in single]
+    for choice in choose(batched, queries) if choices is None else choices:
         yield choice.point, _record(job, choice, queries, job.subsets)
 
 

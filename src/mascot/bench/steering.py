@@ -1,4 +1,4 @@
-"""Does steering do what was asked? Two tables: balance of skewed labels, and aim at a named place or hour.
+"""Measure whether steering does what the wishes ask: balance of skewed labels, and aim at a named place or hour.
 
 **Balance**: spread over labels of skewed shares. The normalised entropy of the labels in the result, and the relevance
 retained, by strength; beside them the best entropy that the candidates allow.
@@ -103,7 +103,7 @@ def load_cases(name: str, data: Path | None, queries: int, seed: int = 0) -> lis
 def _of_dataset(
     dataset: Dataset, queries: int, rng: np.random.Generator, label: str | None = None
 ) -> Iterator[SteeringCase]:
-    """Queries of a benchmark dataset; without a column of labels, sellers of skewed shares are drawn."""
+    """Yield queries of a benchmark dataset; without a column of labels, sellers of skewed shares are drawn."""
     sellers = rng.choice(list(SELLERS), dataset.images, p=list(SELLERS.values()))
     for query in dataset.splits["test"].queries[:queries].tolist():
         hits = dataset.candidates(query, _POOL, "test")
@@ -114,16 +114,16 @@ def _of_dataset(
 
 
 def _of_table(columns: dict[str, Any], queries: int, rng: np.random.Generator) -> Iterator[SteeringCase]:
-    """Queries over a table of photographs: random candidates with falling scores."""
+    """Yield queries over a table of photographs: random candidates with descending scores."""
     count = len(columns["lat"])
     for _ in range(queries):
         rows = rng.choice(count, min(_POOL, count), replace=False)
-        own = {name: column[rows] for name, column in columns.items()}
-        yield _case(mc.Candidates(np.sort(rng.beta(2, 5, len(rows)))[::-1], columns=own), rng)
+        candidate_columns = {name: column[rows] for name, column in columns.items()}
+        yield _case(mc.Candidates(np.sort(rng.beta(2, 5, len(rows)))[::-1], columns=candidate_columns), rng)
 
 
 def _case(candidates: mc.Candidates, rng: np.random.Generator) -> SteeringCase:
-    """Aim at the place and hour of a random candidate."""
+    """Return a query that aims at the place and hour of a random candidate."""
     columns = candidates.columns
     target = int(rng.integers(len(candidates)))
     lat, lon = (float(columns[name][target]) if name in columns else np.nan for name in ("lat", "lon"))
@@ -154,13 +154,13 @@ def entropy_of(labels: Sequence[Any], groups: int) -> float:
 
 
 def best_entropy(available: Sequence[Any], k: int, groups: int) -> float:
-    """Return the entropy of the most even k labels that can be had."""
+    """Return the entropy of the most even k labels that are possible."""
     counts = Counter(available)
-    chosen: Counter[Any] = Counter()
+    picks: Counter[Any] = Counter()
     for _ in range(min(k, len(available))):
-        label = min((label for label in counts if chosen[label] < counts[label]), key=lambda label: chosen[label])
-        chosen[label] += 1
-    return entropy_of(list(chosen.elements()), groups)
+        label = min((label for label in counts if picks[label] < counts[label]), key=lambda label: picks[label])
+        picks[label] += 1
+    return entropy_of(list(picks.elements()), groups)
 
 
 def balance(
@@ -207,10 +207,10 @@ def aim(
         report(f"aim: {name}, {target}")
         curves: dict[str, list[tuple[Floats, Floats]]] = {"mascot": [], **{f"decay {radius:g}": [] for radius in radii}}
         for case in aimed:
-            apart = _distances(case, target)
-            curves["mascot"].append(_curve(case, apart, radii, _ours(case, target, k)))
+            distances = _distances(case, target)
+            curves["mascot"].append(_curve(case, distances, radii, _ours(case, target, k)))
             for radius in radii:
-                curves[f"decay {radius:g}"].append(_curve(case, apart, radii, _decay(case, apart, radius, k)))
+                curves[f"decay {radius:g}"].append(_curve(case, distances, radii, _decay(case, distances, radius, k)))
         for method_name, parts in curves.items():
             relevance = np.mean([part[0] for part in parts], axis=0)
             within = np.mean([part[1] for part in parts], axis=0)
@@ -225,8 +225,8 @@ def _distances(case: SteeringCase, target: str) -> Floats:
     columns = case.candidates.columns
     if target == "hour":
         assert case.hour is not None
-        apart = np.abs(hours_of(columns) - case.hour)
-        return np.asarray(np.minimum(apart, 24 - apart))
+        hours = np.abs(hours_of(columns) - case.hour)
+        return np.asarray(np.minimum(hours, 24 - hours))
     assert case.place is not None
     lat, lon = np.radians(columns["lat"].astype(float)), np.radians(columns["lon"].astype(float))
     lat_0, lon_0 = np.radians(case.place)
@@ -240,24 +240,24 @@ def _ours(case: SteeringCase, target: str, k: int) -> Iterator[Ints]:
         yield mc.rerank(case.candidates, wish, k, mc.Mascot(strength, protect=0)).positions
 
 
-def _decay(case: SteeringCase, apart: Floats, scale: float, k: int) -> Iterator[Ints]:
-    """Relevance blended with 0.5 ** (distance / scale), the exponential decay function of Elasticsearch."""
+def _decay(case: SteeringCase, distances: Floats, scale: float, k: int) -> Iterator[Ints]:
+    """Yield selections by relevance blended with 0.5 ** (distance / scale), Elasticsearch's exponential decay."""
     scores = case.candidates.scores
     relevance = (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)
-    near = np.where(np.isnan(apart), 0.0, 0.5 ** (apart / scale))
+    near = np.where(np.isnan(distances), 0.0, 0.5 ** (distances / scale))
     for strength in FINE:
         yield np.argsort(-((1 - strength) * relevance + strength * near), kind="stable")[:k]
 
 
 def _curve(
-    case: SteeringCase, apart: Floats, radii: Sequence[float], selections: Iterator[Ints]
+    case: SteeringCase, distances: Floats, radii: Sequence[float], selections: Iterator[Ints]
 ) -> tuple[Floats, Floats]:
-    """Return the relevance retained and the share within each radius of what could be had, by strength."""
+    """Return the relevance retained and, as a share of the possible, the results within each radius, by strength."""
     relevance, within = [], []
-    available = [int((apart <= radius).sum()) for radius in radii]
+    available = [int((distances <= radius).sum()) for radius in radii]
     for positions in selections:
         relevance.append(_relevance(case.candidates.scores, positions))
-        counts = [int((apart[positions] <= radius).sum()) for radius in radii]
+        counts = [int((distances[positions] <= radius).sum()) for radius in radii]
         within.append(
             [count / max(min(len(positions), most), 1) for count, most in zip(counts, available, strict=True)]
         )
@@ -268,12 +268,13 @@ def balance_table(rows: Sequence[BalanceRow]) -> str:
     """Return the table of balance: entropy and relevance by strength, a line for each method."""
     lines = []
     for dataset in dict.fromkeys(row.dataset for row in rows):
-        own = [row for row in rows if row.dataset == dataset]
-        strengths = list(dict.fromkeys(row.strength for row in own))
-        lines += [f"Balance, {dataset}: entropy (relevance retained) by strength; best possible {own[0].best:.3f}"]
+        dataset_rows = [row for row in rows if row.dataset == dataset]
+        strengths = list(dict.fromkeys(row.strength for row in dataset_rows))
+        best = dataset_rows[0].best
+        lines += [f"Balance, {dataset}: entropy (relevance retained) by strength; best possible {best:.3f}"]
         lines += [f"{'':<18}" + "".join(f"{strength:>16g}" for strength in strengths)]
-        for method in dict.fromkeys(row.method for row in own):
-            cells = [row for row in own if row.method == method]
+        for method in dict.fromkeys(row.method for row in dataset_rows):
+            cells = [row for row in dataset_rows if row.method == method]
             lines.append(f"{method:<18}" + "".join(f"{f'{c.entropy:.3f} ({c.relevance:.2f})':>16}" for c in cells))
         lines.append("")
     return "\n".join(lines)
@@ -283,13 +284,13 @@ def aim_table(rows: Sequence[AimRow]) -> str:
     """Return the table of aim: share within each radius at equal relevance, a line for each method."""
     lines = []
     for dataset, target in dict.fromkeys((row.dataset, row.target) for row in rows):
-        own = [row for row in rows if (row.dataset, row.target) == (dataset, target)]
-        radii = list(dict.fromkeys(row.radius for row in own))
+        target_rows = [row for row in rows if (row.dataset, row.target) == (dataset, target)]
+        radii = list(dict.fromkeys(row.radius for row in target_rows))
         unit = "km" if target == "place" else "h"
         lines += [f"Aim, {dataset}, {target}: share within a radius at {EQUAL_RELEVANCE:.0%} of relevance retained"]
         lines += [f"{'':<18}" + "".join(f"{f'{radius:g} {unit}':>12}" for radius in radii)]
-        for method in dict.fromkeys(row.method for row in own):
-            cells = {row.radius: row.share for row in own if row.method == method}
+        for method in dict.fromkeys(row.method for row in target_rows):
+            cells = {row.radius: row.share for row in target_rows if row.method == method}
             lines.append(f"{method:<18}" + "".join(f"{cells[radius]:>12.3f}" for radius in radii))
         lines.append("")
     return "\n".join(lines)

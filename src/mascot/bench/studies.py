@@ -144,7 +144,7 @@ def _printed(label: str, task: BenchTask, direction: str, benchmark: Benchmark) 
     """Return the points that the paper prints, or lets one infer."""
     if benchmark.published is None:
         return []
-    points = (how(label, task, direction, benchmark.published) for how in (published, inferred))
+    points = (lookup(label, task, direction, benchmark.published) for lookup in (published, inferred))
     return [point for point in points if point is not None]
 
 
@@ -203,8 +203,8 @@ def _bins(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
         if task.has(HOUR_OF_DAY):
             sweeps["sigma_time"] = [replace(anchor.widths, hour=sigma) for sigma in SIGMA_TIME]
         fields = {"sigma_geo": "geo", "grid": "cells", "sigma_time": "hour"}
-        for study, several in sweeps.items():
-            for widths in several:
+        for study, widths_list in sweeps.items():
+            for widths in widths_list:
                 value = float(getattr(widths, fields[study]))
                 yield Point(label, task, direction, method, widths, study, value=value)
 
@@ -214,8 +214,8 @@ def _mixed(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
 
     Ours are of K = 10, which the paper prints; the released study took K = 20, with narrow bins for both rows.
     """
-    both = [task for task in benchmark.tasks if task.attributes == (PLACE, HOUR_OF_DAY)]
-    for label, task, direction in product(benchmark.labels, both, _MIXED):
+    composite = [task for task in benchmark.tasks if task.attributes == (PLACE, HOUR_OF_DAY)]
+    for label, task, direction in product(benchmark.labels, composite, _MIXED):
         strength, widths = _MIXED[direction]
         points = {
             "base": Point(label, task, direction, mc.Relevance(), Widths(), point="default"),

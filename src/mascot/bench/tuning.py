@@ -1,9 +1,9 @@
 """Choose strength, protect and widths from judged result lists, by cross-validation over queries.
 
-Every setting of a small grid re-ranks every query once; what it scored there is stored as a [settings, queries] matrix.
-Cross-validation then only reads that matrix: in each fold the setting that is best on the other folds is scored on the
-queries that did not choose it. Those held-out scores, and not the best mean of the grid, are compared with relevance
-alone and with the defaults.
+Every setting of a small grid re-ranks every query once; its scores are stored in a [settings, queries] matrix.
+Cross-validation only reads that matrix: in each fold, the setting that is best on the other folds is scored on the
+queries of this fold. These held-out scores, not the best mean of the grid, are compared with relevance alone and with
+the defaults.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class MeanInterval:
 
 @dataclass(frozen=True, slots=True)
 class TuningFold:
-    """One fold: what the other folds chose, and mean objectives over this fold's queries."""
+    """One fold: the knobs that the other folds chose, and mean objectives over this fold's queries."""
 
     queries: int
     knobs: Knobs
@@ -108,7 +108,7 @@ Verdict = Literal["tuned", "default", "relevance alone"]
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What `tune` measured. Objectives are held-out: no query is scored with knobs that it helped to choose.
+    """The result of `tune`. Objectives are held out: no query is scored with knobs that it helped to choose.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Tuning:
         ``"tuned"`` only where the tuned knobs beat the defaults and relevance alone on held-out queries, by intervals
         that exclude 0; else ``"default"`` or ``"relevance alone"``.
     knobs
-        What to use: `best`, the defaults, or strength 0, as the verdict says.
+        The recommended knobs: `best`, the defaults, or strength 0, according to the verdict.
     best
         The knobs with the best mean objective over all queries. Not held out, so never by itself a reason to use them.
     """
@@ -203,7 +203,7 @@ def tune(
     relevance_weight
         Weight of the metric beside diversity in the objective, their harmonic mean; between 0 and 1 (default: 0.5).
     seed
-        Of the folds and of the bootstrap.
+        Seed of the folds and of the bootstrap (default: 0).
     report
         Called after each setting with how many are done and how many there are.
 
@@ -217,63 +217,63 @@ def tune(
     The grid has 10 strengths, up to 4 values of protect, and for each attribute with a width a quarter, half, double
     and four times that width, one attribute at a time.
     """
-    listed = list(wishes) if isinstance(wishes, Sequence) else [wishes]
-    _check(listed, judged, clusters, k, folds, metric, relevance_weight, seed)
+    wish_list = list(wishes) if isinstance(wishes, Sequence) else [wishes]
+    _check(wish_list, judged, clusters, k, folds, metric, relevance_weight, seed)
     lists, notes = _usable(list(queries), judged, clusters)
     folds = min(folds, len(lists.queries))
-    judge = _Judge(lists, listed, k, metric, relevance_weight)
-    settings = _grid(lists.queries, listed, k)
+    judge = _Judge(lists, wish_list, k, metric, relevance_weight)
+    settings = _grid(lists.queries, wish_list, k)
     total = len(settings) + 1
-    constraints = [wish for wish in listed if not isinstance(wish, mc.Wish)]
-    alone = judge.score(constraints, mc.Mascot(strength=0.0))
+    constraints = [wish for wish in wish_list if not isinstance(wish, mc.Wish)]
+    baseline = judge.score(constraints, mc.Mascot(strength=0.0))
     scores = []
     for number, knobs in enumerate(settings, 2):
-        scores.append(judge.score(knobs.steer(listed), knobs.method))
+        scores.append(judge.score(knobs.steer(wish_list), knobs.method))
         if report is not None:
             report(number, total)
     settings.append(Knobs(strength=0.0))
-    scores.append(alone)
+    scores.append(baseline)
     objective = np.stack([score[2] for score in scores])  # [settings, queries]
     default = settings.index(Knobs())
 
     rng = np.random.default_rng(seed)
     parts = np.array_split(rng.permutation(len(lists.queries)), folds)
     held_out = np.empty((3, len(lists.queries)))
-    tried = []
+    fold_results = []
     for part in parts:
-        others = np.setdiff1d(np.arange(len(lists.queries)), part)
-        choice = _best(objective[:, others])
+        training = np.setdiff1d(np.arange(len(lists.queries)), part)
+        choice = _best(objective[:, training])
         held_out[:, part] = np.stack(scores[choice])[:, part]
-        means = (float(values[part].mean()) for values in (alone[2], objective[default], held_out[2]))
-        tried.append(TuningFold(len(part), settings[choice], *means))
+        means = (float(values[part].mean()) for values in (baseline[2], objective[default], held_out[2]))
+        fold_results.append(TuningFold(len(part), settings[choice], *means))
 
     draws = rng.integers(len(lists.queries), size=(_RESAMPLES, len(lists.queries)))
     over_default = _interval(held_out[2] - objective[default], draws)
-    over_relevance = _interval(held_out[2] - alone[2], draws)
-    default_over = _interval(objective[default] - alone[2], draws)
+    over_relevance = _interval(held_out[2] - baseline[2], draws)
+    default_over = _interval(objective[default] - baseline[2], draws)
     winner = _best(objective)
     best = settings[winner]
-    verdict, reason, chosen = _decide(best, over_relevance, over_default, default_over)
+    verdict, reason, recommended = _decide(best, over_relevance, over_default, default_over)
     if len(lists.queries) < FEW_QUERIES:
         notes.append(f"{len(lists.queries)} queries are few: more of them may change the answer")
-    at = {knobs: number for number, knobs in enumerate(settings)}
-    curve = [(0.0, _means(alone))] + [
-        (strength, _means(scores[at[replace(chosen, strength=strength)]]))
+    setting_numbers = {knobs: number for number, knobs in enumerate(settings)}
+    curve = [(0.0, _means(baseline))] + [
+        (strength, _means(scores[setting_numbers[replace(recommended, strength=strength)]]))
         for strength in STRENGTHS
-        if replace(chosen, strength=strength) in at
+        if replace(recommended, strength=strength) in setting_numbers
     ]
-    compared: dict[str, Iterable[Floats]] = {
-        "relevance alone": alone,
+    score_rows: dict[str, Iterable[Floats]] = {
+        "relevance alone": baseline,
         "default": scores[default],
         "tuned": held_out,
         "best": scores[winner],
     }
     return Tuning(
-        verdict, reason, chosen, best, tuple(listed), k, len(lists.queries), len(settings),
+        verdict, reason, recommended, best, tuple(wish_list), k, len(lists.queries), len(settings),
         f"{'nDCG' if metric == 'ndcg' else 'P'}@{k}", f"CR@{k}" if clusters else "wishes met", relevance_weight, seed,
-        _interval(alone[2], draws), _interval(objective[default], draws), _interval(held_out[2], draws),
+        _interval(baseline[2], draws), _interval(objective[default], draws), _interval(held_out[2], draws),
         over_relevance, over_default, default_over,
-        {name: _means(score) for name, score in compared.items()}, tuple(tried), tuple(curve), tuple(notes),
+        {name: _means(score) for name, score in score_rows.items()}, tuple(fold_results), tuple(curve), tuple(notes),
     )  # fmt: skip
 
 
@@ -287,7 +287,7 @@ def check_figure(path: str | Path) -> Path:
 
 
 def draw(tuning: Tuning, path: str | Path) -> None:
-    """Write a picture: relevance, diversity and the objective by strength, and the point that was chosen."""
+    """Write a figure: relevance, diversity and the objective by strength, and the recommended point."""
     from mascot.bench.figures import style
 
     target = check_figure(path)
@@ -304,8 +304,8 @@ def draw(tuning: Tuning, path: str | Path) -> None:
             axes.plot(strengths, values, marker=marker, markersize=3, color=colour, label=label)
         default = tuning.scores["default"].objective
         axes.plot(_DEFAULT_STRENGTH, default, "o", mfc="white", mec="#111111", ms=9, zorder=4, label="default")
-        chosen = {"tuned": "best", "default": "default", "relevance alone": "relevance alone"}[tuning.verdict]
-        height = tuning.scores[chosen].objective
+        scores_name = {"tuned": "best", "default": "default", "relevance alone": "relevance alone"}[tuning.verdict]
+        height = tuning.scores[scores_name].objective
         axes.plot(tuning.knobs.strength, height, "*", color="#BE0F3F", ms=11, zorder=5, label=f"use: {tuning.verdict}")
         axes.set(xlabel="strength", ylabel=f"mean over {tuning.queries} queries", xlim=(-0.03, 1.03))
         figure.legend(loc="outside upper center", ncols=3)
@@ -332,33 +332,33 @@ class _Judge:
         self._measures: list[Callable[[Ints], Floats]] = []
         for wish in wishes if lists.clusters is None else ():
             if isinstance(wish, mc.Wish):
-                named = wish.near is not None
+                is_aim = wish.near is not None
                 self._measures.append(
-                    _closeness_of(wish, lists.queries, k) if named else _entropy_of(wish, lists.queries)
+                    _closeness_of(wish, lists.queries, k) if is_aim else _entropy_of(wish, lists.queries)
                 )
         self._corpus = _corpus(lists.queries, wishes)
         self._rankers: dict[tuple[mc.AnyWish, ...], mc.Reranker] = {}
 
     def score(self, wishes: Sequence[mc.AnyWish], method: mc.Mascot) -> tuple[Floats, Floats, Floats]:
         positions = self._positions(wishes, method)
-        shown = np.full((len(positions), self.k), -1, np.int64)
-        shown[:, : positions.shape[1]] = positions
-        grades = _picked(self.lists.grades, shown, 0.0)
+        results = np.full((len(positions), self.k), -1, np.int64)
+        results[:, : positions.shape[1]] = positions
+        grades = _picked(self.lists.grades, results, 0.0)
         if self.metric == "ndcg":
             relevance = metrics.ndcg_at_k(grades, self.lists.grades, self.k)
         else:
             relevance = metrics.precision_at_k(grades > 0, self.k)
         if self.lists.clusters is not None:
-            clusters = _picked(self.lists.clusters, shown, -1)
+            clusters = _picked(self.lists.clusters, results, -1)
             diversity = metrics.cluster_recall_at_k(clusters, self.lists.clusters.max(axis=1) + 1, self.k)
         else:
-            diversity = np.mean([measure(shown) for measure in self._measures], axis=0)
+            diversity = np.mean([measure(results) for measure in self._measures], axis=0)
         with np.errstate(divide="ignore"):
             objective = 1 / (self.relevance_weight / relevance + (1 - self.relevance_weight) / diversity)
         return relevance, diversity, objective
 
     def _positions(self, wishes: Sequence[mc.AnyWish], method: mc.Mascot) -> Ints:
-        """Return the [Q, k] positions that are shown; the wishes are fitted once for all methods where that can be."""
+        """Return the [Q, k] positions of the results; where possible the wishes are fitted once for all methods."""
         queries = self.lists.queries
         if self._corpus is None:
             return mc.rerank_many(queries, wishes, self.k, method).positions
@@ -383,9 +383,10 @@ def _corpus(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish])
     return {name: np.concatenate([query.columns[name] for query in queries]) for name in names}
 
 
-def _picked(values: NDArray[Any], shown: Ints, padding: float) -> NDArray[Any]:
-    """Return the values at the positions shown; `padding` where there is no result."""
-    return np.where(shown >= 0, np.take_along_axis(values, np.maximum(shown, 0), axis=1), padding).astype(values.dtype)
+def _picked(values: NDArray[Any], positions: Ints, padding: float) -> NDArray[Any]:
+    """Return the values at the positions; `padding` where there is no result."""
+    picked = np.take_along_axis(values, np.maximum(positions, 0), axis=1)
+    return np.where(positions >= 0, picked, padding).astype(values.dtype)
 
 
 def _entropy_of(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]]) -> Callable[[Ints], Floats]:
@@ -398,18 +399,18 @@ def _entropy_of(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]]) -> Callabl
     different = np.array([len(set(row[row >= 0].tolist())) for row in codes])
     size = int(codes.max(initial=0)) + 1
 
-    def measure(shown: Ints) -> Floats:
-        picked = _picked(codes, shown, -1)
+    def measure(positions: Ints) -> Floats:
+        picked = _picked(codes, positions, -1)
         valued = picked >= 0
         flat = (np.arange(len(picked))[:, None] * size + picked)[valued]
         counts = np.bincount(flat, minlength=len(picked) * size).reshape(len(picked), size)
         share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         entropy = -(share * np.log(np.where(share > 0, share, 1.0))).sum(axis=1)
-        results = np.maximum((shown >= 0).sum(axis=1), 1)
+        results = np.maximum((positions >= 0).sum(axis=1), 1)
         most = np.log(np.maximum(np.minimum(results, different), 1))
         even = np.where(most > 0, entropy / np.where(most > 0, most, 1.0), 1.0)
-        wanted = even if wish.sign > 0 else np.where(most > 0, 1 - even, 1.0)
-        return np.asarray(wanted * valued.sum(axis=1) / results)
+        quality = even if wish.sign > 0 else np.where(most > 0, 1 - even, 1.0)
+        return np.asarray(quality * valued.sum(axis=1) / results)
 
     return measure
 
@@ -420,11 +421,11 @@ def _closeness_of(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], k: int) 
     for row, query in zip(near, queries, strict=True):
         row[: len(query)] = wish.closeness(query.columns, query.vectors, len(query), k)
 
-    def measure(shown: Ints) -> Floats:
-        counts = (shown >= 0).sum(axis=1)
+    def measure(positions: Ints) -> Floats:
+        counts = (positions >= 0).sum(axis=1)
         ranked = np.cumsum(np.sort(near, axis=1)[:, ::-1], axis=1)
         best = ranked[np.arange(len(near)), np.maximum(counts, 1) - 1]
-        return np.where(best > 0, _picked(near, shown, 0.0).sum(axis=1) / np.where(best > 0, best, 1.0), 1.0)
+        return np.where(best > 0, _picked(near, positions, 0.0).sum(axis=1) / np.where(best > 0, best, 1.0), 1.0)
 
     return measure
 
@@ -442,14 +443,14 @@ def _check(
     if not 0 < weight < 1:
         raise mc.OptionError(f"tune relevance_weight must be between 0 and 1, got {weight!r}")
     for wish in wishes:
-        read = {getattr(wish.attribute, name, None) for name in ("column", "lat", "lon")}
+        columns = {getattr(wish.attribute, name, None) for name in ("column", "lat", "lon")}
         for column in (judged, clusters):
-            if column is not None and column in read:
+            if column is not None and column in columns:
                 raise mc.OptionError(f"a wish reads {column!r}, which is a judgement: no search result has it yet")
 
 
 def _usable(queries: list[mc.Candidates[Any]], judged: str, clusters: str | None) -> tuple[_JudgedLists, list[str]]:
-    """Return the queries that can be scored, with their judgements, and what was left out."""
+    """Return the queries that can be scored, with their judgements, and notes on those left out."""
     for column in (judged, clusters):
         if column is not None and all(cell is None for query in queries for cell in _cells(query, column)):
             raise mc.InputError(f"no hit has a value in the column {column!r}, which is to hold judgements")
@@ -458,8 +459,8 @@ def _usable(queries: list[mc.Candidates[Any]], judged: str, clusters: str | None
     notes = []
     relevant = [bool((row > 0).any()) for row in grades]
     grouped = [
-        any(label is not None and grade > 0 for label, grade in zip(row, own, strict=True))
-        for row, own in zip(labels, grades, strict=True)
+        any(label is not None and grade > 0 for label, grade in zip(row, query_grades, strict=True))
+        for row, query_grades in zip(labels, grades, strict=True)
     ]
     usable = [number for number in range(len(queries)) if relevant[number] and (grouped[number] or not clusters)]
     missing = len(queries) - sum(relevant)
@@ -479,12 +480,12 @@ def _usable(queries: list[mc.Candidates[Any]], judged: str, clusters: str | None
     table = np.zeros((len(usable), longest))
     codes = np.full((len(usable), longest), -1, np.int64)
     for row, number in enumerate(usable):
-        own = np.maximum(np.nan_to_num(grades[number]), 0.0)
-        table[row, : len(own)] = own
-        known: dict[Any, int] = {}
+        query_grades = np.maximum(np.nan_to_num(grades[number]), 0.0)
+        table[row, : len(query_grades)] = query_grades
+        numbering: dict[Any, int] = {}
         for at, label in enumerate(labels[number]):
-            if label is not None and own[at] > 0:
-                codes[row, at] = known.setdefault(label, len(known))
+            if label is not None and query_grades[at] > 0:
+                codes[row, at] = numbering.setdefault(label, len(numbering))
     return _JudgedLists([queries[number] for number in usable], table, codes if clusters else None), notes
 
 
@@ -512,7 +513,7 @@ def _labels(query: mc.Candidates[Any], column: str) -> list[Any]:
 
 
 def _grid(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish], k: int) -> list[Knobs]:
-    """Return the settings to try, those nearest to the defaults first: of equal ones the first is chosen."""
+    """Return the settings to try, those nearest to the defaults first: ties go to the first."""
     usual = mc.Mascot().protected(k)
     protects = [None, *(count for count in sorted({0, 1, k // 2}) if count != usual)]
     widths: list[tuple[tuple[int, float], ...]] = [()]
@@ -552,7 +553,7 @@ def _widened(wish: Any, width: float) -> Any:
 
 
 def _best(objective: Floats) -> int:
-    """Return the setting with the best mean; of those level with it, the first."""
+    """Return the first setting with the best mean."""
     means = objective.mean(axis=1)
     return int(np.flatnonzero(means >= means.max() - 1e-12)[0])
 
@@ -569,7 +570,7 @@ def _means(score: Iterable[Floats]) -> MeanScores:
 def _decide(
     best: Knobs, over_relevance: MeanInterval, over_default: MeanInterval, default_over: MeanInterval
 ) -> tuple[Verdict, str, Knobs]:
-    """Return what to use and why: nothing is recommended that held-out queries do not show to be better."""
+    """Return the recommendation and its reason; held-out queries must show that it is better."""
     if over_default.low > 0 and over_relevance.low > 0 and best.strength > 0:
         return "tuned", "on held-out queries the tuned knobs beat the defaults and relevance alone", best
     if default_over.low > 0:
@@ -600,9 +601,9 @@ def _spelled(name: str, value: Any, usual: Any = None) -> str:
         return repr(value)
     arguments = []
     for f in fields(value):
-        own = getattr(value, f.name)
+        field_value = getattr(value, f.name)
         default = getattr(usual, f.name) if usual is not None else f.default
-        derived = f.name == "name" and own in (default, getattr(value, "column", None))
-        if own != default and not derived:
-            arguments.append(f"{f.name}={own!r}")
+        derived = f.name == "name" and field_value in (default, getattr(value, "column", None))
+        if field_value != default and not derived:
+            arguments.append(f"{f.name}={field_value!r}")
     return f"{name}({', '.join(arguments)})"

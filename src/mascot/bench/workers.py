@@ -1,4 +1,4 @@
-"""Processes that do the jobs of a benchmark."""
+"""Processes that run the jobs of a benchmark."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 class JobWorkers:
-    """Processes of this machine, inside a `with`; with a single one the caller's own process does the jobs.
+    """Processes of this machine, inside a `with`; a count of 1 runs the jobs in the caller's process.
 
     Parameters
     ----------
     work
-        Does a job and returns how many points it had; it must be picklable.
+        Runs a job and returns its number of points; it must be picklable.
     count
         Number of processes (default: all cores).
     """
@@ -40,12 +40,14 @@ class JobWorkers:
             os.environ.update(dict.fromkeys(_BLAS, "1"))
             context = get_context("spawn")
             self._alive = context.Pipe(duplex=False)
-            self._pool = ProcessPoolExecutor(self._count, context, initializer=_end_with, initargs=(self._alive[0],))
+            self._pool = ProcessPoolExecutor(
+                self._count, context, initializer=_exit_with_parent, initargs=(self._alive[0],)
+            )
         return self
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._pool is not None and self._alive is not None:
-            if any(isinstance(error, KeyboardInterrupt) for error in raised):
+            if any(isinstance(error, KeyboardInterrupt) for error in exception):
                 self._alive[1].close()  # do not wait for running jobs: the next run does them again
             self._pool.shutdown(cancel_futures=True)
             for end in self._alive:
@@ -56,18 +58,18 @@ class JobWorkers:
                 os.environ[name] = value
 
     def each(self, jobs: Sequence[Any], width: int | None = None) -> Iterator[int]:
-        """Do the jobs, at most `width` at a time, and yield how many points each had as they end."""
+        """Run the jobs, at most `width` at a time, and yield the number of points of each as it ends."""
         if self._pool is None:
             yield from map(self._work, jobs)
             return
-        waiting = list(reversed(jobs))
+        pending = list(reversed(jobs))
         running: set[Future[int]] = set()
-        while waiting or running:
-            while waiting and len(running) < (width or self._count):
+        while pending or running:
+            while pending and len(running) < (width or self._count):
                 with _interrupts_blocked():
-                    running.add(self._pool.submit(self._work, waiting.pop()))
-            ended, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in ended:
+                    running.add(self._pool.submit(self._work, pending.pop()))
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
                 yield future.result()
 
 
@@ -77,15 +79,15 @@ def _interrupts_blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    earlier_mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, earlier_mask)
 
 
-def _end_with(alive: Connection) -> None:
-    """End this worker as soon as the parent closes its end of the pipe, or is gone, for whatever reason."""
+def _exit_with_parent(alive: Connection) -> None:
+    """End this worker as soon as the parent closes its end of the pipe, or exits for any reason."""
 
     def watch() -> None:
         with suppress(OSError):

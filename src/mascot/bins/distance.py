@@ -34,9 +34,9 @@ def distances(bins: Bins, point: Bins, rows: Ints | None) -> Floats:
         if bins.unit == "degrees":
             lat, lon = np.radians(values[0]), np.radians(values[1])
             return great_circle_km(lat, lon, (float(np.radians(target[0])), float(np.radians(target[1]))))
-        apart = np.abs(values[0] - target[0])
+        difference = np.abs(values[0] - target[0])
         period = bins.axes[0].period
-        return np.minimum(apart % period, period - apart % period) if period > 0 else apart
+        return np.minimum(difference % period, period - difference % period) if period > 0 else difference
     memberships, target_bins = bins.sparse(), point.sparse()
     if (
         memberships.labels is not None and target_bins.labels is not None

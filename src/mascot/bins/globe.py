@@ -79,8 +79,8 @@ class GlobeBins:
         last_cell = np.floor((lon[owner] + 2 * half + math.pi) / cell_width - 0.5 + 1e-9).astype(np.int64)
         pair, cell = ranges(first_cell, np.clip(last_cell - first_cell + 1, 0, cells))
 
-        apart = lon[owner][pair] - ((cell + 0.5) * cell_width[pair] - math.pi)
-        haversine = across[pair] + along[pair] * np.sin(apart / 2) ** 2
+        lon_difference = lon[owner][pair] - ((cell + 0.5) * cell_width[pair] - math.pi)
+        haversine = across[pair] + along[pair] * np.sin(lon_difference / 2) ** 2
         bin_ = (ring[pair] << _RING_SHIFT) + cell % cells[pair]
         row = valued[owner[pair]]
         return from_pairs(row, bin_, np.exp(-2 * haversine / width**2), self.rows, 2**62)

@@ -20,13 +20,15 @@ def inliers(points: Floats) -> tuple[Bools, float]:
     if not count:
         return inlier, 0.0
     deviation = first_deviation = 0.0
-    for turn in range(ROUNDS):
-        apart = points - points[:, [int(inlier.argmax())]]  # differences keep the digits of dates and of near places
-        squared = ((apart - apart[:, inlier].mean(axis=1, keepdims=True)) ** 2).sum(axis=0)
+    for pass_number in range(ROUNDS):
+        differences = (
+            points - points[:, [int(inlier.argmax())]]
+        )  # differences keep the digits of dates and of near places
+        squared = ((differences - differences[:, inlier].mean(axis=1, keepdims=True)) ** 2).sum(axis=0)
         deviation = math.sqrt(float(squared[inlier].mean()))
-        first_deviation = first_deviation if turn else deviation
+        first_deviation = first_deviation if pass_number else deviation
         inside = squared <= (OUTLIER * deviation) ** 2
-        if turn == ROUNDS - 1 or inside.sum() in (inlier.sum(), 0):
+        if pass_number == ROUNDS - 1 or inside.sum() in (inlier.sum(), 0):
             break
         inlier = inside
     if deviation <= LEAST * first_deviation:

@@ -1,4 +1,4 @@
-"""Sources and sinks close once, and by themselves at the end of a `with`."""
+"""Base class of sources and sinks: they close once, and at the end of a `with`."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any, TypeVar
 from mascot.connect.address import Address
 from mascot.errors import InputError
 
-_This = TypeVar("_This", bound="Closing")
+_Self = TypeVar("_Self", bound="Closing")
 
 
 class Closing(ABC):
-    """A connection to an engine: closing it again changes nothing, and using it then is refused."""
+    """A connection to an engine. Closing it twice has no effect; using it after that raises."""
 
     _address: Address
     _closed = False
 
     def __init_subclass__(cls) -> None:
-        """What a connection is used for is refused once it is closed: all its methods but private ones."""
+        """Make all public methods raise once the connection is closed."""
         super().__init_subclass__()
         for name, method in list(vars(cls).items()):
             if isfunction(method) and not name.startswith("_"):
                 setattr(cls, name, _while_open(method))
 
-    def __enter__(self: _This) -> _This:
+    def __enter__(self: _Self) -> _Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -40,11 +40,11 @@ class Closing(ABC):
 
     @abstractmethod
     def _release(self) -> None:
-        """Let go of the engine; called once."""
+        """Release the engine; called once."""
 
     def _must_be_open(self) -> None:
         if self._closed:
-            raise InputError(f"{self._address.shown} is closed: open it anew")
+            raise InputError(f"{self._address.label} is closed: open it anew")
 
 
 def _while_open(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -161,8 +161,8 @@ def from_elasticsearch(response: Any, *, vector: str | None = None) -> Candidate
     """
     hits = _hits(response, "hits", "from_elasticsearch", ("body", "hits", "hits"))
     fields = [_elastic_fields(hit) for hit in hits]
-    ids = [hit.get("_id") for hit in hits]
-    return _candidates(hits, HitColumns(fields, hits), [hit.get("_score") for hit in hits], ids, _named(fields, vector))
+    scores, ids = [hit.get("_score") for hit in hits], [hit.get("_id") for hit in hits]
+    return _candidates(hits, HitColumns(fields, hits), scores, ids, _vector_column(fields, vector))
 
 
 def from_qdrant(response: Any, *, vector: str | None = None, distances: bool | None = None) -> Candidates[Any]:
@@ -206,14 +206,14 @@ def from_milvus(
 
     Columns are the names in the entity. Ids are the primary key.
     """
-    listed = _hits(response, "hits of each query", "from_milvus", ("data",))
-    hits = _query_of(listed, query, "from_milvus") if listed and _is_listed(listed[0]) else listed
+    queries = _hits(response, "hits of each query", "from_milvus", ("data",))
+    hits = _query_of(queries, query, "from_milvus") if queries and _is_list(queries[0]) else queries
     if hits and not isinstance(hits[0], dict):
         raise _unreadable("from_milvus", "hits that are dictionaries", hits[0])
-    read = dict.get  # a hit of Milvus has a slower `get` of its own
-    fields = [read(hit, "entity") or hit for hit in hits]
-    scores, ids = [read(hit, "distance") for hit in hits], [_milvus_id(hit) for hit in hits]
-    return _candidates(hits, HitColumns(fields, hits), scores, ids, _named(fields, vector), distances)
+    get = dict.get  # a hit of Milvus has a slower `get` of its own
+    fields = [get(hit, "entity") or hit for hit in hits]
+    scores, ids = [get(hit, "distance") for hit in hits], [_milvus_id(hit) for hit in hits]
+    return _candidates(hits, HitColumns(fields, hits), scores, ids, _vector_column(fields, vector), distances)
 
 
 def from_weaviate(response: Any, *, vector: str | None = None) -> Candidates[Any]:
@@ -229,9 +229,9 @@ def from_weaviate(response: Any, *, vector: str | None = None) -> Candidates[Any
     The score is the first of rerank score, score and certainty that the query asked for, else the distance, negated:
     ask for one with ``return_metadata=MetadataQuery(score=True)``. Columns are the properties.
     """
-    found = _at(response, ("data", "Get"))
-    if isinstance(found, Mapping) and len(found) == 1:
-        response = next(iter(found.values()))
+    classes = _at(response, ("data", "Get"))
+    if isinstance(classes, Mapping) and len(classes) == 1:
+        response = next(iter(classes.values()))
     hits = _hits(response, "objects", "from_weaviate", ())
     graphql = bool(hits) and isinstance(hits[0], Mapping)
     details = [detail or {} for detail in _each(hits, "_additional" if graphql else "metadata")]
@@ -258,7 +258,7 @@ def from_chroma(response: Any, *, vectors: bool = False, query: int = 0) -> Cand
     Chroma returns distances; scores are their negatives. Columns are the metadata keys, and `document`. Chroma has no
     object for a hit: records are dictionaries with `id`, `distance`, `document` and `metadata`.
     """
-    if not isinstance(response, Mapping) or not _is_listed(response.get("ids")):
+    if not isinstance(response, Mapping) or not _is_list(response.get("ids")):
         raise _unreadable("from_chroma", "the dictionary that collection.query returned", response)
     parts = {
         name: _query_of(response[plural], query, "from_chroma")
@@ -267,9 +267,9 @@ def from_chroma(response: Any, *, vectors: bool = False, query: int = 0) -> Cand
     }
     hits, ids = ColumnHits(parts), parts["id"]
     fields = [metadata or {} for metadata in parts.get("metadata", [None] * len(ids))]
-    compared = as_vectors(parts.get("embedding", [])) if vectors else None
+    embeddings = as_vectors(parts.get("embedding", [])) if vectors else None
     scores = parts.get("distance", [None] * len(ids))
-    return _candidates(hits, HitColumns(fields, hits), scores, ids, compared, distances=True)
+    return _candidates(hits, HitColumns(fields, hits), scores, ids, embeddings, distances=True)
 
 
 def from_faiss(
@@ -304,11 +304,11 @@ def from_faiss(
     numbers, names = np.asarray(scores, np.float64), np.asarray(labels)
     if numbers.shape != names.shape or numbers.ndim not in (1, 2):
         raise InputError(f"from_faiss needs scores and labels of one shape, got {numbers.shape} and {names.shape}")
-    compared = None if vectors is None else np.asarray(vectors)
+    hit_vectors = None if vectors is None else np.asarray(vectors)
     if numbers.ndim == 2:
         require(query < len(numbers), "from_faiss query", f"must be below {len(numbers)}, the queries searched", query)
         numbers, names = numbers[query], names[query]
-        compared = compared[query] if compared is not None and compared.ndim == 3 else compared
+        hit_vectors = hit_vectors[query] if hit_vectors is not None and hit_vectors.ndim == 3 else hit_vectors
     real = names >= 0
     ids = names[real].tolist()
     try:
@@ -316,7 +316,7 @@ def from_faiss(
     except (KeyError, IndexError):
         raise InputError("from_faiss needs a row for each label of the index, got fewer") from None
     columns = HitColumns(hits, hits)
-    result = _candidates(hits, columns, numbers[real].tolist(), ids, None if compared is None else compared[real],
+    result = _candidates(hits, columns, numbers[real].tolist(), ids, None if hit_vectors is None else hit_vectors[real],
                          distances)  # fmt: skip
     if rows is None:
         result.source = ids
@@ -421,7 +421,7 @@ def from_typesense(response: Any, *, vector: str | None = None) -> Candidates[An
         scores = _negated(distances)
     scores = scores or _each(hits, "text_match")
     ids = [field.get("id") for field in fields]
-    return _candidates(hits, HitColumns(fields, hits), scores, ids, _named(fields, vector))
+    return _candidates(hits, HitColumns(fields, hits), scores, ids, _vector_column(fields, vector))
 
 
 def from_vespa(response: Any, *, vector: str | None = None) -> Candidates[Any]:
@@ -465,7 +465,7 @@ def from_solr(response: Any, *, id: str = "id", vector: str | None = None) -> Ca
     hits = _hits(response, "docs", "from_solr", ("response", "docs"))
     columns = HitColumns(hits, hits, unwrap=True)
     scores, ids = [hit.get("score") for hit in hits], [hit.get(id) for hit in hits]
-    return _candidates(hits, columns, scores, ids, _named(hits, vector))
+    return _candidates(hits, columns, scores, ids, _vector_column(hits, vector))
 
 
 def from_algolia(response: Any) -> Candidates[Any]:
@@ -519,10 +519,10 @@ def merge(
     if best is not None:
         check_whole("merge best", best, 1)
     if names is not None:
-        listed = not isinstance(names, str) and len(names) == len(set(names)) == len(candidates)
-        require(listed, "merge names", f"must be {len(candidates)} different names, one for each source", names)
-    each = [scaled(part.scores, robust=True) if rescale else part.scores for part in candidates]
-    scores = np.concatenate([np.zeros(0), *each])
+        valid = not isinstance(names, str) and len(names) == len(set(names)) == len(candidates)
+        require(valid, "merge names", f"must be {len(candidates)} different names, one for each source", names)
+    rescaled = [scaled(part.scores, robust=True) if rescale else part.scores for part in candidates]
+    scores = np.concatenate([np.zeros(0), *rescaled])
     ids: list[Hashable] = []
     for at, part in enumerate(candidates):
         ids += part.ids if names is None else [(names[at], id_) for id_ in part.ids]
@@ -573,29 +573,29 @@ def _ascend(scores: Floats) -> bool:
     return len(scores) > 1 and bool(scores[0] < scores[-1]) and bool((np.diff(scores) >= 0).all())
 
 
-def _hits(response: Any, named: str, owner: str, path: tuple[str, ...], empty: tuple[str, ...] = ()) -> list[Any]:
-    """Return the list of hits: the response itself, or what it holds under a path, whose head may be missing."""
-    if _is_listed(response):
+def _hits(response: Any, noun: str, owner: str, path: tuple[str, ...], empty: tuple[str, ...] = ()) -> list[Any]:
+    """Return the list of hits: the response itself, or the list at a path in it, whose first keys may be missing."""
+    if _is_list(response):
         return list(response)
     for start in range(len(path)):
         inner = _at(response, path[start:])
-        if _is_listed(inner):
+        if _is_list(inner):
             return list(inner)
     for name in ("points", "objects", "hits", "docs", "result"):
         inner = _of(response, name)
-        if _is_listed(inner):
+        if _is_list(inner):
             return list(inner)
     if empty and isinstance(_at(response, empty), Mapping):  # Vespa leaves the list out where nothing matches
         return []
-    raise _unreadable(owner, f"a response with a list of {named}", response)
+    raise _unreadable(owner, f"a response with a list of {noun}", response)
 
 
 def _unreadable(owner: str, needed: str, response: Any) -> InputError:
-    shown = f"a dictionary of {', '.join(map(str, response))}" if isinstance(response, Mapping) else repr(response)
-    return InputError(f"{owner} needs {needed}, got {shown:.120}")
+    text = f"a dictionary of {', '.join(map(str, response))}" if isinstance(response, Mapping) else repr(response)
+    return InputError(f"{owner} needs {needed}, got {text:.120}")
 
 
-def _is_listed(value: Any) -> bool:
+def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
@@ -604,7 +604,7 @@ def _is_table(value: Any) -> bool:
 
 
 def _of(value: Any, name: str) -> Any:
-    """Return what a dictionary or an object has under a name, else None."""
+    """Return the value of a dictionary's key or of an object's attribute, else None."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
@@ -615,7 +615,7 @@ def _at(value: Any, path: Iterable[str]) -> Any:
 
 
 def _each(hits: Sequence[Any], name: str) -> list[Any]:
-    """Return what each of many dictionaries, or of many objects, has under a name."""
+    """Return the value of a key of each dictionary, or of an attribute of each object."""
     if hits and isinstance(hits[0], Mapping):
         return [hit.get(name) for hit in hits]
     return [getattr(hit, name, None) for hit in hits]
@@ -623,7 +623,7 @@ def _each(hits: Sequence[Any], name: str) -> list[Any]:
 
 def _vectors_named(vector: str, vectors: list[Any]) -> NDArray[np.float64] | None:
     """Return the vectors of a name, where hits have several, or the only ones."""
-    return as_vectors([of.get(vector) if isinstance(of, Mapping) else of for of in vectors])
+    return as_vectors([entry.get(vector) if isinstance(entry, Mapping) else entry for entry in vectors])
 
 
 def _first_scores(*kinds: Iterable[Any]) -> list[Any] | None:
@@ -640,14 +640,14 @@ def _negated(distances: Iterable[Any]) -> list[Any]:
     return [None if distance is None else -float(distance) for distance in distances]
 
 
-def _named(fields: Fields, vector: str | None) -> NDArray[np.float64] | None:
+def _vector_column(fields: Fields, vector: str | None) -> NDArray[np.float64] | None:
     return None if vector is None else as_vectors([RecordColumns.value(field, vector) for field in fields])
 
 
-def _query_of(listed: Any, query: int, owner: str) -> list[Any]:
+def _query_of(queries: Any, query: int, owner: str) -> list[Any]:
     check_whole(f"{owner} query", query, 0)
-    require(query < len(listed), f"{owner} query", f"must be below {len(listed)}, the queries searched", query)
-    return list(listed[query])
+    require(query < len(queries), f"{owner} query", f"must be below {len(queries)}, the queries searched", query)
+    return list(queries[query])
 
 
 def _elastic_fields(hit: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -37,10 +37,10 @@ class Steering:
     method
         `Mascot(...)`, or another.
     columns
-        The metadata keys to read. Unless given: those the wishes name, or all where an attribute is not mascot's own
-        and cannot be asked. `location.lat` is the `lat` of a dictionary `location`, unless there is such a key.
+        The metadata keys to read (default: those the wishes name; all of them where an attribute is not one of
+        mascot's). `location.lat` is the `lat` of a dictionary `location`, unless there is such a key.
     remedy
-        How this framework lets vectors come along, for the message where they are needed and did not.
+        How to pass vectors in this framework, for the error message where they are needed and missing.
     distances
         Scores are distances: smaller is better.
     """
@@ -54,7 +54,7 @@ class Steering:
 
     def __post_init__(self) -> None:
         check_whole("k", self.k, 1)
-        object.__setattr__(self, "k", int(self.k))  # numpy's own are nothing that can be saved
+        object.__setattr__(self, "k", int(self.k))  # numpy integers cannot be saved as JSON
 
     @property
     def strength(self) -> float | None:
@@ -64,9 +64,9 @@ class Steering:
 
     @property
     def needs_vectors(self) -> bool:
-        """Whether the method or a wish compares vectors: reading them from lists costs more than all the rest."""
+        """Whether the method or a wish compares vectors: reading them from lists is the most expensive step."""
         return not isinstance(self.method, (mc.Mascot, mc.Relevance)) or any(
-            _compares_vectors(wish.attribute) or not _own(wish.attribute) for wish in self.wishes
+            _compares_vectors(wish.attribute) or not _is_built_in(wish.attribute) for wish in self.wishes
         )
 
     def for_call(self, wishes: Any = None, k: int | None = None) -> Steering:
@@ -96,26 +96,26 @@ class Steering:
         already
             Ids that were shown before: not shown again, and counted as covered (default: None).
         """
-        compared = as_vectors(vectors()) if self.needs_vectors else None
-        if compared is None and (owner := self._blind()) is not None:
+        matrix = as_vectors(vectors()) if self.needs_vectors else None
+        if matrix is None and (owner := self._vector_user()) is not None:
             raise mc.InputError(f"{owner} needs vectors, and no document came with one: {self.remedy}")
         relevance = as_scores(scores, self.distances)
         columns = self._columns(metadata)
-        candidates: mc.Candidates = mc.Candidates(scores=relevance, ids=ids, columns=columns, vectors=compared)
+        candidates: mc.Candidates = mc.Candidates(scores=relevance, ids=ids, columns=columns, vectors=matrix)
         return mc.rerank(candidates, self.wishes, k=self.k, method=self.method, already=already)
 
-    def _blind(self) -> str | None:
-        """Who could do nothing without vectors: a wish about them, or a method that has no wishes to compare."""
+    def _vector_user(self) -> str | None:
+        """Return the name of the attribute or method that cannot work without vectors, or None."""
         for wish in self.wishes:
-            if _own(wish.attribute) and _compares_vectors(wish.attribute):
+            if _is_built_in(wish.attribute) and _compares_vectors(wish.attribute):
                 return type(wish.attribute).__name__
         method = self.method
-        idle = self.wishes or self.strength == 0 or isinstance(method, (mc.Mascot, mc.Relevance)) or not _own(method)
-        return None if idle else type(method).__name__
+        can_rank = self.wishes or self.strength == 0 or isinstance(method, (mc.Mascot, mc.Relevance))
+        return None if can_rank or not _is_built_in(method) else type(method).__name__
 
     def _columns(self, metadata: Metadata) -> dict[str, list[Any]]:
-        names = self.columns if self.columns is not None else _named(self.wishes)
-        if self.columns is None and not all(_own(wish.attribute) for wish in self.wishes):
+        names = self.columns if self.columns is not None else _column_names(self.wishes)
+        if self.columns is None and not all(_is_built_in(wish.attribute) for wish in self.wishes):
             # A user's own attribute may read any of them.
             names = tuple(dict.fromkeys([*names, *(key for row in metadata for key in row if isinstance(key, str))]))
         columns = {name: column_of(metadata, name) for name in names}
@@ -125,8 +125,8 @@ class Steering:
         return columns
 
 
-def as_shown(already: Any, kind: type | tuple[type, ...], id_of: Callable[[Any], Hashable]) -> list[Hashable] | None:
-    """Return the ids of what was shown before, of ids or of the documents themselves."""
+def earlier_ids(already: Any, kind: type | tuple[type, ...], id_of: Callable[[Any], Hashable]) -> list[Hashable] | None:
+    """Return the ids of earlier results, which may be ids or the documents themselves."""
     if already is None:
         return None
     if not isinstance(already, Iterable) or isinstance(already, (str, bytes, Mapping)):
@@ -160,14 +160,14 @@ def lambda_from_strength(strength: float | None) -> float | None:
 
 def as_wishes(wishes: Any) -> tuple[mc.AnyWish, ...]:
     """Return one wish or several, which may be objects or dictionaries."""
-    several: Any = [wishes] if isinstance(wishes, Mapping) else wishes
-    if isinstance(several, Iterable) and not isinstance(several, str):
-        several = [mc.from_dict(wish) if isinstance(wish, Mapping) else wish for wish in several]
-    return check_wishes(several)
+    items: Any = [wishes] if isinstance(wishes, Mapping) else wishes
+    if isinstance(items, Iterable) and not isinstance(items, str):
+        items = [mc.from_dict(wish) if isinstance(wish, Mapping) else wish for wish in items]
+    return check_wishes(items)
 
 
 def as_names(names: Any) -> Any:
-    """Return names of any kind of list as a tuple; what is not a list stays as it is, to be refused."""
+    """Return a list of names as a tuple; any other value is returned unchanged, to be refused later."""
     return tuple(names) if isinstance(names, Iterable) and not isinstance(names, (str, bytes)) else names
 
 
@@ -177,12 +177,12 @@ def as_method(method: Any) -> Any:
 
 
 def plain_wishes(wishes: Iterable[mc.AnyWish]) -> list[dict[str, Any]]:
-    """Wishes as dictionaries, ready for JSON."""
+    """Return wishes as dictionaries, ready for JSON."""
     return [wish.to_dict() for wish in wishes]
 
 
 def plain_method(method: Any) -> dict[str, Any]:
-    """A method as a dictionary."""
+    """Return a method as a dictionary."""
     if not hasattr(method, "to_dict"):
         raise mc.OptionError(f"a method cannot be saved unless it has to_dict(), got {method!r}")
     plain: dict[str, Any] = method.to_dict()
@@ -190,7 +190,7 @@ def plain_method(method: Any) -> dict[str, Any]:
 
 
 def as_scores(scores: Scores, distances: bool = False) -> NDArray[np.float64]:
-    """Scores without gaps, higher is better; of distances, where smaller is, their negatives.
+    """Return scores without missing values, higher is better; distances are negated.
 
     Where no document has one, the order is the relevance: evenly spaced from 1 downwards. Where some have, the others
     get the lowest.
@@ -209,18 +209,18 @@ def as_scores(scores: Scores, distances: bool = False) -> NDArray[np.float64]:
 
 
 def as_vectors(rows: Vectors) -> NDArray[np.float64] | None:
-    """Vectors as N x D; one that is missing is a row of NaN, and all missing is None."""
+    """Return vectors as N x D; a missing vector is a row of NaN. None where all are missing."""
     lists = [row for row in rows if row is not None]
     if not lists:
         return None
-    folded = next((row for row in lists if not _is_flat(row)), None)
-    if folded is not None:
-        raise mc.InputError(f"a vector must be one flat list of numbers, got {folded!r:.60}")
+    nested = next((row for row in lists if not _is_flat(row)), None)
+    if nested is not None:
+        raise mc.InputError(f"a vector must be one flat list of numbers, got {nested!r:.60}")
     width = len(lists[0])
-    wrong = next((len(row) for row in lists if len(row) != width), None)
-    if wrong is not None:
-        raise mc.InputError(f"vectors must be of one length, got {width} and {wrong}")
-    packed = struct.Struct(f"{width}d")  # lists of floats are read so in half of numpy's time
+    other_width = next((len(row) for row in lists if len(row) != width), None)
+    if other_width is not None:
+        raise mc.InputError(f"vectors must be of one length, got {width} and {other_width}")
+    packed = struct.Struct(f"{width}d")  # converts lists of floats twice as fast as numpy
     matrix = np.full((len(rows), width), np.nan)
     for at, row in enumerate(rows):
         try:
@@ -234,14 +234,14 @@ def as_vectors(rows: Vectors) -> NDArray[np.float64] | None:
 
 
 def _is_flat(row: Any) -> bool:
-    """Whether it is a list of any kind, as far as can be seen from outside: what it holds is looked at later."""
+    """Return whether a value is a list or a one-dimensional array; its elements are checked later."""
     if hasattr(row, "ndim"):
         return bool(row.ndim == 1)
     return isinstance(row, Sequence) and not isinstance(row, (str, bytes))
 
 
 def notes(ranking: mc.Ranking) -> list[dict[str, Any]]:
-    """Of each result: its rank now, its rank by relevance, and what relevance and each wish contributed."""
+    """Return for each result its rank, its rank by relevance, and the gains of relevance and of each wish."""
     gains = ranking.gains
     return [
         {"rank": place + 1, "was": int(was), "gains": {name: float(values[place]) for name, values in gains.items()}}
@@ -249,7 +249,7 @@ def notes(ranking: mc.Ranking) -> list[dict[str, Any]]:
     ]
 
 
-def _own(attribute: Any) -> bool:
+def _is_built_in(attribute: Any) -> bool:
     return type(attribute).__module__.startswith("mascot.")
 
 
@@ -258,11 +258,11 @@ def _compares_vectors(attribute: Any) -> bool:
     return clusters or isinstance(attribute, mc.Branches)
 
 
-def _named(wishes: Iterable[mc.AnyWish]) -> tuple[str, ...]:
-    """The columns the wishes name, as far as their attributes are mascot's own."""
+def _column_names(wishes: Iterable[mc.AnyWish]) -> tuple[str, ...]:
+    """Return the columns that the wishes' built-in attributes name."""
     names: dict[str, None] = {}
     for wish in wishes:
-        for field in ("lat", "lon", "column") if _own(wish.attribute) else ():
+        for field in ("lat", "lon", "column") if _is_built_in(wish.attribute) else ():
             name = getattr(wish.attribute, field, None)
             if name is not None:
                 names[name] = None

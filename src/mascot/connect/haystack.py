@@ -11,8 +11,8 @@ from mascot.connect.documents import (
     NOTE,
     Steering,
     as_method,
-    as_shown,
     as_wishes,
+    earlier_ids,
     lambda_from_strength,
     method_from_lambda,
     notes,
@@ -48,7 +48,7 @@ class SteeredRanker:
     method
         The method (default: `Mascot()`).
     columns
-        Meta keys to read; those the wishes name unless given. `location.lat` is the `lat` of a dictionary `location`.
+        Meta keys to read (default: those the wishes name). `location.lat` is the `lat` of a dictionary `location`.
     explain
         Say in the meta why a document is there (default: False).
     top_k
@@ -81,7 +81,7 @@ class SteeredRanker:
         method: Callable[..., Any] = mc.Mascot,
         **options: Any,
     ) -> SteeredRanker:
-        """With Haystack's `lambda_threshold`, where 1 is relevance only and 0 is diversity only: strength is 1 - it."""
+        """Return a ranker for Haystack's `lambda_threshold`, 1 - strength: 1 is relevance only, 0 is diversity only."""
         return cls(wishes, k, method_from_lambda(lambda_threshold, method, "lambda_threshold"), **options)
 
     @property
@@ -116,26 +116,26 @@ class SteeredRanker:
             among the documents are ignored (default: None).
         """
         steering = self._steering.for_call(wishes, _one_k(top_k, k))
-        shown = as_shown(already, Document, lambda document: document.id)
+        seen_ids = earlier_ids(already, Document, lambda document: document.id)
         if not documents:
             return {"documents": []}
         ranking = steering.rank(
             [document.meta for document in documents],
             [document.score for document in documents],
             lambda: [document.embedding for document in documents],
-            None if shown is None else [document.id for document in documents],
-            shown,
+            None if seen_ids is None else [document.id for document in documents],
+            seen_ids,
         )
-        chosen = [documents[at] for at in ranking.positions.tolist()]
+        selected = [documents[at] for at in ranking.positions.tolist()]
         if self.explain:
-            chosen = [
+            selected = [
                 replace(document, meta={**document.meta, NOTE: note})
-                for document, note in zip(chosen, notes(ranking), strict=True)
+                for document, note in zip(selected, notes(ranking), strict=True)
             ]
-        return {"documents": chosen}
+        return {"documents": selected}
 
     def to_dict(self) -> dict[str, Any]:
-        """The component as plain data, for a saved pipeline."""
+        """Return the component as plain data, for a saved pipeline."""
         steering = self._steering
         return default_to_dict(
             self,
@@ -148,7 +148,7 @@ class SteeredRanker:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SteeredRanker:
-        """The component that `to_dict` described."""
+        """Return the component that `to_dict` described."""
         ranker: SteeredRanker = default_from_dict(cls, data)
         return ranker
 

@@ -1,4 +1,4 @@
-"""LanceDB: tables in a folder or in object storage, searched where they lie."""
+"""LanceDB: tables in a folder or in object storage, searched in place."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mascot.extras import package
 _METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}
 _AT_ONCE = 500  # paths in one expression
 _PAGE = 10_000  # rows read at once
-_TRIES = 5  # of a write that another process was faster with
+_TRIES = 5  # of a write that conflicts with another process
 
 
 class LanceSource(EngineSource):
@@ -54,7 +54,7 @@ class LanceSource(EngineSource):
         return cls(address_of_client("lance", table.name, vector, id, metric), table)
 
     def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
-        names = fetched(columns, self._names, self._key, self._address.shown)
+        names = fetched(columns, self._names, self._key, self._address.label)
         indexed, metric = self._index()
         select = None if columns is None and vectors else [*names, *([self._vector] if vectors else []), "_distance"]
         return [self._answer(request, names, select, vectors, indexed, metric) for request in requests]
@@ -67,17 +67,17 @@ class LanceSource(EngineSource):
         if select is not None:
             search = search.select(select)
         if indexed:
-            search = search.refine_factor(1)  # an index may keep vectors roughly; the scores are to be exact
+            search = search.refine_factor(1)  # an index may store approximate vectors; scores must be exact
         if request.where is not None:
             search = search.where(request.where, prefilter=True)
         try:
             rows = search.to_arrow()
             if indexed and rows.num_rows < request.count:
-                # An index looks into some of its cells only: there may be more in the others.
+                # An index searches only some of its cells: the others may have more rows.
                 rows = search.bypass_vector_index().to_arrow()
         except (ValueError, RuntimeError, OSError) as error:
             if request.where is None:
-                raise InputError(f"{self._address.shown}: {_line(error)}") from None
+                raise InputError(f"{self._address.label}: {_line(error)}") from None
             raise OptionError(f"where: {_line(error)} in {request.where!r}") from None
         distances = rows["_distance"].to_numpy()
         scores = from_l2(distances, squared=True) if metric == "l2" else 1 - distances.astype(np.float64)
@@ -86,13 +86,13 @@ class LanceSource(EngineSource):
         return best_first(ids, scores, cells, _matrix(rows[self._vector], self._dim, self._tokens) if vectors else None)
 
     def _index(self) -> tuple[bool, str]:
-        """Whether there is an index of the vectors, and the metric: as asked, or as the index was made, or cosine."""
-        named = _METRICS[self._address.metric] if self._address.metric else None
+        """Return whether the vectors are indexed, and the metric: the address's, else the index's, else cosine."""
+        metric = _METRICS[self._address.metric] if self._address.metric else None
         for index in self._table.list_indices():
             if list(index.columns) == [self._vector]:
                 stats = self._table.index_stats(index.name)
-                return True, str(named or stats.distance_type)
-        return False, named or "cosine"
+                return True, str(metric or stats.distance_type)
+        return False, metric or "cosine"
 
     def facts(self) -> dict[str, str]:
         return {} if self._database is None else _facts(self._database, self._address)
@@ -117,8 +117,8 @@ class LanceSink(Closing):
         self._table = _open_or_make(self._database, address.table, self._schema)
         fits(address, self._table.schema.names)
         shapes = _shapes_of(self._table.schema)
-        there_dim, there_tokens = shapes[address.pick(list(shapes))]
-        same_shape(address.shown, (there_dim, min(there_tokens, 2)), (dim, min(tokens, 2)))
+        table_dim, table_tokens = shapes[address.pick(list(shapes))]
+        same_shape(address.label, (table_dim, min(table_tokens, 2)), (dim, min(tokens, 2)))
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
         records, tokens = checked(rows, vectors, self._dim, self._tokens)
@@ -138,8 +138,8 @@ class LanceSink(Closing):
 
     def remove(self, paths: Sequence[str]) -> None:
         for batch in chunks(paths, _AT_ONCE):
-            listed = ", ".join("'" + path.replace("'", "''") + "'" for path in batch)
-            self._table.delete(f"path IN ({listed})")
+            quoted_paths = ", ".join("'" + path.replace("'", "''") + "'" for path in batch)
+            self._table.delete(f"path IN ({quoted_paths})")
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
         text = self._arrow.string()
@@ -161,18 +161,18 @@ def _connect(address: Address, make: bool) -> Any:
     if not address.way:
         place = address.file if make else address.open_file()
     try:
-        # What another process has written since is seen by the next search.
+        # The next search sees what another process has written.
         return lancedb.connect(place, read_consistency_interval=timedelta(0))
     except (ValueError, RuntimeError, OSError) as error:
-        raise InputError(f"cannot use {address.shown}: {_line(error)}") from None
+        raise InputError(f"cannot use {address.label}: {_line(error)}") from None
 
 
 def _open(database: Any, address: Address) -> Any:
     try:
         return database.open_table(address.table)
     except (ValueError, FileNotFoundError):
-        there = ", ".join(_names(database)) or "none"
-        raise InputError(f"{address.shown}: there is no table {address.table!r}; tables: {there}") from None
+        tables = ", ".join(_names(database)) or "none"
+        raise InputError(f"{address.label}: there is no table {address.table!r}; tables: {tables}") from None
 
 
 def _names(database: Any) -> list[str]:
@@ -180,7 +180,7 @@ def _names(database: Any) -> list[str]:
 
 
 def _open_or_make(database: Any, name: str, schema: Any) -> Any:
-    """The table, made if it is not there; another process may be making it too."""
+    """Open the table, or create it; another process may be creating it at the same time."""
     try:
         return database.open_table(name)
     except (ValueError, FileNotFoundError):
@@ -191,13 +191,13 @@ def _open_or_make(database: Any, name: str, schema: Any) -> Any:
 
 
 def _merge(table: Any, key: str, rows: Any) -> None:
-    """Rows over those of the same key. Lance refuses the slower of two writers; it tries again."""
-    for tried in range(1, _TRIES + 1):
+    """Insert rows, or replace those of the same key. Lance rejects the slower of two writers, which retries."""
+    for attempt in range(1, _TRIES + 1):
         try:
             table.merge_insert(key).when_matched_update_all().when_not_matched_insert_all().execute(rows)
             return
         except (OSError, RuntimeError, ValueError) as error:
-            if "conflict" not in str(error).lower() or tried == _TRIES:
+            if "conflict" not in str(error).lower() or attempt == _TRIES:
                 raise
             table.checkout_latest()
 
@@ -211,7 +211,7 @@ def _facts(database: Any, address: Address) -> dict[str, str]:
 
 
 def _shapes_of(schema: Any) -> dict[str, tuple[int, int]]:
-    """The columns of vectors: how many numbers each has, and 1, or 2 where a row has several."""
+    """Return the columns of vectors: their dimension, and 1, or 2 where a row has several vectors."""
     types = package("pyarrow.types", "lance")
     shapes: dict[str, tuple[int, int]] = {}
     for field in schema:

@@ -11,8 +11,8 @@ from mascot.connect.documents import (
     Steering,
     as_method,
     as_names,
-    as_shown,
     as_wishes,
+    earlier_ids,
     lambda_from_strength,
     method_from_lambda,
     notes,
@@ -61,7 +61,7 @@ class SteeredCompressor(BaseDocumentCompressor):
     embeddings
         Makes the vectors from the texts instead, for each query: the slow way.
     columns
-        Metadata keys to read; those the wishes name unless given. `location.lat` is the `lat` of a dictionary
+        Metadata keys to read (default: those the wishes name). `location.lat` is the `lat` of a dictionary
         `location`.
     explain
         Say in the metadata why a document is there.
@@ -95,7 +95,7 @@ class SteeredCompressor(BaseDocumentCompressor):
         method: Callable[..., Any] = mc.Mascot,
         **options: Any,
     ) -> SteeredCompressor:
-        """With LangChain's `lambda_mult`, where 1 is relevance only and 0 is diversity only: strength is 1 - it."""
+        """Return a compressor for LangChain's `lambda_mult`, 1 - strength: 1 is relevance only, 0 is diversity only."""
         return cls(wishes=wishes, k=k, method=method_from_lambda(lambda_mult, method, "lambda_mult"), **options)
 
     @property
@@ -128,7 +128,7 @@ class SteeredCompressor(BaseDocumentCompressor):
             without an id is recognised by its text. What is not among the documents is ignored (default: None).
         """
         hits = list(documents)
-        return self._chosen(hits, [self._score(hit.metadata) for hit in hits], k, wishes, already)[0]
+        return self._select(hits, [self._score(hit.metadata) for hit in hits], k, wishes, already)[0]
 
     def choose(
         self,
@@ -147,34 +147,34 @@ class SteeredCompressor(BaseDocumentCompressor):
         call = _of_config(config)
         k, wishes = call.get("k") if k is None else k, call.get("wishes") if wishes is None else wishes
         already = call.get("already") if already is None else already
-        listed = isinstance(hits, Iterable) and not isinstance(hits, (str, Mapping, Document))
-        entries = list(hits) if listed else [hits]
-        if listed and all(isinstance(entry, Document) for entry in entries):
+        is_list = isinstance(hits, Iterable) and not isinstance(hits, (str, Mapping, Document))
+        entries = list(hits) if is_list else [hits]
+        if is_list and all(isinstance(entry, Document) for entry in entries):
             return self.compress_documents(entries, k=k, wishes=wishes, already=already)
         if not all(_is_pair(entry) for entry in entries):
             kinds = ", ".join(dict.fromkeys(type(entry).__name__ for entry in entries))
             raise mc.InputError(f"steer takes a list of documents, or of (document, score) pairs, got {kinds}")
         documents, scores = [document for document, _ in entries], [score for _, score in entries]
-        chosen, positions = self._chosen(documents, scores, k, wishes, already)
-        return [(document, scores[at]) for document, at in zip(chosen, positions, strict=True)]
+        selected, positions = self._select(documents, scores, k, wishes, already)
+        return [(document, scores[at]) for document, at in zip(selected, positions, strict=True)]
 
-    def _chosen(
+    def _select(
         self, documents: list[Document], scores: list[float | None], k: int | None, wishes: Any, already: Any
     ) -> tuple[list[Document], list[int]]:
-        steering, shown = self._steering.for_call(wishes, k), as_shown(already, Document, _id_of)
+        steering, seen_ids = self._steering.for_call(wishes, k), earlier_ids(already, Document, _id_of)
         if not documents:
             return [], []
-        ids = None if shown is None else [_id_of(document) for document in documents]
+        ids = None if seen_ids is None else [_id_of(document) for document in documents]
         metadata = [document.metadata for document in documents]
-        ranking = steering.rank(metadata, scores, lambda: self._vectors(documents), ids, shown)
+        ranking = steering.rank(metadata, scores, lambda: self._vectors(documents), ids, seen_ids)
         positions = ranking.positions.tolist()
-        chosen = [documents[at] for at in positions]
+        selected = [documents[at] for at in positions]
         if self.explain:
-            chosen = [
+            selected = [
                 document.model_copy(update={"metadata": {**document.metadata, NOTE: note}})
-                for document, note in zip(chosen, notes(ranking), strict=True)
+                for document, note in zip(selected, notes(ranking), strict=True)
             ]
-        return chosen, positions
+        return selected, positions
 
     def _score(self, metadata: dict[str, Any]) -> float | None:
         for key in self.score_keys:
@@ -209,7 +209,7 @@ def _is_pair(entry: Any) -> bool:
 
 
 def steer(wishes: mc.AnyWish | Sequence[mc.AnyWish], k: int = 20, **options: Any) -> Runnable[Any, list[Any]]:
-    """A runnable that chooses k of the documents, or of the (document, score) pairs, it is given.
+    """Return a runnable that selects k of its documents, or of its (document, score) pairs.
 
     ``retriever | steer([spread(Category("source"))], k=5)``. The options are those of `SteeredCompressor`. One call may
     have its own `k`, `wishes` and `already`: ``steer(...).invoke(documents, k=3)``, or, within a chain,

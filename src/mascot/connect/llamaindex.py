@@ -11,8 +11,8 @@ from mascot.connect.documents import (
     Steering,
     as_method,
     as_names,
-    as_shown,
     as_wishes,
+    earlier_ids,
     lambda_from_strength,
     method_from_lambda,
     notes,
@@ -53,7 +53,7 @@ class SteeredPostprocessor(BaseNodePostprocessor):
         Makes the vectors of nodes that came without, where a wish or the method compares vectors: retrievers of
         LlamaIndex leave them behind.
     columns
-        Metadata keys to read; those the wishes name unless given. `location.lat` is the `lat` of a dictionary
+        Metadata keys to read (default: those the wishes name). `location.lat` is the `lat` of a dictionary
         `location`.
     explain
         Say in the metadata why a node is there.
@@ -96,7 +96,7 @@ class SteeredPostprocessor(BaseNodePostprocessor):
         method: Callable[..., Any] = mc.Mascot,
         **options: Any,
     ) -> SteeredPostprocessor:
-        """With LlamaIndex's `mmr_threshold`, where 1 is relevance only and 0 is diversity only: strength is 1 - it."""
+        """Return a postprocessor for LlamaIndex's `mmr_threshold`, 1 - strength: 1 is relevance, 0 is diversity."""
         return cls(wishes=wishes, k=k, method=method_from_lambda(mmr_threshold, method, "mmr_threshold"), **options)
 
     @property
@@ -138,7 +138,7 @@ class SteeredPostprocessor(BaseNodePostprocessor):
         return self._select(nodes, self._steering, None)
 
     def _select(self, nodes: list[NodeWithScore], steering: Steering, already: Any) -> list[NodeWithScore]:
-        shown = as_shown(already, (NodeWithScore, BaseNode), lambda node: node.node_id)
+        seen_ids = earlier_ids(already, (NodeWithScore, BaseNode), lambda node: node.node_id)
         if not nodes:
             return []
         inner = [hit.node for hit in nodes]
@@ -146,15 +146,15 @@ class SteeredPostprocessor(BaseNodePostprocessor):
             [node.metadata for node in inner],
             [hit.score for hit in nodes],
             lambda: self._vectors(inner),
-            None if shown is None else [node.node_id for node in inner],
-            shown,
+            None if seen_ids is None else [node.node_id for node in inner],
+            seen_ids,
         )
-        chosen = [nodes[at] for at in ranking.positions.tolist()]
+        selected = [nodes[at] for at in ranking.positions.tolist()]
         if not self.explain:
-            return chosen
+            return selected
         return [
             NodeWithScore(node=_noted(hit.node, note), score=hit.score)
-            for hit, note in zip(chosen, notes(ranking), strict=True)
+            for hit, note in zip(selected, notes(ranking), strict=True)
         ]
 
     def _vectors(self, nodes: list[BaseNode]) -> list[list[float] | None]:

@@ -34,7 +34,7 @@ from mascot.errors import InputError, OptionError, require
 from mascot.extras import package
 
 _METRICS: dict[str, Metric] = {"COSINE": "cosine", "IP": "ip", "L2": "l2"}
-_MOST = 16_384  # candidates Milvus gives at once
+_MOST = 16_384  # candidates that Milvus returns at most
 _LONGEST = 65_535  # bytes of a text
 _AT_ONCE = 256
 _PAGE = 1000
@@ -98,7 +98,7 @@ class MilvusSource(EngineSource):
         distances = [hit["distance"] for hit in hits]
         scores = from_l2(distances, squared=True) if self._metric == "l2" else np.asarray(distances, np.float64)
         rows = [dict(hit["entity"]) for hit in hits]
-        # "*" brings all vectors along.
+        # "*" includes all vectors.
         names = list(dict.fromkeys(name for row in rows for name in row if name not in self._vectors))
         cells = {name: [row.get(name) for row in rows] for name in names}
         lists = [row.get(self._vector) for row in rows]
@@ -107,14 +107,14 @@ class MilvusSource(EngineSource):
         return best_first(ids, scores, cells, matrix)
 
     def _fields(self, columns: Sequence[str] | None) -> list[str]:
-        """What to ask for. Where fields are dynamic any name may be one, or the beginning of a dotted one."""
+        """Return the fields to fetch. Where fields are dynamic, any name or prefix of a dotted name may be one."""
         if columns is None:
             return ["*"] if self._dynamic else self._names
-        known = [*self._names, self._address.id or "path"] if self._dynamic else self._names
+        available = [*self._names, self._address.id or "path"] if self._dynamic else self._names
         if self._dynamic:
-            known += [name.partition(".")[0] for name in names_of(columns)]
-        own = self._address.id or ("path" if "path" in known else None)
-        return [*fetched(columns, known, own, self._address.shown), self._key]
+            available += [name.partition(".")[0] for name in names_of(columns)]
+        id_column = self._address.id or ("path" if "path" in available else None)
+        return [*fetched(columns, available, id_column, self._address.label), self._key]
 
     def facts(self) -> dict[str, str]:
         return _facts(self._client, self._address)
@@ -130,7 +130,7 @@ class MilvusSink(Closing):
     def __init__(self, address: Address, dim: int, tokens: int) -> None:
         if tokens > 1:
             raise OptionError(
-                f"{address.shown}: milvus:// takes one vector a photograph, and this encoder gives {tokens}: "
+                f"{address.label}: milvus:// takes one vector a photograph, and this encoder gives {tokens}: "
                 "use lance://, qdrant:// or postgresql://"
             )
         self._address, self._dim = address, dim
@@ -142,9 +142,9 @@ class MilvusSink(Closing):
                 _make(self._client, address, address.table, self._schema(), self._vector, metric)
             _load(self._client, address.table)
             fits(address, _fields_of(self._client, address)[0])
-            self._vector, there, _ = _shape_of(self._client, address)
+            self._vector, table_dim, _ = _shape_of(self._client, address)
             _index_of(self._client, address, self._vector)
-            same_shape(address.shown, (there, 1), (dim, 1))
+            same_shape(address.label, (table_dim, 1), (dim, 1))
 
     def _schema(self) -> Any:
         kinds = package("pymilvus", "milvus").DataType
@@ -177,9 +177,9 @@ class MilvusSink(Closing):
     def remove(self, paths: Sequence[str]) -> None:
         with _naming_errors(self._address):
             for batch in chunks(paths, _AT_ONCE):
-                # Not by `ids`: the client writes them into an expression and does not mind quotes.
-                listed = ", ".join(json.dumps(path, ensure_ascii=False) for path in batch)
-                self._client.delete(self._address.table, filter=f"path in [{listed}]")
+                # Not by `ids`: the client writes them into an expression without escaping quotes.
+                quoted_paths = ", ".join(json.dumps(path, ensure_ascii=False) for path in batch)
+                self._client.delete(self._address.table, filter=f"path in [{quoted_paths}]")
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
         name = self._address.facts
@@ -216,7 +216,7 @@ def _connect(address: Address, make: bool) -> Any:
         if not address.host or "/" in database or address.way not in ("", "https"):
             raise OptionError(
                 "write milvus://HOST:PORT/COLLECTION, milvus://HOST:PORT/DATABASE/COLLECTION, milvus+https://... or "
-                f"milvus:///FOLDER/FILE.db/COLLECTION, got {address.shown!r}"
+                f"milvus:///FOLDER/FILE.db/COLLECTION, got {address.label!r}"
             )
         with _quiet():
             return milvus.MilvusClient(
@@ -226,17 +226,17 @@ def _connect(address: Address, make: bool) -> Any:
                 timeout=_TIMEOUT_S,
             )
     except milvus.MilvusException as error:
-        alone = " (one process at a time may open a file)" if _is_file(address) else ""
-        raise InputError(f"cannot use {address.shown}: {_line(error)}{alone}") from None
+        hint = " (one process at a time may open a file)" if _is_file(address) else ""
+        raise InputError(f"cannot use {address.label}: {_line(error)}{hint}") from None
 
 
 def _is_file(address: Address) -> bool:
-    """Files end with .db, and a host with a port is no folder."""
+    """Return whether the address is a file: it ends with .db, and its host has no port."""
     return not address.way and str(address.file).endswith(".db") and not _PORT.search(address.host)
 
 
 def _close(client: Any, address: Address) -> None:
-    """Close the client, and with the last one of a file the server that milvus-lite runs for it in this process."""
+    """Close the client; with the last client of a file also the server that milvus-lite runs in this process."""
     client.close()
     if not _is_file(address):
         return
@@ -258,10 +258,10 @@ def _closed_on_error(client: Any, address: Address) -> Iterator[None]:
 
 
 def _shape_of(client: Any, address: Address) -> tuple[str, int, str]:
-    """The field of vectors, how many numbers each has, and the field that is the key."""
+    """Return the field of vectors, their dimension, and the primary key."""
     if not client.has_collection(address.table):
-        there = ", ".join(sorted(client.list_collections())) or "none"
-        raise InputError(f"{address.shown}: there is no collection {address.table!r}; collections: {there}")
+        collections = ", ".join(sorted(client.list_collections())) or "none"
+        raise InputError(f"{address.label}: there is no collection {address.table!r}; collections: {collections}")
     fields = client.describe_collection(address.table)["fields"]
     kinds = package("pymilvus", "milvus").DataType
     dims = {field["name"]: int(field["params"]["dim"]) for field in fields if field["type"] == kinds.FLOAT_VECTOR}
@@ -270,7 +270,7 @@ def _shape_of(client: Any, address: Address) -> tuple[str, int, str]:
 
 
 def _fields_of(client: Any, address: Address) -> tuple[list[str], list[str], bool]:
-    """The fields that are no vectors, those that are, and whether rows may have others."""
+    """Return the fields that are not vectors, those that are, and whether rows may have other fields."""
     description = client.describe_collection(address.table)
     kinds = package("pymilvus", "milvus").DataType
     names: dict[bool, list[str]] = {False: [], True: []}
@@ -280,30 +280,30 @@ def _fields_of(client: Any, address: Address) -> tuple[list[str], list[str], boo
 
 
 def _index_of(client: Any, address: Address, vector: str) -> tuple[str, Metric]:
-    """The kind of index on the vectors, and its metric."""
+    """Return the kind of index on the vectors, and its metric."""
     names = client.list_indexes(address.table, field_name=vector)
     if not names:
-        raise InputError(f"{address.shown}: there is no index on {vector!r}; Milvus searches through one only")
+        raise InputError(f"{address.label}: there is no index on {vector!r}; Milvus searches through one only")
     description = client.describe_index(address.table, names[0])
     if description["metric_type"] not in _METRICS:
-        raise InputError(f"{address.shown}: metric must be COSINE, IP or L2, got {description['metric_type']}")
+        raise InputError(f"{address.label}: metric must be COSINE, IP or L2, got {description['metric_type']}")
     return description["index_type"], address.agree(_METRICS[description["metric_type"]])
 
 
 def _make(client: Any, address: Address, name: str, schema: Any, vector: str, metric: str) -> None:
     index = client.prepare_index_params()
-    # What milvus-lite chooses by itself misses rows; the collections in a file are small enough to compare all.
+    # The default index of milvus-lite misses rows; collections in a file are small enough for an exact search.
     kind = "FLAT" if _is_file(address) else "AUTOINDEX"
     index.add_index(field_name=vector, index_type=kind, metric_type=metric)
     try:
         client.create_collection(name, schema=schema, index_params=index, consistency_level="Strong")
     except package("pymilvus", "milvus").MilvusException:
-        if not client.has_collection(name):  # else another process was faster
+        if not client.has_collection(name):  # otherwise another process created it first
             raise
 
 
 def _load(client: Any, name: str) -> None:
-    """Into memory, if it is not there: only then does Milvus search."""
+    """Load the collection into memory, if it is not there: Milvus searches loaded collections only."""
     if client.get_load_state(name)["state"].name != "Loaded":
         client.load_collection(name)
 
@@ -324,7 +324,7 @@ def _all(client: Any, name: str, fields: Sequence[str], where: str) -> Iterator[
 
 
 def _fitting(name: str, value: Any) -> Any:
-    """Milvus refuses a longer text: its end is cut off, and of a list its last entries."""
+    """Return a value that Milvus accepts: long text is truncated, and a long list loses its last entries."""
     if not isinstance(value, str) or len(value) * 4 <= _LONGEST or len(value.encode()) <= _LONGEST:
         return value
     if name not in LISTS:
@@ -337,15 +337,15 @@ def _fitting(name: str, value: Any) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Milvus prints the traces of errors it raises anyway."""
+    """Silence the loggers of Milvus, which print the tracebacks of errors that are raised anyway."""
     loggers = [logging.getLogger(name) for name in ("pymilvus", "milvus_lite")]
-    before = [logger.level for logger in loggers]
+    levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        for logger, level in zip(loggers, before, strict=True):
+        for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
 
 
@@ -358,7 +358,7 @@ def _naming_errors(address: Address, where: str | None = None) -> Iterator[None]
         except milvus.MilvusException as error:
             if where is not None:
                 raise OptionError(f"where: {_line(error)} in {where!r}") from None
-            raise InputError(f"cannot use {address.shown}: {_line(error)}") from None
+            raise InputError(f"cannot use {address.label}: {_line(error)}") from None
 
 
 def _line(error: Any) -> str:

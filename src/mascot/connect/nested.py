@@ -9,14 +9,14 @@ from mascot.errors import OptionError
 
 
 def names_of(columns: Sequence[str]) -> list[str]:
-    """Names, checked; a text alone would be taken for its letters."""
+    """Return a list of names, checked; a bare string is refused, because it would be read as its characters."""
     if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
         raise OptionError(f"columns must be a list of names, got {columns!r}")
     return list(columns)
 
 
 def value_of(row: Mapping[str, Any], name: str) -> Any:
-    """What a row has under a name, None where it has nothing.
+    """Return the value of a row under a dotted name, None where there is none.
 
     >>> value_of({"location": {"lat": 38.7}}, "location.lat")
     38.7
@@ -34,7 +34,7 @@ def value_of(row: Mapping[str, Any], name: str) -> Any:
 
 
 def has(row: Mapping[str, Any], name: str) -> bool:
-    """Whether a row has something under a name, if only a None.
+    """Return whether a row has a dotted name, even if its value is None.
 
     >>> has({"location": {"lat": None}}, "location.lat"), has({"location": 3}, "location.lat")
     (True, False)
@@ -46,12 +46,12 @@ def has(row: Mapping[str, Any], name: str) -> bool:
 
 
 def column_of(rows: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
-    """What each row has under a name."""
+    """Return the value of each row under a dotted name."""
     return [value_of(row, name) for row in rows] if "." in name else [row.get(name) for row in rows]
 
 
 def unfolded(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """The columns, and behind them one for each name within their dictionaries.
+    """Return the columns, followed by one for each name within their dictionaries.
 
     >>> unfolded({"at": [{"lat": 1}, None]})
     {'at': [{'lat': 1}, None], 'at.lat': [1, None]}
@@ -68,7 +68,7 @@ def unfolded(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
 
 
 def stem_of(name: str, columns: Sequence[str]) -> str:
-    """The column that holds what a name asks for: the longest beginning of it that is one, else the name itself.
+    """Return the column that holds a dotted name: its longest prefix that is a column, else the name itself.
 
     >>> stem_of("location.lat", ["path", "location"])
     'location'

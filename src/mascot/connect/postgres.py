@@ -29,7 +29,7 @@ _KINDS = {str: "text", int: "bigint", float: "double precision"}
 
 
 class BorrowedConnection:
-    """A connection of the caller's, whose settings, rows and transaction are left as they are."""
+    """A connection of the caller, whose settings, rows and transaction are not changed."""
 
     def __init__(self, connection: Any) -> None:
         self.connection, self.adapters = connection, connection.adapters  # what psycopg reads to quote a name
@@ -54,14 +54,13 @@ class BorrowedConnection:
 class PostgresSource(EngineSource):
     """A table of PostgreSQL, to be searched. `where` is an SQL expression over its columns.
 
-    It runs alone, in a read-only transaction of ten seconds at most. What else it may see is a matter of the role
-    in the address: one that may only SELECT is enough. Threads that share a source wait for each other, unless it has a
-    pool of connections.
+    It runs in a read-only transaction of its own, for at most ten seconds. What it can read is decided by the role in
+    the address: SELECT is enough. Threads that share a source wait for each other, unless it has a connection pool.
     """
 
     def __init__(self, address: Address, connection: Any = None) -> None:
         self._address, self._sql = address, package("psycopg.sql", "postgres")
-        self._lock = threading.RLock()  # of the one connection: statements of several threads would mix
+        self._lock = threading.RLock()  # for the single connection: statements of several threads would mix
         self._owned = connection is None
         self._pool = connection if hasattr(connection, "getconn") else None
         self._connection: Any = None
@@ -107,7 +106,7 @@ class PostgresSource(EngineSource):
         return connection
 
     def _run(self, work: Callable[[Any], _Result]) -> _Result:
-        """Work in a transaction. Where the server has ended our connection, a new one is made, once."""
+        """Call `work` in a transaction. Where the server has closed our connection, reconnect once."""
         errors = package("psycopg", "postgres")
         if self._pool is not None:
             self._must_be_open()
@@ -124,28 +123,28 @@ class PostgresSource(EngineSource):
                 return _in_transaction(self._connection, work)
 
     def _inspect(self, connection: Any) -> None:
-        """Find out what the table is made of."""
+        """Read the columns, key and index of the table."""
         address = self._address
         self._table = self._sql.Identifier(*address.table.split("."))
         kinds = _columns(connection, address)
         shapes = {name: shape for name, kind in kinds.items() if (shape := _VECTOR.fullmatch(kind))}
         self._vector = address.pick(list(shapes))
-        one, dim, many, many_dim = shapes[self._vector].groups()
-        self._kind, self._several, self._dim = one or many, many is not None, int(dim or many_dim or 0) or None
+        single, dim, array, array_dim = shapes[self._vector].groups()
+        self._kind, self._several, self._dim = single or array, array is not None, int(dim or array_dim or 0) or None
         self._names = [name for name in kinds if name not in shapes]
         self._key = key_of(self._names, address, _key_of(connection, address))
         self._index, indexed, self._lists = _index_of(connection, address, self._vector)
         self._metric: Metric = address.metric or indexed or "cosine"
 
     def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
-        names = fetched(columns, self._names, self._key, self._address.shown)
+        names = fetched(columns, self._names, self._key, self._address.label)
         statement = self._statement(names, requests[0].where, vectors)
         return [self._answer(statement, request, names, vectors) for request in requests]
 
     def _answer(self, statement: Any, request: Request, names: list[str], vectors: bool) -> Found:
         rows = self._rows(statement, request, exact=False)
         if len(rows) < request.count and self._index:
-            # An index proposes so many and filters afterwards: there may be more.
+            # An index returns a fixed number of rows, which are filtered afterwards: there may be more.
             rows = self._more(statement, request) or rows
         distances = np.array([row[-1] for row in rows], np.float64)
         if self._metric == "l2":
@@ -158,19 +157,19 @@ class PostgresSource(EngineSource):
         return best_first(ids, scores, cells, matrix)
 
     def _statement(self, names: Sequence[str], where: str | None, vectors: bool) -> Any:
-        """The columns, the vector if it is wanted, and the distance of the nearest rows."""
+        """Return the SQL for the columns, the vector (if `vectors`) and the distance of the nearest rows."""
         sql = self._sql
         column = sql.Identifier(self._vector)
-        apart = f"{_OPERATORS[self._metric]} %(query)s::{self._kind}"
+        comparison = f"{_OPERATORS[self._metric]} %(query)s::{self._kind}"
         if self._several:
-            distance = sql.SQL(f"(SELECT min(token {apart}) FROM unnest({{}}) token)").format(column)
-            sent = sql.SQL("ARRAY(SELECT vector_send(token) FROM unnest({}) token)").format(column)
+            distance = sql.SQL(f"(SELECT min(token {comparison}) FROM unnest({{}}) token)").format(column)
+            vector_bytes = sql.SQL("ARRAY(SELECT vector_send(token) FROM unnest({}) token)").format(column)
         else:
-            distance = sql.SQL(f"({{}} {apart})").format(column)
-            sent = sql.SQL("vector_send({}::vector)").format(column)
-        # The line breaks end a comment, so that nothing can hide the closing bracket.
+            distance = sql.SQL(f"({{}} {comparison})").format(column)
+            vector_bytes = sql.SQL("vector_send({}::vector)").format(column)
+        # The line breaks end a comment, so that it cannot hide the closing bracket.
         condition = sql.SQL("" if where is None else " AND (\n" + where.replace("%", "%%") + "\n)")
-        selected = sql.SQL(", ").join([*map(sql.Identifier, names), *([sent] if vectors else []), distance])
+        selected = sql.SQL(", ").join([*map(sql.Identifier, names), *([vector_bytes] if vectors else []), distance])
         return sql.SQL("SELECT {} FROM {} WHERE {} IS NOT NULL{} ORDER BY {} LIMIT %(count)s").format(
             selected, self._table, column, condition, distance
         )
@@ -180,7 +179,7 @@ class PostgresSource(EngineSource):
 
         def work(connection: Any) -> list[Any]:
             self._prepare(connection, request.count, exact)
-            # With values there is one statement or none: PostgreSQL refuses a second behind a semicolon.
+            # With parameters PostgreSQL accepts only one statement: it refuses a second after a semicolon.
             values = {"query": _text(request.query), "count": request.count}
             return list(connection.execute(statement, values).fetchall())
 
@@ -188,9 +187,9 @@ class PostgresSource(EngineSource):
             return self._run(work)
         except errors.Error as error:
             message = " ".join(str(error).split())
-            # An error with a state is the server's answer to the statement; else it could not be asked.
+            # An error with an SQLSTATE is about the statement; any other is about the connection.
             if request.where is None or error.sqlstate is None:
-                raise InputError(f"cannot search {self._address.shown}: {message}") from error
+                raise InputError(f"cannot search {self._address.label}: {message}") from error
             raise OptionError(f"where: {message} in {request.where!r}") from error
 
     def _prepare(self, connection: Any, candidates: int, exact: bool) -> None:
@@ -201,18 +200,18 @@ class PostgresSource(EngineSource):
             run("SET LOCAL enable_indexscan = off")
             run("SET LOCAL enable_seqscan = on")
         elif self._index:
-            # An HNSW index gives no more rows than this; of an IVFFlat index so many lists are looked through.
+            # An HNSW index returns no more rows than this; of an IVFFlat index this many lists are searched.
             knob, least = "hnsw.ef_search", min(candidates, _WIDEST)
             if self._index == "ivfflat":
                 knob, least = "ivfflat.probes", math.ceil(math.sqrt(self._lists))
-            before = run("SELECT current_setting(%s, true)", [knob]).fetchone()[0]
-            run(f"SET LOCAL {knob} = {max(least, int(before or 0))}")
+            setting = run("SELECT current_setting(%s, true)", [knob]).fetchone()[0]
+            run(f"SET LOCAL {knob} = {max(least, int(setting or 0))}")
             if _version(connection) >= (0, 8):
                 order = "strict_order" if self._index == "hnsw" else "relaxed_order"
                 run(f"SET LOCAL {self._index}.iterative_scan = {order}")
 
     def _more(self, statement: Any, request: Request) -> list[Any]:
-        """The same by comparing every row, if there is time."""
+        """Return the nearest rows by an exact scan; none if it times out."""
         late = package("psycopg.errors", "postgres").QueryCanceled
         try:
             return self._rows(statement, request, exact=True)
@@ -221,10 +220,10 @@ class PostgresSource(EngineSource):
                 return []
             raise
 
-    def _matrix(self, sent: Sequence[Any], dim: int) -> Vectors:
+    def _matrix(self, cells: Sequence[Any], dim: int) -> Vectors:
         if not self._several:
-            return np.array([_numbers(one) for one in sent], np.float32).reshape(len(sent), dim)
-        means = [one_each(np.array([[_numbers(one) for one in tokens]], np.float32)) for tokens in sent]
+            return np.array([_numbers(token) for token in cells], np.float32).reshape(len(cells), dim)
+        means = [one_each(np.array([[_numbers(token) for token in tokens]], np.float32)) for tokens in cells]
         return np.concatenate([np.zeros((0, dim), np.float32), *means])
 
     def facts(self) -> dict[str, str]:
@@ -245,16 +244,16 @@ class PostgresSink(Closing):
         self._vector = address.vector or VECTOR
         self._sql = package("psycopg.sql", "postgres")
         self._table = self._sql.Identifier(*address.table.split("."))
-        self._beside = self._sql.Identifier(*address.facts.split("."))
+        self._facts_table = self._sql.Identifier(*address.facts.split("."))
         self._connection = _connect(address)
         with _closed_on_error(self._connection), _naming_errors(address):
-            with _alone(self._connection):
+            with _locked(self._connection):
                 kind = self._make()
-            there = int(re.sub(r"\D", "", kind) or dim)
-            same_shape(address.shown, (there, 1 + kind.endswith("[]")), (dim, 1 + (tokens > 1)))
+            table_dim = int(re.sub(r"\D", "", kind) or dim)
+            same_shape(address.label, (table_dim, 1 + kind.endswith("[]")), (dim, 1 + (tokens > 1)))
 
     def _make(self) -> str:
-        """Make what is not there, or refuse and leave everything as it was; the type of the column of vectors."""
+        """Create what does not exist, or raise and change nothing; return the type of the vector column."""
         run, sql = self._connection.execute, self._sql
         if not run("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone():
             run("CREATE EXTENSION vector")
@@ -266,35 +265,39 @@ class PostgresSink(Closing):
         kinds = _columns(self._connection, self._address)
         fits(self._address, kinds)
         if self._vector not in kinds:
-            raise InputError(f"{self._address.shown} has no column {self._vector!r}; it has: {', '.join(kinds)}")
-        run(sql.SQL("CREATE TABLE IF NOT EXISTS {} (name text PRIMARY KEY, value text NOT NULL)").format(self._beside))
+            raise InputError(f"{self._address.label} has no column {self._vector!r}; it has: {', '.join(kinds)}")
+        run(
+            sql.SQL("CREATE TABLE IF NOT EXISTS {} (name text PRIMARY KEY, value text NOT NULL)").format(
+                self._facts_table
+            )
+        )
         return kinds[self._vector]
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
         records, numbers = checked(rows, vectors, self._dim, self._tokens)
         sql = self._sql
         names = [*FIELDS, self._vector]
-        listed = sql.SQL(", ").join(map(sql.Identifier, names))
+        column_list = sql.SQL(", ").join(map(sql.Identifier, names))
         updates = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name)) for name in names[1:])
         cast = "%s::vector[]" if self._tokens > 1 else "%s::vector"
         marks = sql.SQL(", ".join(["%s"] * len(FIELDS) + [cast]))
         statement = sql.SQL("INSERT INTO {} ({}) VALUES ({}) ON CONFLICT (path) DO UPDATE SET {}").format(
-            self._table, listed, marks, updates
+            self._table, column_list, marks, updates
         )
         values = [
-            [*map(_clean, row.values()), [_text(one) for one in tokens] if self._tokens > 1 else _text(tokens[0])]
+            [*map(_clean, row.values()), [_text(token) for token in tokens] if self._tokens > 1 else _text(tokens[0])]
             for row, tokens in zip(records, numbers, strict=True)
         ]
         with _naming_errors(self._address), self._connection.transaction():
-            # In one order, so that two writers of the same rows wait for each other instead of for ever.
+            # In a fixed order, so that two writers of the same rows cannot deadlock.
             self._connection.cursor().executemany(statement, sorted(values, key=lambda row: row[0]))
 
     def states(self) -> States:
         sql, connection = self._sql, self._connection
-        listed = sql.SQL(", ").join(map(sql.Identifier, STATE))
-        # A cursor with a name is the server's: rows come page by page.
+        column_list = sql.SQL(", ").join(map(sql.Identifier, STATE))
+        # A named cursor is on the server: rows are fetched page by page.
         with _naming_errors(self._address), connection.transaction(), connection.cursor("mascot_states") as cursor:
-            for row in cursor.execute(sql.SQL("SELECT {} FROM {}").format(listed, self._table)):
+            for row in cursor.execute(sql.SQL("SELECT {} FROM {}").format(column_list, self._table)):
                 yield state_of(dict(zip(STATE, row, strict=True)))
 
     def remove(self, paths: Sequence[str]) -> None:
@@ -305,7 +308,7 @@ class PostgresSink(Closing):
     def set_facts(self, facts: Mapping[str, str]) -> None:
         statement = self._sql.SQL(
             "INSERT INTO {} VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-        ).format(self._beside)
+        ).format(self._facts_table)
         with _naming_errors(self._address), self._connection.transaction():
             self._connection.cursor().executemany(statement, sorted(facts.items()))
 
@@ -329,34 +332,34 @@ def _connect(address: Address) -> Any:
         connection = psycopg.connect(address.dsn, autocommit=True, connect_timeout=_TIMEOUT_S)
     except psycopg.Error as error:
         message = " ".join(str(error).split())
-        secret = urlsplit(address.dsn).password  # PostgreSQL repeats what it cannot decode
+        secret = urlsplit(address.dsn).password  # PostgreSQL quotes what it cannot decode
         hidden = message.replace(secret, "...") if secret else message
-        raise InputError(f"cannot reach {address.shown}: {hidden}") from None
+        raise InputError(f"cannot reach {address.label}: {hidden}") from None
     connection.adapters.register_loader("numeric", numeric.FloatLoader)
     return connection
 
 
 def _quoted(connection: Any, address: Address) -> str:
-    """The name of the table as `to_regclass` reads it."""
+    """Return the name of the table as `to_regclass` reads it."""
     name: str = package("psycopg.sql", "postgres").Identifier(*address.table.split(".")).as_string(connection)
     return name
 
 
 def _columns(connection: Any, address: Address) -> dict[str, str]:
-    """The table's columns and their types."""
+    """Return the table's columns and their types."""
     rows = connection.execute(
         "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
         "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
         [_quoted(connection, address)],
     ).fetchall()
     if not rows:
-        raise InputError(f"{address.shown}: there is no table {address.table!r}; name it with ?table=")
-    # A type of another schema is written with it.
+        raise InputError(f"{address.label}: there is no table {address.table!r}; name it with ?table=")
+    # The type of another schema is prefixed with its name.
     return {name: kind.rpartition(".")[2] for name, kind in rows}
 
 
 def _key_of(connection: Any, address: Address) -> str | None:
-    """The primary key, where it is one column."""
+    """Return the primary key, where it is one column."""
     rows = connection.execute(
         "SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
         "WHERE i.indrelid = to_regclass(%s) AND i.indisprimary AND i.indnkeyatts = 1",
@@ -366,7 +369,7 @@ def _key_of(connection: Any, address: Address) -> str | None:
 
 
 def _index_of(connection: Any, address: Address, vector: str) -> tuple[str, Metric | None, int]:
-    """The kind of index on the vectors, its metric, and its lists if it is made of such; "" without one."""
+    """Return the kind of index on the vectors ("" without one), its metric, and its number of lists."""
     rows = connection.execute(
         "SELECT am.amname, opc.opcname, coalesce((SELECT option_value FROM pg_options_to_table(c.reloptions) "
         "WHERE option_name = 'lists'), '100')::int FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
@@ -389,10 +392,10 @@ def _version(connection: Any) -> tuple[int, int]:
 
 def _facts(connection: Any, address: Address) -> dict[str, str]:
     sql = package("psycopg.sql", "postgres")
-    beside = sql.Identifier(*address.facts.split("."))
-    if connection.execute("SELECT to_regclass(%s)", [beside.as_string(connection)]).fetchone()[0] is None:
+    facts_table = sql.Identifier(*address.facts.split("."))
+    if connection.execute("SELECT to_regclass(%s)", [facts_table.as_string(connection)]).fetchone()[0] is None:
         return {}
-    return dict(connection.execute(sql.SQL("SELECT name, value FROM {}").format(beside)).fetchall())
+    return dict(connection.execute(sql.SQL("SELECT name, value FROM {}").format(facts_table)).fetchall())
 
 
 @contextmanager
@@ -405,8 +408,8 @@ def _closed_on_error(connection: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _alone(connection: Any) -> Iterator[None]:
-    """A transaction that waits for others that make the same table: IF NOT EXISTS alone is not enough."""
+def _locked(connection: Any) -> Iterator[None]:
+    """Open a transaction with a lock: IF NOT EXISTS is not enough where two processes create the same table."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('mascot'))")
         yield
@@ -418,17 +421,17 @@ def _naming_errors(address: Address) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise InputError(f"cannot use {address.shown}: {' '.join(str(error).split())}") from None
+        raise InputError(f"cannot use {address.label}: {' '.join(str(error).split())}") from None
 
 
 def _text(vector: Vectors) -> str:
     return f"[{','.join(map(repr, vector.tolist()))}]"
 
 
-def _numbers(sent: bytes) -> Vectors:
-    """What `vector_send` gives: two short integers, then the numbers, the large end first."""
-    return np.frombuffer(sent, ">f4", offset=4).astype(np.float32)
+def _numbers(cell: bytes) -> Vectors:
+    """Decode the result of `vector_send`: two 16-bit integers, then big-endian float32."""
+    return np.frombuffer(cell, ">f4", offset=4).astype(np.float32)
 
 
 def _clean(value: Any) -> Any:
-    return value.replace("\0", "") if isinstance(value, str) else value  # PostgreSQL has no such letter
+    return value.replace("\0", "") if isinstance(value, str) else value  # PostgreSQL text cannot hold NUL

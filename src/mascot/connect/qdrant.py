@@ -59,7 +59,7 @@ class QdrantSource(EngineSource):
     def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
         models, where = package("qdrant_client.models", "qdrant"), requests[0].where
         several = self._shape.multivector_config is not None
-        own = self._address.id or "path"
+        id_column = self._address.id or "path"
         with _naming_errors(self._address, where):
             answers = self._client.query_batch_points(
                 self._address.table,
@@ -69,7 +69,7 @@ class QdrantSource(EngineSource):
                         using=self._vector or None,
                         filter=None if where is None else _filter(where),
                         limit=request.count,
-                        with_payload=True if columns is None else [*names_of(columns), own],
+                        with_payload=True if columns is None else [*names_of(columns), id_column],
                         with_vector=[self._vector] if vectors and self._vector else vectors,
                     )
                     for request in requests
@@ -90,7 +90,7 @@ class QdrantSource(EngineSource):
         return best_first(ids, scores, cells, self._matrix(points) if vectors else None)
 
     def _matrix(self, points: Sequence[Any]) -> Vectors:
-        """A vector for each point, the mean of its tokens where it has several."""
+        """Return a vector for each point: the mean of its tokens where it has several."""
         size = self._shape.size
         lists = [point.vector[self._vector] if self._vector else point.vector for point in points]
         if self._shape.multivector_config is None:
@@ -121,8 +121,8 @@ class QdrantSink(Closing):
         try:
             with _naming_errors(address):
                 _make(self._client, address.table, {self._vector: shape})
-            self._vector, there = _shape_of(self._client, address)
-            same_shape(address.shown, (there.size, 1 + (there.multivector_config is not None)), (dim, 1 + (tokens > 1)))
+            self._vector, table = _shape_of(self._client, address)
+            same_shape(address.label, (table.size, 1 + (table.multivector_config is not None)), (dim, 1 + (tokens > 1)))
         except BaseException:
             self._client.close()
             raise
@@ -154,8 +154,8 @@ class QdrantSink(Closing):
     def remove(self, paths: Sequence[str]) -> None:
         with _naming_errors(self._address):
             for batch in chunks(paths, _AT_ONCE):
-                chosen = self._models.PointIdsList(points=[_point(path) for path in batch])
-                self._client.delete(self._address.table, points_selector=chosen, wait=True)
+                selector = self._models.PointIdsList(points=[_point(path) for path in batch])
+                self._client.delete(self._address.table, points_selector=selector, wait=True)
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
         points = [
@@ -180,11 +180,11 @@ def _connect(address: Address, make: bool) -> Any:
         try:
             return client(path=str(address.file if make else address.open_file()))
         except RuntimeError as error:  # one process at a time
-            raise InputError(f"{address.shown}: {' '.join(str(error).split())}") from None
+            raise InputError(f"{address.label}: {' '.join(str(error).split())}") from None
     if not address.host or address.place or address.way not in ("", "https"):
         raise OptionError(
             f"write qdrant://HOST:PORT/COLLECTION, qdrant+https://... or qdrant+local:///FOLDER/COLLECTION, "
-            f"got {address.shown!r}"
+            f"got {address.label!r}"
         )
     return client(
         url=f"{address.way or 'http'}://{address.host}",
@@ -195,18 +195,18 @@ def _connect(address: Address, make: bool) -> Any:
 
 
 def _shape_of(client: Any, address: Address) -> tuple[str, Any]:
-    """The name of the vectors ("" where they have none), and their parameters."""
+    """Return the name of the vectors ("" where they have none), and their parameters."""
     with _naming_errors(address):
         if not client.collection_exists(address.table):
-            there = ", ".join(sorted(collection.name for collection in client.get_collections().collections)) or "none"
-            raise InputError(f"{address.shown}: there is no collection {address.table!r}; collections: {there}")
+            names = ", ".join(sorted(collection.name for collection in client.get_collections().collections)) or "none"
+            raise InputError(f"{address.label}: there is no collection {address.table!r}; collections: {names}")
         shapes = client.get_collection(address.table).config.params.vectors
-    named = shapes if isinstance(shapes, dict) else {"": shapes}
-    name = "" if list(named) == [""] else address.pick(list(named))
+    shapes_by_name = shapes if isinstance(shapes, dict) else {"": shapes}
+    name = "" if list(shapes_by_name) == [""] else address.pick(list(shapes_by_name))
     distances: dict[str, Metric] = {value: metric for metric, value in _DISTANCES.items()}
-    if named[name].distance.value in distances:
-        address.agree(distances[named[name].distance.value])
-    return name, named[name]
+    if shapes_by_name[name].distance.value in distances:
+        address.agree(distances[shapes_by_name[name].distance.value])
+    return name, shapes_by_name[name]
 
 
 def _make(client: Any, name: str, vectors: Any) -> None:
@@ -215,7 +215,7 @@ def _make(client: Any, name: str, vectors: Any) -> None:
     try:
         client.create_collection(name, vectors_config=vectors)
     except Exception:
-        if not client.collection_exists(name):  # else another process was faster
+        if not client.collection_exists(name):  # otherwise another process created it first
             raise
 
 
@@ -235,13 +235,13 @@ def _naming_errors(address: Address, where: str | None = None) -> Iterator[None]
     except errors.UnexpectedResponse as error:
         if where is not None and error.status_code == _BAD_REQUEST:
             raise OptionError(f"where: {_line(error)} in {where!r}") from None
-        raise InputError(f"cannot use {address.shown}: {_line(error)}") from None
+        raise InputError(f"cannot use {address.label}: {_line(error)}") from None
     except (errors.ApiException, OSError) as error:
-        raise InputError(f"cannot use {address.shown}: {_line(error)}") from None
+        raise InputError(f"cannot use {address.label}: {_line(error)}") from None
 
 
 def _line(error: Any) -> str:
-    """What a server says is wrong, without the answer around it."""
+    """Return the server's error message on one line."""
     try:
         message = error.structured()["status"]["error"]
     except (AttributeError, ValueError, KeyError, TypeError):
@@ -250,7 +250,7 @@ def _line(error: Any) -> str:
 
 
 def _filter(where: str) -> Any:
-    """Qdrant's filter of JSON text."""
+    """Parse a Qdrant filter from JSON."""
     pydantic = package("pydantic", "qdrant")
     try:
         return package("qdrant_client.models", "qdrant").Filter.model_validate_json(where)
@@ -263,5 +263,5 @@ def _filter(where: str) -> Any:
 
 
 def _point(path: str) -> str:
-    """Points are named by numbers or UUIDs; the path decides which."""
+    """Return the UUID of a path: ids of points are numbers or UUIDs."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, path))

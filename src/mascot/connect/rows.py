@@ -1,4 +1,4 @@
-"""Rows of photographs on their way into an engine: the columns, and what they are made of."""
+"""Rows of photographs that are written to an engine: their columns and types."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STATE = ("path", "size", "mtime_ns", "hash", "stamp")
 def checked(
     rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.floating], dim: int, tokens: int
 ) -> tuple[list[dict[str, Any]], Vectors]:
-    """Rows with every column, and their vectors as n x tokens x dim; of two with one path the later stays."""
+    """Return rows with every column, and their vectors as n x tokens x dim; of two rows of one path, the last."""
     numbers = np.asarray(vectors, np.float32)
     if numbers.ndim == 2 and tokens == 1:
         numbers = numbers[:, None]
@@ -54,9 +54,9 @@ def fits(address: Address, names: Iterable[str]) -> None:
     columns = set(names)
     lacks = [name for name in FIELDS if name not in columns]
     if lacks:
-        listed = ", ".join(lacks[:3]) + (f" and {len(lacks) - 3} more" if len(lacks) > 3 else "")
+        names_lacking = ", ".join(lacks[:3]) + (f" and {len(lacks) - 3} more" if len(lacks) > 3 else "")
         raise InputError(
-            f"{address.shown}: {address.table!r} is not a table of photographs, its columns lack {listed}: "
+            f"{address.label}: {address.table!r} is not a table of photographs, its columns lack {names_lacking}: "
             "name another table"
         )
 
@@ -69,7 +69,7 @@ def _path(row: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any, kind: type) -> Any:
-    if value is None or value != value:  # tables that know no None write NaN
+    if value is None or value != value:  # tables without None write NaN
         return None
     if isinstance(value, (list, tuple)):
         return json.dumps(list(value), ensure_ascii=False)
@@ -85,7 +85,7 @@ def state_of(row: Mapping[str, Any]) -> tuple[str, tuple[int, int, str, str]]:
 
 
 def one_each(vectors: NDArray[np.floating]) -> Vectors:
-    """One unit vector for each row of n x tokens x dim: the mean of its tokens."""
+    """Return one unit vector for each row of n x tokens x dim: the mean of its tokens."""
     mean = np.asarray(vectors, np.float32).mean(axis=1)
     return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), np.float32(1e-12))
 

@@ -1,4 +1,4 @@
-"""A text or a photograph to steered results of an engine, as `mascot search --source` asks for them."""
+"""Search an engine with a text or a photograph, and steer the results: `mascot search --source`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from mascot.photos import steering
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is looked for: a text, or a photograph that results are to be like."""
+    """The query: a text, or a photograph that results should resemble."""
 
     text: str | None = None
     like: Path | None = None
-    encoder: str | None = None  # the one the table was made with unless given
+    encoder: str | None = None  # None: the one that the table was made with
     device: str = "auto"
 
 
@@ -57,12 +57,12 @@ def search_source(
     wishes += [_wish(text, -1, hits, missing) for text in focus]
     wishes += [_limit(text, fill, hits) for text in limit]
     wishes += [_share(text, hits) for text in share]
-    before = [id_ for id_ in hits.ids if str(id_) in set(already)]
-    return Steered(hits, mc.rerank(hits.candidates(), wishes, k, method, already=before))
+    earlier_ids = [id_ for id_ in hits.ids if str(id_) in set(already)]
+    return Steered(hits, mc.rerank(hits.candidates(), wishes, k, method, already=earlier_ids))
 
 
 def vector_of(source: Source, question: Question) -> NDArray[np.float32]:
-    """The question as the encoder of the table sees it."""
+    """Return the question as a vector of the table's encoder."""
     from mascot.photos.encoders import open_encoder
 
     text, like = question.text, question.like
@@ -90,7 +90,7 @@ def vector_of(source: Source, question: Question) -> NDArray[np.float32]:
 
 
 class _Rows:
-    """The rows found, as wishes look values up in them."""
+    """The hits, in which wishes look up values."""
 
     def __init__(self, hits: Found) -> None:
         self._columns = hits.candidates().columns

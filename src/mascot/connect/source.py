@@ -1,4 +1,4 @@
-"""Where candidates come from and where an index is written: two small protocols, and the engines that keep them."""
+"""Sources of candidates and sinks of an index: two small protocols, and the engines that implement them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ CANDIDATES = 200
 
 
 class FewCandidates(UserWarning):
-    """As many candidates as results: nothing is left to choose from."""
+    """No more candidates than results: there is nothing to choose from."""
 
 
 class NoKey(UserWarning):
-    """A table without a column of ids: they are places in the result, and another search has others."""
+    """A table without a column of ids: ids are positions in the result, which differ between searches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +58,30 @@ class Found:
         return result
 
     def records(self) -> list[dict[str, Any]]:
-        """A plain record for each: its columns, its `id` and its `score`.
+        """Return a plain record for each row: its columns, its `id` and its `score`.
 
-        Columns of the table that have these names themselves, and say something else, are `own_id` and `own_score`.
+        Columns of the table that have these names and other values are `own_id` and `own_score`.
         """
-        ours = {"id": self.ids, "score": self.scores.tolist()}
-        named = {name: values for name, values in self.columns.items() if name not in ours}
-        for name, values in ours.items():
-            own = self.columns.get(name, values)
-            if own != values and any(value is not None for value in own):
-                named[f"own_{name}"] = own
-        rows = zip(*named.values(), *ours.values(), strict=True)
-        return [dict(zip([*named, *ours], row, strict=True)) for row in rows]
+        id_and_score = {"id": self.ids, "score": self.scores.tolist()}
+        columns = {name: values for name, values in self.columns.items() if name not in id_and_score}
+        for name, values in id_and_score.items():
+            column = self.columns.get(name, values)
+            if column != values and any(value is not None for value in column):
+                columns[f"own_{name}"] = column
+        rows = zip(*columns.values(), *id_and_score.values(), strict=True)
+        return [dict(zip([*columns, *id_and_score], row, strict=True)) for row in rows]
 
 
 class FoundColumns(RecordColumns):
-    """Columns of what an engine found, and of the dictionaries within them."""
+    """Columns of an engine's hits, and of the dictionaries within them."""
 
-    def __init__(self, found: Found) -> None:
-        super().__init__(found.ids)
-        for name, values in found.columns.items():
-            if len(values) != len(found):
-                raise InputError(f"Found.columns[{name!r}] must have {len(found)} values like ids, got {len(values)}")
-        labels = {name: _labels(found.columns[name]) for name in LISTS if name in found.columns}
-        self._values = unfolded({**found.columns, **labels})
+    def __init__(self, hits: Found) -> None:
+        super().__init__(hits.ids)
+        for name, values in hits.columns.items():
+            if len(values) != len(hits):
+                raise InputError(f"Found.columns[{name!r}] must have {len(hits)} values like ids, got {len(values)}")
+        labels = {name: _labels(hits.columns[name]) for name in LISTS if name in hits.columns}
+        self._values = unfolded({**hits.columns, **labels})
 
     def cells(self, name: str) -> list[Any]:
         return list(self._values[name]) if name in self._values else [None] * len(self._records)
@@ -91,37 +91,37 @@ class FoundColumns(RecordColumns):
 
 
 class FoundRecords(Sequence[dict[str, Any]]):
-    """The records of what an engine found, made when they are asked for."""
+    """The records of an engine's hits, created on access."""
 
-    def __init__(self, found: Found) -> None:
-        self._found = found
+    def __init__(self, hits: Found) -> None:
+        self._hits = hits
 
     @cached_property
     def _records(self) -> list[dict[str, Any]]:
-        return self._found.records()
+        return self._hits.records()
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._hits)
 
     def __getitem__(self, at: Any) -> Any:
         return self._records[at]
 
 
 class Searchable(Protocol):
-    """Where candidates come from: all that `steer` asks of a source."""
+    """The interface of a source that `steer` needs."""
 
     def search(self, vector: Any, *, candidates: int = CANDIDATES, where: str | None = None) -> Found:
-        """The nearest rows, of those for which `where`, in the engine's own language, holds."""
+        """Return the nearest rows for which the filter `where`, in the engine's own language, holds."""
 
 
 class Source(Searchable, Protocol):
-    """A table that may say how it was made, and that is let go of."""
+    """A table that may say how it was made, and that can be closed."""
 
     def facts(self) -> dict[str, str]:
-        """How the table was made: `encoder`, `fingerprint` and so on, as of a library; empty if nobody noted it."""
+        """Return how the table was made: `encoder`, `fingerprint` and so on, as in a library; empty if unknown."""
 
     def close(self) -> None:
-        """Let go of it; closing again changes nothing."""
+        """Close it; closing twice has no effect."""
 
 
 class OpenSource(Source, Protocol):
@@ -158,7 +158,7 @@ class OpenSource(Source, Protocol):
         columns: Sequence[str] | None = None,
         vectors: bool = True,
     ) -> Found:
-        """Return the nearest rows; other tasks run meanwhile."""
+        """Return the nearest rows without blocking the event loop."""
 
     def __enter__(self) -> OpenSource: ...
 
@@ -218,31 +218,31 @@ class EngineSource(Closing):
         return await asyncio.to_thread(self.search, vector, **options)
 
     def _request(self, vector: ArrayLike, candidates: int, where: str | None) -> Request:
-        return check_request(vector, candidates, where, self._dim, self._address.shown)
+        return check_request(vector, candidates, where, self._dim, self._address.label)
 
     @abstractmethod
     def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
-        """Answer requests, at least one; they differ in their vectors alone."""
+        """Answer requests, at least one; only their vectors differ."""
 
 
 class Sink(Protocol):
-    """Where an index is written. Writing a row again changes nothing."""
+    """Where an index is written. Writing is idempotent."""
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        """Write rows and their vectors, n x dim or n x tokens x dim, over those of the same path."""
+        """Insert rows and their vectors, n x dim or n x tokens x dim, or replace those of the same path."""
 
     def states(self) -> Iterator[tuple[str, tuple[int, int, str, str]]]:
         """Yield the path of each row, and its size, mtime_ns, hash and stamp."""
 
     def remove(self, paths: Sequence[str]) -> None:
-        """Take these out; those that are not there are no error."""
+        """Delete these rows; paths that do not exist are ignored."""
 
     def set_facts(self, facts: Mapping[str, str]) -> None: ...
 
     def facts(self) -> dict[str, str]: ...
 
     def close(self) -> None:
-        """Let go of it; closing again changes nothing."""
+        """Close it; closing twice has no effect."""
 
 
 class OpenSink(Sink, Protocol):
@@ -254,7 +254,7 @@ class OpenSink(Sink, Protocol):
 
 
 def open_source(uri: str) -> OpenSource:
-    """The table at an address, to be searched.
+    """Open the table at an address for searching.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def open_source(uri: str) -> OpenSource:
         `lance:///FOLDER/TABLE`, `lance+s3://BUCKET/FOLDER/TABLE`, `qdrant://HOST:PORT/COLLECTION`,
         `qdrant+local:///FOLDER/COLLECTION`, `milvus://HOST:PORT/COLLECTION`,
         `milvus://HOST:PORT/DATABASE/COLLECTION`, `milvus:///FILE.db/COLLECTION` or
-        `postgresql://HOST/DATABASE?table=TABLE`; behind it `?vector=` and `?id=` name columns, and `?metric=`
+        `postgresql://HOST/DATABASE?table=TABLE`; after it `?vector=` and `?id=` name columns, and `?metric=`
         is cosine, ip or l2 where the engine does not know.
     """
     address = read_address(uri)
@@ -284,7 +284,7 @@ def open_source(uri: str) -> OpenSource:
 
 
 def open_sink(uri: str, *, dim: int, tokens: int = 1) -> OpenSink:
-    """The table at an address, to be written to; made where there is none.
+    """Open the table at an address for writing; create it where there is none.
 
     Vectors have `dim` numbers, and a photograph `tokens` of them.
     """
@@ -310,13 +310,13 @@ def open_sink(uri: str, *, dim: int, tokens: int = 1) -> OpenSink:
 
 @dataclass(frozen=True, slots=True)
 class Steered:
-    """What an engine found, and what the wishes made of it."""
+    """The hits of an engine, and their ranking by the wishes."""
 
     found: Found
     ranking: mc.Ranking | None  # None where nothing was found
 
     def records(self) -> list[dict[str, Any]]:
-        """The chosen rows in their new order."""
+        """Return the selected rows in their new order."""
         if self.ranking is None:
             return []
         records = self.found.records()
@@ -357,8 +357,10 @@ def steer(
         longer among the candidates are ignored (default: None).
     """
     warn_of_few(candidates, k)
-    less: dict[str, Any] = ({} if columns is None else {"columns": columns}) | ({} if vectors else {"vectors": False})
-    hits = source.search(vector, candidates=candidates, where=where, **less)
+    options: dict[str, Any] = ({} if columns is None else {"columns": columns}) | (
+        {} if vectors else {"vectors": False}
+    )
+    hits = source.search(vector, candidates=candidates, where=where, **options)
     return Steered(hits, mc.rerank(hits.candidates(), wishes, k, method, already) if len(hits) else None)
 
 
@@ -387,8 +389,8 @@ def steer_many(
     """
     warn_of_few(candidates, k)
     hits = source.search_many(queries, candidates=candidates, where=where, columns=columns, vectors=vectors)
-    filled = [part.candidates() for part in hits if len(part)]
-    rankings = iter(mc.rerank_many(filled, wishes, k, method) if filled else ())
+    candidate_lists = [part.candidates() for part in hits if len(part)]
+    rankings = iter(mc.rerank_many(candidate_lists, wishes, k, method) if candidate_lists else ())
     return [Steered(part, next(rankings) if len(part) else None) for part in hits]
 
 
@@ -423,15 +425,15 @@ def best_first(
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a search asks for, checked."""
+    """A checked search request."""
 
     query: NDArray[np.float32]
     count: int
     where: str | None  # None where there is no filter
 
 
-def check_request(vector: ArrayLike, candidates: int, where: str | None, dim: int | None, shown: str) -> Request:
-    """Return what a search asks for; an empty filter is None."""
+def check_request(vector: ArrayLike, candidates: int, where: str | None, dim: int | None, label: str) -> Request:
+    """Check the arguments of a search; an empty filter is None."""
     check_whole("candidates", candidates, 1)
     require(where is None or isinstance(where, str), "where", "must be text in the engine's own language", where)
     try:
@@ -441,57 +443,57 @@ def check_request(vector: ArrayLike, candidates: int, where: str | None, dim: in
     if query.ndim != 1 or not np.isfinite(query).all():
         raise InputError(f"a search needs one vector of finite numbers, got shape {query.shape}")
     if dim is not None and len(query) != dim:
-        raise InputError(f"{shown} holds vectors of {dim} numbers, and the one to search with has {len(query)}")
+        raise InputError(f"{label} holds vectors of {dim} numbers, and the one to search with has {len(query)}")
     return Request(np.ascontiguousarray(query), int(candidates), where if where and where.strip() else None)
 
 
-def key_of(names: Sequence[str], address: Address, own: str | None = None) -> str | None:
-    """The column of ids: the one the address names, else `path`, the table's own key, or `id`; None is warned of."""
+def key_of(names: Sequence[str], address: Address, table_key: str | None = None) -> str | None:
+    """Return the column of ids: the one the address names, else `path`, the primary key, or `id`; warn if none."""
     if address.id is not None and address.id not in names:
-        raise InputError(f"{address.shown} has no column {address.id!r}; it has: {', '.join(names)}")
-    key = address.id or next((name for name in ("path", own, "id") if name in names), None)
+        raise InputError(f"{address.label} has no column {address.id!r}; it has: {', '.join(names)}")
+    key = address.id or next((name for name in ("path", table_key, "id") if name in names), None)
     if key is None:
-        warn(f"{address.shown} has no key of one column: ids are places in the result; name a column with ?id=", NoKey)
+        warn(f"{address.label} has no key of one column: ids are places in the result; name a column with ?id=", NoKey)
     return key
 
 
 def named_ids(cells: Mapping[str, Sequence[Any]], keys: list[Any], address: Address) -> list[Any]:
     """Return the ids of hits: the column that the address names, else `path`; the table's own keys where it is missing.
 
-    A table without fixed columns may have the named one in none of the hits: that is warned of.
+    Warn where no hit has the column that the address names, which can happen in a table without fixed columns.
     """
-    named = cells.get(address.id or "path")
-    if address.id is not None and named is None and keys:
-        warn(f"{address.shown}: no hit has {address.id!r}: ids are the table's own keys", NoKey)
-    if named is None:
+    column = cells.get(address.id or "path")
+    if address.id is not None and column is None and keys:
+        warn(f"{address.label}: no hit has {address.id!r}: ids are the table's own keys", NoKey)
+    if column is None:
         return keys
     if address.id is not None:
-        return list(named)  # a row without one has none
-    return [key if id_ is None else id_ for id_, key in zip(named, keys, strict=True)]
+        return list(column)  # a row without one has none
+    return [key if id_ is None else id_ for id_, key in zip(column, keys, strict=True)]
 
 
-def fetched(columns: Sequence[str] | None, names: Sequence[str], key: str | None, shown: str) -> list[str]:
-    """Return the columns to fetch: all by default, and always that of ids; of `location.lat` that is `location`."""
+def fetched(columns: Sequence[str] | None, names: Sequence[str], key: str | None, label: str) -> list[str]:
+    """Return the columns to fetch (default: all), with that of ids; `location` for the name `location.lat`."""
     if columns is None:
         return list(names)
     stems = {name: stem_of(name, names) for name in names_of(columns)}
     for name, stem in stems.items():
         if stem not in names:
-            raise InputError(f"{shown} has no column {name!r}; it has: {', '.join(names)}")
+            raise InputError(f"{label} has no column {name!r}; it has: {', '.join(names)}")
     return list(dict.fromkeys([*stems.values(), *([] if key is None else [key])]))
 
 
 def from_l2(distances: NDArray[np.floating] | Sequence[float], squared: bool) -> NDArray[np.float64]:
-    """Euclidean distances as scores, 1 - d²/2: of unit vectors that is the cosine."""
+    """Return Euclidean distances as scores, 1 - d²/2: the cosine for unit vectors."""
     numbers = np.asarray(distances, np.float64)
     return 1 - (numbers if squared else numbers**2) / 2
 
 
-def same_shape(shown: str, table: tuple[int, int], rows: tuple[int, int]) -> None:
+def same_shape(label: str, table: tuple[int, int], rows: tuple[int, int]) -> None:
     """Refuse to mix vectors of several shapes in one table."""
     if table != rows:
-        have, need = (f"{tokens} x {dim}" for dim, tokens in (table, rows))
-        raise InputError(f"{shown} holds vectors of {have} numbers, and these have {need}: name another table")
+        expected, actual = (f"{tokens} x {dim}" for dim, tokens in (table, rows))
+        raise InputError(f"{label} holds vectors of {expected} numbers, and these have {actual}: name another table")
 
 
 def _labels(values: Sequence[Any]) -> list[Any]:

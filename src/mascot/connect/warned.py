@@ -1,4 +1,4 @@
-"""Warnings that point to the line that called into this package, however deep within it they come up."""
+"""Warnings that point to the line that called into this package."""
 
 from __future__ import annotations
 

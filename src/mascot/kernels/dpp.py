@@ -9,23 +9,23 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LARGEST_EXPONENT = 200.0  # of a quality; L holds products of two, and Cholesky updates square those
-_ROUNDING = 1e-10  # a marginal variance below this share of the diagonal is a copy's: rounding
+_ROUNDING = 1e-10  # a marginal variance below this share of the diagonal is rounding: the candidate is a copy
 _TIE = 1e-10  # variances this close are a tie: eigenvectors leave equal candidates some 1e-13 apart
 _RELEASED_EPSILON = 1e-10
 
 
 def ensemble(similarity: Floats, scores: Floats, theta: float) -> Floats:
-    """L = diag(alpha) S diag(alpha) with quality alpha_i = exp(theta / (2 (1 - theta)) * r_i), r raw.
+    """Return L = diag(alpha) S diag(alpha) with quality alpha_i = exp(theta / (2 (1 - theta)) * r_i), r raw.
 
-    Scores whose quality would overflow (or all vanish) are moved by a constant first: that scales L as
-    a whole, which the exact greedy cannot see.
+    Scores whose quality would overflow (or all underflow) are shifted by a constant first: that scales all of L,
+    which does not change the exact greedy selection.
 
     Parameters
     ----------
     similarity : array of shape [..., N, N]
     scores : array of shape [..., N]
     theta : float
-        0 <= theta < 1; towards 1 relevance is all.
+        0 <= theta < 1; towards 1 only relevance counts.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def ensemble(similarity: Floats, scores: Floats, theta: float) -> Floats:
 
 
 def greedy_map(kernels: Floats, scores: Floats, k: int, seen: Ints, released: bool = False) -> Ints:
-    """The greedy maximum-a-posteriori set of each DPP, by incremental Cholesky (Chen et al., 2018).
+    """Return the greedy maximum-a-posteriori set of each DPP, by incremental Cholesky (Chen et al., 2018).
 
     Every step takes the candidate i with the largest marginal variance d_i^2 = det L[Y+i] / det L[Y];
     ties go to the lowest position. With c_i the row of i in the Cholesky factor of the chosen set Y,
@@ -73,38 +73,39 @@ def greedy_map(kernels: Floats, scores: Floats, k: int, seen: Ints, released: bo
         Positions in the order they were taken; -1 where a query had fewer left.
     """
     queries, count, _ = kernels.shape
-    each = np.arange(queries)
-    # The last column of both stands for no position, -1: never worth anything, harmless to take.
+    query_index = np.arange(queries)
+    # The last column of both stands for no position, -1: it has no value, and selecting it changes nothing.
     variance = np.full((queries, count + 1), -np.inf)  # -inf: taken, or no longer positive
     variance[:, :count] = np.diagonal(kernels, axis1=1, axis2=2)
     floor = _ROUNDING * np.abs(variance)
-    spare = np.full((queries, count + 1), -np.inf)  # scores of what is left
-    spare[:, :count] = scores
-    before = seen.shape[1]
-    steps = before + min(k, count)
+    spare_scores = np.full((queries, count + 1), -np.inf)  # scores of the candidates not selected yet
+    spare_scores[:, :count] = scores
+    seen_count = seen.shape[1]
+    steps = seen_count + min(k, count)
     factors = np.zeros((queries, steps, count))
-    taken = np.empty((queries, steps), np.int64)
+    picks = np.empty((queries, steps), np.int64)
     for step in range(steps):
-        pick = seen[:, step] if step < before else _pick(variance, spare)
-        taken[:, step] = pick
-        own = variance[each, pick]
-        variance[each, pick] = -np.inf
-        spare[each, pick] = -np.inf
-        if step + 1 < steps and own.max() > 0:
-            own = np.where(own > 0, own, np.inf)  # what has no positive variance updates nothing
-            divisor = own + _RELEASED_EPSILON if released else np.sqrt(own)
+        pick = seen[:, step] if step < seen_count else _pick(variance, spare_scores)
+        picks[:, step] = pick
+        pick_variance = variance[query_index, pick]
+        variance[query_index, pick] = -np.inf
+        spare_scores[query_index, pick] = -np.inf
+        if step + 1 < steps and pick_variance.max() > 0:
+            # A pick without positive variance updates nothing.
+            pick_variance = np.where(pick_variance > 0, pick_variance, np.inf)
+            divisor = pick_variance + _RELEASED_EPSILON if released else np.sqrt(pick_variance)
             # Products are summed candidate by candidate: BLAS would give equal candidates unequal sums.
-            explained = (factors[each, :step, pick][:, :, None] * factors[:, :step]).sum(axis=1)
-            update = (kernels[each, pick] - explained) / divisor[:, None]
+            explained = (factors[query_index, :step, pick][:, :, None] * factors[:, :step]).sum(axis=1)
+            update = (kernels[query_index, pick] - explained) / divisor[:, None]
             factors[:, step] = update
             variance[:, :count] -= update * update
-        # From the first one on, which is taken whatever its variance.
+        # From the first pick on, which is selected whatever its variance.
         variance[~(variance > floor) & (pick >= 0)[:, None]] = -np.inf
-    return taken[:, before:]
+    return picks[:, seen_count:]
 
 
 def _pick(variance: Floats, spare: Floats) -> Ints:
-    """The largest variance; failing that the highest score; -1 where nothing is left."""
+    """Return the position of the largest variance, else of the highest score; -1 where no candidate is left."""
     best = variance.max(axis=1)
     pick = (variance >= (best - _TIE * np.abs(best))[:, None]).argmax(axis=1)
     if best.min() == -np.inf:

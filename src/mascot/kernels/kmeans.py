@@ -33,11 +33,11 @@ def kmeans(points: NDArray[np.floating], clusters: int, seed: int, iterations: i
         Finite values of any float type. Each point is compared by the leading bits of its values, 24
         for up to 32 dimensions and 22 for up to 512, counted from the largest value of the point.
     clusters : int
-        Clusters asked for, at least 1.
+        Number of clusters, at least 1.
     seed : int
         Seed of the start.
     iterations : int
-        Most rounds of Lloyd's algorithm; it stops earlier when no label changes.
+        Maximum rounds of Lloyd's algorithm; it stops earlier when no label changes.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def kmeans(points: NDArray[np.floating], clusters: int, seed: int, iterations: i
 
 
 def _blocks(points: NDArray[np.floating]) -> Iterator[tuple[slice, Floats]]:
-    """Parts of the points as float64; what is float64 already is not copied."""
+    """Yield blocks of the points as float64; points that are float64 already are not copied."""
     step = max(1, _BLOCK_VALUES // max(1, points.shape[1]))
     for start in range(0, len(points), step):
         rows = slice(start, min(start + step, len(points)))
@@ -87,9 +87,9 @@ def _blocks(points: NDArray[np.floating]) -> Iterator[tuple[slice, Floats]]:
 
 
 def _rounded_points(points: NDArray[np.floating]) -> tuple[NDArray[np.floating], Floats]:
-    """The points divided by a power of two, of magnitude 1 at most, and rounded; and their squared lengths.
+    """Return the points divided by a power of two, of magnitude 1 at most, and rounded; and their squared lengths.
 
-    They are float32 where they fill more than one block, to save memory: it holds the same values.
+    They are float32 where they fill more than one block, to save memory: float32 holds the same values.
     """
     rounded = np.empty(points.shape, np.float64 if points.size <= _BLOCK_VALUES else np.float32)
     lengths = np.empty(len(points))
@@ -102,7 +102,7 @@ def _rounded_points(points: NDArray[np.floating]) -> tuple[NDArray[np.floating],
 
 
 def _rounded(rows: Floats, exponent: int = 0) -> Floats:
-    """The rows divided by 2^exponent, each rounded to b-bit integers times a power of two.
+    """Return the rows divided by 2^exponent, each rounded to b-bit integers times a power of two.
 
     b is the largest with D * 2^2b <= 2^53: the products of two such rows, and all sums of them, are
     integers that float64 holds exactly.
@@ -118,9 +118,9 @@ def _rounded(rows: Floats, exponent: int = 0) -> Floats:
 
 
 def _products(rows: Floats, centres: Floats) -> Floats:
-    """rows @ centres.T, in tiles too small for threads of BLAS where the centres are few.
+    """Return rows @ centres.T; where the centres are few, in tiles too small for BLAS to use threads.
 
-    Threads that wait for each other at every block take several times as long on cores that are not idle.
+    BLAS threads synchronise at every block, which takes several times as long on cores that are not idle.
     """
     products = np.empty((len(rows), len(centres)))
     tiles = len(rows) // _TILE_ROWS if _TILE_ROWS * centres.size <= _TILE_PRODUCTS else 0
@@ -134,26 +134,26 @@ def _products(rows: Floats, centres: Floats) -> Floats:
 def _plus_plus(points: NDArray[np.floating], lengths: Floats, clusters: int, rng: np.random.Generator) -> Floats:
     """Draw each centre with probability proportional to the squared distance from those before it.
 
-    Of a few points drawn, the one that leaves the smallest sum of squared distances is taken. Points
-    closer than rounding can tell count as the same point, so that no centre is taken twice.
+    Of a few points drawn, the one that leaves the smallest sum of squared distances is chosen. Points
+    whose distance is within rounding of 0 count as the same point, so that no centre is chosen twice.
     """
     trials = 2 + int(np.log(clusters))
     chosen = [int(rng.integers(len(points)))]
     squared = _squared(points, lengths, chosen)[0]
     while len(chosen) < clusters and squared.any():
         reach = np.cumsum(squared)
-        drawn = np.searchsorted(reach, rng.random(trials) * reach[-1], side="right")
-        # A product can round up to the total; the last point with any weight is then meant.
-        drawn = np.minimum(drawn, np.flatnonzero(squared)[-1])
-        after = np.minimum(squared, _squared(points, lengths, drawn.tolist()))
-        best = int(after.sum(axis=1).argmin())
-        chosen.append(int(drawn[best]))
-        squared = after[best]
+        draws = np.searchsorted(reach, rng.random(trials) * reach[-1], side="right")
+        # A product can round up to the total: the draw is then the last point with any weight.
+        draws = np.minimum(draws, np.flatnonzero(squared)[-1])
+        updated = np.minimum(squared, _squared(points, lengths, draws.tolist()))
+        best = int(updated.sum(axis=1).argmin())
+        chosen.append(int(draws[best]))
+        squared = updated[best]
     return points[chosen].astype(np.float64)
 
 
 def _squared(points: NDArray[np.floating], lengths: Floats, chosen: list[int]) -> Floats:
-    """Squared distances from a few of the points, of shape [chosen, N]; within rounding of 0 they are 0."""
+    """Return squared distances from a few of the points, of shape [chosen, N]; within rounding of 0 they are 0."""
     centres = points[chosen].astype(np.float64)
     squared = np.empty((len(chosen), len(points)))
     for rows, block in _blocks(points):
@@ -164,7 +164,7 @@ def _squared(points: NDArray[np.floating], lengths: Floats, chosen: list[int]) -
 
 
 def _nearest(points: NDArray[np.floating], lengths: Floats, centres: Floats) -> tuple[Ints, Floats]:
-    """The nearest centre of each point, and the squared distance to it."""
+    """Return the nearest centre of each point, and the squared distance to it."""
     labels = np.empty(len(points), np.int64)
     squared = np.empty(len(points))
     centres = _rounded(centres)
@@ -173,8 +173,8 @@ def _nearest(points: NDArray[np.floating], lengths: Floats, centres: Floats) -> 
     for rows, block in _blocks(points):
         partial = _products(block, doubled)
         np.subtract(offsets, partial, out=partial)
-        labels[rows] = own = partial.argmin(axis=1)
-        squared[rows] = partial[np.arange(len(own)), own] + lengths[rows]
+        labels[rows] = nearest = partial.argmin(axis=1)
+        squared[rows] = partial[np.arange(len(nearest)), nearest] + lengths[rows]
     return labels, squared
 
 
@@ -191,14 +191,14 @@ def _refill(labels: Ints, squared: Floats, clusters: int) -> None:
 
 
 def _sums(points: NDArray[np.floating], members: Ints, labels: Ints, clusters: int) -> Floats:
-    """The sum of the members of each cluster, in float64 and in an order of its own: not by BLAS."""
+    """Return the sum of the members of each cluster, in float64 and in a fixed order: not by BLAS."""
     width = points.shape[1]
     sums = np.zeros((clusters, width))
     members = members[np.argsort(labels[members], kind="stable")]
     step = max(1, _BLOCK_VALUES // max(1, width))
     for start in range(0, len(members), step):
         rows = members[start : start + step]
-        own = labels[rows]
-        firsts = np.flatnonzero(np.diff(own, prepend=-1))
-        sums[own[firsts]] += np.add.reduceat(points[rows], firsts, axis=0, dtype=np.float64)
+        row_labels = labels[rows]
+        firsts = np.flatnonzero(np.diff(row_labels, prepend=-1))
+        sums[row_labels[firsts]] += np.add.reduceat(points[rows], firsts, axis=0, dtype=np.float64)
     return sums

@@ -31,7 +31,7 @@ def greedy_mmr(rows: Floats, scores: Floats, strength: float, k: int, seen: Ints
         Positions in the order they were taken; -1 where a query had fewer left.
     """
     queries, count, _ = rows.shape
-    each = np.arange(queries)
+    query_index = np.arange(queries)
     products = rows @ np.swapaxes(rows, -1, -2)
     lowest = products.min(axis=(1, 2))[:, None]
     span = products.max(axis=(1, 2))[:, None] - lowest
@@ -39,24 +39,24 @@ def greedy_mmr(rows: Floats, scores: Floats, strength: float, k: int, seen: Ints
     factor = strength / span
     relevance = (1.0 - strength) * scores
     nearest = np.repeat(lowest, count, axis=1)  # product with the most similar one taken
-    begun = np.zeros(queries, np.bool_)
-    before = seen.shape[1]
-    steps = before + min(k, count)
-    taken = np.empty((queries, steps), np.int64)
-    left = np.ones((queries, count), np.bool_)
+    has_picks = np.zeros(queries, np.bool_)
+    seen_count = seen.shape[1]
+    steps = seen_count + min(k, count)
+    picks = np.empty((queries, steps), np.int64)
+    available = np.ones((queries, count), np.bool_)
     for step in range(steps):
-        if step < before:
+        if step < seen_count:
             pick = seen[:, step]
         else:
-            worth = np.where(begun[:, None], relevance - factor * (nearest - lowest), scores)
-            pick = np.where(left, worth, -np.inf).argmax(axis=1)
-            pick = np.where(left.any(axis=1), pick, -1)
-        taken[:, step] = pick
+            worth = np.where(has_picks[:, None], relevance - factor * (nearest - lowest), scores)
+            pick = np.where(available, worth, -np.inf).argmax(axis=1)
+            pick = np.where(available.any(axis=1), pick, -1)
+        picks[:, step] = pick
         real = pick >= 0
-        left[each[real], pick[real]] = False
+        available[query_index[real], pick[real]] = False
         if step < steps - 1:
             # Summed row by row: BLAS would give equal candidates unequal similarities.
-            product = np.einsum("qnd,qd->qn", rows, rows[each, pick])
+            product = np.einsum("qnd,qd->qn", rows, rows[query_index, pick])
             np.maximum(nearest, product, out=nearest, where=real[:, None])
-            begun |= real
-    return taken[:, before:]
+            has_picks |= real
+    return picks[:, seen_count:]

@@ -26,5 +26,5 @@ def in_chunks(work: Callable[[int, int], None], count: int, threads: int | None 
     size = max(count // (16 * threads), min(64, -(-count // threads)))
     starts = range(0, count, size)
     with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(work, start, min(start + size, count)) for start in starts]:
-            done.result()
+        for future in [pool.submit(work, start, min(start + size, count)) for start in starts]:
+            future.result()

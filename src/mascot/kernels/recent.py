@@ -1,4 +1,4 @@
-"""The last few values, by key: what is costly to make and too large to keep for ever."""
+"""A small least-recently-used cache for values that are costly to compute and too large to keep for ever."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Iterator
 from threading import Lock
 from typing import Generic, TypeVar
 
-_Made = TypeVar("_Made")
+_Cached = TypeVar("_Cached")
 
 
-class Recent(Generic[_Made]):
-    """At most so many values; the one not asked for the longest goes first. Threads that ask together wait for one.
+class Recent(Generic[_Cached]):
+    """At most `most` values; the least recently used is evicted first. Concurrent threads share one computation.
 
     >>> squares = Recent[int](2)
     >>> [squares.get(n, lambda n=n: n * n) for n in (3, 4, 3, 5)], len(squares)
@@ -19,18 +19,18 @@ class Recent(Generic[_Made]):
 
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, Lock()
-        self._made: dict[Hashable, _Made] = {}
+        self._values: dict[Hashable, _Cached] = {}
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self._values)
 
-    def __iter__(self) -> Iterator[_Made]:
-        return iter(list(self._made.values()))
+    def __iter__(self) -> Iterator[_Cached]:
+        return iter(list(self._values.values()))
 
-    def get(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
+    def get(self, key: Hashable, make: Callable[[], _Cached]) -> _Cached:
         with self._lock:
-            made = self._made.pop(key) if key in self._made else make()
-            self._made[key] = made
-            if len(self._made) > self._most:
-                del self._made[next(iter(self._made))]
-            return made
+            value = self._values.pop(key) if key in self._values else make()
+            self._values[key] = value
+            if len(self._values) > self._most:
+                del self._values[next(iter(self._values))]
+            return value

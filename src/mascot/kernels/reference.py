@@ -68,13 +68,13 @@ def mean_membership(membership: Floats, missing: Bools) -> Floats:
 def room(membership: Floats, k: int) -> float:
     """Return how much of a bin one whole membership covers, so that an even list of k results fills every bin.
 
-    `each` is how many results a bin gets when all are even: one result covers that part of it, or all of it.
+    In an even list a bin gets `results_per_bin` results: each covers that part of it, or all of it.
     """
     peaks = float(membership.max(axis=0, initial=0.0).sum())
     if peaks <= 0:
         return 1.0
-    each = k * float(membership.sum()) / len(membership) / peaks
-    return 1.0 if each <= 1 else 1 / each
+    results_per_bin = k * float(membership.sum()) / len(membership) / peaks
+    return 1.0 if results_per_bin <= 1 else 1 / results_per_bin
 
 
 def covered(state: Floats, membership: Floats, fade: float | Floats = 1.0) -> Floats:
@@ -144,15 +144,15 @@ def select_stages(
     `choose(open)` returns the best of the open candidates and is told of every choice by being called once each.
     """
     positions: list[int] = []
-    taken = np.zeros(count, bool)
-    taken[closed] = True
+    selected = np.zeros(count, bool)
+    selected[closed] = True
     stage = 0
     while len(positions) < min(k, count - len(closed)):
         if len(positions) < len(heads):
             allowed = np.zeros(count, bool)
             allowed[heads[len(positions)]] = True
         else:
-            allowed = np.array([not taken[i] and quotas.allows(i, stage) for i in range(count)])
+            allowed = np.array([not selected[i] and quotas.allows(i, stage) for i in range(count)])
             if not allowed.any():
                 if stage == STAGES - 1:
                     break
@@ -160,7 +160,7 @@ def select_stages(
                 continue
         best = choose(allowed)
         positions.append(best)
-        taken[best] = True
+        selected[best] = True
         quotas.add(best)
     return np.array(positions, np.int64), stage + 1
 
@@ -181,13 +181,13 @@ def greedy(
     closed : positions that may not be chosen
     tie : gains this close are equal
     """
-    left = state.copy()
+    remaining = state.copy()
 
     def choose(allowed: Bools) -> int:
         # Row sums, not a matrix product: BLAS gives equal rows different sums.
-        gains = np.where(allowed, base + (membership * left).sum(axis=1), -np.inf)
+        gains = np.where(allowed, base + (membership * remaining).sum(axis=1), -np.inf)
         best = int(np.argmax(gains >= gains.max() - tie))
-        left[:] = left * (1 - fade * membership[best])
+        remaining[:] = remaining * (1 - fade * membership[best])
         return best
 
     return select_stages(heads, closed, len(base), k, quotas, choose)

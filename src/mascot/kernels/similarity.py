@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _FEW_COLUMNS = 8  # up to here differences are as fast as a matrix product, and exact
-_CLOSE = 1e-7  # squared distances below this share of the largest squared length are taken again
+_CLOSE = 1e-7  # squared distances below this share of the largest squared length are computed again, exactly
 _PAIRS_AT_ONCE = 4096
 
 
 def similarities(features: Floats, out: Floats | None = None) -> Floats:
-    """S_ij = 1 / (1 + Euclidean distance of rows i and j), the kernel of every DPP here.
+    """Return S_ij = 1 / (1 + Euclidean distance of rows i and j), the kernel of every DPP here.
 
     It is positive semi-definite for any rows, its diagonal is exactly 1, and two equal rows have
     similarity exactly 1.
@@ -30,15 +30,15 @@ def similarities(features: Floats, out: Floats | None = None) -> Floats:
     -------
     array of shape [..., N, N]
     """
-    found = np.empty((*features.shape[:-1], features.shape[-2])) if out is None else out
-    _squared_distances(features, found)
-    np.sqrt(found, out=found)
-    found += 1.0
-    return np.reciprocal(found, out=found)
+    matrix = np.empty((*features.shape[:-1], features.shape[-2])) if out is None else out
+    _squared_distances(features, matrix)
+    np.sqrt(matrix, out=matrix)
+    matrix += 1.0
+    return np.reciprocal(matrix, out=matrix)
 
 
 def joined(features: Sequence[Floats], signs: Floats, weights: Floats, vectors: Floats | None) -> Floats:
-    """One row per candidate: [unit image vector, (s_j w_j / sum w) * features of each attribute j].
+    """Return one row per candidate: [unit image vector, (s_j w_j / sum w) * features of each attribute j].
 
     With all weights 1 the factors are the published s_j / A.
 
@@ -62,24 +62,24 @@ def joined(features: Sequence[Floats], signs: Floats, weights: Floats, vectors: 
 def _squared_distances(rows: Floats, squared: Floats) -> None:
     if rows.shape[-1] <= _FEW_COLUMNS:
         squared[...] = 0.0
-        apart = np.empty_like(squared)
+        differences = np.empty_like(squared)
         for column in np.moveaxis(rows, -1, 0):
-            np.subtract(column[..., :, None], column[..., None, :], out=apart)
-            apart *= apart
-            squared += apart
+            np.subtract(column[..., :, None], column[..., None, :], out=differences)
+            differences *= differences
+            squared += differences
         return
     lengths = (rows * rows).sum(axis=-1)
     np.matmul(rows, np.swapaxes(rows, -1, -2), out=squared)
     squared *= -2.0
     squared += lengths[..., :, None]
     squared += lengths[..., None, :]
-    each = np.arange(rows.shape[-2])
-    squared[..., each, each] = 0.0
+    diagonal = np.arange(rows.shape[-2])
+    squared[..., diagonal, diagonal] = 0.0
     # |a|^2 + |b|^2 - 2ab cancels for near-equal rows: a copy would be at distance 1e-8 instead of 0.
-    close = (squared <= _CLOSE * lengths.max()) & (squared != 0.0)
-    if close.any():
-        everywhere = np.argwhere(close)
-        for start in range(0, len(everywhere), _PAIRS_AT_ONCE):
-            pairs = tuple(everywhere[start : start + _PAIRS_AT_ONCE].T)
+    is_close = (squared <= _CLOSE * lengths.max()) & (squared != 0.0)
+    if is_close.any():
+        close_pairs = np.argwhere(is_close)
+        for start in range(0, len(close_pairs), _PAIRS_AT_ONCE):
+            pairs = tuple(close_pairs[start : start + _PAIRS_AT_ONCE].T)
             difference = rows[pairs[:-1]] - rows[pairs[:-2] + pairs[-1:]]
             squared[pairs] = (difference * difference).sum(axis=-1)

@@ -1,4 +1,4 @@
-"""Similarity matrices as tangent vectors: their logarithms add up, and a sign turns one around.
+"""Similarity matrices as tangent vectors: their logarithms are added, and a sign of -1 inverts one.
 
 Everything here is symmetric, so both maps are one eigendecomposition: f(V diag(w) V') = V diag(f(w)) V'. Where the
 tangent is short, and combined ones are, the exponential is a polynomial instead, which takes two thirds of the time.
@@ -27,29 +27,29 @@ _TAYLOR = np.array([1.0 / math.factorial(power) for power in range(17)])
 
 
 def tangents(features: Sequence[Floats]) -> Floats:
-    """T_j = logm(S_j + 1e-3 I) of each block of features, S_ij = 1 / (1 + distance).
+    """Return T_j = logm(S_j + 1e-3 I) of each block of features, S_ij = 1 / (1 + distance).
 
     Parameters
     ----------
     features : A arrays of shape [..., N, d_j]
-        d_j may differ, the rest may not.
+        d_j may differ, all other dimensions must be equal.
 
     Returns
     -------
     array of shape [..., A, N, N]
     """
     *queries, count, _ = features[0].shape
-    each = np.arange(count)
+    diagonal = np.arange(count)
     stacked = np.empty((*queries, len(features), count, count))
     for j, block in enumerate(features):
         similarities(block, out=stacked[..., j, :, :])
-    stacked[..., each, each] += _RIDGE
+    stacked[..., diagonal, diagonal] += _RIDGE
     values, axes = np.linalg.eigh(stacked)
     logarithms = np.log(np.where(values > 0, values, 1.0))
     largest = logarithms.max(axis=-1, keepdims=True)
     tangent = _gram(axes, largest - logarithms)
     np.negative(tangent, out=tangent)
-    tangent[..., each, each] += largest
+    tangent[..., diagonal, diagonal] += largest
     return tangent
 
 
@@ -62,7 +62,7 @@ def combine(
     beta: float,
     normalize: str | None = None,
 ) -> Floats:
-    """M = expm((1 - beta) * mean_j(s_j T_j) + beta * T_img), the mean weighted by w_j.
+    """Return M = expm((1 - beta) * mean_j(s_j T_j) + beta * T_img), the mean weighted by w_j.
 
     Two scalings even out tangents of different length (norms are Frobenius norms):
 
@@ -75,11 +75,11 @@ def combine(
     Parameters
     ----------
     attributes : array of shape [..., A, N, N]
-        One tangent per attribute. A may be 0: the image term is then all there is, whatever beta.
+        One tangent per attribute. Where A is 0 only the image term is used, for any beta.
     image : array of shape [..., N, N], or None
         None drops the image term, as beta = 0 does.
     scores : array of shape [..., N]
-        Raw scores r; only a scaling looks at them, and needs them all > 0.
+        Raw scores r; used by the scalings only, which need them all > 0.
     signs, weights : arrays of shape [A]
     beta : float
         Share of the image term, 0..1.
@@ -109,24 +109,24 @@ def combine(
 
 
 def unit_logarithm(scores: Floats) -> Floats:
-    """exp(log r / ||log r||): scores whose logarithm has length 1 (scores that are all 1 stay so)."""
+    """Return exp(log r / ||log r||): scores whose logarithm has length 1 (scores that are all 1 do not change)."""
     logarithms = np.log(scores)
     length = np.linalg.norm(logarithms, axis=-1, keepdims=True)
     return np.asarray(np.exp(logarithms / np.where(length > 0, length, 1.0)))
 
 
 def _exponential(tangent: Floats) -> Floats:
-    """expm of symmetric matrices, in their memory: exp(X) = exp(m) * exp((X - m I) / 2^s)^(2^s), m the mean eigenvalue.
+    """Return expm of symmetric matrices, in place: exp(X) = exp(m) * exp((X - m I) / 2^s)^(2^s), m the mean eigenvalue.
 
-    The inner exponential is the Taylor polynomial of degree 16, in powers of the fourth power. Long tangents are left
-    to their eigenvectors.
+    The inner exponential is the Taylor polynomial of degree 16, in powers of the fourth power. For tangents of large
+    norm the eigendecomposition is used.
     """
     count = tangent.shape[-1]
-    each = np.arange(count)
+    diagonal = np.arange(count)
     mean = np.trace(tangent, axis1=-2, axis2=-1) / count
     powers = np.empty((4, *tangent.shape))
     powers[0] = tangent
-    powers[0][..., each, each] -= mean[..., None]
+    powers[0][..., diagonal, diagonal] -= mean[..., None]
     first, second, third, fourth = powers
     # As B B' a square is half the work of a product, and exactly symmetric.
     np.matmul(first, np.swapaxes(first, -1, -2), out=second)
@@ -142,24 +142,24 @@ def _exponential(tangent: Floats) -> Floats:
     halvings = max(1, math.ceil(math.log2(longest / _SHORT))) if longest > 0 else 1
     terms = _TAYLOR * 0.5 ** (halvings * np.arange(17))
     shares = terms[1:].reshape(4, 4).copy()
-    shares[:3, 3] = 0.0  # these come by multiplying with the fourth power
+    shares[:3, 3] = 0.0  # these terms come from the multiplication by the fourth power
     parts = (shares @ powers.reshape(4, -1)).reshape(powers.shape)
     for part, constant in zip(parts, terms[::4], strict=False):
-        part[..., each, each] += constant
-    found, spare = parts[3], tangent
+        part[..., diagonal, diagonal] += constant
+    result, spare = parts[3], tangent
     for part in parts[2::-1]:
-        np.matmul(found, fourth, out=spare)
+        np.matmul(result, fourth, out=spare)
         spare += part
-        found, spare = spare, found
+        result, spare = spare, result
     for _ in range(halvings):
-        np.matmul(found, np.swapaxes(found, -1, -2), out=spare)
-        found, spare = spare, found
-    found *= np.exp(mean)[..., None, None]
-    return found
+        np.matmul(result, np.swapaxes(result, -1, -2), out=spare)
+        result, spare = spare, result
+    result *= np.exp(mean)[..., None, None]
+    return result
 
 
 def _gram(axes: Floats, values: Floats) -> Floats:
-    """V diag(values) V' for values >= 0, in the memory of V.
+    """Return V diag(values) V' for values >= 0, overwriting V.
 
     As B B' it is half the work of a product of two matrices, and exactly symmetric.
     """
@@ -168,6 +168,6 @@ def _gram(axes: Floats, values: Floats) -> Floats:
 
 
 def _norm(tangents: Floats) -> Floats:
-    """Frobenius norms to divide by: what is 0 but for rounding has none, and 1 leaves it as it is."""
-    found = np.sqrt((tangents * tangents).sum(axis=(-2, -1)))
-    return np.where(found > _NOTHING, found, 1.0)
+    """Return Frobenius norms to divide by; 1 in place of a norm that is 0 up to rounding."""
+    norms = np.sqrt((tangents * tangents).sum(axis=(-2, -1)))
+    return np.where(norms > _NOTHING, norms, 1.0)

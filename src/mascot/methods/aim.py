@@ -35,16 +35,16 @@ class NamedFocus:
 
 def closeness(focus: NamedFocus, rows: Ints | None, ptr: Ints, k: int) -> Floats:
     """Return how close each candidate is to the named value, in 0..1; 0 where its value is missing."""
-    apart = distances(focus.bins, focus.point, rows)
+    distance = distances(focus.bins, focus.point, rows)
     unit = unit_of(focus.bins)
     if unit == "label":
-        return np.where(apart == 0, 1.0, 0.0)
+        return np.where(distance == 0, 1.0, 0.0)
     if focus.within is not None:
         half = np.full(len(ptr) - 1, float(focus.within))
     else:
-        half = np.array([_nth_smallest(apart[a:b], (k + 1) // 2) for a, b in pairwise(ptr)])
+        half = np.array([_nth_smallest(distance[a:b], (k + 1) // 2) for a, b in pairwise(ptr)])
         half = np.maximum(half, max(SMALLEST[unit], 1e-9))
-    near = 1 / (1 + apart / np.repeat(half, np.diff(ptr)))
+    near = 1 / (1 + distance / np.repeat(half, np.diff(ptr)))
     return np.where(np.isnan(near), 0.0, near)
 
 

@@ -118,7 +118,7 @@ class Selection:
     """What was selected for Q queries; -1 pads where a query has fewer than k results."""
 
     positions: Ints  # [Q, k] in the order of selection
-    shown: Ints  # [Q, k] the same positions, best first
+    ranked: Ints  # [Q, k] the same positions, best first
     strengths: Floats  # [Q] the strength that was used (searched for, where `keep` was asked for)
     multipliers: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] worth of one unit of coverage
     tops: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] largest first-step coverage
@@ -138,15 +138,15 @@ class Selection:
             return values[q : q + 1] if len(values) else values
 
         return Selection(
-            self.positions[q : q + 1, :count], self.shown[q : q + 1, :count], self.strengths[q : q + 1],
+            self.positions[q : q + 1, :count], self.ranked[q : q + 1, :count], self.strengths[q : q + 1],
             part(self.multipliers), part(self.tops), part(self.rooms), part(self.stages), self.protect, self.pinned,
         )  # fmt: skip
 
     def after(self, pinned: Ints, count: int) -> Selection:
         """Return one query's pinned positions and, behind them, at most `count` of those selected."""
-        chosen, arranged = (row[0][row[0] >= 0][:count] for row in (self.positions, self.shown))
+        picks, arranged = (row[0][row[0] >= 0][:count] for row in (self.positions, self.ranked))
         return replace(
-            self, positions=np.concatenate([pinned, chosen])[None], shown=np.concatenate([pinned, arranged])[None],
+            self, positions=np.concatenate([pinned, picks])[None], ranked=np.concatenate([pinned, arranged])[None],
             pinned=len(pinned),
         )  # fmt: skip
 

@@ -109,6 +109,8 @@ def select_determinant(
             kernels = np.stack([ensemble(*similarity(q), theta) for q in batch])
             scores = np.stack([problem.scores_of(q) for q in batch])
             seen = np.stack([problem.seen_of(q) for q in batch])
-            for q, chosen in zip(batch, greedy_map(kernels, scores, len(picks[batch[0]]), seen, released), strict=True):
-                picks[q] = chosen
+            for q, positions in zip(
+                batch, greedy_map(kernels, scores, len(picks[batch[0]]), seen, released), strict=True
+            ):
+                picks[q] = positions
     return stack_positions(picks, k, np.where(np.diff(problem.ptr) > 0, strength, 0.0))

@@ -171,13 +171,13 @@ class Mascot(Value):
         if self.keep is None and options.strength != self.strength:  # report what was asked for
             strengths = np.where(np.diff(problem.ptr) > 0, float(self.strength or 0.0), 0.0)
         return Selection(
-            result.positions, result.shown, strengths, result.multipliers, result.tops, result.rooms, result.stages,
+            result.positions, result.ranked, strengths, result.multipliers, result.tops, result.rooms, result.stages,
             options.protect,
         )  # fmt: skip
 
     def _select_numpy(self, problem: Problem, options: native.Options) -> Selection:
         count, kinds, k = len(problem), len(problem.signs), options.k
-        positions, shown = np.full((count, k), -1, np.int64), np.full((count, k), -1, np.int64)
+        positions, ranked = np.full((count, k), -1, np.int64), np.full((count, k), -1, np.int64)
         strengths, stages = np.zeros(count), np.ones(count, np.int64)
         multipliers, tops, rooms = np.zeros((count, kinds)), np.zeros((count, kinds)), np.ones((count, kinds))
         for q in range(count):
@@ -186,11 +186,11 @@ class Mascot(Value):
             setting = _Setting.of(problem, q, self, options)
             picks, strengths[q], stages[q] = setting.search(options)
             positions[q, : len(picks)] = picks
-            shown[q, : len(picks)] = setting.arranged(picks) if self.order == "relevance" else picks
+            ranked[q, : len(picks)] = setting.arranged(picks) if self.order == "relevance" else picks
             multipliers[q], tops[q], rooms[q] = setting.multipliers, setting.tops, setting.rooms
             if self.keep is None:
                 strengths[q] = float(self.strength or 0.0)
-        return Selection(positions, shown, strengths, multipliers, tops, rooms, stages, options.protect)
+        return Selection(positions, ranked, strengths, multipliers, tops, rooms, stages, options.protect)
 
 
 def pack_bins(bins: Bins) -> native.PackedBins:
@@ -259,8 +259,8 @@ class _Setting:
         offset = np.zeros(count)
         parts, states, fades = [np.zeros((count, 0))], [np.zeros(0)], [np.zeros(0)]
         for a, bins in enumerate(problem.bins):
-            own = bins.take(rows)
-            membership, missing = own.sparse().compact()[0].dense(), own.missing()
+            query_bins = bins.take(rows)
+            membership, missing = query_bins.sparse().compact()[0].dense(), query_bins.missing()
             if problem.rules[a] == "neutral":
                 membership[missing] = reference.mean_membership(membership, missing)
             weight = np.ones(membership.shape[1])

@@ -308,7 +308,7 @@ def _at_least_two(owner: str, count: int) -> int:
 
 
 def _pairs(owner: str, distances: ArrayLike) -> Floats:
-    """The distances above the diagonal, [Q, K (K - 1) / 2]."""
+    """Return the distances above the diagonal, [Q, K (K - 1) / 2]."""
     array = _square(f"{owner} distances", distances)
     count = _at_least_two(owner, array.shape[-1])
     if (array < 0).any():

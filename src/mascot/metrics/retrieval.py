@@ -196,7 +196,7 @@ def f1_at_k(relevant: ArrayLike, clusters: ArrayLike, total: ArrayLike, k: int) 
 def ndcg_at_k(grades: ArrayLike, judged: ArrayLike, k: int) -> Floats:
     """nDCG@k: graded relevance of the first k results, discounted by rank, as a share of the best possible.
 
-    ``DCG@k(q) = sum_{i <= k} grade(q, i) / log2(i + 1)``, divided by the DCG@k of all judged hits in falling order.
+    ``DCG@k(q) = sum_{i <= k} grade(q, i) / log2(i + 1)``, divided by the DCG@k of all judged hits in descending order.
 
     Parameters
     ----------
@@ -218,17 +218,17 @@ def ndcg_at_k(grades: ArrayLike, judged: ArrayLike, k: int) -> Floats:
     array([0.9639, 0.    ])
     """
     owner = "ndcg_at_k"
-    shown = _checks.floats(f"{owner} grades", grades, "[Q, K]")
+    result_grades = _checks.floats(f"{owner} grades", grades, "[Q, K]")
     pool = _checks.floats(f"{owner} judged", judged, "[Q, N]")
-    _checks.cutoff(owner, k, shown.shape[1])
-    _checks.same_length(owner, grades=shown, judged=pool)
-    for name, values in (("grades", shown), ("judged", pool)):
+    _checks.cutoff(owner, k, result_grades.shape[1])
+    _checks.same_length(owner, grades=result_grades, judged=pool)
+    for name, values in (("grades", result_grades), ("judged", pool)):
         if (values < 0).any():
             raise InputError(f"{owner} {name} must be >= 0, got {values.min()}")
     discounts = 1.0 / np.log2(np.arange(2, k + 2))
     ideal = np.sort(pool, axis=1)[:, ::-1][:, :k]
     best = (ideal * discounts[: ideal.shape[1]]).sum(axis=1)
-    gained = (shown[:, :k] * discounts).sum(axis=1)
+    gained = (result_grades[:, :k] * discounts).sum(axis=1)
     share: Floats = np.divide(gained, best, out=np.zeros_like(gained), where=best > 0)
     if (share > 1 + 1e-9).any():
         raise InputError(f"{owner} judged must contain the results shown, got a share of {share.max():.3f}")
@@ -260,21 +260,21 @@ def relevance_kept(relevance: ArrayLike, positions: ArrayLike) -> Floats:
     """
     owner = "relevance_kept"
     scores = _checks.floats(f"{owner} relevance", relevance, "[Q, N]")
-    chosen = _checks.integers(f"{owner} positions", positions, "[Q, K]")
-    _checks.same_length(owner, relevance=scores, positions=chosen)
+    selection = _checks.integers(f"{owner} positions", positions, "[Q, K]")
+    _checks.same_length(owner, relevance=scores, positions=selection)
     if (scores < 0).any():
         raise InputError(f"{owner} relevance must be >= 0, got {scores.min()}")
     candidates = scores.shape[1]
-    outside = (chosen < 0) | (chosen >= candidates)
+    outside = (selection < 0) | (selection >= candidates)
     if outside.any():
-        raise InputError(f"{owner} positions must be between 0 and N-1={candidates - 1}, got {chosen[outside][0]}")
-    ordered = np.sort(chosen, axis=1)
-    twice = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]
-    if twice.size:
-        raise InputError(f"{owner} positions must not repeat, got {twice[0]} twice")
+        raise InputError(f"{owner} positions must be between 0 and N-1={candidates - 1}, got {selection[outside][0]}")
+    ordered = np.sort(selection, axis=1)
+    repeated = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]
+    if repeated.size:
+        raise InputError(f"{owner} positions must not repeat, got {repeated[0]} twice")
     # Both sums run in the same order, so that an untouched ranking keeps exactly 1.
-    retained = np.sort(np.take_along_axis(scores, chosen, axis=1), axis=1).sum(axis=1)
-    best = np.sort(scores, axis=1)[:, candidates - chosen.shape[1] :].sum(axis=1)
+    retained = np.sort(np.take_along_axis(scores, selection, axis=1), axis=1).sum(axis=1)
+    best = np.sort(scores, axis=1)[:, candidates - selection.shape[1] :].sum(axis=1)
     share: Floats = np.divide(retained, best, out=np.ones_like(retained), where=best > 0)
     return share
 

@@ -1,7 +1,7 @@
-"""The benchmark on Ray: points and blocks of queries go to the workers, records come back and are written here.
+"""The benchmark on Ray: workers get points and blocks of queries, and this process writes the records they return.
 
-What a query's results are depends on no other query, so that a split can be chosen block by block and put together
-again; it is measured whole, so that every number is the one of a local run.
+The results of a query do not depend on other queries, so a split can be selected block by block and joined again. It is
+measured as a whole, so that every number is that of a local run.
 """
 
 from __future__ import annotations
@@ -28,52 +28,52 @@ _QUERIES = 100  # in a block
 _RETRIES = 5  # of a task whose worker died
 _AHEAD = 2  # jobs submitted for each core
 
-_sent: dict[str, Dataset] = {}  # of this worker, by content
+_worker_datasets: dict[str, Dataset] = {}  # of this worker, by content
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
-    """A dataset that came to this worker from the one who asks; nobody reads a file twice."""
+class _WorkerDataset:
+    """A dataset that the driver sent to this worker: workers do not read files."""
 
     data_hash: str
 
     def load(self) -> Dataset:
-        return _sent[self.data_hash]
+        return _worker_datasets[self.data_hash]
 
 
-class _Part(QuerySet):
-    """Some consecutive queries of a query set."""
+class _QueryBlock(QuerySet):
+    """Consecutive queries of a query set."""
 
-    def __init__(self, whole: QuerySet, first: int, last: int) -> None:
-        super().__init__(whole.dataset, whole.split, whole.n, whole.limit, whole.judged)
-        rows, scores, relevant = whole._hits
-        # These are cached properties; what does not depend on the queries is shared.
+    def __init__(self, query_set: QuerySet, first: int, last: int) -> None:
+        super().__init__(query_set.dataset, query_set.split, query_set.n, query_set.limit, query_set.judged)
+        rows, scores, relevant = query_set._hits
+        # These are cached properties; everything that does not depend on the queries is shared.
         self.__dict__ |= {
-            "queries": whole.queries[first:last],
+            "queries": query_set.queries[first:last],
             "_hits": (rows[first:last], scores[first:last], relevant[first:last]),
         }
 
 
-def _here(job: Job, dataset: Dataset) -> Job:
-    _sent.setdefault(job.data_hash, dataset)
+def _with_dataset(job: Job, dataset: Dataset) -> Job:
+    _worker_datasets.setdefault(job.data_hash, dataset)
     return job
 
 
 def _choose(job: Job, dataset: Dataset, first: int, last: int) -> list[PointSelection]:
-    """What the methods of a job choose for one block of queries."""
-    return list(choose(job.points, _Part(queries_of(_here(job, dataset)), first, last)))
+    """Return what the methods of a job select for one block of queries."""
+    return list(choose(job.points, _QueryBlock(queries_of(_with_dataset(job, dataset)), first, last)))
 
 
 def _measure(job: Job, dataset: Dataset, *parts: list[PointSelection]) -> list[tuple[Point, Record]]:
-    """The records of a job, of blocks chosen before or of what is chosen now."""
-    return list(records(_here(job, dataset), _joined(parts) if parts else None))
+    """Return the records of a job, from blocks selected before or from a selection made now."""
+    return list(records(_with_dataset(job, dataset), _joined(parts) if parts else None))
 
 
 def _joined(parts: Sequence[list[PointSelection]]) -> Iterator[PointSelection]:
-    found: dict[Point, list[PointSelection]] = {}
+    by_point: dict[Point, list[PointSelection]] = {}
     for choice in chain.from_iterable(parts):
-        found.setdefault(choice.point, []).append(choice)
-    for point, choices in found.items():
+        by_point.setdefault(choice.point, []).append(choice)
+    for point, choices in by_point.items():
         positions: Ints = np.concatenate([choice.positions for choice in choices])
         times = [choice.seconds for choice in choices if choice.seconds is not None]
         weights = [len(choice.positions) for choice in choices if choice.seconds is not None]
@@ -87,16 +87,16 @@ def _joined(parts: Sequence[list[PointSelection]]) -> Iterator[PointSelection]:
 
 
 class RayCrew:
-    """Workers of a Ray cluster, for `mascot.bench.run.run`. A task whose worker dies is done again.
+    """Workers of a Ray cluster, for `mascot.bench.run.run`. A task whose worker dies is retried.
 
     Parameters
     ----------
     address
-        `local`, `auto`, or a cluster's.
+        `local`, `auto`, or the address of a cluster.
     cpus
-        Cores of a local one; all unless given.
+        Cores of a local cluster (default: all).
     block
-        Queries chosen for by one task.
+        Queries per task.
     """
 
     def __init__(self, address: str = LOCAL, cpus: int | None = None, block: int = _QUERIES) -> None:
@@ -119,27 +119,27 @@ class RayCrew:
         self._open.close()
 
     def each(self, jobs: Sequence[Job], width: int | None = None) -> Iterator[int]:
-        """Do the jobs, at most `width` at a time, and yield how many points each had as they end."""
+        """Run the jobs, at most `width` at a time, and yield the number of points of each as it ends."""
         at_once = width or _AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        left = list(reversed(jobs))
+        pending = list(reversed(jobs))
         running: dict[Any, Job] = {}
-        while left or running:
-            while left and len(running) < at_once:
-                job = left.pop()
-                # What is timed must not be cut, nor have a neighbour.
-                running[self._submit(job, whole=width == 1)] = job
-            ended, _ = self._ray.wait(list(running))
-            for reference in ended:
+        while pending or running:
+            while pending and len(running) < at_once:
+                job = pending.pop()
+                # A timed job is not divided, and runs alone.
+                running[self._submit(job, undivided=width == 1)] = job
+            finished, _ = self._ray.wait(list(running))
+            for reference in finished:
                 job = running.pop(reference)
                 yield _write(job, self._ray.get(reference))
 
-    def _submit(self, job: Job, whole: bool) -> Any:
+    def _submit(self, job: Job, undivided: bool) -> Any:
         dataset = self._dataset(job.data_hash, job.source)
-        there = replace(job, source=_Sent(job.data_hash))
-        queries = 0 if whole else len(queries_of(job).queries)
+        worker_job = replace(job, source=_WorkerDataset(job.data_hash))
+        queries = 0 if undivided else len(queries_of(job).queries)
         starts = range(0, queries, self._block) if queries > self._block else ()
-        parts = [self._tasks["_choose"].remote(there, dataset, first, first + self._block) for first in starts]
-        return self._tasks["_measure"].remote(there, dataset, *parts)
+        parts = [self._tasks["_choose"].remote(worker_job, dataset, first, first + self._block) for first in starts]
+        return self._tasks["_measure"].remote(worker_job, dataset, *parts)
 
     def _dataset(self, data_hash: str, source: Any) -> Any:
         if data_hash not in self._datasets:
@@ -147,12 +147,12 @@ class RayCrew:
         return self._datasets[data_hash]
 
 
-def _write(job: Job, made: Sequence[tuple[Point, Record]]) -> int:
+def _write(job: Job, results: Sequence[tuple[Point, Record]]) -> int:
     store = RecordStore(job.folder)
-    for point, record in made:
+    for point, record in results:
         if record["versions"] != versions():
             raise InputError(
                 f"the cluster's workers have {record['versions']} and this process {versions()}: install the same"
             )
         store.put(job.key(point), record)
-    return len(made)
+    return len(results)

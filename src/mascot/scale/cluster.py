@@ -1,4 +1,4 @@
-"""Reaching a Ray cluster, quietly: one of this machine's own, or one that runs already."""
+"""Connect to a Ray cluster without its log messages: a new one on this machine, or one that is running."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mascot.kernels.parallel import cores
 from mascot.scale import LOCAL
 
 _STORE_MIB = 512  # shared memory of a local cluster; pictures pass through it
-# Workers inherit these: nobody is told what runs here, and each computes on one thread, as there are many of them.
+# Workers inherit these: no usage statistics are sent, and each computes on one thread, as there are many of them.
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # Ray warns of its next default without it
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # without it Ray warns of a future default
     "RAY_BACKEND_LOG_LEVEL": "fatal",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -29,7 +29,7 @@ _GREETING = b"Set ray log level from environment variable"
 
 @contextmanager
 def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
-    """The module `ray`, connected; a cluster started here ends with the block.
+    """Yield the module `ray`, connected; a cluster started here ends with the block.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
         `local` starts one on this machine; `auto` finds one that runs on it; else `host:port`.
         Where this process is connected already, that connection is used.
     cpus
-        Cores of a local one; all unless given.
+        Cores of a local cluster (default: all).
     """
     if address.startswith("ray://"):
         raise OptionError(
@@ -48,24 +48,24 @@ def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    before = {name: os.environ.get(name) for name in _SETTINGS}
+    environment = {name: os.environ.get(name) for name in _SETTINGS}
     os.environ.update(_SETTINGS)
-    own: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if address == LOCAL:
-        own = {"num_cpus": cpus or cores(), "include_dashboard": False, "object_store_memory": _STORE_MIB << 20}
+        options = {"num_cpus": cpus or cores(), "include_dashboard": False, "object_store_memory": _STORE_MIB << 20}
     try:
         try:
             with _without_greeting():
-                ray.init(address, logging_level="ERROR", log_to_driver=False, **own)
+                ray.init(address, logging_level="ERROR", log_to_driver=False, **options)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            cure = "see whether it runs there and lets this machine in"
+            remedy = "see whether it runs there and lets this machine in"
             if address == "auto" and error.__cause__ is None:  # none runs
-                cure = "start one with `ray start --head`, or use `--ray local`"
-            raise InputError(f"no connection to a Ray cluster at {address!r}: {_summary(error)}; {cure}") from None
+                remedy = "start one with `ray start --head`, or use `--ray local`"
+            raise InputError(f"no connection to a Ray cluster at {address!r}: {_summary(error)}; {remedy}") from None
         yield ray
     finally:
         ray.shutdown()
-        for name, value in before.items():
+        for name, value in environment.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
@@ -74,7 +74,7 @@ def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
 
 @contextmanager
 def _without_greeting() -> Iterator[None]:
-    """Told to be quiet, Ray says so on standard error, from where Python does not see it; all else is passed on."""
+    """Suppress the line that Ray's C++ code writes to standard error about its log level; pass on all others."""
     try:
         stderr = os.dup(_STDERR)
     except OSError:  # it is closed
@@ -92,7 +92,7 @@ def _without_greeting() -> Iterator[None]:
 
 
 def _summary(error: BaseException) -> str:
-    """The first and the last line of Ray's pages: what happened, and what it was caused by."""
+    """Return the first and the last line of Ray's messages: the error and its cause."""
     lines = [line for page in (error, error.__cause__) if page is not None for line in str(page).strip().splitlines()]
     return lines[0] if len(lines) == 1 else f"{lines[0]} ({lines[-1].strip()})"
 

@@ -1,4 +1,4 @@
-"""A folder of photographs into an engine: the rows of `mascot index`, made by one process or by a Ray cluster."""
+"""Index a folder of photographs into an engine, in one process or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder
 from mascot.photos.indexer import Report, Summary
 from mascot.photos.limits import Limits
-from mascot.scale.pipeline import Here, OnRay, Runner
+from mascot.scale.pipeline import LocalRunner, RayRunner, Runner
 from mascot.scale.run import EngineSpace, Run, RunOptions
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ def index_into(
     into
         The table's address, as `mascot.connect.source.open_sink` takes it; or a sink, which stays open.
     encoder
-        The table's own unless given, `lite` for a new one. Another than the table's own is refused without `again`.
+        Name or encoder (default: that of the table; `lite` for a new one). A different encoder needs `again`.
     ray
         `local`, `auto` or a cluster's address; None is this process alone.
     workers
-        Encoders at once on Ray; one for each GPU, else for each core, unless given.
+        Number of encoders on Ray (default: one for each GPU, else one for each core).
     prune, again, hidden, follow_links, max_megapixels, max_megabytes, max_seconds, max_memory_mb, report
         As `mascot.photos.Library.index` has them.
     device
@@ -59,17 +59,17 @@ def index_into(
     if not root.is_dir():
         raise InputError(f"a library is a folder of photographs, and there is no folder {root}")
     with ExitStack() as stack:
-        runner: Runner = Here()
+        runner: Runner = LocalRunner()
         sink: Sink
         if ray is not None:
             from mascot.scale.cluster import cluster
 
-            runner = OnRay(stack.enter_context(cluster(ray)), workers)
+            runner = RayRunner(stack.enter_context(cluster(ray)), workers)
         if isinstance(into, str):
             from mascot.connect.source import open_sink, open_source
 
             if encoder is None:
-                encoder = _own_encoder(into, open_source)
+                encoder = _table_encoder(into, open_source)
             opened = _opened(encoder or "lite", device if ray is None else "cpu")
             sink = open_sink(into, dim=opened.dim, tokens=opened.tokens)
             stack.callback(sink.close)
@@ -77,16 +77,16 @@ def index_into(
             sink = into
             opened = _opened(encoder or sink.facts().get("encoder", "lite"), device if ray is None else "cpu")
         epoch = _claim(sink, opened, again)
-        # Workers open it by its name, and nobody needs it here; one of the user's own is sent to them.
+        # Workers open an encoder by its name, and this process does not need it; a user's own object is sent to them.
         by_name = ray is not None and (encoder is None or isinstance(encoder, str))
         space = EngineSpace(opened.name if by_name else opened, opened.fingerprint, epoch, device)
         del opened
         options = RunOptions(prune, hidden, follow_links, limits)
-        return Run(root.resolve(), sink, runner, space, options, report or (lambda what, done, total: None)).run()
+        return Run(root.resolve(), sink, runner, space, options, report or (lambda stage, count, total: None)).run()
 
 
-def _own_encoder(uri: str, open_source: Any) -> str | None:
-    """The encoder of a table that is there."""
+def _table_encoder(uri: str, open_source: Any) -> str | None:
+    """Return the encoder of a table, None where the table does not exist."""
     try:
         source = open_source(uri)
     except InputError:  # there is none yet
@@ -102,16 +102,16 @@ def _opened(encoder: str | Encoder, device: str) -> Encoder:
 
 
 def _claim(sink: Sink, encoder: Encoder, again: bool) -> str:
-    """Note what the table is encoded with, or refuse; the number of its encoding."""
+    """Record the encoder of the table, or raise; return the number of its encoding."""
     facts = sink.facts()
-    own = facts.get("fingerprint")
-    if own is not None and own != encoder.fingerprint and not again:
+    fingerprint = facts.get("fingerprint")
+    if fingerprint is not None and fingerprint != encoder.fingerprint and not again:
         name = facts.get("encoder")
         raise OptionError(
             f"this table was encoded with {name}, and {encoder.name} is not the same: keep that one with "
             f"--encoder {name}, or encode everything anew with --encoder {encoder.name} --again"
         )
-    if own is None or again:
+    if fingerprint is None or again:
         epoch = str(int(facts.get("epoch", 0)) + 1)
         shape = {"dim": str(encoder.dim), "tokens": str(encoder.tokens)}
         sink.set_facts({"encoder": encoder.name, "fingerprint": encoder.fingerprint, "epoch": epoch} | shape)

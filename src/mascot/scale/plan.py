@@ -1,6 +1,6 @@
 """The plan of a run: what each row should be, and what the engine holds.
 
-It lies in a temporary database on disk, some 1 KB a file, so that memory does not grow with the number of files.
+It is kept in a temporary database on disk, some 1 KB a file, so that memory does not grow with the number of files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ State = tuple[int, int, str, str]  # size, mtime_ns, hash, stamp
 
 _PAGE = 512  # rows read at once
 _COLUMNS = tuple(field.name for field in fields(Photo))
-_OF_ONE_FILE = ("path", "folder", "mtime_ns")  # what copies do not have in common
+_OF_ONE_FILE = ("path", "folder", "mtime_ns")  # differ between copies
 _CACHE_KIB = 16_384
 _SCHEMA = """
 CREATE TABLE files (
@@ -77,13 +77,13 @@ class Plan:
         self.close()
 
     def add_rows(self, states: Iterable[tuple[str, State]]) -> None:
-        """Note what the engine holds before the run."""
+        """Record the rows that the engine holds before the run."""
         self._database.executemany(
             "INSERT INTO rows VALUES (?, ?, ?, ?, ?, 1)", ((path, *state) for path, state in states)
         )
 
     def add_files(self, files: Iterable[Seen]) -> int:
-        """Note what the walk finds, and return how many files there are."""
+        """Record the files of the walk, and return how many there are."""
         values = (
             (
                 seen.path, seen.size, seen.mtime_ns, seen.suspect, "\0".join(map(str, seen.sidecars)),
@@ -95,12 +95,12 @@ class Plan:
         return self.count("files")
 
     def add_photo(self, photo: Photo) -> None:
-        """Note what the header of a file says."""
+        """Record the header of a file."""
         values = {name: getattr(photo, name) for name in _COLUMNS}
-        alike = repr([value for name, value in values.items() if name not in _OF_ONE_FILE]).encode()
+        shared_values = repr([value for name, value in values.items() if name not in _OF_ONE_FILE]).encode()
         self._run(
             "UPDATE files SET photo = ?, header = ?, taken = ?, lat = ?, lon = ?, city = ?, camera = ? WHERE path = ?",
-            pickle.dumps(tuple(values.values())), hashlib.blake2b(alike, digest_size=16).digest(),
+            pickle.dumps(tuple(values.values())), hashlib.blake2b(shared_values, digest_size=16).digest(),
             None if photo.taken is None else photo.taken.isoformat(), photo.lat, photo.lon, photo.city, photo.camera,
             photo.path,
         )  # fmt: skip
@@ -109,11 +109,11 @@ class Plan:
         self._run("UPDATE files SET hash = ? WHERE path = ?", digest, path)
 
     def drop_photo(self, path: str) -> None:
-        """Note that a file gives no row: it belongs to no moment, and it is nobody's original."""
+        """Record that a file gives no row: it belongs to no moment, and it is not the original of a copy."""
         self._run("UPDATE files SET photo = NULL, header = NULL, hash = NULL WHERE path = ?", path)
 
     def add_written(self, row: Row) -> None:
-        """Note that the engine has this row now."""
+        """Record that the engine has this row now."""
         photo = row.photo
         self._run(
             "INSERT INTO rows VALUES (?1, ?2, ?3, ?4, ?5, 0) ON CONFLICT (path) DO UPDATE "
@@ -170,7 +170,7 @@ class Plan:
             values = dict(zip(_COLUMNS, pickle.loads(photo), strict=True))
             yield Order(self._root / values["path"], Photo(**values | {"moment": moment}), original, stamp)
 
-    def gone(self) -> Iterator[str]:
+    def vanished_paths(self) -> Iterator[str]:
         """Yield the paths of rows without a file."""
         rows = self._run("SELECT path FROM rows WHERE path NOT IN (SELECT path FROM files) ORDER BY path")
         return (path for (path,) in rows)
@@ -195,11 +195,11 @@ class Plan:
 
     def _file(self, row: Sequence[Any]) -> Seen:
         path, size, mtime_ns, suspect, sidecars, state = row
-        beside = tuple(map(Path, sidecars.split("\0"))) if sidecars else ()
-        return Seen(self._root / path, path, size, mtime_ns, bool(suspect), beside, state)
+        sidecar_paths = tuple(map(Path, sidecars.split("\0"))) if sidecars else ()
+        return Seen(self._root / path, path, size, mtime_ns, bool(suspect), sidecar_paths, state)
 
     def _pages(self, sql: str) -> Iterator[Any]:
-        """Yield rows page by page after the number in their first column: what is read may be written meanwhile."""
+        """Yield rows page by page, by the number in their first column, so that the caller may write meanwhile."""
         last = 0
         while page := self._run(sql, last, _PAGE).fetchall():
             yield from page

@@ -1,8 +1,8 @@
-"""One run over one folder: what each row should be, which of them are there, and making the others.
+"""One run over one folder: decide what each row should be, and make the rows that the engine does not have.
 
-A row depends on its file, the encoder, the moment it belongs to, and the first file of the same content. The stamp
-says by which of these it was made. So a run first looks at all headers, knows then what each row should be, makes
-those that are not there, and may be killed at any time: rows that are there are right, and the next run makes the rest.
+A row depends on its file, the encoder, the moment it belongs to, and the first file of the same content. Its stamp
+records these inputs. A run reads all headers, which determine what each row should be, and makes the missing rows. It
+may be killed at any time: existing rows are correct, and the next run makes the others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mascot.scale.stages import Bad, Row, Seen, digest, look
 if TYPE_CHECKING:
     from mascot.connect.source import Sink
 
-_ROWS, _SECONDS = 1024, 20.0  # written together: so many, or after so long
+_ROWS, _SECONDS = 1024, 20.0  # rows are written in batches of this size, or after this time
 _UNREADABLE = "unreadable"  # the fact that names files whose pixels are damaged, and their state
 _LETTERS = 30_000  # in a fact: engines have limits
 
@@ -45,14 +45,14 @@ class EngineSpace:
     device: str
 
     def stamp(self, moment: str | None, twin: str, sidecars: str = "") -> str:
-        made_of = [moment, twin, sidecars] if sidecars else [moment, twin]
-        rest = hashlib.blake2b(json.dumps(made_of).encode(), digest_size=6).hexdigest()
-        return f"{self.fingerprint}-{self.epoch}-{rest}"
+        inputs = [moment, twin, sidecars] if sidecars else [moment, twin]
+        suffix = hashlib.blake2b(json.dumps(inputs).encode(), digest_size=6).hexdigest()
+        return f"{self.fingerprint}-{self.epoch}-{suffix}"
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What is asked of a run."""
+    """Options of a run."""
 
     prune: bool
     hidden: bool
@@ -72,7 +72,7 @@ class Run:
     report: Report
     skipped: list[Skipped] = field(default_factory=list)
     bad: dict[str, str] = field(default_factory=dict)  # why a file gives no row
-    damaged: set[str] = field(default_factory=set)  # those of them whose headers are whole
+    damaged: set[str] = field(default_factory=set)  # of those, the files whose headers can be read
     encoding_s: float = 0.0
 
     def run(self) -> Summary:
@@ -82,27 +82,28 @@ class Run:
             count = plan.add_files(self._walk())
             self._read_headers(plan, count)
             for item in self.runner.each(partial(digest, limits=self.options.limits), plan.unhashed()):
-                if not isinstance(item, Bad):  # what cannot be read now says so again when its turn comes
+                if not isinstance(item, Bad):  # a file that cannot be read is reported when it is encoded
                     plan.add_hash(*item)
             while unreadable := self._encode(plan, plan.order()):
                 for path in unreadable:
                     plan.drop_photo(path)
             self._note_unreadable(plan)
-            gone, pruned = self._gone(plan), 0
-            if gone and self.options.prune:
-                self.sink.remove(gone)
-                pruned, gone = len(gone), []
+            vanished, pruned = self._vanished_paths(plan), 0
+            if vanished and self.options.prune:
+                self.sink.remove(vanished)
+                pruned, vanished = len(vanished), []
             updated = plan.count("files JOIN rows USING (path)", "written AND old")
             return Summary(
-                photos=plan.count("files", "photo IS NOT NULL") + len(gone),
+                photos=plan.count("files", "photo IS NOT NULL") + len(vanished),
                 new=plan.count("files", "written") - updated,
                 changed=updated,
                 moved=0,
                 copied=0,
                 unchanged=plan.count("files", "photo IS NOT NULL AND NOT written"),
                 pruned=pruned,
-                gone=len(gone),
-                skipped=tuple(self.skipped) + tuple(Skipped(self.root / path, why) for path, why in self.bad.items()),
+                gone=len(vanished),
+                skipped=tuple(self.skipped)
+                + tuple(Skipped(self.root / path, reason) for path, reason in self.bad.items()),
                 seconds=time.monotonic() - started,
                 encoding_s=self.encoding_s,
             )
@@ -126,38 +127,38 @@ class Run:
             self.report("looking", count, 0)
 
     def _read_headers(self, plan: Plan, count: int) -> None:
-        """Note the rows as far as headers tell."""
+        """Record what the headers say of each row."""
         self.report("reading headers", 0, count)
-        for done, item in enumerate(self.runner.each(partial(look, limits=self.options.limits), plan.files()), 1):
+        for number, item in enumerate(self.runner.each(partial(look, limits=self.options.limits), plan.files()), 1):
             if isinstance(item, Bad):
                 self.bad[item.path] = item.reason
                 self.damaged |= {item.path} if plan.seen(item.path).suspect else set()
             else:
                 plan.add_photo(item)
-            self.report("reading headers", done, count)
+            self.report("reading headers", number, count)
 
     def _encode(self, plan: Plan, count: int) -> list[str]:
         """Read, encode and write the rows that are ordered; return the paths of those that cannot be read."""
         self.report("indexing", 0, count)
         if not count:
             return []
-        waiting: list[Row] = []
+        pending: list[Row] = []
         unreadable: list[str] = []
-        written = started = time.monotonic()
+        last_write = started = time.monotonic()
         space = self.space
         rows = self.runner.encode(plan.orders(), self.options.limits, space.encoder, space.device, space.fingerprint)
-        for done, item in enumerate(rows, 1):
+        for number, item in enumerate(rows, 1):
             if isinstance(item, Bad):
                 unreadable.append(item.path)
                 self.bad[item.path] = item.reason
                 self.damaged.add(item.path)
             else:
-                waiting.append(item)
-            if len(waiting) >= _ROWS or time.monotonic() - written > _SECONDS:
-                self._write(waiting, plan)
-                waiting, written = [], time.monotonic()
-            self.report("indexing", done, count)
-        self._write(waiting, plan)
+                pending.append(item)
+            if len(pending) >= _ROWS or time.monotonic() - last_write > _SECONDS:
+                self._write(pending, plan)
+                pending, last_write = [], time.monotonic()
+            self.report("indexing", number, count)
+        self._write(pending, plan)
         self.encoding_s += time.monotonic() - started
         return unreadable
 
@@ -169,7 +170,7 @@ class Run:
             plan.add_written(row)
 
     def _note_unreadable(self, plan: Plan) -> None:
-        """Remember whose pixels are damaged, so that the next run does not take them for members of a moment."""
+        """Store which files have damaged pixels, so that the next run does not count them in a moment."""
         states: dict[str, list[int]] = {}
         length = 0
         for path in sorted(self.damaged):
@@ -181,11 +182,11 @@ class Run:
         if states != _unreadable(self.sink.facts()):
             self.sink.set_facts({_UNREADABLE: json.dumps(states)})
 
-    def _gone(self, plan: Plan) -> list[str]:
+    def _vanished_paths(self, plan: Plan) -> list[str]:
         """Return rows without a file. A drive that is not mounted must not empty the table."""
-        gone = in_sight(self.root, plan.gone(), self.skipped)
-        self.skipped += emptied(self.root, gone)
-        return in_sight(self.root, gone, self.skipped)
+        vanished = in_sight(self.root, plan.vanished_paths(), self.skipped)
+        self.skipped += emptied(self.root, vanished)
+        return in_sight(self.root, vanished, self.skipped)
 
 
 def _unreadable(facts: Mapping[str, str]) -> dict[str, list[int]]:
@@ -194,7 +195,7 @@ def _unreadable(facts: Mapping[str, str]) -> dict[str, list[int]]:
 
 
 def _row_of(row: Row) -> dict[str, Any]:
-    """A row as sinks take it: the columns of a library, and the stamp."""
+    """Return a row as sinks take it: the columns of a library, and the stamp."""
     values = row.photo.to_row()
-    del values["id"]  # a library's own affair
+    del values["id"]  # meaningful in a library only
     return values | {"stamp": row.stamp}

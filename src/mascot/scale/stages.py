@@ -1,4 +1,4 @@
-"""What workers do with lists of files: look at headers, hash, read pixels, encode."""
+"""The stages that workers run on lists of files: read headers, hash, read pixels, encode."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Seen:
     path: str  # relative to the library
     size: int
     mtime_ns: int
-    suspect: bool = False  # it could not be read in its present state before
+    suspect: bool = False  # an earlier run could not read it, and it has not changed since
     sidecars: tuple[Path, ...] = ()
     sidecar_state: str = ""
 
@@ -47,11 +47,11 @@ class Bad:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A row to be made of a file."""
+    """A row to be made from a file."""
 
     file: Path
     photo: Photo  # complete but for the hash
-    twin: str  # the path whose words count: its own, or that of the first file of the same content
+    twin: str  # the path used for its text: its own, or that of the first file with the same content
     stamp: str
 
     @property
@@ -60,8 +60,8 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A row that waits for its vector."""
+class PictureOrder:
+    """A row whose picture is read and not yet encoded."""
 
     order: Order
     picture: Picture
@@ -82,12 +82,12 @@ class Row:
 
 @lru_cache(maxsize=1)
 def _decoders(limits: Limits) -> DecoderPool:
-    """This process's own; they end with it."""
+    """Return the decoders of this process, which end with it."""
     return DecoderPool(limits)
 
 
 def look(files: Sequence[Seen], limits: Limits) -> list[Photo | Bad]:
-    """Rows of what the headers say; pixels are decoded only where that failed before."""
+    """Return rows from the headers; pixels are decoded only of files that failed before."""
     results: dict[str, Reading | Bad] = {seen.path: _header(seen, limits) for seen in files}
     good = [seen for seen in files if isinstance(results[seen.path], Reading)]
     readings = [reading for reading in results.values() if isinstance(reading, Reading)]
@@ -109,7 +109,7 @@ def _header(seen: Seen, limits: Limits) -> Reading | Bad:
 
 
 def digest(files: Sequence[Seen], limits: Limits) -> list[tuple[str, str] | Bad]:
-    """Path and hash of each."""
+    """Return the path and hash of each file."""
     hashes: list[tuple[str, str] | Bad] = []
     for seen in files:
         try:
@@ -119,19 +119,19 @@ def digest(files: Sequence[Seen], limits: Limits) -> list[tuple[str, str] | Bad]
     return hashes
 
 
-def read(orders: Sequence[Order], limits: Limits) -> list[Shown | Bad]:
-    """The pictures an encoder sees."""
+def read_pictures(orders: Sequence[Order], limits: Limits) -> list[PictureOrder | Bad]:
+    """Return the pictures for the encoder."""
     return [_picture(order, limits) for order in orders]
 
 
-def _picture(order: Order, limits: Limits) -> Shown | Bad:
+def _picture(order: Order, limits: Limits) -> PictureOrder | Bad:
     try:
         decoded = _decoders(limits).read(order.file)
     except Unreadable as error:
         return Bad(order.path, str(error))
     assert decoded.reading is not None
-    seen = picture(replace(order.photo, path=order.twin), decoded.reading)
-    return Shown(replace(order, photo=replace(order.photo, hash=decoded.hash)), seen)
+    encoder_picture = picture(replace(order.photo, path=order.twin), decoded.reading)
+    return PictureOrder(replace(order, photo=replace(order.photo, hash=decoded.hash)), encoder_picture)
 
 
 class Encode:
@@ -145,9 +145,9 @@ class Encode:
                 f"{fingerprint}: install the same model and packages on every machine"
             )
 
-    def __call__(self, shown: Sequence[Shown | Bad]) -> list[Row | Bad]:
-        ready = [item for item in shown if isinstance(item, Shown)]
-        bad = [item for item in shown if isinstance(item, Bad)]
+    def __call__(self, orders: Sequence[PictureOrder | Bad]) -> list[Row | Bad]:
+        ready = [item for item in orders if isinstance(item, PictureOrder)]
+        bad = [item for item in orders if isinstance(item, Bad)]
         if not ready:
             return [*bad]
         vectors = interruptible(lambda: self._encoder.pictures([item.picture for item in ready]))

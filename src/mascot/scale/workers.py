@@ -1,7 +1,7 @@
-"""What a process of a Ray cluster does with a batch: open its stage, work, and tell what went wrong in one line.
+"""Workers of a Ray cluster: open a stage, run it on batches, and report errors in one line.
 
-A crash takes the process along, so that nobody is left to tell. Hence a worker notes in a ledger that it begins a
-batch; the one who finds a batch begun too often before gives it up.
+A crash ends the process, which then cannot report anything. Workers therefore record in a ledger that they begin a
+batch; a batch that was begun too often is given up.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ Stage = Callable[[Sequence[Any]], list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """Why a batch was not done; Ray would tell of it as of an accident, in a page of its own frames."""
+class FailedBatch:
+    """Why a batch failed. Returned as a value, because Ray would add its own traceback to an exception."""
 
     error: MascotError
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """A batch at which worker after worker died."""
+class LostBatch:
+    """A batch that killed every worker that tried it."""
 
 
 class Ledger:
-    """Counts how often batches were begun; an actor. Ray itself repeats what kills a worker for ever."""
+    """An actor that counts how often batches were begun: Ray itself would retry a deadly batch for ever."""
 
     def __init__(self) -> None:
         self._begun: Counter[tuple[str, int]] = Counter()
 
     def begin(self, stage: str, number: int) -> int:
-        """How often this batch was begun before."""
+        """Record the start of a batch, and return how often it was begun before."""
         self._begun[stage, number] += 1
         return self._begun[stage, number] - 1
 
@@ -51,14 +51,14 @@ class Worker:
     Parameters
     ----------
     name
-        Of the stage.
+        Name of the stage.
     opener
-        A pickled function that opens the stage. It is called with the first batch: what it does wrong, or dies of, is
-        counted and told as that batch's.
+        A pickled function that opens the stage. It is called with the first batch, so that its errors and crashes are
+        counted and reported as those of that batch.
     ledger
-        The actor.
+        The `Ledger` actor.
     retries
-        How often a batch is begun again.
+        How often a batch is retried.
     """
 
     def __init__(self, name: str, opener: bytes, ledger: Any, retries: int) -> None:
@@ -74,34 +74,36 @@ class Worker:
         numbers, items = batches["number"].to_pylist(), batches["items"].to_pylist()
         return _table(numbers, [self._answer(*batch) for batch in zip(numbers, items, strict=True)])
 
-    def _answer(self, number: int, asked: bytes) -> bytes:
+    def _answer(self, number: int, content: bytes) -> bytes:
         import ray
 
-        items = pickle.loads(asked)
-        if isinstance(items, Refused | Lost):  # by the stage before
-            return asked
-        answer: list[Any] | Refused | Lost
+        items = pickle.loads(content)
+        if isinstance(items, FailedBatch | LostBatch):  # by the stage before
+            return content
+        answer: list[Any] | FailedBatch | LostBatch
         if ray.get(self._ledger.begin.remote(self.__name__, number)) > self._retries:
-            answer = Lost()
+            answer = LostBatch()
         else:
-            answer = self._done(items)
+            answer = self._results(items)
         return pickle.dumps(answer, 5)
 
-    def _done(self, items: Sequence[Any]) -> list[Any] | Refused:
+    def _results(self, items: Sequence[Any]) -> list[Any] | FailedBatch:
         try:
             return self._stage(items)
         except MascotError as error:
-            return Refused(error)
+            return FailedBatch(error)
         except Exception as error:
             reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
-            return Refused(MascotError(f"a worker failed at {named([item.path for item in items])}: {reason}"))
+            return FailedBatch(
+                MascotError(f"a worker failed at {first_paths([item.path for item in items])}: {reason}")
+            )
 
 
-def answers(batches: Any) -> Iterator[tuple[int, list[Any] | Lost]]:
-    """The number of each batch, and what it gave; raises what a worker refused with."""
+def answers(batches: Any) -> Iterator[tuple[int, list[Any] | LostBatch]]:
+    """Yield the number and the results of each batch; raise the error of a failed batch."""
     for number, answer in zip(batches["number"].to_pylist(), batches["items"].to_pylist(), strict=True):
-        items: list[Any] | Refused | Lost = pickle.loads(answer)
-        if isinstance(items, Refused):
+        items: list[Any] | FailedBatch | LostBatch = pickle.loads(answer)
+        if isinstance(items, FailedBatch):
             raise items.error
         yield number, items
 
@@ -109,14 +111,14 @@ def answers(batches: Any) -> Iterator[tuple[int, list[Any] | Lost]]:
 def _table(numbers: list[int], items: list[bytes]) -> Any:
     import pyarrow
 
-    # Large: pictures of one batch may pass two gigabytes, where the offsets of plain binary end.
+    # Large: pictures of one batch may exceed two gigabytes, the limit of the offsets of plain binary.
     return pyarrow.table({"number": numbers, "items": pyarrow.array(items, pyarrow.large_binary())})
 
 
-def named(paths: Sequence[str], most: int = 3) -> str:
-    """The first few of some paths, and how many more there are.
+def first_paths(paths: Sequence[str], most: int = 3) -> str:
+    """Return the first few paths as text, and how many more there are.
 
-    >>> named(["a.jpg"]), named(["a.jpg", "b.jpg", "c.jpg"], most=2)
+    >>> first_paths(["a.jpg"]), first_paths(["a.jpg", "b.jpg", "c.jpg"], most=2)
     ("'a.jpg'", "'a.jpg', 'b.jpg' and 1 more")
     """
     more = f" and {len(paths) - most} more" if len(paths) > most else ""

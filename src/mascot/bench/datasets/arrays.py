@@ -65,9 +65,9 @@ from mascot.extras import missing
 
 CLUSTER = "cluster"
 _COLUMN = "column:"
-_OWN = ("query", "id", "score", "positive", "vector")
+_FIELDS = ("query", "id", "score", "positive", "vector")
 _ZIPPED = b"PK"
-# What a damaged zip file may make of the reader: cut short, a flipped bit, a header that promises too much.
+# Errors that a damaged zip file may cause: truncated, a flipped bit, a header with wrong sizes.
 _DAMAGED = (OSError, ValueError, EOFError, BadZipFile, zlib.error, RuntimeError, KeyError, SyntaxError, MemoryError)
 
 
@@ -77,7 +77,7 @@ class Arrays:
 
     path: Path
     seed: int = 0
-    stamp: Stamp = field(init=False, repr=False)  # a file that was written again is another dataset
+    stamp: Stamp = field(init=False, repr=False)  # a rewritten file is a different dataset
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stamp", stamp(self.path))
@@ -98,12 +98,12 @@ class Arrays:
         order = np.random.default_rng(self.seed).permutation(len(positives))
         if len(order) < 2:
             raise InputError(f"{self.path}: must have at least 2 queries, one to search on, got {len(order)}")
-        held = max(1, len(order) // 5)
+        validation_size = max(1, len(order) // 5)
         images = np.arange(len(next(iter(parts["columns"].values()))))
         vectors: Floats | None = parts["vectors"]
         if vectors is not None and not np.nan_to_num(vectors).any():
             raise InputError(f"{self.path}: vectors must not be 0 or missing everywhere")
-        splits = {"validation": Split(images, order[:held]), "test": Split(images, order[held:])}
+        splits = {"validation": Split(images, order[:validation_size]), "test": Split(images, order[validation_size:])}
         try:
             return Dataset(name=self.path.stem, splits=splits, **parts)
         except InputError as error:
@@ -154,8 +154,8 @@ def _npz(path: Path) -> dict[str, Any]:
     positives = _positives(path, stored.get("positives"), queries, images)
     lists = None
     if scores is not None:
-        every = np.tile(np.arange(images), queries)
-        lists = Lists(Ragged(np.arange(queries + 1) * images, every), scores.reshape(-1))
+        image_rows = np.tile(np.arange(images), queries)
+        lists = Lists(Ragged(np.arange(queries + 1) * images, image_rows), scores.reshape(-1))
     return {
         "columns": columns,
         "positives": positives,
@@ -166,7 +166,7 @@ def _npz(path: Path) -> dict[str, Any]:
 
 
 def _stored(path: Path) -> dict[str, NDArray[Any]]:
-    """Every array of an npz file, by name."""
+    """Return every array of an npz file, by name."""
     try:
         with open(path, "rb") as stream:
             start = stream.read(len(MAGIC_PREFIX))
@@ -188,17 +188,17 @@ def _stored(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _pickled(path: Path) -> Iterator[str]:
-    """The arrays of an npz file that hold objects, as their headers say."""
+    """Yield the arrays of an npz file that hold objects, according to their headers."""
     with ZipFile(path) as archive:
         for member in archive.namelist():
             with archive.open(member) as stream:
-                read = read_array_header_1_0 if read_magic(stream) == (1, 0) else read_array_header_2_0
-                if read(stream)[2].hasobject:
+                read_header = read_array_header_1_0 if read_magic(stream) == (1, 0) else read_array_header_2_0
+                if read_header(stream)[2].hasobject:
                     yield member.removesuffix(".npy")
 
 
 def _checked(columns: dict[str, NDArray[Any]], called: Callable[[str], str]) -> dict[str, NDArray[Any]]:
-    """The attributes checked, and the judged clusters numbered."""
+    """Return the attributes, checked, and the judged clusters, numbered."""
     attributes = {name: column for name, column in columns.items() if name != CLUSTER}
     check_attributes(attributes, called)
     if CLUSTER in columns:
@@ -207,7 +207,7 @@ def _checked(columns: dict[str, NDArray[Any]], called: Callable[[str], str]) -> 
 
 
 def _clusters(column: NDArray[Any], where: str) -> Ints:
-    """The cluster of each image by number, -1 where it has none."""
+    """Return the number of each image's cluster, -1 where it has none."""
     if column.ndim != 1:
         raise InputError(f"{where} must hold one value for each image, got shape {column.shape}")
     numbering: dict[Any, int] = {}
@@ -254,9 +254,9 @@ def _parquet(path: Path) -> dict[str, Any]:
     for name in ("query", "id", "score", "positive"):
         if name not in table.column_names:
             raise InputError(f"{path}: needs a column {name!r}, got {', '.join(table.column_names)}")
-    names = [name for name in table.column_names if name not in _OWN]
+    names = [name for name in table.column_names if name not in _FIELDS]
     if not set(names) - {CLUSTER}:
-        raise InputError(f"{path}: must have at least one attribute beside {', '.join(_OWN)}")
+        raise InputError(f"{path}: must have at least one attribute beside {', '.join(_FIELDS)}")
     values = {name: table.column(name).to_pylist() for name in table.column_names}
     queries, query = _numbered(path, "query", values["query"])
     ids, image = _numbered(path, "id", values["id"])
@@ -274,12 +274,12 @@ def _parquet(path: Path) -> dict[str, Any]:
     first = np.full(len(ids), -1)
     first[image[::-1]] = np.arange(len(image))[::-1]
     for name in names:
-        for row, own in enumerate(image):
-            here, there = values[name][row], values[name][first[own]]
-            if here != there and not (is_missing(here) and is_missing(there)):
+        for row, number in enumerate(image):
+            value, first_value = values[name][row], values[name][first[number]]
+            if value != first_value and not (is_missing(value) and is_missing(first_value)):
                 raise InputError(
-                    f"{path} row {row + 1}: {name} must be the same for id {ids[own]!r}, got {here!r:.60} and in row "
-                    f"{first[own] + 1} {there!r:.60}"
+                    f"{path} row {row + 1}: {name} must be the same for id {ids[number]!r}, got {value!r:.60} and in "
+                    f"row {first[number] + 1} {first_value!r:.60}"
                 )
     columns = as_columns({name: [values[name][row] for row in first] for name in names})
     columns = _checked(columns, lambda name: f"{path}: column {name!r}")
@@ -297,7 +297,7 @@ def _parquet(path: Path) -> dict[str, Any]:
 
 
 def _numbered(path: Path, name: str, values: list[Any]) -> tuple[list[Any], Ints]:
-    """The different values in the order of appearance, and the number of each."""
+    """Return the distinct values in the order of appearance, and the number of each row's value."""
     numbering: dict[Any, int] = {}
     numbers = np.empty(len(values), np.int64)
     for row, value in enumerate(values):

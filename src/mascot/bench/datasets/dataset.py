@@ -1,4 +1,4 @@
-"""What every benchmark dataset looks like: images, queries, right answers and splits."""
+"""A benchmark dataset: images, queries, right answers and splits."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Ragged:
 
     @classmethod
     def of(cls, lists: Iterable[ArrayLike]) -> Ragged:
-        """From any lists of integers."""
-        arrays = [np.asarray(one, dtype=np.int64).reshape(-1) for one in lists]
-        offsets = np.cumsum([0, *(len(one) for one in arrays)], dtype=np.int64)
+        """Return ragged lists from lists of integers."""
+        arrays = [np.asarray(array, dtype=np.int64).reshape(-1) for array in lists]
+        offsets = np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64)
         return cls(offsets, np.concatenate([np.empty(0, np.int64), *arrays]))
 
     @property
@@ -78,11 +78,11 @@ class Lists:
     scores: Floats  # one for each of `images.values`, higher is better
 
     def within(self, query: int, inside: Bools, n: int) -> tuple[Ints, Floats]:
-        """The first n of a query's images, and their scores, leaving out those not `inside` [M]."""
+        """Return the first n of a query's images that are `inside` [M], and their scores."""
         images = self.images[query]
         scores = self.scores[self.images.offsets[query] : self.images.offsets[query + 1]]
-        kept = inside[images]
-        return images[kept][:n], scores[kept][:n]
+        selected = inside[images]
+        return images[selected][:n], scores[selected][:n]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,7 +225,7 @@ class Dataset:
         return digest.hexdigest()
 
     def candidates(self, query: int, n: int, split: str = "test") -> QueryHits:
-        """The n best candidates of one query, or all there are."""
+        """Return the n best candidates of one query, or all of them where there are fewer."""
         block = next(self.blocks(n, split, queries=np.array([query])))
         count = int(block.counts[0])
         return QueryHits(block.images[0, :count], block.scores[0, :count], block.relevant[0, :count])
@@ -233,7 +233,7 @@ class Dataset:
     def blocks(
         self, n: int, split: str = "test", *, size: int = 256, queries: ArrayLike | None = None
     ) -> Iterator[HitBlock]:
-        """The n best candidates of a split's queries, `size` queries at a time.
+        """Yield the n best candidates of a split's queries, `size` queries at a time.
 
         Never more than `size` x (images of the split) scores are in memory.
 
@@ -253,8 +253,8 @@ class Dataset:
         if split not in self.splits:
             raise InputError(f"Dataset split must be one of {sorted(self.splits)}, got {split!r}")
         part = self.splits[split]
-        asked = part.queries if queries is None else _rows("queries", queries, self.queries)
-        stray = asked[~np.isin(asked, part.queries)]
+        query_rows = part.queries if queries is None else _rows("queries", queries, self.queries)
+        stray = query_rows[~np.isin(query_rows, part.queries)]
         if len(stray):
             raise InputError(f"Dataset queries must be of the split {split!r}, got {int(stray[0])}")
         width = min(n, len(part.images))
@@ -262,29 +262,29 @@ class Dataset:
         searched = None if self.vectors is None else self.vectors[pool]
         inside = np.zeros(self.images, dtype=np.bool_)
         inside[pool] = True
-        for start in range(0, len(asked), size):
-            rows = asked[start : start + size]
-            images = np.full((len(rows), width), -1, dtype=np.int64)
-            scores = np.full((len(rows), width), -np.inf)
-            relevant = np.zeros((len(rows), width), dtype=np.bool_)
-            counts = np.empty(len(rows), dtype=np.int64)
+        for start in range(0, len(query_rows), size):
+            block_queries = query_rows[start : start + size]
+            images = np.full((len(block_queries), width), -1, dtype=np.int64)
+            scores = np.full((len(block_queries), width), -np.inf)
+            relevant = np.zeros((len(block_queries), width), dtype=np.bool_)
+            counts = np.empty(len(block_queries), dtype=np.int64)
             dots: Floats | None = None
             if self.query_vectors is not None and searched is not None:
-                dots = np.round((self.query_vectors[rows] @ searched.T) / _SCORE_STEP) * _SCORE_STEP
-            for i, query in enumerate(rows.tolist()):
+                dots = np.round((self.query_vectors[block_queries] @ searched.T) / _SCORE_STEP) * _SCORE_STEP
+            for i, query in enumerate(block_queries.tolist()):
                 if dots is not None:
                     best = _best(dots[i], width)
-                    chosen, values = pool[best], dots[i][best]
+                    hit_rows, values = pool[best], dots[i][best]
                 elif self.lists is not None:
-                    chosen, values = self.lists.within(query, inside, width)
-                counts[i] = count = len(chosen)
-                images[i, :count], scores[i, :count] = chosen, values
-                relevant[i, :count] = np.isin(chosen, self.positives[query])
-            yield HitBlock(rows, images, scores, relevant, counts)
+                    hit_rows, values = self.lists.within(query, inside, width)
+                counts[i] = count = len(hit_rows)
+                images[i, :count], scores[i, :count] = hit_rows, values
+                relevant[i, :count] = np.isin(hit_rows, self.positives[query])
+            yield HitBlock(block_queries, images, scores, relevant, counts)
 
 
 def stamp(path: Path) -> Stamp:
-    """When a file was written and how long it is, to tell that it is another now; None where there is none."""
+    """Return when a file was written and its size, to detect changes; None where it does not exist."""
     try:
         status = path.stat()
     except OSError:
@@ -293,7 +293,7 @@ def stamp(path: Path) -> Stamp:
 
 
 def _best(scores: Floats, n: int) -> Ints:
-    """Positions of the n largest, best first; ties go to the lower position, at the cut too."""
+    """Return the positions of the n largest, best first; ties go to the lower position, also at the cut."""
     if n < len(scores):
         cut = np.partition(scores, len(scores) - n)[len(scores) - n]
         near = np.flatnonzero(scores >= cut)
@@ -304,7 +304,7 @@ def _best(scores: Floats, n: int) -> Ints:
 
 
 def _ordered(lists: Lists, images: int, queries: int) -> Lists:
-    """The lists checked, each best first."""
+    """Return the lists, checked, each best first."""
     values = _rows("lists.images", lists.images.values, images)
     scores = np.asarray(lists.scores, dtype=np.float64)
     if len(lists.images) != queries or scores.shape != values.shape:
@@ -323,7 +323,7 @@ def _ordered(lists: Lists, images: int, queries: int) -> Lists:
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A view that cannot be written to; the caller's own array stays as it is."""
+    """Return a read-only view; the caller's array is not changed."""
     view: NDArray[Any] = array.view()
     view.flags.writeable = False
     return view

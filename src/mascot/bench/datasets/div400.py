@@ -56,18 +56,19 @@ class Div400:
             topics: list[dict[str, Any]] = json.load(stream)
         with gzip.open(self.folder / "photos.jsonl.gz", "rt", encoding="utf-8") as stream:
             photos: list[dict[str, Any]] = [json.loads(line) for line in stream]
-        of: dict[str, list[int]] = {topic["title"]: [] for topic in topics}
+        rows_by_topic: dict[str, list[int]] = {topic["title"]: [] for topic in topics}
         for row, photo in enumerate(photos):
-            if photo["topic"] not in of:
+            if photo["topic"] not in rows_by_topic:
                 raise InputError(
                     f"{self.folder}: photos.jsonl.gz topic must be in topics.json.gz, got {photo['topic']!r}"
                 )
-            of[photo["topic"]].append(row)
-        rows = [of[topic["title"]] for topic in topics]
+            rows_by_topic[photo["topic"]].append(row)
+        rows = [rows_by_topic[topic["title"]] for topic in topics]
         scores = [
-            _scores(topic["title"], [photos[row] for row in own]) for topic, own in zip(topics, rows, strict=True)
+            _scores(topic["title"], [photos[row] for row in topic_rows])
+            for topic, topic_rows in zip(topics, rows, strict=True)
         ]
-        relevant = [[row for row in own if photos[row]["rel"] == 1] for own in rows]
+        relevant = [[row for row in topic_rows if photos[row]["rel"] == 1] for topic_rows in rows]
         dev = [number for number, topic in enumerate(topics) if topic["split"] == "devset"]
         images = np.arange(len(photos))
         return Dataset(
@@ -97,7 +98,7 @@ class Div400:
 
 
 def _standard(values: Floats) -> Floats:
-    """Zero mean, unit spread, no outliers, and as heavy as any other block."""
+    """Return a block with mean 0, standard deviation 1, outliers clipped, and the same weight as any other block."""
     finite = np.where(np.isfinite(values), values, np.nan)
     spread = np.nanstd(finite, axis=0)
     scaled = (finite - np.nanmean(finite, axis=0)) / np.where(spread > 0, spread, 1.0)

@@ -2,11 +2,11 @@
 
 ::
 
-    DIR/dataset.json      its name, how many rows are the validation split, and what the maker says of it
+    DIR/dataset.json      its name, how many rows are the validation split, and a description
     DIR/images.parquet    one row for each image: id, file (relative to DIR), and its columns
     DIR/queries.parquet   one row for each query: text, and positives, a list of rows of images.parquet
     DIR/images/           the pictures
-    DIR/encoded/NAME/     what a model made of them: see `mascot.bench.encode`
+    DIR/encoded/NAME/     the vectors of a model: see `mascot.bench.encode`
 
 The first rows of images.parquet are the validation split, the rest the test split. A query belongs to every split in
 which it has a positive, and finds the images of that split alone.
@@ -38,9 +38,9 @@ VECTORS, TEXTS, TOKENS = "vectors.npy", "texts.npy", "tokens.npy"
 _ABOUT, _IMAGES, _QUERIES = "dataset.json", "images.parquet", "queries.parquet"
 _FORMAT = 1
 _CHECKPOINT = "blip2-itm-vit-g-coco"
-_OWN = ("id", "file")
-# The attributes unless dataset.json lists others under "attributes": the rest, a web address for example, tells
-# images apart, and nothing is to be spread by it.
+_REQUIRED = ("id", "file")
+# Default attributes, where dataset.json does not list others under "attributes". Other columns, such as a URL, identify
+# images and are not spread or focused.
 _ATTRIBUTES = ("lat", "lon", "taken")
 
 
@@ -54,7 +54,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stored:
-    """What a folder holds, without vectors."""
+    """The content of a folder, without vectors."""
 
     name: str
     columns: Mapping[str, NDArray[Any]]  # with id and file
@@ -75,16 +75,16 @@ def write_folder(
     queries: Sequence[Query],
     about: Mapping[str, Any],
 ) -> None:
-    """Write the tables of a dataset; dataset.json comes last, so a folder with one is whole.
+    """Write the tables of a dataset; dataset.json is written last, so a folder that has it is complete.
 
     The same input gives the same bytes.
 
     Parameters
     ----------
     out
-        The folder; made where it is missing.
+        The folder; created where it does not exist.
     name
-        As tables call it.
+        Name of the dataset in tables.
     columns
         Lists of one value for each image, ``id`` and ``file`` among them.
     validation
@@ -92,10 +92,10 @@ def write_folder(
     queries
         At least one.
     about
-        Anything else worth saying, in words JSON has.
+        Further information, as JSON values.
     """
     sizes = {column: len(values) for column, values in columns.items()}
-    missing = [column for column in _OWN if column not in columns]
+    missing = [column for column in _REQUIRED if column not in columns]
     if missing or len(set(sizes.values())) != 1:
         raise InputError(f"a dataset needs id and file and columns of one length, got {sizes}")
     count = sizes["id"]
@@ -127,7 +127,7 @@ def write_folder(
 
 
 def read_folder(folder: Path) -> Stored:
-    """The tables of a dataset, checked."""
+    """Read and check the tables of a dataset."""
     path = folder / _ABOUT
     if not path.is_file():
         raise InputError(f"{folder} holds no {_ABOUT}; make it with: mascot bench prepare NAME --out {folder}")
@@ -138,33 +138,33 @@ def read_folder(folder: Path) -> Stored:
         raise InputError(f"{path} cannot be read: {error!r}") from None
     if form != _FORMAT:
         raise InputError(f"{path}: format must be {_FORMAT}, got {form!r}")
-    images, asked = _rows(folder / _IMAGES, _OWN), _rows(folder / _QUERIES, ("text", "positives"))
-    queries = tuple(Query(text, tuple(rows)) for text, rows in zip(asked["text"], asked["positives"], strict=True))
+    images, table = _rows(folder / _IMAGES, _REQUIRED), _rows(folder / _QUERIES, ("text", "positives"))
+    queries = tuple(Query(text, tuple(rows)) for text, rows in zip(table["text"], table["positives"], strict=True))
     if not 1 <= validation < len(images["id"]) or not queries:
         raise InputError(f"{path}: must have images in both splits and a query, got {validation} and {len(queries)}")
     return Stored(name, as_columns(images), validation, queries, about)
 
 
 def splits(stored: Stored) -> dict[str, tuple[Ints, Ints]]:
-    """The rows and the query numbers of ``validation`` and ``test``."""
+    """Return the rows and the query numbers of ``validation`` and ``test``."""
     owner = np.repeat(np.arange(len(stored.queries)), [len(query.positives) for query in stored.queries])
     rows = np.array([row for query in stored.queries for row in query.positives], np.int64)
     early = rows < stored.validation
-    every = np.arange(stored.images)
+    all_rows = np.arange(stored.images)
     return {
-        "validation": (every[: stored.validation], np.unique(owner[early])),
-        "test": (every[stored.validation :], np.unique(owner[~early])),
+        "validation": (all_rows[: stored.validation], np.unique(owner[early])),
+        "test": (all_rows[stored.validation :], np.unique(owner[~early])),
     }
 
 
 def content(stored: Stored) -> str:
-    """SHA-256 of the tables: vectors belong to them where it is equal."""
+    """Return the SHA-256 of the tables, which identifies the vectors made from them."""
     hashes = stored.about["sha256"]
     return hashlib.sha256(f"{hashes[_IMAGES]} {hashes[_QUERIES]}".encode()).hexdigest()
 
 
 def slug(model: str) -> str:
-    """A model's folder under ``encoded``.
+    """Return the name of a model's folder under ``encoded``.
 
     >>> slug("blip2"), slug("clip:models/Tiny CLIP/")
     ('blip2', 'clip-tiny-clip')
@@ -175,20 +175,20 @@ def slug(model: str) -> str:
 
 
 def encoded(folder: Path, model: str | None = None) -> Path:
-    """The folder of a model's vectors; without a name the only one there is."""
+    """Return the folder of a model's vectors (default: the only one)."""
     if model is not None:
         folders = [folder / ENCODED / slug(model)]
     else:
         folders = sorted(path.parent for path in folder.glob(f"{ENCODED}/*/{MODEL}"))
-    whole = [path for path in folders if _model_info(path).get("complete")]
-    if len(whole) > 1:
-        raise InputError(f"{folder} is encoded by {', '.join(path.name for path in whole)}: choose one with --model")
-    if not whole:
+    complete = [path for path in folders if _model_info(path).get("complete")]
+    if len(complete) > 1:
+        raise InputError(f"{folder} is encoded by {', '.join(path.name for path in complete)}: choose one with --model")
+    if not complete:
         raise InputError(
             f"{folder} has no vectors{f' of {model}' if model else ''}; make them with: "
             f"mascot bench encode {folder} --model {model or 'blip2'}"
         )
-    return whole[0]
+    return complete[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,27 +197,31 @@ class Folder:
 
     path: Path
     model: str | None = None
-    stamp: tuple[Stamp, ...] = field(init=False, repr=False)  # a folder that was encoded again is another dataset
+    stamp: tuple[Stamp, ...] = field(init=False, repr=False)  # a folder that was encoded again is a different dataset
 
     def __post_init__(self) -> None:
         files = (self.path / _ABOUT, *sorted(self.path.glob(f"{ENCODED}/*/{MODEL}")))
         object.__setattr__(self, "stamp", tuple(map(stamp, files)))
 
     def load(self) -> Dataset:
-        """The tables, the model's image vectors, and the best candidates of each query."""
+        """Read the tables, the model's image vectors, and the best candidates of each query."""
         stored = read_folder(self.path)
         where = encoded(self.path, self.model)
         model = _model_info(where)
         if model.get("data") != content(stored):
-            raise InputError(f"{where} was made of other images or queries; make it again with: {_again(self, model)}")
+            raise InputError(
+                f"{where} was made of other images or queries; make it again with: {_encode_command(self, model)}"
+            )
         try:
             vectors = np.load(where / VECTORS, mmap_mode="r", allow_pickle=False)
             lists = {split: _lists(where / f"lists-{split}.npz") for split in SPLITS}
         except (OSError, ValueError, KeyError) as error:
-            raise InputError(f"{where} cannot be read ({error}); make it again with: {_again(self, model)}") from None
+            raise InputError(
+                f"{where} cannot be read ({error}); make it again with: {_encode_command(self, model)}"
+            ) from None
         parts = splits(stored)
-        wanted = stored.about.get("attributes", _ATTRIBUTES)
-        columns = {name: column for name, column in stored.columns.items() if name in wanted}
+        attributes = stored.about.get("attributes", _ATTRIBUTES)
+        columns = {name: column for name, column in stored.columns.items() if name in attributes}
         check_attributes(columns, lambda name: f"{self.path / _IMAGES}: column {name!r}")
         return Dataset(
             name=dataset_name(stored, str(model.get("model"))),
@@ -245,7 +249,7 @@ def is_published(model: str) -> bool:
     return kind == "blip2" and (not where or _CHECKPOINT in names)
 
 
-def _again(source: Folder, model: Mapping[str, Any]) -> str:
+def _encode_command(source: Folder, model: Mapping[str, Any]) -> str:
     return f"mascot bench encode {source.path} --model {model.get('model', source.model or 'blip2')}"
 
 
@@ -263,12 +267,12 @@ def _lists(path: Path) -> tuple[Ints, Ints, NDArray[np.float64]]:
 
 
 def _joined(lists: Mapping[str, tuple[Ints, Ints, NDArray[np.float64]]], queries: int) -> Lists:
-    """The lists of all splits: a query of both has the candidates of both, and each split takes its own."""
-    owner = np.concatenate([np.repeat(asked, rows.shape[1]) for asked, rows, _ in lists.values()])
+    """Join the lists of all splits: a query of both has the candidates of both, and each split uses its own."""
+    owner = np.concatenate([np.repeat(query_rows, rows.shape[1]) for query_rows, rows, _ in lists.values()])
     images = np.concatenate([rows.reshape(-1) for _, rows, _ in lists.values()])
     scores = np.concatenate([values.reshape(-1) for _, _, values in lists.values()])
-    there = images >= 0
-    owner, images, scores = owner[there], images[there], scores[there]
+    filled = images >= 0
+    owner, images, scores = owner[filled], images[filled], scores[filled]
     order = np.argsort(owner, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=queries))])
     return Lists(Ragged(offsets, images[order]), scores[order])

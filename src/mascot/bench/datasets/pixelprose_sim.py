@@ -178,7 +178,7 @@ class PixelProseSim:
         )
 
     def _blend(self, rng: np.random.Generator) -> Floats:
-        """Weights of the topics in each image, [M, T], rows sum to 1."""
+        """Return the weights of the topics in each image, [M, T], rows sum to 1."""
         popularity = _falling(self.topics, self.topic_skew)
         return _shares(rng.gamma(np.broadcast_to(self.blend * popularity, (self.images, self.topics))))
 
@@ -214,12 +214,12 @@ class PixelProseSim:
     def _vectors(
         self, blend: Floats, looks: np.random.Generator, captions: np.random.Generator
     ) -> tuple[Floats, Floats]:
-        """Unit vectors of the images and of their captions, [M, D] each.
+        """Return unit vectors of the images and of their captions, [M, D] each.
 
         Axis 0 is the direction shared by all images, axis 1 the captions' own.
         """
         half = (self.dimension - 2) // 2
-        rest = self.dimension - 2 - half
+        style_width = self.dimension - 2 - half
 
         def draw(rng: np.random.Generator, rows: int, width: int) -> Floats:
             return rng.standard_normal((rows, width)) * np.sqrt(_falling(width, 2 * self.spectrum))
@@ -228,15 +228,15 @@ class PixelProseSim:
         # Independent topics shrink when they are averaged; this undoes it.
         content /= np.sqrt(np.square(blend).sum(axis=1, keepdims=True))
         content += self.own * draw(looks, self.images, half)
-        style = self.style * draw(looks, self.images, rest)
+        style = self.style * draw(looks, self.images, style_width)
         noise = self.noise * np.exp(self.noise_spread * captions.standard_normal((self.images, 1)))
-        content_told = content + noise * draw(captions, self.images, half)
+        described = content + noise * draw(captions, self.images, half)
 
-        ones, zeros = np.ones((self.images, 1)), np.zeros((self.images, rest))
+        ones, zeros = np.ones((self.images, 1)), np.zeros((self.images, style_width))
         look = np.sqrt(1 - self.shared**2) * _unit(np.hstack([content, style]))
         image = np.hstack([self.shared * ones, 0 * ones, look])
         gap = np.sqrt(1 - self.caption_level**2 - self.caption_signal**2)
-        caption = np.hstack([self.caption_level * ones, gap * ones, self.caption_signal * _unit(content_told), zeros])
+        caption = np.hstack([self.caption_level * ones, gap * ones, self.caption_signal * _unit(described), zeros])
         # float32 values: the last bits of exp and sqrt differ between machines, the content hash must not.
         return image.astype(np.float32).astype(np.float64), caption.astype(np.float32).astype(np.float64)
 
@@ -272,17 +272,17 @@ def _shares(weights: Floats) -> Floats:
 
 
 def _falling(count: int, exponent: float) -> Floats:
-    """Shares of 1, 2 ** -exponent, 3 ** -exponent ..."""
+    """Return the shares of 1, 2 ** -exponent, 3 ** -exponent ..."""
     powers: Floats = np.power(np.arange(1.0, count + 1), -exponent)
     return _shares(powers)
 
 
 def _draw(rng: np.random.Generator, chances: Floats) -> Ints:
-    """One column of each row, drawn by the row's chances."""
+    """Return a column of each row, drawn by the row's probabilities."""
     heights = chances.cumsum(axis=1)
     # Scaled by the last height, which rounding may leave a little short of 1.
-    drawn: Ints = (heights < rng.random((len(chances), 1)) * heights[:, -1:]).sum(axis=1)
-    return drawn
+    columns: Ints = (heights < rng.random((len(chances), 1)) * heights[:, -1:]).sum(axis=1)
+    return columns
 
 
 def _hours(rng: np.random.Generator, count: int) -> Floats:
@@ -296,7 +296,7 @@ def _unit(rows: Floats) -> Floats:
 
 
 def base_figures(dataset: Dataset, *, n: int = 200, k: int = 20, split: str = "test") -> dict[str, float]:
-    """The base retriever's figures on a dataset with `lat`, `lon`, `taken` and vectors.
+    """Return the base retriever's figures on a dataset with `lat`, `lon`, `taken` and vectors.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def base_figures(dataset: Dataset, *, n: int = 200, k: int = 20, split: str = "t
         The keys of `PUBLISHED_BASE`.
     """
     blocks = list(dataset.blocks(n, split))
-    shown = np.concatenate([block.images[:, :k] for block in blocks])
+    images = np.concatenate([block.images[:, :k] for block in blocks])
     relevant = np.concatenate([block.relevant[:, :k] for block in blocks])
     figures = {f"R@{at}": float(metrics.recall_at_k(relevant, at).mean()) for at in (1, 3, 5, 10, 20)}
 
@@ -324,10 +324,10 @@ def base_figures(dataset: Dataset, *, n: int = 200, k: int = 20, split: str = "t
     vectors = np.asarray(dataset.vectors)
     looks = np.concatenate([diversity(vectors[block.images[:, :k]]) for block in blocks])
     figures["appearance"] = float(looks.mean())
-    taken = dataset.columns["taken"].astype("datetime64[m]")
-    minutes = (taken - taken.astype("datetime64[D]")).astype(np.int64)
-    place = metrics.place_features(dataset.columns["lat"][shown], dataset.columns["lon"][shown])
-    hour = metrics.time_of_day_features(minutes[shown])
+    times = dataset.columns["taken"].astype("datetime64[m]")
+    minutes = (times - times.astype("datetime64[D]")).astype(np.int64)
+    place = metrics.place_features(dataset.columns["lat"][images], dataset.columns["lon"][images])
+    hour = metrics.time_of_day_features(minutes[images])
     tasks = {"geo_hour": np.concatenate([place, hour], axis=-1), "hour": hour, "geo": place}
     for task, features in tasks.items():
         values = diversity(features)
@@ -337,7 +337,7 @@ def base_figures(dataset: Dataset, *, n: int = 200, k: int = 20, split: str = "t
 
 
 def table(seeds: tuple[int, ...] = (0, 1, 2)) -> str:
-    """The base retriever's figures beside the published ones, as text."""
+    """Return the base retriever's figures beside the published ones, as text."""
     runs = [base_figures(replace(PixelProseSim(), seed=seed).load()) for seed in seeds]
     lines = [f"{'base retriever':<22} published  simulated  difference"]
     for key, published in PUBLISHED_BASE.items():

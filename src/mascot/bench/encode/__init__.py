@@ -1,6 +1,4 @@
-"""`mascot bench encode`: the vectors that a model makes of a prepared folder's images and queries.
-
-::
+"""`mascot bench encode`: the vectors that a model makes of a prepared folder's images and queries::
 
     DIR/encoded/NAME/model.json             which model, of which data, how many vectors are there
     DIR/encoded/NAME/tokens.npy             [M, T, D] float32: T vectors for each image

@@ -6,36 +6,22 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-import mascot as mc
-from mascot.bench.datasets.folder import (
-    ENCODED,
-    MODEL,
-    TEXTS,
-    TOKENS,
-    VECTORS,
-    Stored,
-    content,
-    read_folder,
-    slug,
-    splits,
-)  # fmt: skip
-from mascot.bench.encode.scoring import best_lists
+from mascot.bench.datasets import folder as folders
+from mascot.bench.datasets.folder import TEXTS, TOKENS, VECTORS, Stored
+from mascot.bench.encode.scoring import Vectors, best_lists, blocks, silent
 from mascot.bench.files import replace_text, replacing
-from mascot.errors import require
+from mascot.errors import InputError, require
 
-Vectors = NDArray[np.float32]
 Report = Callable[[str, int, int], None]
-
-_BLOCK = 16 << 20  # bytes of stored vectors that are read at once
 _SAME = ("fingerprint", "device", "data", "images", "queries", "tokens", "dim")
 
 
@@ -58,19 +44,6 @@ class EncodedModel:
     complete: bool = False
 
     @property
-    def whole(self) -> bool:
-        """Whether every vector is there."""
-        return (self.images_done, self.texts_done) == (self.images, self.queries)
-
-    def done(self, kind: str) -> int:
-        """Return how many vectors of the images or texts are there."""
-        return self.images_done if kind == "images" else self.texts_done
-
-    def continues(self, other: EncodedModel) -> bool:
-        """Whether the vectors of both may be in one file. The name of a model's folder may change."""
-        return all(getattr(self, name) == getattr(other, name) for name in _SAME)
-
-    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         images = {TOKENS: (self.images, self.tokens, self.dim), VECTORS: (self.images, self.dim)}
         return {**images, TEXTS: (self.queries, self.dim)}
@@ -79,122 +52,124 @@ class EncodedModel:
 def read_encoding(where: Path) -> EncodedModel | None:
     """Return model.json if the vectors it describes are there."""
     try:
-        encoding = EncodedModel(**json.loads((where / MODEL).read_text("utf-8")))
+        encoding = EncodedModel(**json.loads((where / folders.MODEL).read_text("utf-8")))
         arrays = {name: np.load(where / name, mmap_mode="r", allow_pickle=False) for name in encoding.shapes}
     except (OSError, ValueError, TypeError):
         return None
-    right = all(arrays[name].shape == shape for name, shape in encoding.shapes.items())
-    return encoding if right and all(array.dtype == np.float32 for array in arrays.values()) else None
+    forms = {name: (np.float32, shape) for name, shape in encoding.shapes.items()}
+    return encoding if {name: (array.dtype, array.shape) for name, array in arrays.items()} == forms else None
 
 
-def save_encoding(where: Path, encoding: EncodedModel) -> EncodedModel:
-    """Write model.json."""
-    replace_text(where / MODEL, json.dumps(asdict(encoding), indent=2, sort_keys=True, ensure_ascii=False) + "\n")
-    return encoding
+def resume(where: Path, fresh: EncodedModel) -> EncodedModel:
+    """Return where the work stands: as it was left, or at the beginning with files that have room for all vectors.
 
-
-def begin(where: Path, encoding: EncodedModel) -> EncodedModel:
-    """Make files with room for all vectors."""
+    Vectors of the same weights, data and kind of device are continued; those of a model of the same name are refused.
+    """
+    encoding = read_encoding(where)
+    if encoding is not None:
+        if all(getattr(encoding, name) == getattr(fresh, name) for name in _SAME):
+            if encoding.masked != fresh.masked:
+                encoding = replace(encoding, masked=fresh.masked, texts_done=0, complete=False)
+            return _save(where, replace(encoding, model=fresh.model))
+        if encoding.images_done and encoding.fingerprint != fresh.fingerprint and encoding.model != fresh.model:
+            raise InputError(
+                f"{where} holds the vectors of {encoding.model}, and {fresh.model} would have the same name there: "
+                "remove it, or give this model's folder another name"
+            )
     where.mkdir(parents=True, exist_ok=True)
-    save_encoding(where, encoding)  # first, so that a count of old rows never stands beside new files
-    for name, shape in encoding.shapes.items():
+    _save(where, fresh)  # first, so that a count of old rows never stands beside new files
+    for name, shape in fresh.shapes.items():
         (where / name).unlink(missing_ok=True)
-        try:
+        with _room(where / name, shape):
             np.lib.format.open_memmap(where / name, mode="w+", dtype=np.float32, shape=shape)
-        except OSError as error:
-            raise _no_room(where / name, shape, error) from None
+    return fresh
+
+
+def append(where: Path, encoding: EncodedModel, kind: str, batches: Iterable[Vectors], report: Report) -> EncodedModel:
+    """Write the vectors of the next images, [n, T, D], or texts, [n, D]; they count when they are safely on disk."""
+    for rows in batches:
+        arrays = {TEXTS: rows}
+        if kind == "images":
+            mean = rows.mean(axis=1, dtype=np.float64)
+            length = np.linalg.norm(mean, axis=-1, keepdims=True)
+            if not length.all():
+                raise InputError("tokens must not average to zero: such an image looks like nothing")
+            arrays = {TOKENS: rows, VECTORS: (mean / length).astype(np.float32)}
+        first = encoding.images_done if kind == "images" else encoding.texts_done
+        end = first + len(rows)
+        for name, values in arrays.items():
+            if not np.isfinite(values).all():
+                raise InputError(f"{name} must be finite, got NaN or infinity in rows {first} to {end - 1}")
+            with _room(where / name, encoding.shapes[name]):
+                offset = np.load(where / name, mmap_mode="r", allow_pickle=False).offset
+                with open(where / name, "r+b") as stream:  # a memory map would end the process on a full disk
+                    stream.seek(offset + first * values[0].nbytes)
+                    stream.write(np.ascontiguousarray(values, np.float32).data)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+        encoding = _save(where, replace(encoding, **{f"{kind}_done": end}))  # type: ignore[arg-type]
+        report(kind, end, encoding.images if kind == "images" else encoding.queries)
     return encoding
 
 
-def append(where: Path, encoding: EncodedModel, kind: str, rows: Vectors) -> EncodedModel:
-    """Write the vectors of the next images, [n, T, D], or texts, [n, D]; they count when they are safely on disk."""
-    arrays = {TEXTS: rows}
-    if kind == "images":
-        mean = rows.mean(axis=1, dtype=np.float64)
-        length = np.linalg.norm(mean, axis=-1, keepdims=True)
-        if not length.all():
-            raise mc.InputError("tokens must not average to zero: such an image looks like nothing")
-        arrays = {TOKENS: rows, VECTORS: (mean / length).astype(np.float32)}
-    done = encoding.done(kind)
-    for name, values in arrays.items():
-        _write(where / name, encoding.shapes[name], values, done)
-    return save_encoding(where, replace(encoding, **{f"{kind}_done": done + len(rows)}))  # type: ignore[arg-type]
-
-
-def write_lists(
-    where: Path, stored: Stored, encoding: EncodedModel, candidates: int, report: Report | None = None
-) -> None:
+def write_lists(where: Path, stored: Stored, encoding: EncodedModel, candidates: int, report: Report) -> None:
     """Write the lists of both splits, unless they are there with as many candidates."""
-    parts = splits(stored)
-    paths = {split: where / f"lists-{split}.npz" for split in parts}
-    there = all(_has_lists(paths[split], len(queries), candidates) for split, (_, queries) in parts.items())
-    if encoding.complete and encoding.candidates == candidates and there:
+    splits = folders.splits(stored)
+    paths = {split: where / f"lists-{split}.npz" for split in splits}
+    stale = not encoding.complete or encoding.candidates != candidates
+    if not stale and all(_has_lists(paths[split], len(splits[split][1]), candidates) for split in splits):
         return
-    save_encoding(where, replace(encoding, candidates=0, complete=False))
+    _save(where, replace(encoding, candidates=0, complete=False))
     tokens, texts = (np.load(where / name, mmap_mode="r", allow_pickle=False) for name in (TOKENS, TEXTS))
-    total, done = sum(len(queries) for _, queries in parts.values()), 0
+    start, total = 0, sum(len(queries) for _, queries in splits.values())
 
     def progress(count: int, _: int) -> None:
-        if report is not None:
-            report("lists", done + count, total)
+        report("lists", start + count, total)
 
-    for split, (rows, queries) in parts.items():
+    for split, (rows, queries) in splits.items():
         lists = best_lists(tokens, texts, rows, queries, candidates, report=progress)
-        try:
-            with replacing(paths[split]) as stream:
-                np.savez(stream, queries=lists.queries, rows=lists.rows, scores=lists.scores)
-        except OSError as error:
-            raise mc.InputError(f"{paths[split]} cannot be written ({error.strerror})") from None
-        done += len(queries)
-    save_encoding(where, replace(encoding, candidates=candidates, complete=True))
+        with _room(paths[split], (2, *lists.rows.shape)), replacing(paths[split]) as stream:
+            np.savez(stream, queries=lists.queries, rows=lists.rows, scores=lists.scores)
+        start += len(queries)
+    _save(where, replace(encoding, candidates=candidates, complete=True))
 
 
 def store_vectors(
-    folder: Path, model: str, tokens: Any, texts: Any, *, candidates: int = 200, report: Report | None = None
+    folder: Path, model: str, tokens: Any, texts: Any, *, candidates: int = 200, report: Report = silent
 ) -> Path:
     """Put vectors of your own beside a prepared folder, as `encode` would have made them; return their folder.
 
-    They are stored as they are, in float32; make both unit length where scores are to be cosines. For `candidates`
-    and `report` see `encode`.
-
-    Parameters
-    ----------
-    model
-        Their name: ``mascot bench run`` takes it as ``--model``.
-    tokens
-        [M, T, D], or [M, D] for one vector an image, in the order of images.parquet: an array, or a file opened with
-        ``np.load(path, mmap_mode="r")``.
-    texts
-        [Q, D], in the order of queries.parquet.
+    `model` is their name, which ``mascot bench run`` takes as ``--model``. `tokens` are [M, T, D], or [M, D] for one
+    vector an image, in the order of images.parquet, `texts` [Q, D], in the order of queries.parquet: arrays, or files
+    opened with ``np.load(path, mmap_mode="r")``. They are stored as they are, in float32; make both unit length where
+    scores are to be cosines. For `candidates` and `report` see `encode`.
     """
     require(candidates >= 1, "store_vectors.candidates", "must be >= 1", candidates)
-    require(bool(slug(model)), "store_vectors.model", "must have a letter or a digit", model)
-    stored = read_folder(folder)
+    require(bool(folders.slug(model)), "store_vectors.model", "must have a letter or a digit", model)
+    stored = folders.read_folder(folder)
     if len(tokens.shape) == 2:
         tokens = tokens[:, None, :]
     images, queries = stored.images, len(stored.queries)
     right = len(tokens.shape) == 3 and min(tokens.shape) >= 1 and tokens.shape[0] == images
-    if not right or tuple(texts.shape) != (queries, tokens.shape[2]):
-        raise mc.InputError(
-            f"store_vectors needs tokens [{images}, T, D] and texts [{queries}, D], "
-            f"got shapes {tuple(tokens.shape)} and {tuple(texts.shape)}"
-        )
-    where = folder / ENCODED / slug(model)
-    digest = hashlib.sha256(repr((tuple(tokens.shape), tuple(texts.shape))).encode())
-    for rows in chain(_blocks(tokens), _blocks(texts)):
+    if not right or texts.shape != (queries, tokens.shape[2]):
+        needed = f"tokens [{images}, T, D] and texts [{queries}, D]"
+        raise InputError(f"store_vectors needs {needed}, got shapes {tokens.shape} and {texts.shape}")
+    where = folder / folders.ENCODED / folders.slug(model)
+    digest = hashlib.sha256(repr((tokens.shape, texts.shape)).encode())
+    for rows in chain(blocks(tokens), blocks(texts)):
         digest.update(rows.data)
     counts = (images, queries, int(tokens.shape[1]), int(tokens.shape[2]))
-    fresh = EncodedModel(model, digest.hexdigest()[:16], "given", content(stored), *counts)
-    encoding = read_encoding(where)
-    if encoding is None or not encoding.whole or encoding.model != model or not encoding.continues(fresh):
-        encoding = begin(where, fresh)
-        for kind, vectors in (("images", tokens), ("texts", texts)):
-            for rows in _blocks(vectors):
-                encoding = append(where, encoding, kind, rows)
-                if report is not None:
-                    report(kind, encoding.done(kind), len(vectors))
+    encoding = resume(where, EncodedModel(model, digest.hexdigest()[:16], "given", folders.content(stored), *counts))
+    encoding = append(where, encoding, "images", blocks(tokens[encoding.images_done :]), report)
+    encoding = append(where, encoding, "texts", blocks(texts[encoding.texts_done :]), report)
     write_lists(where, stored, encoding, candidates, report)
     return where
+
+
+def _save(where: Path, encoding: EncodedModel) -> EncodedModel:
+    text = json.dumps(asdict(encoding), indent=2, sort_keys=True, ensure_ascii=False)
+    replace_text(where / folders.MODEL, f"{text}\n")
+    return encoding
 
 
 def _has_lists(path: Path, queries: int, candidates: int) -> bool:
@@ -206,33 +181,11 @@ def _has_lists(path: Path, queries: int, candidates: int) -> bool:
     return shapes == [(queries,), (queries, candidates), (queries, candidates)]
 
 
-def _write(path: Path, shape: tuple[int, ...], rows: Vectors, first: int) -> None:
-    """Write rows of a stored array, from the row `first` on."""
-    if rows.shape[1:] != shape[1:] or first + len(rows) > shape[0]:
-        raise mc.InputError(
-            f"{path.name} must get rows of shape {shape[1:]} up to {shape[0]}, got {rows.shape} at {first}"
-        )
-    if not np.isfinite(rows).all():
-        raise mc.InputError(
-            f"{path.name} must be finite, got NaN or infinity in rows {first} to {first + len(rows) - 1}"
-        )
+@contextmanager
+def _room(path: Path, shape: tuple[int, ...]) -> Iterator[None]:
+    """Say how large the file is that cannot be written."""
     try:
-        start = np.load(path, mmap_mode="r", allow_pickle=False).offset + first * rows[0].nbytes
-        with open(path, "r+b") as stream:  # not a memory map: on a full disk it would end the process silently
-            stream.seek(start)
-            stream.write(np.ascontiguousarray(rows, np.float32).data)
-            stream.flush()
-            os.fsync(stream.fileno())
+        yield
     except OSError as error:
-        raise _no_room(path, shape, error) from None
-
-
-def _blocks(rows: Any) -> Iterator[Vectors]:
-    step = max(1, _BLOCK // (4 * int(np.prod(rows.shape[1:]))))
-    for start in range(0, rows.shape[0], step):
-        yield np.ascontiguousarray(rows[start : start + step], np.float32)
-
-
-def _no_room(path: Path, shape: tuple[int, ...], error: OSError) -> mc.InputError:
-    size = 4 * int(np.prod(shape, dtype=np.int64)) / 1e6
-    return mc.InputError(f"{path} cannot be written ({error.strerror}); it needs {size:,.1f} MB")
+        size = 4 * int(np.prod(shape, dtype=np.int64)) / 1e6
+        raise InputError(f"{path} cannot be written ({error.strerror}); it needs {size:,.1f} MB") from None

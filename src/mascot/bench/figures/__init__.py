@@ -25,7 +25,7 @@ from mascot.bench.tasks import FOCUS, GEO_HOUR, SPREAD
 
 __all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
 
-# What each is called where it is missing, and the study it is made of; None as in the tables.
+# The name of each in the note that it is missing, and the study it is made of; None as in the tables.
 _BUILDERS: tuple[tuple[str, str | None, Callable[[RunResults, Published], Iterator[Drawing]]], ...] = (
     ("recall curves", "main", relevance.recall),
     ("trade-off", "main", relevance.tradeoff),
@@ -56,7 +56,7 @@ def draw(
     picture: Picture | None = None,
     methods: Sequence[str] | None = None,
 ) -> Drawn:
-    """Every figure that the results in a directory allow, each as PDF and as PNG.
+    """Draw every figure that the results in a directory allow, each as PDF and as PNG.
 
     ``recall-*`` and ``tradeoff-*`` (one for each kind of operating point), ``judged-*``, ``sensitivity-*``,
     ``strength-diversity``, ``strength-recall``, ``front``, ``protect-*``, ``runtime``, and with a dataset
@@ -65,7 +65,7 @@ def draw(
     Parameters
     ----------
     directory
-        Where ``mascot bench run`` left its results.
+        The directory that ``mascot bench run`` wrote.
     out
         A folder for the figures; with results of several datasets, one folder in it for each.
     dataset, query, caption, method, picture
@@ -106,8 +106,8 @@ def _compared(datasets: Sequence[RunResults], labels: Sequence[str]) -> list[Com
     rows: dict[str, Compared] = {}
     for direction, label in product((SPREAD, FOCUS), labels):
         point = published(label, GEO_HOUR, direction) or settings(label, GEO_HOUR, direction)[0]
-        wanted = {"study": "main", "task": GEO_HOUR.name, "direction": direction, "label": label}
-        records = [record for results in datasets for record in results.where(**wanted).preferred().records]
+        fields = {"study": "main", "task": GEO_HOUR.name, "direction": direction, "label": label}
+        records = [record for results in datasets for record in results.where(**fields).preferred().records]
         point = replace(point, method=mc.from_dict(records[0]["method"])) if records else point
         name = naming.method(label) if label == naming.BASE else f"{naming.method(label)}, {direction}"
         rows.setdefault(name, Compared(name, point.method, point.wishes))

@@ -1,4 +1,4 @@
-"""What the knobs do: sensitivity to each parameter, diversity and recall against strength, the protected head."""
+"""The effect of the parameters: sensitivity, diversity and recall against strength, protected results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TICKS = {
 
 
 def sensitivity(results: RunResults, published: Published) -> Iterator[Drawing]:
-    """R@10 (or MAP) of a method as each parameter changes: lines ours, hollow markers published.
+    """Draw R@10 (or MAP) of a method as each parameter changes: lines ours, hollow markers published.
 
     Where nothing was published DM has rows of its own, as it has columns in the tables.
     """
@@ -73,7 +73,7 @@ def sensitivity(results: RunResults, published: Published) -> Iterator[Drawing]:
 
 
 def strength(results: RunResults, published: Published) -> Iterator[Drawing]:
-    """Wished diversity, and R@10 (or MAP), of every method as its strength goes from 0 to 1."""
+    """Draw the wished diversity, and R@10 (or MAP), of every method as its strength goes from 0 to 1."""
     study = _swept(results)
     stretched = style.stretched(results.retrieval.upper())
     for name, measure, words in (
@@ -105,7 +105,7 @@ def strength(results: RunResults, published: Published) -> Iterator[Drawing]:
 
 
 def front(results: RunResults, published: Published) -> Iterator[Drawing]:
-    """The trade-off each method offers: R@10 against DM along its strengths, a dot at every tenth."""
+    """Draw the trade-off of each method: R@10 against DM along its strengths, a dot at every tenth."""
     study = _swept(results)
     directions, tasks = cases(study)
     labels = study.names("label")
@@ -138,7 +138,7 @@ def front(results: RunResults, published: Published) -> Iterator[Drawing]:
 
 
 def protection(results: RunResults, published: Published) -> Iterator[Drawing]:
-    """R@1, R@10 and DM of the guarded method as more results are protected."""
+    """Draw R@1, R@10 and DM of the guarded method as more results are protected."""
     study = results.where(study="protect").preferred()
     measures = [(key.upper(), key) for key in ("r@1", results.retrieval, "dm")]
     for label in study.names("label"):
@@ -173,13 +173,13 @@ def protection(results: RunResults, published: Published) -> Iterator[Drawing]:
 
 
 def _swept(results: RunResults) -> RunResults:
-    """The sweeps over strength, without the variants of a method: their lines would hide one another."""
+    """Return the sweeps over strength, without the variants of a method: their lines would overlap."""
     study = results.where(study="strength").preferred()
     return replace(study, records=tuple(r for r in study.records if r["label"] == naming.origin(r["label"])))
 
 
 def _curve(ax: Axes, runs: RunResults, measure: Measure, look: style.Look) -> None:
-    """One line over the swept values."""
+    """Draw one line over the swept values."""
     steps = [(value, runs.where(value=value).average(measure)) for value in runs.values]
     present = [(value, step) for value, step in steps if step is not None]
     if present:

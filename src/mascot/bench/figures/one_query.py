@@ -1,7 +1,7 @@
-"""One query, its results plain, spread and focused: the first results, where they lie, at what hour.
+"""One query, its results plain, spread and focused: the first results, their places and their hours.
 
-Records hold no positions, so this figure is made from a dataset (`of_query`) or from candidates and the lists
-chosen from them (`qualitative`).
+Records hold no positions, so this figure is drawn from a dataset (`of_query`) or from candidates and lists of selected
+positions (`qualitative`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Picture = Callable[[int], NDArray[Any]]
 
-NEEDED = ("lat", "lon", "taken")  # columns, unless others are named
+NEEDED = ("lat", "lon", "taken")  # default columns
 _ACCENT, _FILL, _DEEP = "#C8102E", "#8CC7BC", "#00695C"
 _HEAT = ("#FFFFFF", "#D3EBE6", "#8CC7BC", "#2F9C8A", "#00594D")
 _OVER = 12  # points between a panel and its title
@@ -38,7 +38,7 @@ _CELLS = (160, 80)  # of the heat map, east and north
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A row of the figure: a method and what it is asked for."""
+    """A row of the figure: a method and its wishes."""
 
     name: str
     method: Method
@@ -68,34 +68,35 @@ def of_query(
     dataset
         With columns of latitudes, longitudes and times.
     query
-        Of the split; unless given, the first one whose best candidate is right.
+        Number of a query of the split (default: the first whose best candidate is right).
     split, n, k
         Which images can be found, how many are candidates, and how many are shown.
     method
-        `Mascot()`, the guarded method, unless given.
+        The method (default: `Mascot()`, the guarded one).
     place, time
         Names of the columns.
     caption
-        A column that names an image, such as a city; its coordinates unless given.
+        A column that names an image, such as a city (default: its coordinates).
     picture
-        From a row of the dataset to its image as an array; drawn in place of the captions.
+        Returns the image of a row of the dataset as an array; drawn in place of the captions.
     compared
         Methods to compare, a row each, in place of `method` spread and focused.
     """
-    chosen = _first_right(dataset, split) if query is None else query
-    hits = dataset.candidates(chosen, n, split)
+    query_number = _first_right(dataset, split) if query is None else query
+    hits = dataset.candidates(query_number, n, split)
     present = hours_of(dataset.columns, time)[hits.images]
     for name in place:
         present = present + dataset.columns[name].astype(float)[hits.images]
-    whole = np.isfinite(present)
-    if whole.sum() < 2:
+    drawable = np.isfinite(present)
+    if drawable.sum() < 2:
         raise mc.InputError(
-            f"qualitative figure: query {chosen} must have 2 candidates with a place and a time, got {whole.sum()}"
+            f"qualitative figure: query {query_number} must have 2 candidates with a place and a time, "
+            f"got {drawable.sum()}"
         )
-    images, relevant = hits.images[whole], hits.relevant[whole]
+    images, relevant = hits.images[drawable], hits.relevant[drawable]
     columns = {name: column[images] for name, column in dataset.columns.items()}
     vectors = None if dataset.vectors is None else dataset.vectors[images]
-    candidates = mc.Candidates(scores=hits.scores[whole], columns=columns, vectors=vectors)
+    candidates = mc.Candidates(scores=hits.scores[drawable], columns=columns, vectors=vectors)
     attributes = (mc.Place(*place), mc.HourOfDay(time))
     lists: dict[str, Sequence[int]] = {} if compared else {"Plain": list(range(min(k, len(candidates))))}
     if compared is None:
@@ -138,7 +139,7 @@ def qualitative(
     picture: Picture | None = None,
     top: int = 5,
 ) -> Figure:
-    """A row for each list: its first results, a heat map of their places, a clock of their hours.
+    """Draw a row for each list: its first results, a heat map of their places, a clock of their hours.
 
     A listed result's bar is as long as its score, from 0, the worst candidate, to 1, the best. On the map grey dots are
     all candidates, the heat is the density of the results, stars are the first three; on the clock a bar is as long as
@@ -155,7 +156,7 @@ def qualitative(
     right
         Positions of the right answers, marked in the lists.
     picture
-        From a position to an image as an array.
+        Returns the image of a position as an array.
     top
         How many results are listed.
     """
@@ -165,23 +166,23 @@ def qualitative(
     relevance = (candidates.scores - low) / (high - low) if high > low else np.ones(len(candidates))
     names = _captions(candidates, caption, lat, lon)
     extent = _extent(lat, lon)
-    shown = {name: np.asarray(positions, dtype=np.int64) for name, positions in lists.items()}
-    heats = {name: _heat(lat[rows], lon[rows], extent) for name, rows in shown.items()}
-    counts = {name: np.histogram(clock[rows] % 24, bins=24, range=(0, 24))[0] for name, rows in shown.items()}
+    selections = {name: np.asarray(positions, dtype=np.int64) for name, positions in lists.items()}
+    heats = {name: _heat(lat[rows], lon[rows], extent) for name, rows in selections.items()}
+    counts = {name: np.histogram(clock[rows] % 24, bins=24, range=(0, 24))[0] for name, rows in selections.items()}
     hottest = max(float(heat.max()) for heat in heats.values())
     fullest = max(int(count.max()) for count in counts.values())
     with style.drawing():
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(style.FULL, 0.35 + 1.55 * len(shown)), layout="constrained")
-        grid = figure.add_gridspec(len(shown), 3, width_ratios=[1.55, 2.35, 0.95])
-        for place_in, (name, rows) in enumerate(shown.items()):
-            listed = figure.add_subplot(grid[place_in, 0])
+        figure = Figure(figsize=(style.FULL, 0.35 + 1.55 * len(selections)), layout="constrained")
+        grid = figure.add_gridspec(len(selections), 3, width_ratios=[1.55, 2.35, 0.95])
+        for place_in, (name, rows) in enumerate(selections.items()):
+            results_axes = figure.add_subplot(grid[place_in, 0])
             if picture is None:
-                _captioned(listed, rows[:top], names, clock, relevance, right)
+                _captioned(results_axes, rows[:top], names, clock, relevance, right)
             else:
-                _pictured(listed, rows[:3], picture, right)
-            listed.set_title(name, fontsize=8.5, pad=_OVER)
+                _pictured(results_axes, rows[:3], picture, right)
+            results_axes.set_title(name, fontsize=8.5, pad=_OVER)
             world = figure.add_subplot(grid[place_in, 1])
             _map(world, heats[name], hottest, extent, (lat, lon), rows)
             world.set_title(
@@ -190,12 +191,13 @@ def qualitative(
             dial = figure.add_subplot(grid[place_in, 2], projection="polar")
             _clock(dial, counts[name], clock[rows[:3]], fullest)
             minutes = np.floor(clock[rows] * 60)[None]
-            said = f"hour: V = {_diversity(metrics.time_of_day_features(minutes)):.2f}"
-            dial.set_title(said, y=1.0, pad=_OVER)  # y: or it would rise above the dial's labels, unlike the others
+            heading = f"hour: V = {_diversity(metrics.time_of_day_features(minutes)):.2f}"
+            dial.set_title(heading, y=1.0, pad=_OVER)  # without y it would be above the dial's labels
         looks = (style.Look("#808080", ".", size=4), style.Look(_DEEP, "o"), style.Look(_ACCENT, "*", size=7))
         words = ("candidates", "results", "first three results")
+        floor = _floor(selections.values())
         notes = [
-            f"V: normalised Vendi score of the results, {_floor(shown.values())} if all are alike, 1 if all differ.",
+            f"V: normalised Vendi score of the results, {floor} if all are alike, 1 if all differ.",
             f"Clock: results in each hour; the outer ring is {fullest}.",
         ]
         if picture is None:
@@ -205,12 +207,12 @@ def qualitative(
 
 
 def pictures(folder: Path, side: int = 256) -> Picture:
-    """From a row of a prepared folder's dataset to its picture, for `of_query`.
+    """Return a function from a row of a prepared folder's dataset to its picture, for `of_query`.
 
     Parameters
     ----------
     folder
-        What `mascot bench prepare` wrote.
+        A folder that `mascot bench prepare` wrote.
     side
         The longest side, in pixels.
     """
@@ -236,7 +238,7 @@ def _diversity(features: Floats) -> float:
 
 
 def _floor(lists: Iterable[NDArray[np.int64]]) -> str:
-    """V of results that are all alike, which depends on how many there are."""
+    """Return V of results that are all alike, which depends on how many there are."""
     floors = {f"{metrics.normalised_vendi(np.ones((1, len(rows), len(rows))))[0]:.2f}" for rows in lists}
     return " or ".join(sorted(floors))
 
@@ -256,15 +258,22 @@ def _captions(candidates: mc.Candidates, caption: str | None, lat: Floats, lon: 
 def _captioned(
     ax: Axes, rows: NDArray[np.int64], names: Sequence[str], clock: Floats, relevance: Floats, right: Collection[int]
 ) -> None:
-    """The first results as bars as long as they are relevant, the right ones dark."""
+    """Draw the first results as bars as long as their relevance, the right ones dark."""
     for place, row in enumerate(rows.tolist()):
-        good = row in right
+        is_right = row in right
         ax.barh(place, 1.0, height=0.82, color="#F4F4F4", zorder=1)
-        ax.barh(place, relevance[row], height=0.82, color=_DEEP if good else _FILL, alpha=1 if good else 0.55, zorder=2)
-        whole, minute = divmod(int(clock[row] * 60 + 1e-6), 60)
-        colour = "white" if good else style.INK
+        ax.barh(
+            place,
+            relevance[row],
+            height=0.82,
+            color=_DEEP if is_right else _FILL,
+            alpha=1 if is_right else 0.55,
+            zorder=2,
+        )
+        hour, minute = divmod(int(clock[row] * 60 + 1e-6), 60)
+        colour = "white" if is_right else style.INK
         ax.text(0.02, place, f"{place + 1}  {names[row]}", va="center", color=colour, fontsize=6.5, zorder=3)
-        text = f"{whole % 24:02d}:{minute:02d}{'  right' if good else ''}"
+        text = f"{hour % 24:02d}:{minute:02d}{'  right' if is_right else ''}"
         inside = relevance[row] > 0.9
         ax.text(
             0.98, place, text, va="center", ha="right", color=colour if inside else style.INK, fontsize=6.5, zorder=3
@@ -275,23 +284,22 @@ def _captioned(
 
 
 def _pictured(ax: Axes, rows: NDArray[np.int64], picture: Picture, right: Collection[int]) -> None:
-    """The first results as square pictures side by side, the right ones framed."""
+    """Draw the first results as square pictures side by side, the right ones framed."""
     for place, row in enumerate(rows.tolist()):
         pixels = np.asarray(picture(row))
         side = min(pixels.shape[:2])
-        top, left = (pixels.shape[0] - side) // 2, (pixels.shape[1] - side) // 2
+        y, x = (pixels.shape[0] - side) // 2, (pixels.shape[1] - side) // 2
         box = (place * 1.06, place * 1.06 + 1, 0, 1)
-        ax.imshow(pixels[top : top + side, left : left + side], extent=box, cmap="gray", interpolation="antialiased")
+        ax.imshow(pixels[y : y + side, x : x + side], extent=box, cmap="gray", interpolation="antialiased")
         if row in right:
-            x, y = [box[0], box[1], box[1], box[0], box[0]], [0, 0, 1, 1, 0]
-            ax.plot(x, y, color=_DEEP, linewidth=2)
+            ax.plot([box[0], box[1], box[1], box[0], box[0]], [0, 0, 1, 1, 0], color=_DEEP, linewidth=2)
     ax.set_xlim(-0.02, len(rows) * 1.06 - 0.04)
     ax.set_ylim(-0.02, 1.02)
     ax.set_axis_off()
 
 
 def _extent(lat: Floats, lon: Floats) -> tuple[float, float, float, float]:
-    """West, east, south, north of the candidates with a margin; the whole world when they are spread over it."""
+    """Return west, east, south and north of the candidates with a margin; the world where they cover much of it."""
     if np.ptp(lon) > 120 or np.ptp(lat) > 70:
         return -180.0, 180.0, min(-60.0, float(lat.min()) - 3), max(78.0, float(lat.max()) + 3)
     middle_lat, middle_lon = (float(values.min() + values.max()) / 2 for values in (lat, lon))
@@ -301,13 +309,13 @@ def _extent(lat: Floats, lon: Floats) -> tuple[float, float, float, float]:
 
 
 def _heat(lat: Floats, lon: Floats, extent: tuple[float, float, float, float]) -> Floats:
-    """Density of the places on the map, a Gaussian a thirtieth of its width."""
+    """Return the density of the places on the map, by a Gaussian a thirtieth of its width."""
     west, east, south, north = extent
     width = (east - west) / 32
     x, y = np.linspace(west, east, _CELLS[0]), np.linspace(south, north, _CELLS[1])
-    over = np.exp(-np.square(x[None] - lon[:, None]) / (2 * width**2))
-    up = np.exp(-np.square(y[None] - lat[:, None]) / (2 * width**2))
-    heat: Floats = up.T @ over
+    east_weights = np.exp(-np.square(x[None] - lon[:, None]) / (2 * width**2))
+    north_weights = np.exp(-np.square(y[None] - lat[:, None]) / (2 * width**2))
+    heat: Floats = north_weights.T @ east_weights
     return heat
 
 
@@ -324,7 +332,7 @@ def _map(
 
     lat, lon = places
     colours = LinearSegmentedColormap.from_list("heat", _HEAT)
-    # The root brings out lone results beside a crowd.
+    # The square root keeps single results visible beside many.
     ax.imshow(
         np.sqrt(heat),
         origin="lower",
@@ -336,12 +344,12 @@ def _map(
         interpolation="bilinear",
         zorder=1,
     )
-    every = np.arange(len(lat))
-    for order, (drawn, marker, colour, size, edge) in enumerate(
-        ((every, ".", "#808080", 2.2, 0.0), (rows, "o", _DEEP, 2.8, 0.3), (rows[:3], "*", _ACCENT, 7, 0.5)), start=2
+    all_rows = np.arange(len(lat))
+    for order, (marked_rows, marker, colour, size, edge) in enumerate(
+        ((all_rows, ".", "#808080", 2.2, 0.0), (rows, "o", _DEEP, 2.8, 0.3), (rows[:3], "*", _ACCENT, 7, 0.5)), start=2
     ):
         look: Any = {"color": colour, "markersize": size, "markeredgecolor": "white", "markeredgewidth": edge}
-        ax.plot(lon[drawn], lat[drawn], linestyle="none", marker=marker, zorder=order, **look)
+        ax.plot(lon[marked_rows], lat[marked_rows], linestyle="none", marker=marker, zorder=order, **look)
     world = extent[1] - extent[0] >= 300
     for axis, step in ((ax.xaxis, 60), (ax.yaxis, 30)):
         axis.set_major_locator(MultipleLocator(step) if world else MaxNLocator(4))
@@ -356,7 +364,7 @@ def _map(
 
 
 def _clock(ax: Any, counts: NDArray[np.int64], first: Floats, fullest: int) -> None:
-    """Results by hour, midnight on top; the bars that hold the first three are red."""
+    """Draw results by hour, midnight on top; bars with one of the first three results are red."""
     angles = (np.arange(24) + 0.5) * 2 * np.pi / 24
     red = np.isin(np.arange(24), np.floor(first % 24).astype(int))
     ax.bar(angles, counts, width=2 * np.pi / 24 * 0.92, color=np.where(red, _ACCENT, "#2F9C8A"), linewidth=0, zorder=3)

@@ -1,4 +1,4 @@
-"""What steering costs: recall at every rank, and recall against diversity."""
+"""The cost of steering: recall at every rank, and recall against diversity."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Drawing = tuple[str, "Figure"]
 
 
 def cases(results: RunResults) -> tuple[list[str], list[str]]:
-    """The directions (rows of a figure) and tasks (its columns) that there are."""
+    """Return the directions (rows of a figure) and tasks (its columns) of the results."""
     directions = [direction for direction in results.names("direction") if direction in ("spread", "focus")]
     return directions, results.names("task")
 
@@ -36,7 +36,7 @@ def title(task: str, direction: str) -> str:
 
 
 def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
-    """Recall at K of every method, one panel for each task and direction: ours at every K, published curves dotted."""
+    """Draw recall at K of every method, a panel for each task and direction; published curves are dotted."""
     main = results.where(study="main")
     for point in main.points or [""]:
         main_at = main.at(point)
@@ -76,7 +76,7 @@ def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
 
 
 def _marked(label: str, results: RunResults, point: str) -> str:
-    """A method's name with the marks it has in the tables: its setting is not the paper's."""
+    """Return a method's name with the marks of the tables, which say that its setting is not the paper's."""
     return naming.method(label) + "".join(f" {mark}" for mark in stand_ins(results.where(label=label), point))
 
 
@@ -94,14 +94,14 @@ def _line(ax: Axes, curve: Sequence[tuple[int, Average]], label: str) -> None:
 
 
 def tradeoff(results: RunResults, published: Published) -> Iterator[Drawing]:
-    """R@10 against DM at the operating points: ours filled, the published hollow, curves of equal HM behind."""
+    """Draw R@10 against DM at the operating points: ours filled, published ones hollow, with curves of equal HM."""
     yield from _scatter(
         results, published, "tradeoff", (results.retrieval, "dm"), (results.retrieval.upper(), "DM"), "equal HM"
     )
 
 
 def judged(results: RunResults, published: Published) -> Iterator[Drawing]:
-    """P@20 against cluster recall at 20, where the dataset's images were judged."""
+    """Draw P@20 against cluster recall at 20, where the dataset's images were judged."""
     yield from _scatter(results, published, "judged", ("p@20", "cr@20"), ("P@20", "CR@20"), "equal HM of the means")
 
 
@@ -131,11 +131,11 @@ def _scatter(
                 ax.set_xlabel(names[0])
                 ax.locator_params(nbins=5)
             row[0].set_ylabel(names[1])
-        shown = [label for label in labels if label == naming.origin(label)]
-        handles = [style.key(style.method(label), line=False) for label in shown]
-        words = [_marked(label, main_at, point) for label in shown]
+        origins = [label for label in labels if label == naming.origin(label)]
+        handles = [style.key(style.method(label), line=False) for label in origins]
+        words = [_marked(label, main_at, point) for label in origins]
         quiet = style.Look(style.QUIET, "o")
-        if shown != labels:
+        if origins != labels:
             handles.append(style.key(style.Look(style.QUIET, "s"), line=False, pale=True))
             words.append("released greedy")
         if printed:
@@ -150,7 +150,7 @@ def _scatter(
 def _point(
     ax: Axes, x: Average | None, y: Average | None, paper: tuple[float | None, float | None], label: str
 ) -> bool:
-    """Draw a method's point and its published one; whether there was a published one."""
+    """Draw a method's point and its published one; return whether there was a published one."""
     if x is None or y is None:
         return False
     look = style.method(label)
@@ -180,31 +180,31 @@ def _point(
 
 
 def _equal_means(ax: Axes) -> None:
-    """Curves on which the harmonic mean of both axes is the same, numbered where there is room."""
-    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
-    right, high, low = min(right, 1.005), min(high, 1.0), max(low, 0.0)
-    taken = _drawn(ax)
-    x, y = np.meshgrid(np.linspace(max(left, 1e-3), right, 120), np.linspace(max(low, 1e-3), high, 120))
+    """Draw curves of equal harmonic mean of both axes, numbered where there is room."""
+    (x_low, x_high), (low, high) = ax.get_xlim(), ax.get_ylim()
+    x_high, high, low = min(x_high, 1.005), min(high, 1.0), max(low, 0.0)
+    obstacles = _drawn_points(ax)
+    x, y = np.meshgrid(np.linspace(max(x_low, 1e-3), x_high, 120), np.linspace(max(low, 1e-3), high, 120))
     means = 2 * x * y / (x + y)
     lines = ax.contour(x, y, means, levels=4, colors=style.CONTOUR, linewidths=0.6, zorder=1)
     ax.grid(False)
-    ax.set_xlim(left, right)
+    ax.set_xlim(x_low, x_high)
     ax.set_ylim(low, high)
     figure = ax.get_figure(root=True)
     assert figure is not None
     inches = np.array([ax.get_position().width, ax.get_position().height]) * figure.get_size_inches()
-    box = np.array([[left, low], [right, high]])
+    box = np.array([[x_low, low], [x_high, high]])
     for level in lines.levels:
-        spot = label_spot(float(level), box, np.array(taken), inches)
+        spot = label_spot(float(level), box, np.array(obstacles), inches)
         if spot is not None:
-            taken.append(spot)
+            obstacles.append(spot)
             white = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
             text = ax.text(float(spot[0]), float(spot[1]), f"{level:.3g}", color=style.QUIET, fontsize=5.5, bbox=white)
             text.set(ha="center", va="center", zorder=1.5)
 
 
-def _drawn(ax: Axes) -> list[Floats]:
-    """Points along everything that was drawn: markers, the lines between them, and the bars of the seeds."""
+def _drawn_points(ax: Axes) -> list[Floats]:
+    """Return points along everything that was drawn: markers, the lines between them, and the bars of the seeds."""
     from matplotlib.container import ErrorbarContainer
 
     strokes = [np.asarray(line.get_xydata()) for line in ax.lines]
@@ -215,8 +215,8 @@ def _drawn(ax: Axes) -> list[Floats]:
     return [point for stroke in strokes if len(stroke) for point in stroke[0] + steps * (stroke[-1] - stroke[0])]
 
 
-def label_spot(level: float, box: Floats, taken: Floats, inches: Floats) -> Floats | None:
-    """Where on the curve of a harmonic mean its number stands farthest from all else; None where nowhere is free.
+def label_spot(level: float, box: Floats, obstacles: Floats, inches: Floats) -> Floats | None:
+    """Return the point of a harmonic mean's curve that is farthest from all obstacles; None where there is no room.
 
     Parameters
     ----------
@@ -224,8 +224,8 @@ def label_spot(level: float, box: Floats, taken: Floats, inches: Floats) -> Floa
         The harmonic mean.
     box : [2, 2]
         The lower left and the upper right corner of the axes.
-    taken : [M, 2]
-        What not to cover.
+    obstacles : [M, 2]
+        Points that the number must not cover.
     inches : [2]
         Width and height of the axes.
     """
@@ -233,18 +233,18 @@ def label_spot(level: float, box: Floats, taken: Floats, inches: Floats) -> Floa
     x = np.linspace(box[0, 0], box[1, 0], 400)
     x = x[2 * x > level]
     curve = np.column_stack([x, level * x / (2 * x - level)])
-    where = (curve - box[0]) / size * inches
-    inside = ((where >= _ROOM) & (where <= inches - _ROOM)).all(axis=1)
+    spots = (curve - box[0]) / size * inches
+    inside = ((spots >= _ROOM) & (spots <= inches - _ROOM)).all(axis=1)
     if not inside.any():
         return None
-    curve, where = curve[inside], where[inside]
-    apart = np.full(len(where), np.inf)
-    if len(taken):
-        others = (taken - box[0]) / size * inches
+    curve, spots = curve[inside], spots[inside]
+    distances = np.full(len(spots), np.inf)
+    if len(obstacles):
+        obstacle_spots = (obstacles - box[0]) / size * inches
         # A number is twice as wide as it is high.
-        apart = np.linalg.norm((where[:, None] - others[None]) / _ROOM, axis=2).min(axis=1)
-    best = int(apart.argmax())
-    return None if apart[best] < 1 else np.asarray(curve[best])
+        distances = np.linalg.norm((spots[:, None] - obstacle_spots[None]) / _ROOM, axis=2).min(axis=1)
+    best = int(distances.argmax())
+    return None if distances[best] < 1 else np.asarray(curve[best])
 
 
 def _any(results: RunResults, key: str) -> bool:

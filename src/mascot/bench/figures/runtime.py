@@ -15,7 +15,7 @@ _WAYS = {"single": "one query at a time", "batch": "many at once", None: "ours"}
 
 
 def runtime(results: RunResults, published: Published) -> Iterator[Drawing]:
-    """A dot for each method and way of asking, on a logarithmic axis; published times hollow."""
+    """Draw a dot for each method, single and batched, on a logarithmic axis; published times are hollow."""
     study = results.where(study="runtime")
     labels = study.names("label")
     ways = [way for way in _WAYS if study.where(point=way)]

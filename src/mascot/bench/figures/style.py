@@ -1,7 +1,7 @@
 """The look of all figures: one colour and marker for each method, sizes for print, and how files are written.
 
-Methods of one family share a hue or lie near it, and differ in lightness and marker, so that they stay apart for
-colour-blind readers and in grey. matplotlib is imported here alone, and its global state is left as it was.
+Methods of one family have similar hues and differ in lightness and marker, so that colour-blind readers can distinguish
+them, also in grey. matplotlib is imported only here, and its global state is not changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 FULL, COLUMN = 7.0, 3.35  # inches: the width of a page and of a column
 INK, QUIET, FAINT, CONTOUR = "#222222", "#6E6E6E", "#E4E4E4", "#C4C4C4"
-PALE = 0.45  # how strong the variant of a method is drawn
+PALE = 0.45  # opacity of the variant of a method
 OURS, PAPER = "ours", "published"
 DOTS = (0, (1, 1.3))  # of published curves
 
@@ -66,7 +66,7 @@ _RC: Any = {
     "legend.columnspacing": 1.4,
     "figure.dpi": 200,
     "savefig.dpi": 200,
-    "pdf.fonttype": 42,  # letters stay letters
+    "pdf.fonttype": 42,  # embed TrueType fonts: text stays selectable
 }
 
 
@@ -102,7 +102,7 @@ _METHODS = {
     "pyversity-ssd": Look("#8F8FB8", "H"),
     "guarded-10": Look("#006180", "<", 1.3, (0, (6, 1.5)), 4.4, 5),
 }
-_OTHERS = ("#7A5195", "#A05195", "#5C5C8A", "#9467BD", "#6B4C9A", "#B07AA1")
+_OTHER_COLOURS = ("#7A5195", "#A05195", "#5C5C8A", "#9467BD", "#6B4C9A", "#B07AA1")
 _OTHER_MARKERS = ("<", "8", "H", "1", "2", "3")
 
 _TASKS = {
@@ -110,35 +110,37 @@ _TASKS = {
     "hour": Look("#A3439A", "s", 1.4, size=3.6),
     "geo": Look("#9AA02E", "^", 1.4, size=4.4),
 }
-# For a dataset's own tasks, in turn: after Okabe and Ito, whose colours stay apart for colour-blind readers.
-_OWN = (("#0072B2", "D"), ("#D55E00", "v"), ("#56B4E9", "P"), ("#E69F00", "X"), ("#00614A", "<"), ("#F0A6CA", "h"))
-_OWN_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
+# For a dataset's own tasks, in turn: the colour-blind safe palette of Okabe and Ito.
+_TASK_LOOKS = (
+    ("#0072B2", "D"), ("#D55E00", "v"), ("#56B4E9", "P"), ("#E69F00", "X"), ("#00614A", "<"), ("#F0A6CA", "h"),
+)  # fmt: skip
+_TASK_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
 
 
 def method(label: str) -> Look:
-    """A method's look, the same in every figure; one that is not known gets a look from its name."""
+    """Return a method's look, the same in every figure; that of an unknown method is derived from its name."""
     look = _METHODS.get(naming.origin(label))
     if look is not None:
         return look if naming.origin(label) == label else Look(look.colour, look.marker, 0.9, ":", look.size)
     number = crc32(label.encode())
-    return Look(_OTHERS[number % len(_OTHERS)], _OTHER_MARKERS[number // 7 % len(_OTHER_MARKERS)])
+    return Look(_OTHER_COLOURS[number % len(_OTHER_COLOURS)], _OTHER_MARKERS[number // 7 % len(_OTHER_MARKERS)])
 
 
 def tasks(names: Sequence[str]) -> dict[str, Look]:
-    """The looks of a figure's tasks, no two alike: a dataset's own get theirs in turn."""
-    own = [name for name in names if name not in _TASKS]
-    looks = {name: _own(number) for number, name in enumerate(own)}
+    """Return the looks of a figure's tasks, all different; a dataset's own tasks get theirs in turn."""
+    dataset_tasks = [name for name in names if name not in _TASKS]
+    looks = {name: _task_look(number) for number, name in enumerate(dataset_tasks)}
     return {name: _TASKS.get(name) or looks[name] for name in names}
 
 
-def _own(number: int) -> Look:
-    again, place = divmod(number, len(_OWN))
-    return Look(*_OWN[place], 1.4, _OWN_DASHES[again % len(_OWN_DASHES)])
+def _task_look(number: int) -> Look:
+    turn, place = divmod(number, len(_TASK_LOOKS))
+    return Look(*_TASK_LOOKS[place], 1.4, _TASK_DASHES[turn % len(_TASK_DASHES)])
 
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """The settings of these figures while they are drawn."""
+    """Apply the matplotlib settings of these figures inside a `with`."""
     matplotlib = package("matplotlib", "bench", "drawing figures")
     with matplotlib.rc_context(_RC):
         yield
@@ -147,7 +149,7 @@ def drawing() -> Iterator[None]:
 def panels(
     rows: int, columns: int, size: tuple[float, float], *, share_y: bool | str = False, share_x: bool | str = False
 ) -> tuple[Figure, list[list[Axes]]]:
-    """A figure of so many inches with a grid of axes."""
+    """Return a figure of a size in inches, and its grid of axes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
@@ -157,12 +159,12 @@ def panels(
 
 
 def width(panels: int) -> float:
-    """Inches for so many panels side by side."""
+    """Return the width in inches of panels side by side."""
     return min(FULL, max(COLUMN, FULL * panels / 3))
 
 
 def key(look: Look, *, line: bool = True, hollow: bool = False, pale: bool = False) -> Artist:
-    """A legend's handle."""
+    """Return a handle for a legend."""
     from matplotlib.lines import Line2D
 
     return Line2D(
@@ -181,7 +183,7 @@ def key(look: Look, *, line: bool = True, hollow: bool = False, pale: bool = Fal
 
 
 def legend(figure: Figure, handles: Sequence[Artist], names: Sequence[str], notes: Sequence[str] = ()) -> None:
-    """One legend under all panels, as many in a row as fit, read along its rows; sentences stand above it."""
+    """Draw one legend under all panels, as many entries in a row as fit, with the notes above it."""
     most = max(2, round(6 * figure.get_figwidth() / FULL - 0.5))
     rows = -(-len(names) // most)
     columns = -(-len(names) // rows)
@@ -202,7 +204,7 @@ def band(
     ax: Axes, x: Sequence[float], means: Sequence[float], lows: Sequence[float], highs: Sequence[float], look: Look,
     *, marked: Sequence[int] | None = None,
 ) -> None:  # fmt: skip
-    """A line of means in a band from the lowest to the highest seed, with markers at all or some of its points."""
+    """Draw a line of means in a band from the lowest to the highest seed, with markers at the marked points."""
     if not np.allclose(lows, highs):
         ax.fill_between(x, lows, highs, color=look.colour, alpha=0.16, linewidth=0, zorder=look.order - 1)
     ax.plot(
@@ -221,17 +223,17 @@ def band(
 
 
 def published_line(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
-    """A published curve: thin and dotted."""
+    """Draw a published curve: thin and dotted."""
     ax.plot(x, y, color=look.colour, linewidth=0.8, linestyle=DOTS, zorder=look.order - 0.5)
 
 
 def under(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
-    """A broad pale stroke, so that a line can be followed below others."""
+    """Draw a broad pale stroke, so that a line is visible below others."""
     ax.plot(x, y, color=look.colour, linewidth=4.5, alpha=0.16, solid_capstyle="butt", zorder=1.5)
 
 
 def hollow(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
-    """Published points."""
+    """Draw published points."""
     ax.plot(
         x,
         y,
@@ -246,37 +248,37 @@ def hollow(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None
 
 
 def ticks(ax: Axes, values: Sequence[float]) -> None:
-    """These values and no others on the horizontal axis."""
+    """Put ticks at exactly these values of the horizontal axis."""
     ax.set_xticks(values, [f"{value:g}" for value in values])
     ax.set_xticks([], minor=True)
 
 
 def stretched(name: str) -> str:
-    """The label of an axis that `recall_axis` made."""
+    """Return the label of an axis that `recall_axis` scales."""
     return f"{name} (axis stretched towards 1)"
 
 
 def recall_axis(ax: Axes, upright: bool = True) -> None:
-    """Recall from 0 to 1 with its upper part stretched: the axis is even in the square root of what is missed."""
+    """Scale an axis of recall from 0 to 1 by the square root of 1 - recall, which stretches its upper part."""
 
     def stretch(recall: Floats) -> Floats:
         missed: Floats = np.sqrt(np.clip(1.0 - np.asarray(recall), 0.0, None))
         return 1.0 - missed
 
-    def back(height: Floats) -> Floats:
+    def unstretch(height: Floats) -> Floats:
         recall: Floats = 1.0 - np.square(np.clip(1.0 - np.asarray(height), 0.0, None))
         return recall
 
     marks = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0) if upright else (0.0, 0.4, 0.6, 0.8, 0.9, 1.0)
     axis, scale, limits = (ax.yaxis, ax.set_yscale, ax.set_ylim) if upright else (ax.xaxis, ax.set_xscale, ax.set_xlim)
-    scale("function", functions=(stretch, back))
+    scale("function", functions=(stretch, unstretch))
     limits(0.0, 1.0)
     axis.set_ticks(marks, [f"{mark:g}" for mark in marks])
     axis.set_ticks([], minor=True)
 
 
 def save(figure: Figure, out: Path, name: str) -> list[Path]:
-    """``name.pdf`` for print and ``name.png`` at 200 dpi; equal figures give equal files."""
+    """Write ``name.pdf`` for print and ``name.png`` at 200 dpi; equal figures give equal files."""
     out.mkdir(parents=True, exist_ok=True)
     paths = [out / f"{name}.pdf", out / f"{name}.png"]
     figure.savefig(paths[0], metadata={"CreationDate": None})

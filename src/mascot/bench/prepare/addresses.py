@@ -10,10 +10,9 @@ from typing import Any
 
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import NameResolutionError, NewConnectionError
 from urllib3.util.connection import create_connection
 
-from mascot.bench.prepare.losses import Loss
+from mascot.bench.prepare.outcomes import Loss
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
@@ -25,12 +24,11 @@ def is_public(text: str) -> bool:
     (True, False, False)
     """
     address = ipaddress.ip_address(text.partition("%")[0])
-    embedded: list[ipaddress.IPv4Address | None] = []
+    addresses: list[Any] = [address]
     if isinstance(address, ipaddress.IPv6Address):
-        embedded = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-        if address in _NAT64:
-            embedded.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-    return all(each.is_global and not each.is_multicast for each in (address, *embedded) if each is not None)
+        nat64 = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+        addresses += [address.ipv4_mapped, address.sixtofour, *(address.teredo or ()), nat64]
+    return all(each.is_global and not each.is_multicast for each in addresses if each is not None)
 
 
 def resolve(host: str, allow_private: bool) -> list[str]:
@@ -43,32 +41,21 @@ def resolve(host: str, allow_private: bool) -> list[str]:
     return addresses
 
 
-def pool_classes(patience: float, allow_private: bool, proxied: bool) -> dict[str, Any]:
-    """Return urllib3's pools by scheme, with connections that check addresses and limit the time of a header.
-
-    A socket timeout starts anew with every byte; a header must arrive within `patience` seconds in all. To a proxy,
-    which the user chose, the connection is made as usual.
-    """
+def pool_classes(patience: float, allow_private: bool) -> dict[str, Any]:
+    """Return urllib3's pools by scheme, with connections that check addresses and limit the time of a header."""
 
     class Checked:
         def _new_conn(self: Any) -> socket.socket:
-            if proxied:
-                return super()._new_conn()  # type: ignore[misc]
-            try:
-                addresses = resolve(self.host, allow_private)
-            except socket.gaierror as error:
-                raise NameResolutionError(self.host, self, error) from error
-            for address in addresses:  # connect to the address that was checked, not to the name
+            failure = OSError(f"{self.host} has no address")
+            for address in resolve(self.host, allow_private):  # the address that was checked, not the name
                 try:
-                    return create_connection(
-                        (address, self.port), self.timeout, self.source_address, self.socket_options
-                    )
+                    return create_connection((address, self.port), self.timeout, None, self.socket_options)
                 except OSError as error:
-                    failure = NewConnectionError(self, str(error))
+                    failure = error
             raise failure
 
         def getresponse(self: Any) -> Any:
-            timer = threading.Timer(patience, _shut, (self.sock,))
+            timer = threading.Timer(patience, _shut, (self.sock,))  # a socket's own timeout starts anew with every byte
             timer.daemon = True
             timer.start()
             try:
@@ -83,8 +70,6 @@ def pool_classes(patience: float, allow_private: bool, proxied: bool) -> dict[st
     }
 
 
-def _shut(connection: socket.socket | None) -> None:
-    if connection is not None:
-        with suppress(OSError):
-            # The plain socket below TLS, which another thread may still be reading.
-            socket.socket.shutdown(connection, socket.SHUT_RDWR)
+def _shut(connection: socket.socket) -> None:
+    with suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)  # below TLS, which another thread may still be reading

@@ -7,31 +7,25 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, cast
 
 from PIL import ExifTags
 
-from mascot.bench.prepare.losses import Loss
+from mascot.bench.prepare.outcomes import Loss
 from mascot.photos import exif, plausible
 from mascot.photos.exif import Exif
-from mascot.photos.plausible import Moment, Wrong
+from mascot.photos.plausible import Wrong
 
 _BASE, _GPS = ExifTags.Base, ExifTags.GPS
-_TEXTS = {
-    "DateTimeOriginal": _BASE.DateTimeOriginal,
-    "SubSecTimeOriginal": _BASE.SubsecTimeOriginal,
-    "OffsetTimeOriginal": _BASE.OffsetTimeOriginal,
-}
-_REFERENCES = {"GPSLatitudeRef": _GPS.GPSLatitudeRef, "GPSLongitudeRef": _GPS.GPSLongitudeRef}
-_ANGLES = {"GPSLatitude": (_GPS.GPSLatitude, 90), "GPSLongitude": (_GPS.GPSLongitude, 180)}
+_LARGEST = {"GPSLatitude": 90, "GPSLongitude": 180}  # degrees
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:\s*/\s*\d+)?")
 
 
 def parse(text: str, fractions: bool = True) -> Exif:
     """Return the tags of place and time. Names may have their block in front (`GPS GPSLatitude`) or not.
 
-    Without `fractions` a coordinate is read as the published study did, as a Python literal: ``[51, 45, 4467/100]``
-    is not one, and the place is lost.
+    Without `fractions` a coordinate must be a Python literal, as in the published study; ``[51, 4467/100]`` is not one.
     """
     try:
         content = json.loads(text)
@@ -43,44 +37,41 @@ def parse(text: str, fractions: bool = True) -> Exif:
     tags: dict[str, Any] = {}
     for name in sorted(content, key=lambda name: not name.startswith(("EXIF ", "GPS "))):
         tags.setdefault(name.rpartition(" ")[2], content[name])
-    exposure: dict[int, Any] = {tag: _text(tags[name]) for name, tag in _TEXTS.items() if name in tags}
-    gps: dict[int, Any] = {tag: _text(tags[name]) for name, tag in _REFERENCES.items() if name in tags}
-    for name, (tag, _) in _ANGLES.items():
-        if name in tags:
-            gps[tag] = tuple(_numbers(tags[name]) if fractions else _literal(name, tags[name]))
-    return Exif(exposure=exposure, gps=gps)
+    gps: dict[int, Any] = {}
+    for name in _LARGEST:
+        gps[_GPS[f"{name}Ref"]] = _text(tags.get(f"{name}Ref"))
+        gps[_GPS[name]] = tuple(_numbers(tags.get(name)) if fractions else _literal(name, tags.get(name, ())))
+    return Exif(exposure={_BASE.DateTimeOriginal: _text(tags.get("DateTimeOriginal"))}, gps=gps)
 
 
-def taken(tags: Exif, fallback: bool = False) -> Moment:
+def taken(tags: Exif, fallback: bool = False) -> datetime:
     """Return the time of the photograph; `fallback` takes DateTime (tag 306) where DateTimeOriginal is missing."""
     try:
         moment = exif.original(tags)
-        text = _text(tags.picture.get(_BASE.DateTime)) if moment is None and fallback else None
-        moment = exif.original(Exif(exposure={_BASE.DateTimeOriginal: text})) if text else moment
+        if moment is None and fallback:
+            moment = exif.original(Exif(exposure={_BASE.DateTimeOriginal: tags.picture.get(_BASE.DateTime)}))
     except Wrong as wrong:
         raise Loss("no time", str(wrong)) from None
     if moment is None:
         raise Loss("no time")
-    return moment
+    return moment.clock
 
 
 def place(tags: Exif, zero: str = "both") -> tuple[float, float]:
     """Return latitude and longitude in degrees; `zero` refuses a place where ``"both"`` or ``"either"`` is 0."""
     try:
-        for name, (tag, largest) in _ANGLES.items():
-            if not tags.gps.get(tag) or not tags.gps.get(_REFERENCES[f"{name}Ref"]):
+        for name, largest in _LARGEST.items():
+            angle = tags.gps.get(_GPS[name])
+            if not angle or not tags.gps.get(_GPS[f"{name}Ref"]):
                 raise Loss("no place", f"no {name} or {name}Ref")
-            degrees = plausible.angle(tags.gps[tag])
+            degrees = plausible.angle(angle)
             if abs(degrees) > largest:
                 raise Loss("out of range", f"{name} {degrees:g}")
             if zero == "either" and degrees == 0:
                 raise Loss("no place", f"{name} is [0, 0, 0]")
-        position = exif.place(tags)
+        return cast("tuple[float, float]", exif.place(tags))  # both angles are there
     except Wrong as wrong:
         raise Loss("no place", str(wrong)) from None
-    if position is None:
-        raise Loss("no place")
-    return position
 
 
 def _text(value: Any) -> str | None:

@@ -7,143 +7,105 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.bench.datasets.folder import Query
 from mascot.bench.files import sha256
-from mascot.bench.prepare import pictures
-from mascot.bench.prepare.hosts import SERVICES, Hosts, from_database, from_services, from_table
-from mascot.bench.prepare.journal import Journal
-from mascot.bench.prepare.losses import Loss, Tally
-from mascot.bench.prepare.preparation import Preparation
-from mascot.errors import InputError, OptionError
-
-_ACCESS = (
-    "incidents1m needs the annotations of its authors, which they send after a form and an e-mail "
-    "(http://incidentsdataset.csail.mit.edu): give multi_label_val.json with --source annotations=FILE"
-)
+from mascot.bench.prepare.hosts import SERVICES, from_database, from_services, from_table, write_table
+from mascot.bench.prepare.outcomes import Journal, Loss, Tally, value_of
+from mascot.bench.prepare.preparation import Preparation, Row, option
+from mascot.errors import InputError, require
 
 
 @dataclass(frozen=True, slots=True)
 class Incidents1M:
     """The multi-label validation set: images of an incident whose server can be located.
 
-    `annotations` is ``multi_label_val.json``, which the authors send on request. Hosts are located by `hosts`, a CSV
-    table of host, lat and lon such as the hosts.csv of another preparation; else by `database`, a city database in
-    MaxMind's format; else by the public `services`, in this order.
-
-    Parameters
-    ----------
-    noise
-        ``"count"``: an image is moved by up to 0.001 degrees times the number of earlier images at its place, as
-        published; ``"capped"``: by up to 0.001 times the root of their number, 0.05 at most; ``"none"``.
-    place_prefix
-        What place queries begin with; published: ``place:beach``.
-    smallest
-        Smallest side of a picture in pixels.
+    Noise moves an image by up to 0.001 degrees times the number of earlier images at its place (count), or times the
+    root of the number of all, 0.05 at most (capped).
     """
 
-    annotations: str = ""
-    hosts: str = ""
-    database: str = ""
-    services: str = "geolocation-db,ip-api"
-    noise: str = "count"
-    place_prefix: str = "place:"
-    smallest: int = 32
-    CORRECT: ClassVar = {"services": "ip-api,geolocation-db", "noise": "capped", "place_prefix": "", "smallest": 32}
-    CHOICES: ClassVar = {"noise": ("count", "capped", "none")}
+    annotations: str = ""  # multi_label_val.json
+    hosts: str = ""  # CSV of host, lat and lon, such as the hosts.csv of another preparation; else
+    database: str = ""  # of cities, in MaxMind's format; else
+    services: str = option("geolocation-db,ip-api", "ip-api,geolocation-db")  # in this order
+    noise: str = option("count", "capped", ("count", "capped", "none"))
+    place_prefix: str = option("place:", "")  # of place queries, such as place:beach
+    smallest: int = option(32, 32)  # side of a picture in pixels
 
     def run(self, prep: Preparation) -> None:
-        """Make the dataset, or continue making it."""
         if not self.annotations:
-            raise InputError(_ACCESS)
-        unknown = [name for name in self.services.split(",") if name.strip() not in SERVICES]
-        if unknown:
-            raise OptionError(f"Incidents1M.services must be of {', '.join(SERVICES)}, got {unknown[0]!r}")
-        entries = read_annotations(prep.source("annotations", self.annotations), prep.tally("labels"))
+            raise InputError(
+                "incidents1m needs the annotations of its authors, which they send after a form and an e-mail "
+                "(http://incidentsdataset.csail.mit.edu): give multi_label_val.json with --source annotations=FILE"
+            )
+        names = {name.strip() for name in self.services.split(",")}
+        require(names <= set(SERVICES), "services", f"must be of {', '.join(SERVICES)}", self.services)
+        listing = read_annotations(prep.source("annotations", self.annotations), prep.tally("labels"))
         locate = (
             from_table(Path(self.hosts)) if self.hosts
             else from_database(Path(self.database)) if self.database
             else from_services(prep.web, self.services)
         )  # fmt: skip
         with Journal(prep.work / "hosts.jsonl") as journal:
-            hosts = Hosts(locate, journal)
 
-            def task(entry: Entry) -> dict[str, Any]:
-                location = hosts[entry.host]
-                picture = pictures.store(prep.web.get(entry.url), prep.out, entry.name, smallest=self.smallest)
-                return {"lat": location["lat"], "lon": location["lon"], **picture}
+            def task(row: Row) -> Row:
+                location = value_of(journal.settle(row["host"], lambda: locate(row["host"])))
+                return {"lat": location["lat"], "lon": location["lon"], **prep.picture(row, smallest=self.smallest)}
 
-            accepted = prep.gather(entries, lambda entry: entry.name, task, "place of the host, and picture")
-            hosts.write(prep.out / "hosts.csv", (entry.host for entry, _ in accepted))
+            rows = prep.gather(listing, "id", task, "place of the host, and picture")
+            write_table(prep.out / "hosts.csv", {row["host"]: journal.entries[row["host"]]["ok"] for row in rows})
         prep.sources["hosts"] = {"url": "hosts.csv", "sha256": sha256(prep.out / "hosts.csv")}
-        chosen, values = [entry for entry, _ in accepted], [value for _, value in accepted]
-        places = np.array([(value["lat"], value["lon"]) for value in values], float).reshape(-1, 2)
-        moved = scattered([entry.name for entry in chosen], places, prep.seed, self.noise)
-        columns = {
-            "id": [entry.name for entry in chosen],
-            "file": [value["file"] for value in values],
-            "lat": moved[:, 0].tolist(),
-            "lon": moved[:, 1].tolist(),
-            "host": [entry.host for entry in chosen],
-            "url": [entry.url for entry in chosen],
-        }
-        queries = queries_of(chosen, self.place_prefix)
-        prep.finish("incidents1m", columns, queries, least=2, about={"measure": "map"})
+        places = np.array([(row["lat"], row["lon"]) for row in rows], float).reshape(-1, 2)
+        moved = scattered([row["id"] for row in rows], places, prep.seed, self.noise).tolist()
+        rows = [row | {"lat": lat, "lon": lon} for row, (lat, lon) in zip(rows, moved, strict=True)]
+        columns, queries = ["id", "file", "lat", "lon", "host", "url"], queries_of(rows, self.place_prefix)
+        prep.finish(rows, columns, queries, least=2, measure="map")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An image of the annotations with at least one incident."""
-
-    name: str
-    url: str
-    host: str
-    incidents: tuple[str, ...]
-    places: tuple[str, ...]
-
-
-def read_annotations(path: Path, tally: Tally) -> list[Entry]:
-    """Return the entries with at least one positive incident, each address once, in the order of the file.
-
-    The file is a JSON object of records by image name. A record has ``url``, ``incidents`` and ``places``; in the
-    latter two a type is 1 where it is in the image.
-    """
+def read_annotations(path: Path, tally: Tally) -> list[Row]:
+    """Return the images with at least one positive incident, each address once, in the order of the file."""
     try:
         records = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} must be a JSON file: {error}") from None
     if not isinstance(records, dict):
         raise InputError(f"{path} must be a JSON object of images by name, got a {type(records).__name__}")
-    entries: dict[str, Entry] = {}
-    for name, record in records.items():
-        try:
-            entry = _entry(name, record)
-            if entries.setdefault(entry.url, entry) is not entry:
-                raise Loss("duplicate", entry.url)
-            tally.accepted += 1
-        except Loss as loss:
-            tally.lose(loss, name)
-    return list(entries.values())
+    rows: dict[str, Row] = {}  # by address
+    for name, record in records.items():  # url, and incidents and places, where a type in the image is 1
+        with tally.item(name):
+            if not isinstance(record, dict):
+                raise Loss("wrong content", "not an object")
+            incidents, places = (
+                tuple(type_ for type_, value in labels.items() if value == 1) if isinstance(labels, dict) else ()
+                for labels in (record.get("incidents"), record.get("places"))
+            )
+            if not incidents:
+                raise Loss("no label", "no incident")
+            url, host = record.get("url", ""), None
+            with suppress(ValueError, AttributeError):
+                host = urlsplit(url).hostname if urlsplit(url).scheme in ("http", "https") else None
+            if not host:
+                raise Loss("bad address", f"{url!r:.100}")
+            if url in rows:
+                raise Loss("duplicate", url)
+            rows[url] = {"id": name, "url": url, "host": host, "incidents": incidents, "places": places}
+    return list(rows.values())
 
 
-def queries_of(entries: Sequence[Entry], place_prefix: str = "") -> list[Query]:
-    """Return a query for every type: the incidents by name, then the places; underscores become spaces.
-
-    Types with equal texts are one query, for the images of either.
-    """
+def queries_of(rows: Sequence[Row], place_prefix: str = "") -> dict[str, set[int]]:
+    """Return the numbers of the rows of every type, incidents before places; types with equal texts are one query."""
     positives: dict[str, set[int]] = {}
     for kind, prefix in (("incidents", ""), ("places", place_prefix)):
-        for type_ in sorted({type_ for entry in entries for type_ in getattr(entry, kind)}):
-            rows = positives.setdefault(prefix + " ".join(type_.replace("_", " ").split()), set())
-            rows |= {i for i, entry in enumerate(entries) if type_ in getattr(entry, kind)}
-    return [Query(text, tuple(sorted(rows))) for text, rows in positives.items()]
+        for type_, i in sorted((type_, i) for i, row in enumerate(rows) for type_ in row[kind]):
+            positives.setdefault(prefix + " ".join(type_.replace("_", " ").split()), set()).add(i)
+    return positives
 
 
 def scattered(names: Sequence[str], places: NDArray[np.float64], seed: int, noise: str) -> NDArray[np.float64]:
@@ -159,23 +121,3 @@ def scattered(names: Sequence[str], places: NDArray[np.float64], seed: int, nois
             moved[i] += width * np.random.default_rng([seed, int.from_bytes(digest, "big")]).uniform(-1, 1, 2)
         earlier[spot] += 1
     return np.asarray(np.clip(moved, (-90, -180), (90, 180)))
-
-
-def _entry(name: str, record: Any) -> Entry:
-    if not isinstance(record, dict):
-        raise Loss("wrong content", "not an object")
-    incidents, places = (
-        tuple(type_ for type_, value in labels.items() if value == 1) if isinstance(labels, dict) else ()
-        for labels in (record.get("incidents"), record.get("places"))
-    )
-    if not incidents:
-        raise Loss("no label", "no incident")
-    url = record.get("url")
-    try:
-        parts = urlsplit(url) if isinstance(url, str) else None
-        host = parts.hostname if parts and parts.scheme in ("http", "https") else None
-    except ValueError:
-        host = None
-    if not isinstance(url, str) or not host:
-        raise Loss("bad address", f"{url!r:.100}")
-    return Entry(name, url, host, incidents, places)

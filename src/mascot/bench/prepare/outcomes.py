@@ -1,23 +1,126 @@
-"""Many small tasks in threads, whose outcomes survive the process and do not depend on the order they end in."""
+"""What became of the items of a dataset: values and losses, journaled by key and counted by reason."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
-from queue import SimpleQueue
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from multiprocessing.pool import AsyncResult, ThreadPool
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from mascot.bench.prepare.journal import Journal
-from mascot.bench.prepare.losses import NO_ANSWER
 from mascot.errors import InputError
 
 T = TypeVar("T")
+Outcome = dict[str, Any]  # {"ok": value}, or {"lost": reason, "detail": ..., "url": ...}
+Progress = Callable[[int, "int | None"], None]  # count so far, count in all
 
+NO_ANSWER = "no answer"  # the only temporary reason of a loss: the next run tries again
+_EXAMPLES = 5
 _AHEAD = 16  # tasks handed out per worker
 _STREAK, _HOSTS, _LONG_STREAK = 20, 10, 100  # failures in a row that mean that the network is down
+
+
+@dataclass(eq=False)
+class Loss(Exception):
+    """An item that cannot be used. `reason` is a short phrase that reports count by, `detail` says more."""
+
+    reason: str
+    detail: str = ""
+    url: str | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.reason} ({self.detail})" if self.detail else self.reason
+        return f"{self.url}: {text}" if self.url else text
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many items a step accepted and lost. Count in the order of the source: the first losses are the examples."""
+
+    step: str
+    accepted: int = 0
+    losses: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+
+    @contextmanager
+    def item(self, example: str) -> Iterator[None]:
+        """Count the item of a `with` block: as lost where the block raises `Loss`, else as accepted."""
+        try:
+            yield
+            self.accepted += 1
+        except Loss as loss:
+            text = f"{example}: {loss.detail}" if loss.detail else example
+            self.add({"losses": {loss.reason: 1}, "examples": {loss.reason: [text]}})
+
+    def add(self, other: Mapping[str, Any]) -> None:
+        """Add the counts of another tally, as `dataclasses.asdict` writes them."""
+        self.accepted += other.get("accepted", 0)
+        for reason, count in other["losses"].items():
+            self.losses[reason] = self.losses.get(reason, 0) + count
+            examples = self.examples.setdefault(reason, [])
+            examples += other["examples"][reason][: _EXAMPLES - len(examples)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as dataset.json has them."""
+        total = self.accepted + sum(self.losses.values())
+        return {"step": self.step, "looked_at": total, "kept": self.accepted, "lost": dict(sorted(self.losses.items()))}
+
+
+class Journal(AbstractContextManager["Journal"]):
+    """Outcomes by key in a file that only grows, a JSON line `[key, outcome]` each; the last of a key counts.
+
+    A line is written with one system call, so it survives a kill of the process; a torn last line is overwritten.
+    Losses without an answer are not read back: they are tried again, and `retried` names them.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.entries: dict[str, Outcome] = {}
+        self._lock, self._locks = threading.Lock(), dict[str, threading.Lock]()
+        self._stream = open(path, "ab+", buffering=0)  # noqa: SIM115 - it stays open
+        end = 0
+        for line in path.read_bytes().splitlines(keepends=True):
+            try:
+                key, entry = json.loads(line if line.endswith(b"\n") else b"")
+            except (ValueError, TypeError):
+                break
+            self.entries[key] = entry
+            end += len(line)
+        self._stream.truncate(end)
+        self.retried = {key for key, entry in self.entries.items() if entry.get("lost") == NO_ANSWER}
+        for key in self.retried:
+            del self.entries[key]
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def put(self, key: str, entry: Outcome) -> None:
+        """Write an entry of JSON types."""
+        with self._lock:
+            self._stream.write(json.dumps([key, entry], separators=(",", ":")).encode() + b"\n")
+            self.entries[key] = entry
+
+    def settle(self, key: str, make: Callable[[], Any]) -> Outcome:
+        """Return the outcome of a key; if there is none, `make` its value and write it, once for all threads."""
+        with self._locks.setdefault(key, threading.Lock()):
+            if key not in self.entries:
+                try:
+                    self.put(key, {"ok": make()})
+                except Loss as loss:
+                    self.put(key, {"lost": loss.reason, "detail": loss.detail, "url": loss.url})
+            return self.entries[key]
+
+
+def value_of(outcome: Outcome) -> Any:
+    """Return the value of an outcome, or raise its `Loss`."""
+    if "lost" in outcome:
+        raise Loss(outcome["lost"], outcome["detail"], outcome["url"])
+    return outcome["ok"]
 
 
 def run_all(
@@ -27,85 +130,47 @@ def run_all(
     journal: Journal,
     *,
     workers: int = 8,
-    report: Callable[[int, int | None], None] = lambda count, total: None,
+    report: Progress = lambda count, total: None,
     enough: int | None = None,
     valid: Callable[[dict[str, Any]], bool] = lambda value: True,
-) -> list[tuple[T, dict[str, Any]]]:
-    """Run `task` for every item that the journal does not have; return items and journal entries, in order.
+) -> list[tuple[T, Outcome]]:
+    """Run `task` in threads for every item that the journal does not have; return items and outcomes, in order.
 
-    An entry is ``{"ok": value}``, or ``{"lost": reason, "detail": ..., "url": ...}``.
-
-    Parameters
-    ----------
-    key
-        The unique name of an item in the journal.
-    task
-        Returns a value of JSON types or raises `Loss`; any other exception ends the run.
-    enough
-        End the list with the last of so many successes.
-    valid
-        Whether a journaled value still holds, for example because its file exists; if not, the task runs again.
+    A task returns a value of JSON types or raises `Loss`; any other exception ends the run. The list ends with the last
+    of `enough` successes. Where a journaled value is not `valid` any more, the task runs again.
     """
     if len({key(item) for item in items}) < len(items):
         raise InputError(f"{len(items)} items must have unique keys")
-    inbox: SimpleQueue[tuple[T, Future[dict[str, Any]]] | None] = SimpleQueue()
-    stopped = threading.Event()
 
-    def settle(item: T) -> dict[str, Any]:
+    def settle(item: T) -> Outcome:
         entry = journal.entries.get(key(item), {})
         if "ok" in entry and not valid(entry["ok"]):
             del journal.entries[key(item)]
         return journal.settle(key(item), lambda: task(item))
 
-    def work() -> None:
-        while (job := inbox.get()) is not None and not stopped.is_set():
-            try:
-                job[1].set_result(settle(job[0]))
-            except BaseException as error:  # raised again by `result`
-                job[1].set_exception(error)
-
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(workers)]  # a stop waits for no server
-    for thread in threads:
-        thread.start()
-    outcomes: list[tuple[T, dict[str, Any]]] = []
-    active: deque[tuple[T, Future[dict[str, Any]]]] = deque()
-    successes, streak = 0, _Streak(journal.retried)
-    try:
+    outcomes: list[tuple[T, Outcome]] = []
+    active: deque[tuple[T, AsyncResult[Outcome]]] = deque()
+    successes, answered, silent = 0, False, list[str | None]()  # hosts of the last requests, which had no answer
+    with ThreadPool(workers) as pool:  # its end waits for no task, and so for no server
         while successes != enough and len(outcomes) < len(items):
             room = _AHEAD * workers if enough is None else min(_AHEAD * workers, enough - successes)
             for item in items[len(outcomes) + len(active) : len(outcomes) + room]:
-                active.append((item, Future()))
-                inbox.put(active[-1])
-            item, future = active.popleft()
-            while not future.done():
-                wait([future], timeout=1.0)  # bounded: a signal just before an unbounded wait would be seen at its end
-            entry = future.result()
-            outcomes.append((item, entry))
-            successes += "ok" in entry
-            streak.add(key(item), entry)
+                active.append((item, pool.apply_async(settle, (item,))))
+            item, result = active.popleft()
+            while not result.ready():
+                result.wait(timeout=1.0)  # bounded: a signal just before an unbounded wait would be seen at its end
+            outcome = result.get()
+            outcomes.append((item, outcome))
+            successes += "ok" in outcome
+            if outcome.get("lost") != NO_ANSWER:
+                answered, silent = True, []
+            elif key(item) not in journal.retried:  # what failed in an earlier run may be gone for good
+                silent.append(urlsplit(outcome["url"] or "").hostname)
+            count = len(silent)
+            if count >= _LONG_STREAK or (count >= _STREAK and (len(set(silent)) >= _HOSTS or not answered)):
+                raise InputError(
+                    f"the last {count} requests had no answer, such as {outcome['url']}: {outcome['detail']}; "
+                    "is the network up? Run the same command again to continue"
+                )
             report(len(outcomes), len(items))
-    finally:
-        stopped.set()
-        for _ in threads:
-            inbox.put(None)
     return outcomes
-
-
-class _Streak:
-    """Failures in a row. Only first tries count: what failed in an earlier run may be gone for good."""
-
-    def __init__(self, retried: set[str]) -> None:
-        self._retried, self._answered = retried, False
-        self._hosts: list[str | None] = []
-
-    def add(self, name: str, entry: dict[str, Any]) -> None:
-        if entry.get("lost") != NO_ANSWER:
-            self._answered, self._hosts = True, []
-        elif name not in self._retried:
-            self._hosts.append(urlsplit(entry["url"] or "").hostname)
-        count, hosts = len(self._hosts), len(set(self._hosts))
-        if count >= _LONG_STREAK or (count >= _STREAK and (hosts >= _HOSTS or not self._answered)):
-            raise InputError(
-                f"the last {count} requests had no answer, such as {entry['url']}: {entry['detail']}; "
-                "is the network up? Run the same command again to continue"
-            )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-import mascot as mc
+from mascot.errors import InputError
 
 _REFUSED = ("EXT1", "EXT2", "EXT4", "PERSID", "BINPERSID", "NEXT_BUFFER", "READONLY_BUFFER")
 _MOST_INSTRUCTIONS = 1 << 16  # each builds at most some hundred bytes beyond what the pickle itself holds
@@ -18,38 +18,27 @@ _NUMERIC = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f
 
 
 def read_pickle(data: bytes, most: int = 1 << 20) -> Any:
-    """Return the plain data in a pickle of any protocol; raise `InputError` if it is damaged or too large.
+    """Return the plain data in a pickle of at most `most` bytes; raise `InputError` if it is damaged or too large.
 
     A name in the pickle is never looked up: what it would have built becomes an `Opaque`. Numbers and arrays of numpy
-    are such values, which `numbers` decodes. Parts may be nested in any depth: do not print the whole.
+    are such values, which `numbers` decodes.
 
-    Parameters
-    ----------
-    data
-        One pickle. Bytes after its end are ignored.
-    most
-        Largest pickle in bytes.
-
-    Examples
-    --------
     >>> read_pickle(pickle.dumps({"box": (8.5, 47.3, 8.6, 47.4)}))
     {'box': (8.5, 47.3, 8.6, 47.4)}
     """
     if len(data) > most:
-        raise mc.InputError(f"a pickle must have at most {most} bytes, got {len(data)}")
+        raise InputError(f"a pickle must have at most {most} bytes, got {len(data)}")
     try:
         # Before anything is built: the unpickler allocates what a length or a memo index promises.
         for count, (opcode, argument, _) in enumerate(pickletools.genops(data), 1):
-            if opcode.name in _REFUSED:
-                raise mc.InputError(f"a pickle must hold plain data, got the instruction {opcode.name}")
             memo_index = int(argument or 0) if opcode.name.endswith("PUT") else 0
             if count > _MOST_INSTRUCTIONS or memo_index > len(data):
-                raise mc.InputError("a pickle must not need more memory than it may")
+                raise ValueError("more memory than it may need")
+            if opcode.name in _REFUSED:
+                raise ValueError(f"the instruction {opcode.name}")
         return _Unpickler(io.BytesIO(data)).load()
-    except mc.InputError:
-        raise
     except Exception as error:  # whatever damaged data makes of the unpickler
-        raise mc.InputError(f"a pickle must be whole and plain, got {str(error)[:100]!r}") from None
+        raise InputError(f"a pickle must be whole and plain, got {str(error)[:100]!r}") from None
 
 
 class Opaque:
@@ -94,23 +83,12 @@ def numbers(value: Any) -> Any:
             fortran = order == "F"
         else:
             _, shape, dtype, fortran, raw = value.state
-        array = np.frombuffer(_bytes(raw), _dtype(dtype)).reshape(shape, order="F" if fortran else "C")
+        if isinstance(raw, Opaque):  # protocols 0 to 2 write bytes as a call of _codecs.encode, and none as bytes()
+            raw = raw.arguments[0].encode("latin-1") if raw.arguments else b""
+        code, order = dtype.arguments[0], dtype.state[1]
+        if len(raw) > _MOST_BYTES or code not in _NUMERIC or order not in ("<", ">", "|", "="):
+            raise ValueError("too large, or not a number")
+        array = np.frombuffer(raw, order + code).reshape(shape, order="F" if fortran else "C")
         return array.tolist() if array.size else []
     except (AttributeError, TypeError, ValueError, OverflowError, LookupError):
-        raise mc.InputError(f"a pickle must hold numbers or arrays that fill their shape, got {value.name}") from None
-
-
-def _bytes(raw: Any) -> bytes:
-    if isinstance(raw, Opaque):  # protocols 0 to 2 write bytes as a call of _codecs.encode, and no bytes as bytes()
-        raw = raw.arguments[0] if raw.arguments else b""
-    raw = raw.encode("latin-1") if isinstance(raw, str) else bytes(raw) if isinstance(raw, (bytes, bytearray)) else None
-    if raw is None or len(raw) > _MOST_BYTES:
-        raise ValueError("too large")
-    return bytes(raw)
-
-
-def _dtype(dtype: Opaque) -> np.dtype[Any]:
-    code, order = dtype.arguments[0], dtype.state[1]
-    if code not in _NUMERIC or order not in ("<", ">", "|", "="):
-        raise ValueError("not a number")
-    return np.dtype(order + code)
+        raise InputError(f"a pickle must hold numbers or arrays that fill their shape, got {value.name}") from None

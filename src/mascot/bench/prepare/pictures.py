@@ -10,44 +10,36 @@ from pathlib import Path
 from typing import Any
 
 from mascot.bench.files import replacing
-from mascot.bench.prepare.losses import Loss
+from mascot.bench.prepare.outcomes import Loss
 from mascot.photos.images import Unreadable, open_image, orientation, upright
 
 FOLDER = "images"
-LONGEST = 1024  # pixels of the longest side, as published
-_QUALITY = 95
+_LONGEST = 1024  # pixels of the longest side, as published
 _FORMATS = ("JPEG", "MPO")  # MPO is a JPEG with further pictures after it, as telephones write
 
 
-def store(data: bytes, out: Path, id_: str, longest: int | None = LONGEST, smallest: int = 0) -> dict[str, Any]:
+def store(data: bytes, out: Path, id_: str, longest: int | None = _LONGEST, smallest: int = 0) -> dict[str, Any]:
     """Store the picture of an id as a JPEG in a dataset, and return its file and size for a journal.
 
-    An upright JPEG that is small enough is stored as it is. Any other is turned upright, made smaller and encoded
-    again. Its colour profile is not applied: the published encoders saw the numbers as they are.
-
-    Parameters
-    ----------
-    longest
-        Longest side in pixels; None does not limit it.
-    smallest
-        A picture with a side below so many pixels is lost.
+    An upright JPEG whose sides have at most `longest` pixels is stored as it is, any other is encoded again. Colour
+    profiles are not applied: the published encoders saw the numbers as they are. Below `smallest` pixels it is lost.
     """
     try:
         with open_image(data) as image:
             if min(image.size) < smallest:
                 raise Loss("too small", f"{image.width} x {image.height} pixels, below {smallest}")
-            side = max(image.size) if longest is None else longest
-            plain = image.format in _FORMATS and image.mode in ("RGB", "L") and max(image.size) <= side
-            plain = plain and orientation(image) == 1
+            side = longest or max(image.size)
+            plain = image.format in _FORMATS and image.mode in ("RGB", "L")
+            plain = plain and orientation(image) == 1 and max(image.size) <= side
             decoded = upright(image, side, srgb=False)
     except Unreadable as error:
         raise Loss("not a picture", f"{error}; it begins with {data[:16]!r}") from None
-    if not plain:
-        stream = io.BytesIO()
-        decoded.save(stream, "JPEG", quality=_QUALITY)
-        data = stream.getvalue()
     path = out / file_of(id_)
     path.parent.mkdir(parents=True, exist_ok=True)
+    if not plain:
+        stream = io.BytesIO()
+        decoded.save(stream, "JPEG", quality=95)
+        data = stream.getvalue()
     with replacing(path) as file:
         file.write(data)
     return {"file": file_of(id_), "bytes": len(data)}

@@ -1,46 +1,54 @@
-"""The steps that all recipes share: download a source, gather items, and write the dataset with a report of losses."""
+"""The steps that all recipes share: download a source, gather pictures, and write the dataset with a report."""
 
 from __future__ import annotations
 
+import csv
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mascot import __version__
 from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.files import replace_text, sha256
-from mascot.bench.prepare import pictures, splits
-from mascot.bench.prepare.journal import Journal
-from mascot.bench.prepare.losses import Loss, Tally
-from mascot.bench.prepare.outcomes import run_all
+from mascot.bench.prepare import pictures
+from mascot.bench.prepare.outcomes import Journal, Loss, Tally, run_all, value_of
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
 
-T = TypeVar("T")
-Report = Callable[[str, int, "int | None"], None]  # step, items that are done, items in all
+Row = dict[str, Any]  # of an image, by column
+Queries = Mapping[str, Iterable[int]] | None
+Report = Callable[[str, int, "int | None"], None]  # step, items that are finished, items in all
 
 _LEAST_IMAGES = 5  # with fewer there is no validation split
-_PACKAGES = ("numpy", "pillow", "pyarrow")
+
+
+def option(published: Any, correct: Any, choices: tuple[str, ...] = ()) -> Any:
+    """Declare an option of a recipe: its value as the released study read the source, and without its mistakes."""
+    return field(default=published, metadata={"correct": correct, "choices": choices})
 
 
 @dataclass(slots=True)
 class Preparation:
     """A dataset in the making, in the folder `out`. For the parameters see `mascot.bench.prepare.recipes.prepare`."""
 
+    name: str
     out: Path
     web: Web
     limit: int | None = None
     workers: int = 8
     seed: int = 42
     split: str = "torch"
-    report: Report | None = None
+    report: Report = lambda step, count, total: None
     settings: Mapping[str, Any] = field(default_factory=dict)
     sources: dict[str, dict[str, Any]] = field(default_factory=dict)
     tallies: list[Tally] = field(default_factory=list)
@@ -49,22 +57,11 @@ class Preparation:
     @property
     def work(self) -> Path:
         """Where journals and downloaded tables are."""
-        path = self.out / "work"
-        path.mkdir(parents=True, exist_ok=True)
-        return path
-
-    def progress(self, step: str) -> Callable[[int, int | None], None]:
-        """Return a function that reports the progress of one step."""
-        return lambda count, total: None if self.report is None else self.report(step, count, total)
-
-    def note(self, text: str) -> None:
-        """Say something now, and in dataset.json and the report."""
-        self.notes.append(text)
-        self.progress(f"note: {text}")(0, None)
+        return self.out / "work"
 
     def tally(self, step: str) -> Tally:
-        """Return the counts of a new step."""
-        self.tallies.append(Tally(step))
+        """Return the counts of a step, which begins or begins again."""
+        self.tallies = [*(tally for tally in self.tallies if tally.step != step), Tally(step)]
         return self.tallies[-1]
 
     def source(self, name: str, address: str) -> Path:
@@ -73,77 +70,63 @@ class Preparation:
         if "://" in address:
             suffix = "".join(PurePosixPath(unquote(urlsplit(address).path)).suffixes[-2:])
             path = self.work / f"{name}{suffix}"
-            self.web.download(address, path, self.progress(f"download {name}"))
+            self.web.download(address, path, partial(self.report, f"download {name}"))
         elif not path.is_file():
             raise InputError(f"source {name} must be a web address or a file, got {address!r}")
         self.sources[name] = {"url": address, "sha256": sha256(path)}
         return path
 
-    def gather(
-        self, rows: Sequence[T], key: Callable[[T], str], task: Callable[[T], dict[str, Any]], step: str
-    ) -> list[tuple[T, dict[str, Any]]]:
-        """Run `task`, which stores a picture, for the rows up to the limit; return those that succeeded."""
-        tally, accepted = Tally(step), []
-        self.tallies = [*(other for other in self.tallies if other.step != step), tally]
+    def picture(self, row: Row, **options: Any) -> Row:
+        """Download and store the picture of a row; for the options see `pictures.store`."""
+        return pictures.store(self.web.get(row["url"]), self.out, row["id"], **options)
+
+    def gather(self, rows: Sequence[Row], key: str, task: Callable[[Row], Row], step: str) -> list[Row]:
+        """Run `task`, which stores a picture, for the rows up to the limit; return the successful, with its values."""
+        tally, accepted = self.tally(step), []
         with Journal(self.work / "pictures.jsonl") as journal:
             outcomes = run_all(
-                rows, key, task, journal, workers=self.workers, report=self.progress("pictures"), enough=self.limit,
-                valid=lambda entry: pictures.exists(self.out, entry),
+                rows, itemgetter(key), task, journal, workers=self.workers, report=partial(self.report, "pictures"),
+                enough=self.limit, valid=partial(pictures.exists, self.out),
             )  # fmt: skip
-        for item, entry in outcomes:
-            if "ok" in entry:
-                tally.accepted += 1
-                accepted.append((item, entry["ok"]))
-            else:
-                tally.lose(Loss(entry["lost"], entry["detail"]), key(item))
+        for row, outcome in outcomes:
+            with tally.item(row[key]):
+                accepted.append(row | value_of(outcome))
         return accepted
 
     def finish(
-        self,
-        name: str,
-        columns: Mapping[str, Sequence[Any]],
-        queries: Sequence[Query],
-        *,
-        least: int = 0,
-        by_row: bool = False,
-        most: int = 0,
-        about: Mapping[str, Any] | None = None,
+        self, rows: list[Row], columns: list[str], queries: Queries = None, least: int = 0, most: int = 0, **about: Any
     ) -> None:
         """Split the dataset and write it. The same input gives the same bytes.
 
-        Columns have a value for each image in the order of the source; positives of queries are numbers in it.
-
-        Parameters
-        ----------
-        least
-            Positives that a query must have in each split; others are dropped.
-        by_row
-            Bring queries into the order of the images they are about.
-        most
-            Test queries at most, a seeded sample; 0 does not limit them.
-        about
-            What else dataset.json says.
+        Queries are numbers of rows by text (default: the caption of each row, in the order of the split). A query must
+        have `least` positives in each split. At most `most` test queries are asked, a seeded sample; 0 asks all.
         """
-        count = len(columns["id"])
+        count = len(rows)
         if count < _LEAST_IMAGES:
             raise InputError(
-                f"{name}: at least {_LEAST_IMAGES} images are needed for two splits, got {count}\n{self._losses()}"
+                f"{self.name}: at least {_LEAST_IMAGES} images are needed for two splits, got {count}\n{self._losses()}"
             )
-        rows = splits.permutation(count, self.seed, self.split)
-        validation = splits.validation(count)
-        moved = {column: [values[i] for i in rows] for column, values in columns.items()}
-        accepted = self._queries(queries, np.argsort(rows), validation, least, by_row, most)
+        order = permutation(count, self.seed, self.split)
+        rows = [rows[i] for i in order]
+        values = {column: [row[column] for row in rows] for column in columns}
+        if queries is None:
+            candidates = [Query(row["caption"], (i,)) for i, row in enumerate(rows)]
+        else:
+            row_of = np.argsort(order).tolist()
+            candidates = [Query(text, tuple(sorted(row_of[i] for i in numbers))) for text, numbers in queries.items()]
+        validation = count // 5
+        accepted = self._accepted(candidates, validation, least, most)
         if not accepted:
-            raise InputError(f"{name}: no query has {least} positives in each split of {count} images")
-        files = set(moved["file"])
-        for path in sorted((self.out / pictures.FOLDER).rglob("*")):  # pictures after the limit, or of a killed run
+            raise InputError(f"{self.name}: no query has {least} positives in each split of {count} images")
+        files = set(values["file"])
+        for path in (self.out / pictures.FOLDER).rglob("*"):  # pictures after the limit, or of a killed run
             if path.relative_to(self.out).as_posix() not in files:
                 path.unlink()
-        hashes = "".join(f"{sha256(self.out / file)}  {file}\n" for file in sorted(moved["file"]))
+        hashes = "".join(f"{sha256(self.out / file)}  {file}\n" for file in sorted(files))
         replace_text(self.out / "images.sha256", hashes)
         facts = {
-            **(about or {}),
-            "recipe": name,
+            **about,
+            "recipe": self.name,
             "settings": dict(self.settings),
             "seed": self.seed,
             "limit": self.limit,
@@ -151,38 +134,32 @@ class Preparation:
             "steps": [tally.to_dict() for tally in self.tallies],
             "notes": self.notes,
             "pictures": {"file": "images.sha256", "sha256": sha256(self.out / "images.sha256")},
-            "versions": {"mascot": __version__, **{package: version(package) for package in _PACKAGES}},
+            "versions": {"mascot": __version__} | {name: version(name) for name in ("numpy", "pillow", "pyarrow")},
         }
-        write_folder(self.out, name, moved, validation, accepted, facts)
+        write_folder(self.out, self.name, values, validation, accepted, facts)
         sizes = f"{count} images: {validation} for validation, {count - validation} for test. {len(accepted)} queries."
-        replace_text(self.out / "report.md", self._text(name, sizes))
+        replace_text(self.out / "report.md", self._text(sizes))
 
-    def _queries(
-        self, queries: Sequence[Query], row_of: Any, validation: int, least: int, by_row: bool, most: int
-    ) -> list[Query]:
-        """Return the queries in terms of rows, without those that have too few positives."""
+    def _accepted(self, queries: Sequence[Query], split: int, least: int, most: int) -> list[Query]:
+        """Return the queries without those that have too few positives in the rows before or after `split`."""
         tally, accepted = self.tally("queries"), []
-        moved = [Query(query.text, tuple(sorted(int(row_of[i]) for i in query.positives))) for query in queries]
-        if by_row:
-            moved.sort(key=lambda query: query.positives)
-        test = [i for i, query in enumerate(moved) if query.positives and query.positives[-1] >= validation]
-        left_out = set(test) - set(random.Random(self.seed).sample(test, min(most or len(test), len(test))))
-        for i, query in enumerate(moved):
-            early = sum(row < validation for row in query.positives)
+        test = [i for i, query in enumerate(queries) if query.positives and query.positives[-1] >= split]
+        dropped = set(test) - set(random.Random(self.seed).sample(test, min(most or len(test), len(test))))
+        for i, query in enumerate(queries):
+            early = sum(row < split for row in query.positives)
             late = len(query.positives) - early
-            if not query.positives or min(early, late) < least:
-                tally.lose(Loss("few positives", f"{early} for validation, {late} for test"), query.text[:60])
-            elif i in left_out:
-                tally.lose(Loss("not sampled"), query.text[:60])
-            else:
-                tally.accepted += 1
+            with tally.item(query.text[:60]):
+                if not query.positives or min(early, late) < least:
+                    raise Loss("few positives", f"{early} for validation, {late} for test")
+                if i in dropped:
+                    raise Loss("not sampled")
                 accepted.append(query)
         return accepted
 
-    def _text(self, name: str, sizes: str) -> str:
+    def _text(self, sizes: str) -> str:
         """Return the report in Markdown."""
         limit = "" if self.limit is None else f" --limit {self.limit}."
-        lines = [f"# {name}", "", f"{sizes} Seed {self.seed}, split of {self.split}.{limit}", "", self._losses()]
+        lines = [f"# {self.name}", "", f"{sizes} Seed {self.seed}, split of {self.split}.{limit}", "", self._losses()]
         lines += ["", *(f"- {note}" for note in self.notes)]
         for tally in self.tallies:
             for reason, examples in sorted(tally.examples.items()):
@@ -200,6 +177,30 @@ class Preparation:
         return "\n".join(lines)
 
 
+def read_csv(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
+    """Return the rows of a CSV file, which must have these columns."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as lines:
+            reader = csv.DictReader(lines)
+            if not set(columns) <= set(reader.fieldnames or ()):
+                raise InputError(f"{path} must have the columns {', '.join(columns)}, got {reader.fieldnames}")
+            return list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} must be a table: {error}") from None
+
+
 def _item(text: str) -> str:
     """Return a list item with text from outside as code on one line."""
     return "- `" + " ".join(text.split()).replace("`", "'")[:300] + "`"
+
+
+def permutation(count: int, seed: int, generator: str = "torch") -> NDArray[np.int64]:
+    """Return the item of each row: as `torch.randperm` of that seed gives it, or numpy's generator."""
+    if generator == "numpy":
+        return np.random.default_rng(seed).permutation(count).astype(np.int64)
+    order = np.arange(count)
+    draws = np.random.RandomState(seed).randint(0, 2**32, max(count - 1, 0), dtype=np.uint32).astype(np.int64)
+    for i, draw in enumerate(draws):  # torch swaps forwards, by the remainder of 32 bits of the Mersenne twister
+        j = i + draw % (count - i)
+        order[i], order[j] = order[j], order[i]
+    return order

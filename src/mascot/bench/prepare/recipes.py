@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, fields
-from importlib import import_module
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mascot.bench.alone import alone
 from mascot.bench.files import replace_text
-from mascot.bench.prepare.losses import NO_ANSWER, Loss
+from mascot.bench.prepare.incidents1m import Incidents1M
+from mascot.bench.prepare.outcomes import NO_ANSWER, Loss
+from mascot.bench.prepare.pixelprose import PixelProse
+from mascot.bench.prepare.preparation import Preparation, Report
+from mascot.bench.prepare.skyscript import SkyScript
+from mascot.bench.prepare.visual_genome import VisualGenome
+from mascot.bench.prepare.web import Web
 from mascot.errors import InputError, OptionError, require
 
-if TYPE_CHECKING:
-    from mascot.bench.prepare.preparation import Report
-    from mascot.bench.prepare.web import Web
-
-_RECIPES = {
-    "pixelprose": ("pixelprose", "PixelProse"),
-    "visual-genome": ("visual_genome", "VisualGenome"),
-    "incidents1m": ("incidents1m", "Incidents1M"),
-    "skyscript": ("skyscript", "SkyScript"),
-}
-NAMES = tuple(_RECIPES)
-BEHAVIOURS = ("published", "correct")
+RECIPES: dict[str, Any] = {
+    "pixelprose": PixelProse, "visual-genome": VisualGenome, "incidents1m": Incidents1M, "skyscript": SkyScript,
+}  # fmt: skip
+_SPLITS = ("torch", "numpy")
 
 
 def prepare(
@@ -36,44 +33,35 @@ def prepare(
     limit: int | None = None,
     workers: int = 8,
     seed: int = 42,
-    report: Report | None = None,
+    report: Report = lambda step, count, total: None,
     web: Web | None = None,
     **settings: str,
 ) -> None:
     """Make a published dataset in the folder `out`; after an interruption the same call continues.
 
-    Parameters
-    ----------
-    behaviour
-        ``"published"``: read the sources as the released study did; ``"correct"``: without its mistakes.
-    limit, workers, seed
-        Images at most, in the order of the source; requests at a time; of the split.
-    report
-        Called as ``report(step, count, total)``; the total is None where it is not known.
-    web
-        The HTTP client (default: `Web()`); it is stopped at the end.
-    settings
-        Sources and options of the recipe, and ``split`` (``"torch"`` or ``"numpy"``): see `settings_of`.
+    The behaviour is ``"published"``, to read the sources as the released study did, or ``"correct"``, without its
+    mistakes. At most `limit` images are taken, in the order of the source, by `workers` requests at a time; `seed` is
+    that of the split. `report` is called as ``report(step, count, total)``; the total is None where it is not known.
+    The client `web` (default: `Web()`) is stopped at the end. For the settings see `settings_of`.
     """
     require(limit is None or limit >= 1, "limit", "must be >= 1", limit)
     require(workers >= 1, "workers", "must be >= 1", workers)
     require(seed >= 0, "seed", "must be >= 0", seed)
-    values = settings_of(name, behaviour)
+    values, recipe = settings_of(name, behaviour), RECIPES[name]
+    choices = {field.name: field.metadata.get("choices", ()) for field in fields(recipe)} | {"split": _SPLITS}
     for key, text in settings.items():
-        if key not in values:
-            raise OptionError(f"a source or option of {name} must be one of {', '.join(values)}, got {key!r}")
-        values[key] = _value(key, text, values[key], _recipe(name).CHOICES | {"split": ("torch", "numpy")})
-    split = values.pop("split")
-    recipe = _recipe(name)(**values)
-    from mascot.bench.prepare.preparation import Preparation
-    from mascot.bench.prepare.web import Web
-
-    web = web or Web()
-    preparation = Preparation(Path(out), web, limit, workers, seed, split, report, asdict(recipe))
-    _claim(Path(out), {"recipe": name, "settings": asdict(recipe)})
+        require(key in values, f"a source or option of {name}", f"must be one of {', '.join(values)}", key)
+        require(not choices[key] or text in choices[key], key, f"must be {' or '.join(choices[key])}", text)
+        try:
+            values[key] = text if isinstance(values[key], str) else type(values[key])(json.loads(text.lower()))
+        except (ValueError, TypeError):
+            raise OptionError(f"{key} must be like {values[key]!r}, got {text!r}") from None
+    web, split = web or Web(), values.pop("split")
+    preparation = Preparation(name, Path(out), web, limit, workers, seed, split, report, values)
+    _claim(Path(out), {"recipe": name, "settings": values})
     with alone(preparation.work / "lock", f"{out} is being prepared by another process"):
         try:
-            recipe.run(preparation)
+            recipe(**values).run(preparation)
         except Loss as loss:
             remedy = "run the same command again to continue" if loss.reason == NO_ANSWER else "name another --source"
             raise InputError(f"{name}: {loss}; {remedy}") from None
@@ -83,33 +71,16 @@ def prepare(
 
 def settings_of(name: str, behaviour: str = "published") -> dict[str, Any]:
     """Return the sources and options of a recipe with their values."""
-    if behaviour not in BEHAVIOURS:
-        raise OptionError(f"--as must be {' or '.join(BEHAVIOURS)}, got {behaviour!r}")
-    recipe = _recipe(name)
-    values = {field.name: field.default for field in fields(recipe)} | {"split": "torch"}
-    return values | (recipe.CORRECT if behaviour == "correct" else {})
+    require(behaviour in ("published", "correct"), "--as", "must be published or correct", behaviour)
+    require(name in RECIPES, "the dataset", f"must be one of {', '.join(RECIPES)}", name)
+    published = {field.name: field.default for field in fields(RECIPES[name])} | {"split": _SPLITS[0]}
+    correct = {field.name: field.metadata.get("correct", field.default) for field in fields(RECIPES[name])}
+    return published if behaviour == "published" else published | correct
 
 
 def options_of(name: str) -> list[str]:
     """Return the names of the options, as opposed to the sources."""
-    return [*_recipe(name).CORRECT, "split"]
-
-
-def _recipe(name: str) -> Any:
-    if name not in _RECIPES:
-        raise OptionError(f"the dataset must be one of {', '.join(NAMES)}, got {name!r}")
-    module, recipe = _RECIPES[name]
-    return getattr(import_module(f"mascot.bench.prepare.{module}"), recipe)
-
-
-def _value(key: str, text: str, default: Any, choices: dict[str, tuple[str, ...]]) -> Any:
-    """Return a value of the default's type."""
-    if key in choices and text not in choices[key]:
-        raise OptionError(f"{key} must be {' or '.join(choices[key])}, got {text!r}")
-    try:
-        return text if isinstance(default, str) else type(default)(json.loads(text.lower()))
-    except (ValueError, TypeError):
-        raise OptionError(f"{key} must be like {default!r}, got {text!r}") from None
+    return [*(field.name for field in fields(RECIPES[name]) if "correct" in field.metadata), "split"]
 
 
 def _claim(out: Path, claim: dict[str, Any]) -> None:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 import random
 import re
 import threading
-from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin
 
-from mascot.bench.datasets.folder import Query
 from mascot.bench.prepare import pictures
 from mascot.bench.prepare.archives import Member, directory
-from mascot.bench.prepare.losses import Loss, Tally
+from mascot.bench.prepare.outcomes import Loss, Tally
 from mascot.bench.prepare.pickles import numbers, read_pickle
-from mascot.bench.prepare.preparation import Preparation
+from mascot.bench.prepare.preparation import Preparation, Row, option, read_csv
 from mascot.errors import InputError
 from mascot.photos.plausible import Wrong, place
 
 _COLUMNS = ("filepath", "title_multi_objects")
-_FILE = re.compile(r"images(\d+)/([^/]+)\.jpg")
+_FILE = re.compile(r"images(\d+)/([^/]+)\.jpg")  # images2/a198234555_CH_19.jpg
 _LARGEST_RECORD = 1 << 20  # bytes
 _BUCKET = "https://opendatasharing.s3.us-west-2.amazonaws.com/SkyScript/"
 
@@ -30,109 +29,71 @@ _BUCKET = "https://opendatasharing.s3.us-west-2.amazonaws.com/SkyScript/"
 class SkyScript:
     """The CLIP-filtered test set of 30,000: images with a place, a caption of their own, and pixels that decode.
 
-    `base` is where the archives are, ``images2.zip`` and ``meta2.zip`` up to 7; `table` is the list of the test set.
-    The archives have hundreds of thousands of files, of which single ones are read by range: the directory of every
-    archive once, then two requests for each image.
-
-    Parameters
-    ----------
-    rows
-        Rows of the list, which is shuffled by ``random.Random(42)`` and cut before captions are made unique, as
-        published; 0 takes all rows in the order of the list.
-    smallest
-        Smallest side of a picture in pixels.
+    Published are the first `rows` of the list, shuffled by ``random.Random(42)`` and cut before captions are made
+    unique; 0 takes all rows in the order of the list.
     """
 
-    base: str = _BUCKET
+    base: str = _BUCKET  # of the archives, images2.zip and meta2.zip up to 7
     table: str = f"{_BUCKET}dataframe/SkyScript_test_30K_filtered_by_CLIP_openai.csv"
-    rows: int = 20_000
-    smallest: int = 32
-    CORRECT: ClassVar = {"rows": 0, "smallest": 32}
-    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {}
+    rows: int = option(20_000, 0)
+    smallest: int = option(32, 32)  # side of a picture in pixels
 
     def run(self, prep: Preparation) -> None:
-        """Make the dataset, or continue making it."""
-        images = self._images(prep.source("table", self.table), prep.tally("captions"))
-        stems: dict[str, set[str]] = defaultdict(set)
-        for image in images:
-            stems[image.part].add(image.id)
-        directories: dict[str, dict[str, Member]] = {}
-        lock = threading.Lock()
+        listing = self._listing(prep.source("table", self.table), prep.tally("captions"))
+        directories, lock = dict[str, dict[str, Member]](), threading.Lock()
 
-        def read(image: _Image, kind: str, suffix: str, most: int) -> bytes:
-            name = f"{kind}{image.part}.zip"
+        def read(row: Row, kind: str, suffix: str, most: int) -> bytes:
+            name = f"{kind}{row['part']}.zip"
             url = urljoin(self.base, name)
             with lock:
                 if name not in directories:
-                    path, report = prep.work / f"{name}.json", prep.progress(f"directory of {name}")
-                    directories[name] = directory(prep.web, url, stems[image.part], suffix, path, report)
-            if image.id not in directories[name]:
+                    path, report = prep.work / f"{name}.jsonl", partial(prep.report, f"directory of {name}")
+                    stems = {other["id"] for other in listing if other["part"] == row["part"]}
+                    directories[name] = directory(prep.web, url, stems, suffix, path, report)
+            if row["id"] not in directories[name]:
                 raise Loss("not in archive", name)
-            return directories[name][image.id].read(prep.web, url, most)
+            return directories[name][row["id"]].read(prep.web, url, most)
 
-        def task(image: _Image) -> dict[str, Any]:
-            record = read(image, "meta", ".pickle", _LARGEST_RECORD)
+        def task(row: Row) -> Row:
+            record = read(row, "meta", ".pickle", _LARGEST_RECORD)
             try:
                 lat, lon = centre(read_pickle(record, _LARGEST_RECORD))
             except InputError as error:
                 raise Loss("wrong content", str(error)) from None
-            data = read(image, "images", ".jpg", 32 << 20)
-            return {"lat": lat, "lon": lon, **pictures.store(data, prep.out, image.id, smallest=self.smallest)}
+            data = read(row, "images", ".jpg", 32 << 20)
+            return {"lat": lat, "lon": lon, **pictures.store(data, prep.out, row["id"], smallest=self.smallest)}
 
-        accepted = prep.gather(images, lambda image: image.id, task, "places and pictures")
-        columns = {
-            "id": [image.id for image, _ in accepted],
-            **{name: [entry[name] for _, entry in accepted] for name in ("file", "lat", "lon")},
-            "path": [image.path for image, _ in accepted],
-        }
-        for part in sorted({image.part for image, _ in accepted}):  # too large to be hashed; the pictures are
+        rows = prep.gather(listing, "id", task, "places and pictures")
+        for part in sorted({row["part"] for row in rows}):  # too large to be hashed; the pictures are
             for name in (f"images{part}.zip", f"meta{part}.zip"):
                 prep.sources[name] = {"url": urljoin(self.base, name)}
-        queries = [Query(image.caption, (i,)) for i, (image, _) in enumerate(accepted)]
-        prep.finish("skyscript", columns, queries, by_row=True, about={"validation_queries": None})
+        prep.finish(rows, ["id", "file", "lat", "lon", "path"], validation_queries=None)
 
-    def _images(self, path: Any, tally: Tally) -> list[_Image]:
+    def _listing(self, table: Path, tally: Tally) -> list[Row]:
         """Return the rows of the list with a caption that no earlier row has."""
-        try:
-            with open(path, encoding="utf-8-sig", newline="") as lines:
-                reader = csv.DictReader(lines)
-                if not set(_COLUMNS) <= set(reader.fieldnames or ()):
-                    raise InputError(f"{path}: needs the columns {', '.join(_COLUMNS)}, got {reader.fieldnames}")
-                rows = [tuple((line[column] or "").strip() for column in _COLUMNS) for line in reader]
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise InputError(f"{path} must be a table: {error}") from None
+        lines = [tuple((row[column] or "").strip() for column in _COLUMNS) for row in read_csv(table, _COLUMNS)]
         if self.rows:
-            random.Random(42).shuffle(rows)
-            rows = rows[: self.rows]
-        images: dict[str, _Image] = {}
-        ids: set[str] = set()
-        for file, caption in rows:
-            match = _FILE.fullmatch(file)
-            if match is None:
-                tally.lose(Loss("bad address", "not in an archive of images"), file)
-            elif not caption:
-                tally.lose(Loss("no caption"), file)
-            elif caption in images or match[2] in ids:
-                tally.lose(Loss("duplicate", "caption" if caption in images else "file name"), file)
-            else:
-                images[caption] = _Image(file, caption, match[1], match[2])
-                ids.add(match[2])
-                tally.accepted += 1
-        return list(images.values())
-
-
-@dataclass(frozen=True, slots=True)
-class _Image:
-    path: str  # images2/a198234555_CH_19.jpg
-    caption: str
-    part: str  # 2
-    id: str  # a198234555_CH_19
+            random.Random(42).shuffle(lines)
+            lines = lines[: self.rows]
+        rows, ids = dict[str, Row](), set[str]()  # rows by caption
+        for path, caption in lines:
+            with tally.item(path):
+                match = _FILE.fullmatch(path)
+                if match is None:
+                    raise Loss("bad address", "not in an archive of images")
+                if not caption:
+                    raise Loss("no caption")
+                part, id_ = match.groups()
+                if caption in rows or id_ in ids:
+                    raise Loss("duplicate", "caption" if caption in rows else "file name")
+                rows[caption] = {"id": id_, "part": part, "path": path, "caption": caption}
+                ids.add(id_)
+        return list(rows.values())
 
 
 def centre(record: Any) -> tuple[float, float]:
     """Return latitude and longitude of the centre of a record's `bbox` or `box`: west, south, east, north."""
-    box = (record.get("bbox") or record.get("box")) if isinstance(record, dict) else None
-    box = numbers(box)
+    box = numbers((record.get("bbox") or record.get("box")) if isinstance(record, dict) else None)
     if not isinstance(box, (list, tuple)) or len(box) != 4 or not all(type(side) in (int, float) for side in box):
         raise Loss("no place", f"a box must be 4 numbers, got {type(box).__name__}")
     west, south, east, north = map(float, box)

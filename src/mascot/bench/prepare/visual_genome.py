@@ -1,8 +1,4 @@
-"""Visual Genome: pictures whose EXIF has the time of day, and fifteen object names as queries.
-
-Two tables name 108,077 pictures and the objects on each. The first 64 KB of every picture are read for its EXIF time;
-the few that have one are downloaded whole.
-"""
+"""Visual Genome: pictures whose EXIF has the time of day, and fifteen object names as queries."""
 
 from __future__ import annotations
 
@@ -11,12 +7,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any
 
-from mascot.bench.datasets.folder import Query
-from mascot.bench.prepare import exif_text, pictures
-from mascot.bench.prepare.losses import Loss
-from mascot.bench.prepare.preparation import Preparation
+from mascot.bench.prepare import exif_text
+from mascot.bench.prepare.outcomes import Loss
+from mascot.bench.prepare.preparation import Preparation, Row, option
 from mascot.errors import InputError
 from mascot.extras import package
 from mascot.photos import exif
@@ -26,73 +21,53 @@ QUERIES = (
     "person", "building", "table", "vehicle", "animal", "tree", "sky", "road", "chair", "light", "car", "desk",
     "bird", "apple", "dog",
 )  # fmt: skip
-_HEAD = 1 << 16  # bytes that hold the EXIF block
+_HEAD = 1 << 16  # bytes that hold the EXIF block; the few pictures whose block has a time are downloaded whole
 _TABLES = "https://homes.cs.washington.edu/~ranjay/visualgenome/data/dataset"
 
 
 @dataclass(frozen=True, slots=True)
 class VisualGenome:
-    """Where the tables are: JSON, or a zip archive of it.
-
-    `pictures` is a mirror with the folders VG_100K and VG_100K_2 (default: the addresses of the table). `fallback`
-    takes the EXIF time of the last change (DateTime) where DateTimeOriginal is missing, as published.
-    """
+    """Where the tables are: JSON, or a zip archive of it."""
 
     images: str = f"{_TABLES}/image_data.json.zip"
     objects: str = f"{_TABLES}/objects.json.zip"
-    pictures: str = ""
-    fallback: bool = True
-    CORRECT: ClassVar = {"fallback": False}
-    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {}
+    pictures: str = ""  # a mirror with the folders VG_100K and VG_100K_2 (default: the addresses of the table)
+    fallback: bool = option(True, False)  # take DateTime (tag 306) where DateTimeOriginal is missing
 
     def run(self, prep: Preparation) -> None:
-        """Make the dataset, or continue making it."""
-        images, objects = prep.source("images", self.images), prep.source("objects", self.objects)
-        listed, ids, seen = prep.tally("list"), dict[str, str](), set[str]()  # ids by address
-        for record in _records(images):
+        table, objects = prep.source("images", self.images), prep.source("objects", self.objects)
+        tally, listing, ids = prep.tally("list"), dict[str, Row](), set[str]()  # rows by address
+        for record in _records(table):
             id_, url = str(record.get("image_id", "")), record.get("url")
             if isinstance(url, str) and self.pictures:
                 url = "/".join([self.pictures.rstrip("/"), *url.split("/")[-2:]])
-            if not id_ or not isinstance(url, str):
-                listed.lose(Loss("bad address"), id_ or "an entry without image_id")
-            elif url in ids or id_ in seen:
-                listed.lose(Loss("duplicate"), url)
-            else:
-                ids[url] = id_
-                seen.add(id_)
-                listed.accepted += 1
+            with tally.item(id_ or "an entry without image_id"):
+                if not id_ or not isinstance(url, str):
+                    raise Loss("bad address")
+                if url in listing or id_ in ids:
+                    raise Loss("duplicate", url)
+                listing[url] = {"id": id_, "url": url}
+                ids.add(id_)
 
-        def task(url: str) -> dict[str, Any]:
-            taken = self._time(prep.web.first(url, _HEAD))
-            return {"taken": taken, **pictures.store(prep.web.get(url), prep.out, ids[url], longest=None)}
+        def task(row: Row) -> Row:
+            try:
+                with open_image(prep.web.part(row["url"], 0, _HEAD)) as image:
+                    tags = exif.read(image)
+            except Unreadable as error:
+                raise Loss("not a picture", str(error)) from None
+            if not tags.picture and not tags.exposure:
+                raise Loss("no metadata")
+            taken = exif_text.taken(tags, self.fallback).isoformat(timespec="seconds")
+            return {"taken": taken, **prep.picture(row, longest=None)}
 
-        accepted = prep.gather(list(ids), str, task, "time and picture")
-        columns = {
-            "id": [ids[url] for url, _ in accepted],
-            "file": [entry["file"] for _, entry in accepted],
-            "taken": [entry["taken"] for _, entry in accepted],
-            "url": [url for url, _ in accepted],
-        }
-        numbers = {id_: i for i, id_ in enumerate(columns["id"])}
+        rows = prep.gather(list(listing.values()), "url", task, "time and picture")
+        numbers = {row["id"]: i for i, row in enumerate(rows)}
         positives: dict[str, set[int]] = {name: set() for name in QUERIES}
         for record in _records(objects):
-            i = numbers.get(str(record.get("image_id")))
-            for thing in (record.get("objects") or ()) if i is not None else ():
-                for name in thing.get("names") or ():
-                    positives.get(str(name).strip().lower(), set()).add(i or 0)
-        queries = [Query(name, tuple(sorted(rows))) for name, rows in positives.items()]
-        prep.finish("visual-genome", columns, queries, least=2)
-
-    def _time(self, head: bytes) -> str:
-        """Return the EXIF time of a picture from its first bytes."""
-        try:
-            with open_image(head) as image:
-                tags = exif.read(image)
-        except Unreadable as error:
-            raise Loss("not a picture", str(error)) from None
-        if not tags.picture and not tags.exposure:
-            raise Loss("no metadata")
-        return exif_text.taken(tags, self.fallback).clock.isoformat(timespec="seconds")
+            i = numbers.get(str(record.get("image_id")), -1)
+            for name in (name for item in record.get("objects") or () for name in item.get("names") or () if i >= 0):
+                positives.get(str(name).strip().lower(), set()).add(i)
+        prep.finish(rows, ["id", "file", "taken", "url"], positives, least=2)
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:

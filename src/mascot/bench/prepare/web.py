@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import json
 import os
 import random
 import re
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from mascot import __version__
-from mascot.bench.files import sha256
-from mascot.bench.prepare.losses import NO_ANSWER, Loss
-from mascot.errors import require
+from mascot.bench.prepare.outcomes import NO_ANSWER, Loss, Progress
 from mascot.extras import missing
 
 try:
@@ -32,26 +29,15 @@ try:
 except ModuleNotFoundError as error:
     raise missing(error, "preparing a dataset", "prepare") from None
 
-T = TypeVar("T")
-Response = urllib3.BaseHTTPResponse
-
-_MIB = 1 << 20
-_PIECE = 2 * _MIB  # of a download: each has its own retries, and must arrive within the patience
+_PIECE = 2 << 20  # bytes of a download: each has its own retries, and must arrive within the patience
 _LARGEST = 1 << 30  # bytes of a download from a server without ranges
 _REDIRECTS = 8
 _LONGEST_WAIT = 120.0  # seconds, whatever a server asks for
 _TEMPORARY = (408, 425, 429)  # and all of 5xx
 _BUSY = (429, 503)
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
-
-
-@dataclass
-class _TemporaryFailure(Exception):
-    """An answer that is worth another try after `wait` seconds. A busy server is alive, and needs a pause."""
-
-    detail: str
-    wait: float | None = None
-    busy: bool = False
+_AGENT = f"mascot-bench/{__version__} (dataset preparation for research)"
+_HEADERS = {"User-Agent": _AGENT, "Accept": "*/*", "Accept-Encoding": "identity"}
 
 
 @dataclass(slots=True)
@@ -59,30 +45,39 @@ class _Host:
     resume: float = 0.0  # no request before this time, because the server asked for a pause
     silent: bool = False  # no answer to any try of a request; gets single tries until it answers
 
+    def pause(self, seconds: float) -> None:
+        self.resume = time.monotonic() + min(seconds, _LONGEST_WAIT)
 
+
+@dataclass(frozen=True, slots=True)
+class _HttpAnswer:
+    status: int  # 200, or 206 for a range
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def span(self) -> tuple[int, ...]:
+        """First byte, last byte and file size of a range."""
+        match = _RANGE.fullmatch(self.headers.get("Content-Range", "").strip())
+        return tuple(map(int, match.groups())) if match else (-1, -1, -1)
+
+
+@dataclass
 class Web:
     """An HTTP client for any number of threads.
 
     Certificates are always checked, environment proxies are used, and neither .netrc nor cookies are read. A host
     that resolves to a loopback, private or link-local address is refused, also after a redirect.
-
-    A request is tried `retries` more times after a temporary failure, first after `pause` seconds, then after twice as
-    many, and so on. A connection and each part of an answer may take `timeout` seconds, a whole answer `patience`
-    seconds. One server gets `per_host` connections at a time. `allow_private` is for tests with a local server only.
     """
 
-    def __init__(
-        self, timeout: float = 20.0, retries: int = 4, pause: float = 1.0, patience: float = 120.0, per_host: int = 4,
-        allow_private: bool = False,
-    ) -> None:  # fmt: skip
-        for name, value in {"timeout": timeout, "patience": patience, "per_host": per_host}.items():
-            require(value > 0, f"Web.{name}", "must be > 0", value)
-        for name, value in {"retries": retries, "pause": pause}.items():
-            require(value >= 0, f"Web.{name}", "must be >= 0", value)
-        self._patience, self._retries, self._pause, self._allow_private = patience, retries, pause, allow_private
-        agent = f"mascot-bench/{__version__} (dataset preparation for research)"
-        self._headers = {"User-Agent": agent, "Accept": "*/*", "Accept-Encoding": "identity"}
-        self._pools: dict[str, Any] = {"num_pools": 64, "maxsize": per_host, "block": True, "timeout": timeout}
+    timeout: float = 20.0  # seconds for a connection, and for each part of an answer
+    retries: int = 4  # after a temporary failure
+    pause: float = 1.0  # seconds before the first retry; doubled before each further one
+    patience: float = 120.0  # seconds for a whole answer
+    per_host: int = 4  # connections at a time
+    allow_private: bool = False  # for tests with a local server only
+
+    def __post_init__(self) -> None:
         self._managers: dict[str | None, urllib3.PoolManager] = {}
         self._hosts: dict[str, _Host] = {}
         self._lock = threading.Lock()
@@ -92,138 +87,107 @@ class Web:
         """End all waits between tries; whatever is requested from now on is lost."""
         self._stopped.set()
 
-    def get(self, url: str, most: int = 32 * _MIB) -> bytes:
+    def get(self, url: str, most: int = 32 << 20) -> bytes:
         """Return the whole content, which must have at most `most` bytes."""
-
-        def read(response: Response) -> bytes:
-            length = response.headers.get("Content-Length", "")
-            large = length.isdigit() and int(length) > most
-            content = b"" if large else self._read(response, most + 1)
-            if large or len(content) > most:
-                raise Loss("too large", f"more than {most} bytes", url)
-            return content
-
-        return self._request(url, {}, read)
-
-    def json(self, url: str) -> Any:
-        """Return the JSON content."""
-        try:
-            return json.loads(self.get(url))
-        except ValueError as error:
-            raise Loss("wrong content", f"not JSON: {error}", url) from None
-
-    def first(self, url: str, count: int) -> bytes:
-        """Return the first `count` bytes or all if there are fewer. A server without ranges is cut off early."""
-
-        def read(response: Response) -> bytes:
-            if response.status == 206 and _span(response)[0] != 0:
-                raise Loss("wrong content", "not the range that was requested", url)
-            return self._read(response, count)
-
-        return self._request(url, {"Range": f"bytes=0-{count - 1}"}, read)
+        content = self._request(url, most + 1).content
+        if len(content) > most:
+            raise Loss("too large", f"more than {most} bytes", url)
+        return content
 
     def part(self, url: str, start: int, count: int, validator: str = "") -> bytes:
-        """Return `count` bytes from `start` on, or fewer where the file ends before; of one version of the file."""
-
-        def read(response: Response) -> bytes:
-            if response.status != 206:
-                changed = response.status == 200 and validator
-                raise Loss(NO_ANSWER if changed else "no ranges", "the file changed" if changed else "status 200", url)
-            begin, end, _ = _span(response)
-            if begin != start or end >= start + count:
-                raise Loss("wrong content", "not the range that was requested", url)
-            content = self._read(response, count)
-            if len(content) != end - start + 1:
-                raise _TemporaryFailure("the answer ended early")
-            return content
-
+        """Return `count` bytes from `start` on, fewer at the end of the file; with a validator, of that version."""
         headers = {"Range": f"bytes={start}-{start + count - 1}"} | ({"If-Range": validator} if validator else {})
-        return self._request(url, headers, read)
+        answer = self._request(url, count, headers)
+        if answer.status == 200 and validator:
+            raise Loss(NO_ANSWER, "the file changed", url)
+        if answer.status == 200 and start:  # a server without ranges was cut off after the first bytes
+            raise Loss("no ranges", "status 200", url)
+        begin, end, _ = answer.span
+        if answer.status == 206 and (begin != start or end >= start + count):
+            raise Loss("wrong content", "not the range that was requested", url)
+        if answer.status == 206 and len(answer.content) <= end - start:
+            raise Loss(NO_ANSWER, "the answer ended early", url)
+        return answer.content
 
     def size(self, url: str) -> tuple[int | None, str]:
         """Return the size of a file, None if the server has no ranges, and its validator: an ETag or a date."""
+        answer = self._request(url, 1, {"Range": "bytes=0-0"})
+        etag, date = answer.headers.get("ETag", ""), answer.headers.get("Last-Modified", "")
+        return answer.span[2] if answer.status == 206 else None, etag if etag.startswith('"') else date
 
-        def read(response: Response) -> tuple[int | None, str]:
-            etag, date = response.headers.get("ETag", ""), response.headers.get("Last-Modified", "")
-            return _span(response)[2] if response.status == 206 else None, etag if etag.startswith('"') else date
+    def download(self, url: str, path: Path, report: Progress = lambda count, total: None) -> None:
+        """Download a file; continue an interrupted download, skip a complete one, begin one that changed again."""
+        if path.is_file():
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        size, validator = self.size(url)
+        version = hashlib.sha256(f"{url} {size} {validator}".encode()).hexdigest()[:12]
+        partial = path.with_name(f"{path.name}.{version}.part")
+        resumable = size is not None and bool(validator)  # else nothing tells versions apart
+        for other in path.parent.glob(f"{glob.escape(path.name)}.*.part"):
+            if other != partial or not resumable:
+                other.unlink()
+        with open(partial, "ab") as stream:
+            if not resumable:
+                stream.write(self.get(url, _LARGEST))
+            while size is not None and stream.tell() < size:
+                stream.write(self.part(url, stream.tell(), min(_PIECE, size - stream.tell()), validator))
+                report(stream.tell(), size)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(partial, path)
 
-        return self._request(url, {"Range": "bytes=0-0"}, read)
-
-    def download(self, url: str, path: Path, report: Callable[[int, int | None], None] | None = None) -> str:
-        """Download a file and return its SHA-256; continue an interrupted download, skip a complete one.
-
-        The partial file carries a hash of the size and the validator in its name: a file that changed on the server
-        starts again.
-        """
-        if not path.is_file():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            size, validator = self.size(url)
-            version = hashlib.sha256(f"{url} {size} {validator}".encode()).hexdigest()[:12]
-            partial = path.with_name(f"{path.name}.{version}.part")
-            whole = size is None or not validator  # there is nothing that tells versions apart
-            for other in path.parent.glob(f"{glob.escape(path.name)}.*.part"):
-                if other != partial or whole:
-                    other.unlink()
-            with open(partial, "ab") as stream:
-                if whole:
-                    stream.write(self.get(url, _LARGEST))
-                while size is not None and stream.tell() < size:
-                    stream.write(self.part(url, stream.tell(), min(_PIECE, size - stream.tell()), validator))
-                    if report is not None:
-                        report(stream.tell(), size)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(partial, path)
-        return sha256(path)
-
-    def _request(self, url: str, headers: dict[str, str], read: Callable[[Response], T]) -> T:
-        """Make a request with its retries; `read` gets a successful answer."""
+    def _request(self, url: str, most: int, headers: dict[str, str] | None = None) -> _HttpAnswer:
+        """Return a successful answer, cut off after `most` bytes, after as many retries as it takes."""
         try:
-            name = urlsplit(url).netloc
+            host = self._hosts.setdefault(urlsplit(url).netloc, _Host())
         except ValueError as error:
             raise Loss("bad address", str(error), url) from None
-        with self._lock:
-            host = self._hosts.setdefault(name, _Host())
-        reason, alive = "stopped", True
-        for attempt in range(1 if host.silent else self._retries + 1):
-            wait = self._pause * 2 ** (attempt - 1) * random.uniform(0.75, 1.25) if attempt else 0.0
+        reason, busy = "stopped", True
+        for attempt in range(1 if host.silent else self.retries + 1):
+            wait = self.pause * 2 ** (attempt - 1) * random.uniform(0.75, 1.25) if attempt else 0.0
             if self._stopped.wait(max(wait, host.resume - time.monotonic(), 0.0)):
                 break
             try:
-                response = self._open(url, headers)
-                try:
-                    _check_status(response, host, url)
-                    result = read(response)
-                finally:
-                    _release(response)
-            except _TemporaryFailure as failure:
-                reason, alive = failure.detail, failure.busy
-                rest = self._pause * 2**attempt if failure.wait is None and alive else failure.wait
-                if rest is not None:
-                    host.resume = time.monotonic() + min(rest, _LONGEST_WAIT)
+                with self._open(url, _HEADERS | (headers or {})) as response:
+                    status, busy, seconds = response.status, response.status in _BUSY, _pause_of(response)
+                    temporary = status in _TEMPORARY or status >= 500
+                    if seconds is not None and (temporary or response.headers.get("X-Rl") == "0"):
+                        host.pause(seconds)
+                    elif busy:
+                        host.pause(self.pause * 2**attempt)
+                    if temporary:
+                        reason = f"status {status}"
+                        continue
+                    if status not in (200, 206):
+                        raise Loss("dead link", f"status {status}", url)
+                    answer = _HttpAnswer(status, response.headers, self._read(response, most))
+                host.silent = False
+                return answer
             except (LocationValueError, UnicodeError) as error:
                 raise Loss("bad address", str(error), url) from None
             except (HTTPError, OSError) as error:
-                reason, alive = _reason(error), False
-                if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                reason, busy = _reason(error), False
+                if "CERTIFICATE_VERIFY_FAILED" in reason:
                     raise Loss("bad certificate", reason, url) from None
-            else:
-                host.silent = False
-                return result
-        host.silent = not alive
+        host.silent = not busy  # a busy server is alive
         raise Loss(NO_ANSWER, reason, url)
 
-    def _open(self, url: str, headers: dict[str, str]) -> Response:
-        """Send the request and follow redirects; every hop is checked."""
+    @contextmanager
+    def _open(self, url: str, headers: dict[str, str]) -> Iterator[urllib3.BaseHTTPResponse]:
+        """Send the request and follow redirects; every hop is checked. What is not read then is not waited for."""
+        options: Any = {"headers": headers, "redirect": False, "retries": False, "preload_content": False}
         address = url
         for _ in range(_REDIRECTS + 1):
-            response = self._manager(address).request(
-                "GET", address, headers=self._headers | headers, redirect=False, retries=False, preload_content=False
-            )
-            location = response.get_redirect_location()
-            if not location:
-                return response
-            _release(response)
+            response = self._manager(address).request("GET", address, **options)
+            try:
+                location = response.get_redirect_location()
+                if not location:
+                    yield response
+                    return
+            finally:
+                response.close()
+                response.release_conn()
             address = urljoin(address, location)
         raise Loss("dead link", f"more than {_REDIRECTS} redirects", url)
 
@@ -235,53 +199,37 @@ class Web:
         proxy = None if proxy_bypass(host) else getproxies().get(scheme)
         if proxy:
             with suppress(OSError):  # a name that only the proxy can resolve
-                resolve(host, self._allow_private)
+                resolve(host, self.allow_private)
         with self._lock:
             if proxy not in self._managers:
-                manager = urllib3.ProxyManager(proxy, **self._pools) if proxy else urllib3.PoolManager(**self._pools)
-                manager.pool_classes_by_scheme = pool_classes(self._patience, self._allow_private, bool(proxy))
+                pools: Any = {"num_pools": 64, "maxsize": self.per_host, "block": True, "timeout": self.timeout}
+                manager = urllib3.ProxyManager(proxy, **pools) if proxy else urllib3.PoolManager(**pools)
+                if not proxy:  # the user chose the proxy, wherever it is
+                    manager.pool_classes_by_scheme = pool_classes(self.patience, self.allow_private)
                 self._managers[proxy] = manager
             return self._managers[proxy]
 
-    def _read(self, response: Response, most: int) -> bytes:
+    def _read(self, response: urllib3.BaseHTTPResponse, most: int) -> bytes:
         """Return the content, cut off after `most` bytes. A slow server sends small blocks."""
         content = bytearray()
-        end = time.monotonic() + self._patience
+        end = time.monotonic() + self.patience
         while len(content) < most and (block := response.read1(1 << 16, decode_content=True)):
             content += block
             if time.monotonic() > end:
-                raise _TemporaryFailure(f"slower than {self._patience:g} s")
+                raise TimeoutError(f"slower than {self.patience:g} s")
         return bytes(content[:most])
 
 
-def _release(response: Response) -> None:
-    """Give the connection back to its pool; what was not read is not waited for."""
-    response.close()
-    response.release_conn()
-
-
-def _check_status(response: Response, host: _Host, url: str) -> None:
-    status, headers = response.status, response.headers
+def _pause_of(response: urllib3.BaseHTTPResponse) -> float | None:
+    """Return for how many seconds a server asks to be left alone; ip-api.com says X-Ttl, with X-Rl requests left."""
     try:
-        wait = urllib3.Retry().parse_retry_after(headers.get("Retry-After") or headers.get("X-Ttl", ""))
-    except (InvalidHeader, OverflowError, ValueError):
-        wait = None
-    if status in _TEMPORARY or status >= 500:
-        raise _TemporaryFailure(f"status {status}", wait, busy=status in _BUSY)
-    if headers.get("X-Rl") == "0" and wait is not None:  # ip-api.com: no request is left for X-Ttl seconds
-        host.resume = time.monotonic() + min(wait, _LONGEST_WAIT)
-    if status not in (200, 206):
-        raise Loss("dead link", f"status {status}", url)
-
-
-def _span(response: Response) -> tuple[int, int, int]:
-    """Return first byte, last byte and file size of a partial answer."""
-    match = _RANGE.fullmatch(response.headers.get("Content-Range", "").strip())
-    return (int(match[1]), int(match[2]), int(match[3])) if match else (-1, -1, -1)
+        return urllib3.Retry().parse_retry_after(response.headers.get("Retry-After") or response.headers["X-Ttl"])
+    except (KeyError, InvalidHeader, OverflowError, ValueError):
+        return None
 
 
 def _reason(error: BaseException) -> str:
-    """Return the innermost reason on one line, the same words for the same failure."""
-    text = str(error)
-    match = re.search(r"\[[A-Z]+: CERTIFICATE_VERIFY_FAILED\][^(]*|\[Errno[^\]]*\][^'\")]*", text)
-    return re.sub(r" at 0x[0-9a-f]+", "", match[0] if match else f"{type(error).__name__}: {text}").strip()[:160]
+    """Return the innermost reason, the same words for the same failure."""
+    while error.args and isinstance(error.args[-1], BaseException):
+        error = error.args[-1]
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{type(error).__name__}: {error}")[:160]

@@ -22,8 +22,8 @@ __all__ = ["FORMATS", "Column", "ResultTable", "Section", "Sheets", "TableRow", 
 
 Builder = Callable[[RunResults, Published], Iterator[ResultTable]]
 
-# What each is called where it is missing, and the study it is made of; None where it is the data that has no such
-# thing, which is not worth a word.
+# The name of each in the note that it is missing, and the study it is made of; None where the data decides whether
+# there is such a table: then there is no note.
 _BUILDERS: tuple[tuple[str, str | None, Builder], ...] = (
     ("sizes", "main", sizes.sizes),
     ("spread and focus tables", "main", comparison.comparison),
@@ -48,35 +48,35 @@ _SUFFIXES = {"text": "txt", "markdown": "md", "latex": "tex", "csv": "csv"}
 
 @dataclass(frozen=True, slots=True)
 class Sheets:
-    """All tables of some results, and what could not be made of them."""
+    """All tables of some results, and notes on those that could not be made."""
 
     tables: tuple[ResultTable, ...]
     notes: tuple[tuple[str, str], ...]  # dataset and sentence
 
 
 def build(records: Iterable[Record]) -> Sheets:
-    """Every table that the records allow; a note for each that they do not."""
+    """Return every table that the records allow, and a note for each that they do not."""
     return _build(averages.collect(records))
 
 
 def select(sheets: Sheets, names: Sequence[str]) -> Sheets:
-    """Some of the tables, without the notes on what is missing.
+    """Return some of the tables, without the notes on missing ones.
 
     Parameters
     ----------
     sheets
     names
-        Keys of tables, or how they begin: ``"runtime"`` is one table, ``"recall"`` is every table of recall,
+        Keys of tables, or prefixes of them: ``"runtime"`` is one table, ``"recall"`` is every table of recall,
         ``"recall-focus"`` those of focus.
     """
     keys = list(dict.fromkeys(table.key for table in sheets.tables))
     for name in names:
-        if not any(_named(key, name) for key in keys):
+        if not any(_matches(key, name) for key in keys):
             raise OptionError(f"only must be one of {', '.join(keys)}, got {name!r}")
-    return Sheets(tuple(table for table in sheets.tables if any(_named(table.key, name) for name in names)), ())
+    return Sheets(tuple(table for table in sheets.tables if any(_matches(table.key, name) for name in names)), ())
 
 
-def _named(key: str, name: str) -> bool:
+def _matches(key: str, name: str) -> bool:
     return key == name or key.startswith(f"{name}-")
 
 
@@ -87,27 +87,27 @@ def _build(datasets: Iterable[RunResults]) -> Sheets:
         published = Published(results.dataset)
         notes += [(results.dataset, note) for note in results.notes]
         for name, study, builder in _BUILDERS:
-            own = [table.trimmed() for table in builder(results, published)]
-            own = [table for table in own if table.sections]
-            if not own and study is not None:
+            study_tables = [table.trimmed() for table in builder(results, published)]
+            study_tables = [table for table in study_tables if table.sections]
+            if not study_tables and study is not None:
                 notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
-            tables += own
+            tables += study_tables
     return Sheets(tuple(tables), tuple(notes))
 
 
 def write(directory: str | Path, format: str = "text", out: str | Path | None = None, only: Sequence[str] = ()) -> str:
-    """The tables of the results in a directory.
+    """Return the tables of the results in a directory.
 
     Parameters
     ----------
     directory
-        Where ``mascot bench run`` left its results.
+        The directory that ``mascot bench run`` wrote.
     format
         ``"text"``, ``"markdown"``, ``"latex"`` (needs booktabs) or ``"csv"`` (one line a number, unrounded).
     out
         A file to write the tables to as well, or a folder for ``tables.txt``, ``.md``, ``.tex`` or ``.csv``.
     only
-        The names of some tables, see `select`; all unless given.
+        Names of tables, see `select` (default: all).
 
     Returns
     -------

@@ -89,7 +89,11 @@ def first_gain(results: RunResults, published: Published) -> Iterator[ResultTabl
                 if gains:
                     printed = published.first_gain(task, direction, label) or {}
                     moved = average(100 * float((values != 0).mean()) for values in gains)
-                    cells = (*(average(map(how, gains)) for how in GAINS.values()), moved, *map(printed.get, GAINS))
+                    cells = (
+                        *(average(map(statistic, gains)) for statistic in GAINS.values()),
+                        moved,
+                        *map(printed.get, GAINS),
+                    )
                     rows.append(TableRow(f"{naming.method(label)}, {naming.task(task)}", cells))
         parts.append(Section(direction, tuple(rows)))
     columns = [Column(name, OURS, digits=2) for name in GAINS] + [Column("not 0, %", OURS, digits=1)]
@@ -129,8 +133,8 @@ def top1(results: RunResults, published: Published) -> Iterator[ResultTable]:
 
 
 def displaced(runs: RunResults) -> list[Value]:
-    """Displaced queries, and those of them in another bin, in percent; each the mean over seeds. See `DISPLACED`."""
-    moves, others = [], []
+    """Return the percentages of `DISPLACED`: displaced queries, and those of them in another bin; means over seeds."""
+    moves, other_bins = [], []
     for run in runs.by_seed():
         moved = [per_query(record, "displaced") for record in run.records]
         if not any(len(values) for values in moved):
@@ -138,8 +142,8 @@ def displaced(runs: RunResults) -> list[Value]:
         displaced = sum(float(values.sum()) for values in moved)
         other = sum(float(per_query(record, "other_bin").sum()) for record in run.records)
         moves.append(100 * displaced / sum(len(values) for values in moved))
-        others.append(100 * other / displaced if displaced else None)
-    return [average(moves), average(others)]
+        other_bins.append(100 * other / displaced if displaced else None)
+    return [average(moves), average(other_bins)]
 
 
 def runtime(results: RunResults, published: Published) -> Iterator[ResultTable]:

@@ -26,7 +26,7 @@ _SPREAD_FOCUS = ("spread", "focus")
 
 
 def comparison(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """HM, R@10 (or MAP), DM and R@1 of every method, for each direction and operating point."""
+    """Yield HM, R@10 (or MAP), DM and R@1 of every method, for each direction and operating point."""
     keys = ("hm", results.retrieval, "dm", "r@1")
     names = [key.upper() for key in keys]
     columns = [Column(name, group, ranked=name == "HM") for group in (OURS, PAPER) for name in names]
@@ -40,7 +40,7 @@ def comparison(results: RunResults, published: Published) -> Iterator[ResultTabl
 
 
 def recall(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """R@1, 3, 5, 10 and 20 of every method."""
+    """Yield R@1, 3, 5, 10 and 20 of every method."""
     columns = [Column(key.upper(), group, ranked=True) for group in (OURS, PAPER) for key in _RECALLS]
 
     def cells(runs: RunResults, task: str, direction: str, label: str) -> Sequence[Value]:
@@ -51,7 +51,7 @@ def recall(results: RunResults, published: Published) -> Iterator[ResultTable]:
 
 
 def several(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """MAP, MRR and precision of every method, where queries have several positives."""
+    """Yield MAP, MRR and precision of every method, where queries have several positives."""
     if not any("mrr" in record["summary"] for record in results.where(study="main").records):
         return
     columns = [Column(key.upper(), ranked=True) for key in _SEVERAL]
@@ -64,7 +64,7 @@ def several(results: RunResults, published: Published) -> Iterator[ResultTable]:
 
 
 def judged(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Precision, cluster recall and their F1 at 20, where the dataset's images were judged."""
+    """Yield precision, cluster recall and their F1 at 20, where the dataset's images were judged."""
     columns = [Column(key.upper(), ranked=True) for key in (*_JUDGED,)] + [Column("kept")]
 
     def cells(runs: RunResults, task: str, direction: str, label: str) -> Sequence[Value]:
@@ -78,13 +78,13 @@ def judged(results: RunResults, published: Published) -> Iterator[ResultTable]:
 
 
 def subsets(results: RunResults) -> Iterator[tuple[str, RunResults]]:
-    """The results on each part of the queries that the records name, such as the topics no choice has seen."""
+    """Yield the results on each named subset of the queries, such as the topics that no setting was chosen on."""
     for name in dict.fromkeys(name for record in results.records for name in record.get("subsets", {})):
         yield name, results.within(name)
 
 
 def stand_ins(results: RunResults, point: str) -> dict[str, str]:
-    """Marks, each with its sentence, of the settings that stand in for published ones."""
+    """Return the marks, each with its sentence, of the settings that replace published ones."""
     kinds = [kind for kind in _STAND_INS if point == "published" and results.where(point=kind)]
     return dict(_STAND_INS[kind] for kind in kinds)
 
@@ -118,7 +118,7 @@ def _by_direction_and_point(
 
 
 def appearance(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Diversity of the image vectors beside DM and R@10: do the wishes change how varied the pictures look?"""
+    """Yield the diversity of the image vectors beside DM and R@10: do wishes change how varied the pictures look?"""
     main = results.where(study="main", task="geo_hour").preferred()
     if main.blind:
         return
@@ -146,8 +146,8 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
     def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
         for label in part.names("label"):
             runs = part.where(label=label)
-            chosen = [_chosen(record["method"], record["wishes"]) for record in runs.records]
-            ours = [_each(row[key] for row in chosen) for key in ("strength", "geo", "time", "other")]
+            settings = [_setting_texts(record["method"], record["wishes"]) for record in runs.records]
+            ours = [_distinct(row[key] for row in settings) for key in ("strength", "geo", "time", "other")]
             printed = published.operating_point(task, direction, naming.origin(label)) or {}
             paper = [_text(printed.get(key)) for key in ("strength", "sigma_geo", "sigma_time")]
             retrieved = runs.average(summary(results.retrieval))
@@ -163,27 +163,27 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
     yield from table(main, "parameters", "Parameters chosen on validation", columns, sections(main, rows), notes)
 
 
-def _chosen(method: Mapping[str, Any], wishes: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
-    """Strength, widths and the rest of what can be searched, as text."""
-    chosen: dict[str, str | None] = {"strength": _text(method.get("strength")), "geo": None, "time": None}
-    rest = [f"{name} {method[name]:g}" for name in ("beta", "clusters", "protect") if method.get(name)]
+def _setting_texts(method: Mapping[str, Any], wishes: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
+    """Return strength, widths and the other searched settings, as text."""
+    texts: dict[str, str | None] = {"strength": _text(method.get("strength")), "geo": None, "time": None}
+    other_settings = [f"{name} {method[name]:g}" for name in ("beta", "clusters", "protect") if method.get(name)]
     if method.get("keep") is not None:
-        rest.append(f"keep {method['keep']:g}")
+        other_settings.append(f"keep {method['keep']:g}")
     # The other methods do not see the bins.
     for attribute in [wish["attribute"] for wish in wishes if method.get("kind") == "Mascot"]:
         if attribute["kind"] == "Grid":
-            chosen["geo"] = _text(attribute["sigma"])
+            texts["geo"] = _text(attribute["sigma"])
         elif attribute["kind"] == "HourOfDay":
-            chosen["time"] = _text(attribute["sigma"])
+            texts["time"] = _text(attribute["sigma"])
         elif attribute.get("sigma_km") is not None:
-            rest.append(f"{attribute['name']} {attribute['sigma_km']:g} km")
-    return chosen | {"other": ", ".join(rest) or None}
+            other_settings.append(f"{attribute['name']} {attribute['sigma_km']:g} km")
+    return texts | {"other": ", ".join(other_settings) or None}
 
 
 def _text(value: float | None) -> str | None:
     return None if value is None else f"{value:g}"
 
 
-def _each(values: Any) -> str | None:
-    """The values that occur, each once."""
+def _distinct(values: Any) -> str | None:
+    """Return the distinct values as text."""
     return " / ".join(sorted({value for value in values if value is not None})) or None

@@ -1,4 +1,4 @@
-"""What the knobs do: PRS and monotonicity, the sensitivity sweeps, fixed recall, the protected head."""
+"""The effect of the parameters: PRS and monotonicity, sensitivity sweeps, fixed recall, protected results."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ _POINTS = ("main", "strength", "sigma_geo", "sigma_time", "grid", "protect")
 
 
 def preference(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """PRS as published, and Kendall's tau of strength against diversity, from the strength sweeps."""
+    """Yield PRS as published, and Kendall's tau of strength against diversity, from the strength sweeps."""
     sweep = results.where(study="strength").preferred()
     fixed = results.where(study="prs")  # as the released study: with the same bins for all tasks
     swept = tuple(r for r in sweep.records if not fixed.where(label=r["label"], task=r["task"]))
     sweep = replace(sweep, records=(*swept, *fixed.records))
-    alike = len({len(sweep.where(label=label).values) for label in sweep.names("label")}) == 1
+    comparable = len({len(sweep.where(label=label).values) for label in sweep.names("label")}) == 1
 
     def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
         for label in part.names("label"):
             runs = part.where(label=label)
             prs, tau = (average(reflection(run)[which] for run in runs.by_seed()) for which in (0, 1))
-            steps = None if alike else float(len(runs.values))
+            steps = None if comparable else float(len(runs.values))
             yield TableRow(
                 naming.method(label), (prs, tau, steps, published.prs(task, direction, naming.origin(label)))
             )
 
     columns = (
-        Column("PRS", OURS, ranked=alike),
-        Column("tau", OURS, ranked=alike),
+        Column("PRS", OURS, ranked=comparable),
+        Column("tau", OURS, ranked=comparable),
         Column("steps", OURS, digits=0),
         Column("PRS", PAPER, ranked=True),
     )
     notes = (
         "PRS sees only the first and the last strength and the extremes; "
         "tau is Kendall's tau of strength against the wished diversity over all steps.",
-        *(() if alike else ("Ours are not ranked: sweeps of unlike steps do not compare.",)),
+        *(() if comparable else ("Ours are not ranked: sweeps of unlike steps do not compare.",)),
     )
     yield from table(sweep, "prs", "Preference reflection", columns, sections(sweep, rows), notes)
 
 
 def reflection(run: RunResults) -> tuple[float | None, float | None]:
-    """PRS and tau of one seed's sweep."""
+    """Return PRS and tau of one seed's sweep."""
     steps = [(value, run.where(value=value).average(wished_diversity)) for value in run.values]
     pairs = [(value, step.value) for value, step in steps if step is not None]
     if len(pairs) < 2:
@@ -65,7 +65,7 @@ def reflection(run: RunResults) -> tuple[float | None, float | None]:
 
 
 def sweeps(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """R@10 (or MAP) as one parameter changes: beside the published, or beside DM where nothing was published."""
+    """Yield R@10 (or MAP) as one parameter changes, beside the published values, or beside DM where there are none."""
     for study, stub in SWEEPS.items():
         sweep = results.where(study=study).preferred()
         labels = sweep.names("label")
@@ -128,12 +128,12 @@ def fixed_recall(results: RunResults, published: Published) -> Iterator[ResultTa
 
 
 def all_points(results: RunResults) -> RunResults:
-    """Every setting of every method that was asked the same queries for as many results."""
+    """Return every setting of every method, with the same queries and number of results."""
     return RunResults(results.dataset, tuple(r for r in results.records if r["study"] in _POINTS))
 
 
 def fronts(results: RunResults) -> list[Value]:
-    """The mean over seeds of the best DM at each floor, where every seed has one."""
+    """Return the mean over seeds of the best DM at each floor, where every seed has one."""
     fronts = []
     for run in results.by_seed():
         pairs = [(summary(results.retrieval)(record), summary("dm")(record)) for record in run.records]
@@ -149,7 +149,7 @@ def fronts(results: RunResults) -> list[Value]:
 
 
 def protection(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Yield how many results to protect: what the head keeps, and what is left to steer."""
+    """Yield the measures by the number of protected results."""
     study = results.where(study="protect").preferred()
     base = results.where(study="main", label=naming.BASE).preferred()
     keys = ("r@1", results.retrieval, "dm", "hm", "kept")

@@ -19,50 +19,50 @@ from mascot.bench.tables.grid import Column, ResultTable, TableRow, Value, secti
 DRAWS = 2000
 _TAILS = (2.5, 97.5)  # percent
 _JUDGED = ("cr@20", "p@20", "f1@20")
-_LEAST = 1e-9  # DM is a harmonic mean: a query without diversity makes it next to nothing
+_LEAST = 1e-9  # DM is a harmonic mean: a query without diversity makes it almost 0
 
 
-def paired(ours: RunResults, theirs: RunResults, measure: str, draws: int = DRAWS) -> Average | None:
-    """The difference of two methods on the queries that both were asked.
+def paired(ours: RunResults, rival: RunResults, measure: str, draws: int = DRAWS) -> Average | None:
+    """Return the difference of two methods on the queries that both have.
 
-    In each draw the queries of every seed are drawn anew, with replacement and for both methods alike; the measure is
-    taken of the draw and averaged over seeds. So DM and HM, which are no means over queries, have an interval too.
+    Each draw resamples the queries of every seed with replacement, the same queries for both methods; the measure is
+    computed on the draw and averaged over seeds. So DM and HM, which are not means over queries, have an interval too.
 
     Parameters
     ----------
-    ours, theirs
-        Records that differ in their seed alone.
+    ours, rival
+        Records that differ only in their seed.
     measure
         ``"hm"``, ``"dm"``, or a name of `per_query`.
     draws
-        The same number gives the same interval.
+        Number of bootstrap draws; the same number gives the same interval.
 
     Returns
     -------
     Average
-        The mean over seeds of ours less theirs, with the limits of 95 % of the bootstrap's differences; None where no
-        seed has the values of both.
+        The mean over seeds of ours less the rival's, with the limits of 95 % of the bootstrap's differences; None where
+        no seed has the values of both.
     """
     values: list[Floats] = []
-    drawn: list[Floats] = []
-    for seed in sorted(set(ours.seeds) & set(theirs.seeds)):
-        mine, other = (_columns(run.where(seed=seed).records[0], measure) for run in (ours, theirs))
+    resampled: list[Floats] = []
+    for seed in sorted(set(ours.seeds) & set(rival.seeds)):
+        mine, other = (_columns(run.where(seed=seed).records[0], measure) for run in (ours, rival))
         shared = sorted(mine.keys() & other.keys())
         if not shared:
             continue
-        once = np.full((1, len(shared)), 1 / len(shared))
-        both = [np.array([method[query] for query in shared]) for method in (mine, other)]
-        for shares, into in ((once, values), (_shares(len(shared), draws, seed), drawn)):
-            first, second = (_of_means(measure, shares @ columns) for columns in both)
+        equal_shares = np.full((1, len(shared)), 1 / len(shared))
+        value_tables = [np.array([method[query] for query in shared]) for method in (mine, other)]
+        for shares, into in ((equal_shares, values), (_shares(len(shared), draws, seed), resampled)):
+            first, second = (_of_means(measure, shares @ columns) for columns in value_tables)
             into.append(first - second)
     if not values:
         return None
-    low, high = np.percentile(np.mean(drawn, axis=0), _TAILS)
+    low, high = np.percentile(np.mean(resampled, axis=0), _TAILS)
     return Average(float(np.mean(values)), float(low), float(high), len(values))
 
 
 def _columns(record: Record, measure: str) -> dict[int, Floats]:
-    """Of each query the numbers whose means make the measure."""
+    """Return for each query the numbers whose means make the measure."""
     values, retrieval = record["per_query"], record.get("retrieval", "r@10")
     channels = ("appearance", "metadata") if values.get("appearance") else ("metadata",)
     needed = {"hm": (retrieval, *channels), "dm": channels}.get(measure, (measure,))
@@ -81,7 +81,7 @@ def _columns(record: Record, measure: str) -> dict[int, Floats]:
 
 
 def _of_means(measure: str, means: Floats) -> Floats:
-    """[B] the measure, of means [B, C]: DM is one over the mean of one over each query's."""
+    """Return [B] the measure from means [B, C]: DM is one over the mean of one over each query's."""
     if measure == "dm":
         return np.asarray(1 / means[:, 0])
     if measure == "hm":
@@ -92,32 +92,32 @@ def _of_means(measure: str, means: Floats) -> Floats:
 
 @lru_cache(maxsize=8)
 def _shares(queries: int, draws: int, seed: int) -> Floats:
-    """[B, Q] how often each draw takes each query, as a share."""
+    """Return [B, Q] how often each draw has each query, as a share."""
     counts = np.random.default_rng([seed, queries]).multinomial(queries, np.full(queries, 1 / queries), size=draws)
     return np.asarray(counts / queries, dtype=np.float64)
 
 
 def best_rival(results: RunResults, measure: str) -> RunResults | None:
-    """Of all methods but ours, at every operating point they have, the one with the highest mean.
+    """Return the method other than ours, over all operating points, with the highest mean.
 
     It is chosen on the queries it is compared on, which favours it.
     """
-    whole = len(results.seeds)
+    seed_count = len(results.seeds)
     rivals = [
         runs
         for label in results.names("label")
         if label not in GUARDED
         for point in dict.fromkeys(record.get("point") for record in results.where(label=label).records)
-        if len((runs := results.where(label=label, point=point)).seeds) == whole
+        if len((runs := results.where(label=label, point=point)).seeds) == seed_count
     ]
     means = [(mean.value, runs) for runs in rivals if (mean := runs.average(summary(measure))) is not None]
     return max(means, key=lambda pair: pair[0])[1] if means else None
 
 
 def differences(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Each of ours less the best rival: HM, R@10 (or MAP) and DM.
+    """Yield each of ours less the best rival: HM, R@10 (or MAP) and DM.
 
-    To spread judged data it is what people's judgements give.
+    For spread on judged data the measures are those of the judgements.
     """
     yield from _less_the_best(results, "differences", "Ours less the best rival on the same queries")
     for name, part in subsets(results):
@@ -163,5 +163,5 @@ def _row(ours: RunResults, rival: RunResults, measures: tuple[str, ...]) -> Tabl
         cells += [None] * 3 if difference is None else [difference.value, difference.low, difference.high]
     first = rival.records[0]
     point = first.get("point")
-    how = f", {point}" if point not in ("default", None) else ""
-    return TableRow(naming.method(ours.records[0]["label"]), (*cells, f"{naming.method(first['label'])}{how}"))
+    suffix = f", {point}" if point not in ("default", None) else ""
+    return TableRow(naming.method(ours.records[0]["label"]), (*cells, f"{naming.method(first['label'])}{suffix}"))

@@ -71,7 +71,7 @@ class ResultTable:
     seeds: int = 0
 
     def split(self, lines: int) -> list[ResultTable]:
-        """The table in parts of at most so many lines each, headings counted; a section stays whole."""
+        """Return the table in parts of at most this many lines, with headings; sections are not divided."""
         parts: list[list[Section]] = [[]]
         for section in self.sections:
             if parts[-1] and sum(part.lines for part in parts[-1]) + section.lines > lines:
@@ -80,7 +80,7 @@ class ResultTable:
         return [replace(self, sections=tuple(part)) for part in parts]
 
     def short(self, value: Value) -> bool:
-        """Whether a cell is the mean of fewer seeds than the setting speaks of."""
+        """Return whether a cell is the mean of fewer seeds than the table has."""
         return isinstance(value, Average) and value.seeds < self.seeds
 
     @property
@@ -88,7 +88,7 @@ class ResultTable:
         return any(self.short(cell) for section in self.sections for row in section.rows for cell in row.cells)
 
     def trimmed(self) -> ResultTable:
-        """Without the columns, rows and sections in which nothing stands."""
+        """Return the table without empty columns, rows and sections."""
         filled = [
             c
             for c in range(len(self.columns))
@@ -163,18 +163,18 @@ def marks(section: Section, columns: Sequence[Column]) -> list[list[str]]:
 
 
 def number(value: Value) -> float | None:
-    """The number to show, where the cell holds one."""
+    """Return the number of a cell, None where it holds none."""
     if isinstance(value, Average):
         return value.value
     return None if value is None or isinstance(value, str) else float(value)
 
 
-def shown(value: Value, column: Column) -> str:
-    """The cell as text; an empty one is an em dash."""
+def cell_text(value: Value, column: Column) -> str:
+    """Return the cell as text; an empty one is an em dash."""
     if isinstance(value, str):
         return value
-    value_shown = number(value)
-    if value_shown is None:
+    cell_number = number(value)
+    if cell_number is None:
         return "—"
-    rounded = round(value_shown, column.digits) + 0.0  # no -0.0000
+    rounded = round(cell_number, column.digits) + 0.0  # no -0.0000
     return f"{rounded:+.{column.digits}f}" if column.signed and rounded else f"{rounded:.{column.digits}f}"

@@ -16,7 +16,7 @@ _LEFT_OUT, _BEST = "chosen on the other topics", "best on these topics"
 
 
 def at_their_best(results: RunResults) -> Iterator[ResultTable]:
-    """P@20, CR@20 and F1@20 of every method whose strength was swept to spread, the setting of highest mean CR@20."""
+    """Yield P@20, CR@20 and F1@20 of every method with a strength sweep on spread, at the highest mean CR@20."""
     swept = results.where(study="strength", direction="spread")
     columns = [Column(key.upper(), group, ranked=key != "p@20") for group in (_LEFT_OUT, _BEST) for key in _KEYS]
     columns.append(Column("settings", digits=0))
@@ -34,7 +34,7 @@ def at_their_best(results: RunResults) -> Iterator[ResultTable]:
 
 
 def _row(results: RunResults) -> tuple[Value, ...]:
-    """Of each seed the two choices, averaged."""
+    """Return the numbers of the two choices, averaged over seeds."""
     seeds = [choices for seed in results.by_seed() if (choices := _choices(seed.records)) is not None]
     if not seeds:
         return (None,) * (2 * len(_KEYS) + 1)
@@ -49,7 +49,7 @@ def _choices(records: Sequence[Record]) -> list[float] | None:
     present = np.isfinite(values[_CHOSEN]).all(axis=0)  # a topic may have no clusters
     values = {key: column[:, present] for key, column in values.items()}
     quality = values[_CHOSEN]
-    others = quality.sum(axis=1, keepdims=True) - quality
+    other_topics = quality.sum(axis=1, keepdims=True) - quality
     topic, best = np.arange(quality.shape[1]), int(quality.mean(axis=1).argmax())
-    left_out = [float(values[key][others.argmax(axis=0), topic].mean()) for key in _KEYS]
+    left_out = [float(values[key][other_topics.argmax(axis=0), topic].mean()) for key in _KEYS]
     return [*left_out, *(float(values[key][best].mean()) for key in _KEYS), float(len(judged))]

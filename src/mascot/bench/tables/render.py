@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from mascot.bench.averages import Average
-from mascot.bench.tables.grid import Column, ResultTable, Value, marks, number, shown
+from mascot.bench.tables.grid import Column, ResultTable, Value, cell_text, marks, number
 from mascot.errors import OptionError
 
 _WIDTH = 100  # of the sentences under a table of text
@@ -35,7 +35,7 @@ CSV_FIELDS = ("dataset", "table", "section", "row", "group", "column", "value", 
 
 
 def render(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]], format: str) -> str:
-    """All tables as one text.
+    """Return all tables as one text.
 
     Parameters
     ----------
@@ -78,11 +78,11 @@ def _text_table(table: ResultTable) -> str:
         widths[stop - 1] += max(0, len(group) + 1 - (sum(widths[start:stop]) + 2 * (stop - start - 1)))
     lines = [table.title, table.setting, ""]
     if any(column.group for column in table.columns):
-        over = "".join(
+        group_line = "".join(
             "  " + group.ljust(sum(widths[start:stop]) + 2 * (stop - start - 1))
             for start, stop, group in _spans(table.columns)
         )
-        lines.append((" " * stub + over).rstrip())
+        lines.append((" " * stub + group_line).rstrip())
     lines.append(_text_line(table.stub, head, stub, widths))
     lines += [_text_line(name, cells, stub, widths) for name, cells in body]
     notes = [*([f"* best, + second best; {_LEGEND}."] if table.marked else []), *_notes(table)]
@@ -142,7 +142,7 @@ def _latex(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> s
 
 
 def _latex_table(table: ResultTable, part: int, parts: int) -> str:
-    """One float; the parts of a long table are told apart in caption and label, and the first keeps its own."""
+    """Return one float; the caption and label of further parts of a long table are numbered."""
     sign = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}
     width = len(table.columns)
     kind = "table*" if width > 5 else "table"
@@ -155,9 +155,9 @@ def _latex_table(table: ResultTable, part: int, parts: int) -> str:
     ]
     if any(column.group for column in table.columns):
         spans = list(_spans(table.columns))
-        over = [rf"\multicolumn{{{stop - start}}}{{c}}{{{latex(group)}}}" for start, stop, group in spans]
+        group_cells = [rf"\multicolumn{{{stop - start}}}{{c}}{{{latex(group)}}}" for start, stop, group in spans]
         rules = [rf"\cmidrule(lr){{{start + 2}-{stop + 1}}}" for start, stop, group in spans if group]
-        lines += [" & ".join(["", *over]) + r" \\", "".join(rules)]
+        lines += [" & ".join(["", *group_cells]) + r" \\", "".join(rules)]
     lines.append(" & ".join(map(latex, [table.stub, *(column.name for column in table.columns)])) + r" \\")
     for section in table.sections:
         lines.append(r"\midrule")
@@ -193,7 +193,7 @@ def latex(text: str) -> str:
 
 
 def _csv(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str:
-    """One line a number, unrounded, with the lowest and the highest seed."""
+    """Return one line a number, unrounded, with the lowest and the highest seed."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(CSV_FIELDS)
@@ -203,17 +203,17 @@ def _csv(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str
                 for value, column in zip(row.cells, table.columns, strict=True):
                     if value is None:
                         continue
-                    named = (table.dataset, table.key, section.heading, row.name, column.group, column.name)
+                    position = (table.dataset, table.key, section.heading, row.name, column.group, column.name)
                     seeds = (value.low, value.high, value.seeds) if isinstance(value, Average) else ("", "", "")
-                    writer.writerow([*named, value if isinstance(value, str) else number(value), *seeds, ""])
+                    writer.writerow([*position, value if isinstance(value, str) else number(value), *seeds, ""])
     for dataset, note in notes:
         writer.writerow([dataset, *[""] * (len(CSV_FIELDS) - 2), note])
     return stream.getvalue()
 
 
 def _cell(table: ResultTable, value: Value, column: Column) -> str:
-    """The cell as text, with the number of its seeds where that is fewer than the others have."""
-    text = shown(value, column)
+    """Return the cell as text, with the number of its seeds where it has fewer than the table."""
+    text = cell_text(value, column)
     return f"{text} ({value.seeds})" if isinstance(value, Average) and table.short(value) else text
 
 
@@ -222,7 +222,7 @@ def _notes(table: ResultTable) -> list[str]:
 
 
 def _spans(columns: Sequence[Column]) -> Iterator[tuple[int, int, str]]:
-    """Start, stop and heading of each run of columns under one group."""
+    """Yield start, stop and heading of each run of columns under one group."""
     start = 0
     for group, run in groupby(columns, key=lambda column: column.group):
         stop = start + len(list(run))

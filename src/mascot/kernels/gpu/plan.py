@@ -27,7 +27,7 @@ CIRCLE, TILE = 4, 5  # a line whose bumps meet themselves; a plane whose bumps h
 _AXIS = 8  # numbers that describe an axis
 _FIT = 12  # numbers computed per attribute and query
 _SHARED = 200 * 1024  # bytes of shared memory beyond which arenas are better off in global memory
-_OWN = 1024  # bytes of shared memory that a block takes besides its arena
+_BLOCK_OVERHEAD = 1024  # bytes of shared memory that a block takes besides its arena
 _DIRECT = 1024  # explicit bins that need no look-up
 _TIGHT_BITS = 9  # look-up tables start with this many places; a query that needs more is selected again
 _CELLS, _TIGHT_CELLS = 32, 15  # cells of the globe's mesh within reach of one point: poles included, and on average
@@ -261,11 +261,11 @@ def plan_task(
     record["arena"] = free
     joined = xp.asarray(np.concatenate([*tables, np.zeros(1)]))
     record["tables"] = address(joined)
-    slab = not tight or free * 8 > min(_SHARED, chip.block - _OWN)
+    slab = not tight or free * 8 > min(_SHARED, chip.block - _BLOCK_OVERHEAD)
     threads, lanes = _team(task.bins, most, few)
     widest = max([int(kind["table_size"][1]) for kind in record["kind"]] + [1])
     eager = lanes * most <= threads
-    tall, long = _held(record["kind"][:kinds], threads, lanes, min(widest, 8)) if eager else (0, 0)
+    tall, long = _register_sizes(record["kind"][:kinds], threads, lanes, min(widest, 8)) if eager else (0, 0)
     sizes = {
         "TALL": tall, "LONG": long, "THREADS": threads, "LANES": lanes, "EAGER": eager, "COLUMNS": min(widest, 8),
         "PER": math.ceil(most / threads), "BLOCKS": 1 if few else _blocks(free * 8, threads, slab, chip),
@@ -290,7 +290,7 @@ def _team(bins: Sequence[KernelBins], most: int, few: bool) -> tuple[int, int]:
     return max(least, _GLOBE_THREADS if any(part.shape == GLOBE for part in bins) else 0), 1
 
 
-def _held(kinds: Any, threads: int, lanes: int, columns: int) -> tuple[int, int]:
+def _register_sizes(kinds: Any, threads: int, lanes: int, columns: int) -> tuple[int, int]:
     """Return the most rows of a tile and bins of a line, where threads have registers to hold them."""
     tall = max((int(kind["table_size"][0]) for kind in kinds if kind["shape"] == TILE), default=0)
     long = max((int(kind["table_size"][0]) for kind in kinds if kind["shape"] == LINE), default=0)
@@ -307,7 +307,7 @@ def index_name(bins: Sequence[KernelBins]) -> str:
 
 def _blocks(size: int, threads: int, slab: bool, chip: Chip) -> int:
     """Return the blocks of a multiprocessor that shared memory allows, at no fewer than 80 registers a thread."""
-    fit = 4 if slab else (chip.processor - 1024) // (size + _OWN)
+    fit = 4 if slab else (chip.processor - 1024) // (size + _BLOCK_OVERHEAD)
     return max(1, min(fit, 65536 // (80 * threads), 32))
 
 

@@ -41,15 +41,15 @@ def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedB
     chunk = -(-count // -(-count // chunk))  # chunks of equal size
     columns = [scores, *(column for part in bins for column in (part.x, part.y) if column is not None)]
     # Bounds on the number of bins come from all rows; the chunks' own rows replace them.
-    whole = [KernelBins.of(part) for part in bins]
-    replace(task, bins=tuple(whole)).check(width)
+    all_bins = [KernelBins.of(part) for part in bins]
+    replace(task, bins=tuple(all_bins)).check(width)
     results: list[Any] = [None] * -(-count // chunk)
     queue: SimpleQueue[_Conveyor] = SimpleQueue()
     launchers: dict[tuple[int, int], Callable[[], DeviceResults]] = {}
 
     def launcher_over(device: Any, queries: int) -> Callable[[], DeviceResults]:
         at, parts = 1, []
-        for part in whole:
+        for part in all_bins:
             plane = part.ys is not None
             parts.append(replace(part, xs=device[at], ys=device[at + 1] if plane else None))
             at += 2 if plane else 1
@@ -84,10 +84,10 @@ def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedB
 def _conveyors(cp: Any, columns: int, numbers: int) -> list[_Conveyor]:
     if (columns, numbers) not in _idle:
         _idle.clear()
-        made = []
+        conveyors = []
         for _ in range(min(_CONVEYORS, max(2, cores()))):
             memory = cp.cuda.alloc_pinned_memory(columns * numbers * 8)
             pinned = np.frombuffer(memory, np.float64, columns * numbers).reshape(columns, numbers)
-            made.append(_Conveyor(cp.cuda.Stream(non_blocking=True), pinned, cp.empty((columns, numbers))))
-        _idle[columns, numbers] = made
+            conveyors.append(_Conveyor(cp.cuda.Stream(non_blocking=True), pinned, cp.empty((columns, numbers))))
+        _idle[columns, numbers] = conveyors
     return _idle[columns, numbers]

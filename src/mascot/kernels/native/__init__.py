@@ -59,7 +59,7 @@ class KernelResults(NamedTuple):
     """What was selected for Q queries."""
 
     positions: Ints  # [Q, k] in the order of selection; -1 after the last
-    shown: Ints  # [Q, k] the same positions, best first
+    ranked: Ints  # [Q, k] the same positions, best first
     strengths: Floats  # [Q]
     multipliers: Floats  # [Q, A] what one unit of coverage is worth
     tops: Floats  # [Q, A] largest first-step coverage
@@ -144,24 +144,24 @@ def select(
         _QUOTA.pack(_address(q.indptr), _address(q.labels), _address(q.capacity), len(q.capacity), q.stages)
         for q in quotas
     )
-    positions, shown = np.empty((count, k), np.int64), np.empty((count, k), np.int64)
+    positions, ranked = np.empty((count, k), np.int64), np.empty((count, k), np.int64)
     strengths, stages = np.empty(count), np.empty(count, np.int64)
     multipliers, tops, rooms = np.empty((count, kinds)), np.empty((count, kinds)), np.empty((count, kinds))
-    described = _BATCH.pack(
+    batch = _BATCH.pack(
         kinds, len(quotas), k, options.protect, options.flags, options.strength, options.keep, _address(ptr),
         _address(rows), _address(scores), _address(seen_ptr), _address(seen), _address(attributes), _address(limits),
-        _address(positions), _address(shown), _address(strengths), _address(multipliers), _address(tops),
+        _address(positions), _address(ranked), _address(strengths), _address(multipliers), _address(tops),
         _address(rooms), _address(stages),
     )  # fmt: skip
-    _run(described, count, threads)
-    return KernelResults(positions, shown, strengths, multipliers, tops, rooms, stages)
+    _run(batch, count, threads)
+    return KernelResults(positions, ranked, strengths, multipliers, tops, rooms, stages)
 
 
-def _run(described: bytes, count: int, threads: int | None) -> None:
+def _run(batch: bytes, count: int, threads: int | None) -> None:
     """Select in ranges of queries, on several threads; ctypes releases the interpreter lock."""
 
     def work(first: int, last: int) -> None:
-        if _Library.select(described, first, last):
+        if _Library.select(batch, first, last):
             raise MemoryError("the native kernel ran out of memory")
 
     if count == 1:

@@ -42,9 +42,9 @@ class BuildError(RuntimeError):
 
 def find_compiler() -> list[str]:
     """Return the command of a C compiler: CC, or the first of cc, gcc and clang on the PATH."""
-    named = os.environ.get("CC")
-    if named:
-        return shlex.split(named, posix=sys.platform != "win32")  # a path of Windows has backslashes
+    command = os.environ.get("CC")
+    if command:
+        return shlex.split(command, posix=sys.platform != "win32")  # a path of Windows has backslashes
     for name in ("cc", "gcc", "clang"):
         if shutil.which(name):
             return [name]
