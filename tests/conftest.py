@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import os
+import signal
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ from mascot.kernels.native import build_native
 # A busy machine decides nothing: examples have no deadline, and generating them may take long.
 settings.register_profile("mascot", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("mascot")
+
+# A shell starts background jobs with SIGINT ignored, which processes inherit: those under test must see Ctrl-C.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tests that need an engine, a framework, Ray, a browser or torch, by folder or file; single ones have the mark.
 INTEGRATION = (
