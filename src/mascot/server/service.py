@@ -32,6 +32,7 @@ from mascot.server.threads import client_has_left
 from mascot.server.wishes import decode
 
 _CACHED_PHOTOS = 25_000  # candidates of the last searches, so that a moving slider does not search again
+_STATE = 5  # the place of the library's state in a key of the cache
 _POINTS = 2000  # of the library, on the map
 
 __all__ = ["LibraryGone", "Service", "photo_out"]
@@ -138,6 +139,8 @@ class Service:
 
     def _cache(self, key: tuple[Any, ...], hits: Hits) -> None:
         with self._lock, suppress(ValueError):  # larger than the whole cache
+            if any(other[_STATE] != key[_STATE] for other in self._hits):
+                self._hits.clear()  # hits of an earlier state keep all of its columns in memory
             self._hits[key] = hits
 
     def _cached(self, key: tuple[Any, ...]) -> Hits | None:
