@@ -18,15 +18,17 @@ from mascot.cli import main
 _IN_PROCESS = re.compile(r"mascot (rerank|probe|demo|--version|--help)\b[^|<>;&$`]*")
 
 
-def run_command(*words: str, stdin: str | bytes = b"", folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run `mascot ...` in this process, with these bytes on its standard input."""
+def run_command(
+    *words: str, stdin: str | bytes = b"", folder: Path | None = None, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `mascot ...` in this process, with these bytes on its standard input and these environment variables."""
     source = io.TextIOWrapper(io.BytesIO(stdin.encode() if isinstance(stdin, str) else stdin), encoding="utf-8")
     outputs = {name: io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for name in ("stdout", "stderr")}
     code: object = 0
     before = Path.cwd()
     with (
         mock.patch.multiple(sys, argv=["mascot", *words], stdin=source, **outputs),
-        mock.patch.dict(os.environ, environment(), clear=True),
+        mock.patch.dict(os.environ, environment() if variables is None else variables, clear=True),
     ):
         try:
             os.chdir(folder or before)

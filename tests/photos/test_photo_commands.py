@@ -1,4 +1,4 @@
-"""`mascot index`, `search`, `library`, `sample` as they are used: real processes on real files."""
+"""`mascot index`, `search`, `library`, `sample` as they are used, on real files; a few in processes of their own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jpegs import small_library, write_jpeg
 
 from mascot.cli.photos import _summary_lines
 from mascot.photos.indexer import Summary
-from retelling import environment
+from retelling import environment, run_command
 
 COMMAND = [sys.executable, "-m", "mascot.cli"]
 
@@ -27,8 +27,7 @@ COMMAND = [sys.executable, "-m", "mascot.cli"]
 def run(state: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
     env = environment(XDG_STATE_HOME=str(state), **more)
     env.pop("MASCOT_LIBRARY", None)
-    env |= more
-    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=240, env=env, check=False)
+    return run_command(*words, variables=env | more)
 
 
 def good(state: Path, *words: str) -> str:
