@@ -52,6 +52,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(folder) and item.path.relative_to(folder).as_posix().startswith(INTEGRATION):
             item.add_marker(pytest.mark.integration)
+    # Long tests first, so that no process waits at the end for another one's.
+    items.sort(key=lambda item: item.get_closest_marker("integration") is None)
 
 
 @pytest.fixture(scope="session")
