@@ -43,8 +43,8 @@ def looks(*angles: float) -> np.ndarray[Any, Any]:
 
 
 def cells(shots: Sequence[Photo]) -> dict[str, NDArray[Any]]:
-    rows = [shot.to_row() for shot in shots]
-    return {name: np.array([row[name] for row in rows], object) for name in COMPARED}
+    columns = {name: np.array([getattr(shot, name) for shot in shots], object) for name in COMPARED}
+    return columns | {"taken": columns["taken"].astype("datetime64[ms]")}
 
 
 def group(shots: Sequence[Photo], descriptors: NDArray[np.float32]) -> list[list[int]]:

@@ -461,7 +461,7 @@ class Library:
         """Return visual descriptors: from the index of looks if it has all of these, else from the database."""
         try:
             looks = self._open_looks()
-            if np.isin(ids, looks.ids).all():
+            if looks.contains(ids).all():
                 return looks.rows(ids)[:, 0]
         except DamagedIndex:
             self._open_looks(rebuild=True)
@@ -472,7 +472,7 @@ class Library:
             return nearest.vectors(ids)
         except DamagedIndex:
             repaired = self._open_nearest(rebuild=True)
-        if not np.isin(ids, repaired.ids).all():
+        if not repaired.contains(ids).all():
             raise InputError("the library changed while it was read: search again")
         return repaired.vectors(ids)
 

@@ -124,6 +124,13 @@ class Nearest:
             return products
         return products.reshape(-1, self.space.tokens).max(axis=1)
 
+    def contains(self, ids: Ids) -> NDArray[np.bool_]:
+        """Return whether each of these ids has vectors."""
+        if not len(self):
+            return np.zeros(len(ids), bool)
+        is_member: NDArray[np.bool_] = self.ids[np.minimum(np.searchsorted(self.ids, ids), len(self) - 1)] == ids
+        return is_member
+
     def rows(self, ids: Ids) -> Vectors:
         """Return all vectors of each id, shape (ids, tokens, dim)."""
         return self._rows.take(np.searchsorted(self.ids, ids))

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.photos.look import EDGES
-from mascot.photos.table import times_of
 
 COMPARED = ("hash", "taken", "camera", "title", "caption", "width", "height")
 _BURST_S = 10.0  # between two shots
@@ -33,7 +32,7 @@ def stacks(cells: Mapping[str, NDArray[Any]], looks: NDArray[np.float32]) -> lis
     Parameters
     ----------
     cells
-        The columns `COMPARED` of the photographs, as the database stores them.
+        The columns `COMPARED` of the photographs; times as datetime64.
     looks
         Visual descriptors, shape (n, `look.DIM`), of length one.
     """
@@ -43,7 +42,7 @@ def stacks(cells: Mapping[str, NDArray[Any]], looks: NDArray[np.float32]) -> lis
         first = by_hash.setdefault(content, place)
         if first != place and content:
             union.join(first, place)
-    times = times_of(cells["taken"])
+    times: NDArray[np.datetime64] = cells["taken"]
     is_dated = ~np.isnat(times)
     # A picture without edges looks like any other of its colour.
     has_edges = np.ptp(looks[:, EDGES], axis=1) > _FLAT if len(looks) else is_dated

@@ -31,7 +31,7 @@ class PhotoRows(Protocol):
         """The database that they are read from."""
 
     def cells(self, names: Sequence[str], ids: Ids) -> dict[str, NDArray[Any]]:
-        """Return the cells of these columns as SQLite stores them, None for a missing value."""
+        """Return the cells of these columns: numbers, times, or objects as SQLite stores them, None if missing."""
 
     def looks(self, ids: Ids) -> Looks:
         """Return visual descriptors, a row each."""
@@ -48,6 +48,7 @@ class PhotoTable:
         with store.snapshot():
             self.changes, self.ids = store.changes, store.ids()
         self._columns: dict[str, NDArray[Any]] = {}
+        self._last_places = (self.ids, np.arange(len(self.ids)))
 
     @property
     def path(self) -> Path:
@@ -63,11 +64,13 @@ class PhotoTable:
         unread = [name for name in names if name not in self._columns]
         if unread:
             self._columns |= self._read(unread, self.ids, self._store.cells(unread))
-        places = np.searchsorted(self.ids, ids)
+        last_ids, places = self._last_places
+        if last_ids is not ids:  # the columns of one search are asked for one by one
+            places = np.searchsorted(self.ids, ids)
+            self._last_places = (ids, places)
         return {name: self._columns[name][places] for name in names}
 
-    @staticmethod
-    def _read(names: Sequence[str], ids: Ids, rows: Sequence[Sequence[Any]]) -> dict[str, NDArray[Any]]:
+    def _read(self, names: Sequence[str], ids: Ids, rows: Sequence[Sequence[Any]]) -> dict[str, NDArray[Any]]:
         """Return the cells of each column in the order of the ids. Rows may have been added or removed meanwhile."""
         order = np.argsort(ids)
         present = np.fromiter((row[0] for row in rows), np.int64, len(rows))
@@ -75,8 +78,12 @@ class PhotoTable:
         places = order[np.searchsorted(ids[order], present[used])]
         columns = {}
         for at, name in enumerate(names, 1):
-            columns[name] = np.full(len(ids), None, object)
-            columns[name][places] = np.fromiter((row[at] for row in rows), object, len(rows))[used]
+            cells = np.full(len(ids), None, object)
+            cells[places] = np.fromiter((row[at] for row in rows), object, len(rows))[used]
+            try:
+                columns[name] = _typed(name, cells)
+            except (TypeError, ValueError) as error:
+                raise DamagedLibrary(self.path, f"column {name}: {error}") from None
         return columns
 
     def looks(self, ids: Ids) -> Looks:
@@ -84,6 +91,12 @@ class PhotoTable:
 
     def photos(self, ids: Ids) -> list[Photo]:
         return self._store.photos(ids.tolist())
+
+
+def _typed(name: str, cells: NDArray[Any]) -> NDArray[Any]:
+    if name == "taken":
+        return times_of(cells)
+    return cells.astype(np.float64) if name in NUMBERS else cells
 
 
 def _contains(ids: Ids, candidates: Ids) -> NDArray[np.bool_]:
@@ -115,18 +128,13 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
             return self._rows.looks(self._ids).astype(np.float64)
         stored = "taken" if name in CALENDAR else name
         cells = self._rows.cells([stored], self._ids)[stored]
-        try:
-            if name in NUMBERS:
-                return cells.astype(np.float64)
-            if name == "taken":
-                return times_of(cells)
-            if name == "keywords":
+        if name in CALENDAR:
+            return _calendar_labels(cells, CALENDAR[name])
+        if name == "keywords":
+            try:
                 return np.fromiter(map(_keywords, cells), object, len(cells))
-            if name in CALENDAR:
-                length = CALENDAR[name]
-                return np.fromiter((None if cell is None else cell[:length] for cell in cells), object, len(cells))
-        except (TypeError, ValueError) as error:
-            raise DamagedLibrary(self._rows.path, f"column {name}: {error}") from None
+            except (TypeError, ValueError) as error:
+                raise DamagedLibrary(self._rows.path, f"column {name}: {error}") from None
         return cells
 
     def __iter__(self) -> Iterator[str]:
@@ -139,6 +147,13 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
 def times_of(cells: NDArray[Any]) -> NDArray[np.datetime64]:
     """Return the times in cells of the column `taken`; NaT for a missing one."""
     return np.array(["NaT" if cell is None else cell for cell in cells], "datetime64[ms]")
+
+
+def _calendar_labels(times: NDArray[np.datetime64], length: int) -> NDArray[Any]:
+    """Return the first characters of each time, such as the year; None for a missing one."""
+    labels = np.datetime_as_string(times, unit="D").astype(f"U{length}").astype(object)
+    labels[np.isnat(times)] = None
+    return labels
 
 
 def _keywords(cell: str) -> list[str]:
