@@ -166,7 +166,7 @@ def test_a_slow_head_times_out_and_a_slow_body_ends(server: Server) -> None:
     assert loss_of(web.get, server.put("/late", b"x", wait=1.0)).reason == "no answer"
     begun = time.monotonic()
     loss = loss_of(local_web(timeout=30, retries=0, patience=0.5).get, server.put("/drip", bytes(1000), drip=0.05))
-    assert (loss.reason, loss.detail) == ("no answer", "TimeoutError: slower than 0.5 s")
+    assert (loss.reason, loss.detail) == ("no answer", "slower than 0.5 s")
     assert time.monotonic() - begun < 40  # all of it takes 50 s
 
 

@@ -95,8 +95,6 @@ def test_stacks_are_disjoint_and_do_not_depend_on_the_order(items: list[tuple[in
 class Rows:
     """Photographs that lie in no database."""
 
-    path = Path("/")
-
     def __init__(self, shots: Sequence[Photo], looks: NDArray[np.float32]) -> None:
         self._places = {shot.id: place for place, shot in enumerate(shots)}
         self._shots, self._looks = shots, looks

@@ -54,6 +54,14 @@ Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 
 
+def is_member(sorted_ids: Ids, ids: Ids) -> NDArray[np.bool_]:
+    """Return whether each id is among the sorted ones."""
+    if not len(sorted_ids):
+        return np.zeros(len(ids), bool)
+    matches: NDArray[np.bool_] = sorted_ids[np.minimum(np.searchsorted(sorted_ids, ids), len(sorted_ids) - 1)] == ids
+    return matches
+
+
 class VectorSource(Protocol):
     """Rows that an index is built from: a library's vectors or its looks."""
 
@@ -98,8 +106,7 @@ class Nearest:
         """
         query = np.ascontiguousarray(query, np.float32)
         if allowed is not None:
-            places = np.minimum(np.searchsorted(self.ids, allowed), max(len(self) - 1, 0))
-            rows = places[self.ids[places] == allowed] if len(self) else places[:0]
+            rows = np.searchsorted(self.ids, allowed[self.contains(allowed)])
             scores = self._scores(query, rows)
         elif self._graph is not None and count * _SPARE < len(self):
             rows = self._graph.search(query, count * _SPARE * self.space.tokens)
@@ -126,10 +133,7 @@ class Nearest:
 
     def contains(self, ids: Ids) -> NDArray[np.bool_]:
         """Return whether each of these ids has vectors."""
-        if not len(self):
-            return np.zeros(len(ids), bool)
-        is_member: NDArray[np.bool_] = self.ids[np.minimum(np.searchsorted(self.ids, ids), len(self) - 1)] == ids
-        return is_member
+        return is_member(self.ids, ids)
 
     def rows(self, ids: Ids) -> Vectors:
         """Return all vectors of each id, shape (ids, tokens, dim)."""

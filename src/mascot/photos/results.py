@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -88,7 +89,7 @@ class Hits:
     @cached_property
     def candidates(self) -> mc.Candidates:
         """The input of `mascot.rerank`: every column of the library, and `look`, the visual descriptors."""
-        candidates = self._plain_candidates()
+        candidates = copy(self._without_vectors)
         candidates.vectors = as_vectors(self._vectors(self.ids) if len(self) else None, (len(self),), "Candidates")
         return candidates
 
@@ -101,9 +102,6 @@ class Hits:
 
     @cached_property
     def _without_vectors(self) -> mc.Candidates:
-        return self._plain_candidates()
-
-    def _plain_candidates(self) -> mc.Candidates:
         candidates: mc.Candidates = mc.Candidates(self.scores, self.ids.tolist())
         candidates.columns = PhotoColumns(self._rows, self.ids)
         return candidates

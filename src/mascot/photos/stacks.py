@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mascot.photos.look import EDGES
 
+Cells = Mapping[str, NDArray[Any]]  # columns by name
 COMPARED = ("hash", "taken", "camera", "title", "caption", "width", "height")
 _BURST_S = 10.0  # between two shots
 _BURST_LIKENESS = 0.92  # cosine of looks; of 4,500 pairs of unlike photographs the most alike have 0.89
@@ -22,7 +23,7 @@ _NEIGHBOURS = 3  # later shots with which a shot is compared
 _TABLES, _BITS = 4, 16  # hash tables of looks, and bits of each hash: similar pictures share a hash in one of them
 
 
-def stacks(cells: Mapping[str, NDArray[Any]], looks: NDArray[np.float32]) -> list[list[int]]:
+def stacks(cells: Cells, looks: NDArray[np.float32]) -> list[list[int]]:
     """Return the positions of photographs that belong together, two or more in each stack.
 
     Photographs belong together if their files are equal, if a camera took them within seconds and they look alike, or
@@ -42,26 +43,19 @@ def stacks(cells: Mapping[str, NDArray[Any]], looks: NDArray[np.float32]) -> lis
         first = by_hash.setdefault(content, place)
         if first != place and content:
             union.join(first, place)
-    times: NDArray[np.datetime64] = cells["taken"]
-    is_dated = ~np.isnat(times)
+    is_dated = ~np.isnat(cells["taken"])
     # A picture without edges looks like any other of its colour.
     has_edges = np.ptp(looks[:, EDGES], axis=1) > _FLAT if len(looks) else is_dated
-    _join_bursts(cells, times, looks, np.flatnonzero(is_dated & has_edges), union)
+    _join_bursts(cells, looks, np.flatnonzero(is_dated & has_edges), union)
     if not is_dated[has_edges].all():
-        _join_copies(cells, looks, np.flatnonzero(has_edges), is_dated, union)
+        _join_copies(cells, looks, np.flatnonzero(has_edges), union)
     return union.groups()
 
 
-def _join_bursts(
-    cells: Mapping[str, NDArray[Any]],
-    times: NDArray[np.datetime64],
-    looks: NDArray[np.float32],
-    dated_places: NDArray[np.intp],
-    union: _Union,
-) -> None:
-    seconds = times[dated_places].astype(np.int64) / 1e3
+def _join_bursts(cells: Cells, looks: NDArray[np.float32], places: NDArray[np.intp], union: _Union) -> None:
+    seconds = cells["taken"][places].astype(np.int64) / 1e3
     order = np.argsort(seconds, kind="stable")
-    places, seconds = dated_places[order], seconds[order]
+    places, seconds = places[order], seconds[order]
     links: list[tuple[int, int]] = []
     for lag in range(1, min(_NEIGHBOURS, len(places) - 1) + 1):
         near = np.flatnonzero(seconds[lag:] - seconds[:-lag] <= _BURST_S)
@@ -75,14 +69,9 @@ def _join_bursts(
             union.join(top, later)
 
 
-def _join_copies(
-    cells: Mapping[str, NDArray[Any]],
-    looks: NDArray[np.float32],
-    places: NDArray[np.intp],
-    is_dated: NDArray[np.bool_],
-    union: _Union,
-) -> None:
+def _join_copies(cells: Cells, looks: NDArray[np.float32], places: NDArray[np.intp], union: _Union) -> None:
     """Join neighbours in the order of each hash: pictures that look the same nearly always share one."""
+    is_dated = ~np.isnat(cells["taken"])
     # Any irregular numbers serve, and numpy.random is slow to load.
     seeds = np.sin(np.arange(1, looks.shape[1] * _TABLES * _BITS + 1)) * 43758.5453
     planes = (seeds % 1 - 0.5).astype(np.float32).reshape(looks.shape[1], -1)
@@ -102,7 +91,7 @@ def _join_copies(
                     union.join(first, second)
 
 
-def _have_same_shape(cells: Mapping[str, NDArray[Any]], first: int, second: int) -> bool:
+def _have_same_shape(cells: Cells, first: int, second: int) -> bool:
     ratios = [cells["width"][place] / max(cells["height"][place], 1) for place in (first, second)]
     return max(ratios) <= min(ratios) * (1 + _COPY_SHAPE)
 
@@ -115,7 +104,7 @@ def _likeness(looks: NDArray[np.float32], left: NDArray[np.intp], right: NDArray
 class _Union:
     """Disjoint sets of positions (union-find). The words of a set are equal, if any; its top is the first joined."""
 
-    def __init__(self, cells: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, cells: Cells) -> None:
         self._texts = [cells["title"], cells["caption"]]
         self._parents = list(range(len(cells["title"])))
         self._words: dict[int, list[str]] = {}  # of a set, by its top

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mascot.photos.nearest import is_member
 from mascot.photos.photo import CALENDAR, COLUMNS, Photo
 from mascot.photos.store import DamagedLibrary, Store
 
@@ -26,12 +26,8 @@ Looks = NDArray[np.float32]
 class PhotoRows(Protocol):
     """Photographs by id."""
 
-    @property
-    def path(self) -> Path:
-        """The database that they are read from."""
-
     def cells(self, names: Sequence[str], ids: Ids) -> dict[str, NDArray[Any]]:
-        """Return the cells of these columns: numbers, times, or objects as SQLite stores them, None if missing."""
+        """Return the cells of these columns: float64, datetime64, lists of keywords, or labels, None if missing."""
 
     def looks(self, ids: Ids) -> Looks:
         """Return visual descriptors, a row each."""
@@ -50,13 +46,9 @@ class PhotoTable:
         self._columns: dict[str, NDArray[Any]] = {}
         self._last_places = (self.ids, np.arange(len(self.ids)))
 
-    @property
-    def path(self) -> Path:
-        return self._store.path
-
     def contains(self, ids: Ids) -> NDArray[np.bool_]:
         """Return whether each of these ids is that of a photograph."""
-        return _contains(self.ids, ids)
+        return is_member(self.ids, ids)
 
     def cells(self, names: Sequence[str], ids: Ids) -> dict[str, NDArray[Any]]:
         if len(self.ids) > MAX_COLUMN_ROWS:
@@ -74,7 +66,7 @@ class PhotoTable:
         """Return the cells of each column in the order of the ids. Rows may have been added or removed meanwhile."""
         order = np.argsort(ids)
         present = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-        used = _contains(ids[order], present)
+        used = is_member(ids[order], present)
         places = order[np.searchsorted(ids[order], present[used])]
         columns = {}
         for at, name in enumerate(names, 1):
@@ -83,7 +75,7 @@ class PhotoTable:
             try:
                 columns[name] = _typed(name, cells)
             except (TypeError, ValueError) as error:
-                raise DamagedLibrary(self.path, f"column {name}: {error}") from None
+                raise DamagedLibrary(self._store.path, f"column {name}: {error}") from None
         return columns
 
     def looks(self, ids: Ids) -> Looks:
@@ -94,17 +86,12 @@ class PhotoTable:
 
 
 def _typed(name: str, cells: NDArray[Any]) -> NDArray[Any]:
+    """Return the values of a column from its cells as SQLite stores them."""
     if name == "taken":
-        return times_of(cells)
+        return np.array(["NaT" if cell is None else cell for cell in cells], "datetime64[ms]")
+    if name == "keywords":
+        return np.fromiter(([] if cell in ("[]", None) else json.loads(cell) for cell in cells), object, len(cells))
     return cells.astype(np.float64) if name in NUMBERS else cells
-
-
-def _contains(ids: Ids, candidates: Ids) -> NDArray[np.bool_]:
-    """Return whether each candidate is among the ids, which are sorted."""
-    if not len(ids):
-        return np.zeros(len(candidates), bool)
-    is_member: NDArray[np.bool_] = ids[np.minimum(np.searchsorted(ids, candidates), len(ids) - 1)] == candidates
-    return is_member
 
 
 class PhotoColumns(Mapping[str, NDArray[Any]]):
@@ -128,14 +115,7 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
             return self._rows.looks(self._ids).astype(np.float64)
         stored = "taken" if name in CALENDAR else name
         cells = self._rows.cells([stored], self._ids)[stored]
-        if name in CALENDAR:
-            return _calendar_labels(cells, CALENDAR[name])
-        if name == "keywords":
-            try:
-                return np.fromiter(map(_keywords, cells), object, len(cells))
-            except (TypeError, ValueError) as error:
-                raise DamagedLibrary(self._rows.path, f"column {name}: {error}") from None
-        return cells
+        return _calendar_labels(cells, CALENDAR[name]) if name in CALENDAR else cells
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.NAMES)
@@ -144,17 +124,8 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
         return len(self.NAMES)
 
 
-def times_of(cells: NDArray[Any]) -> NDArray[np.datetime64]:
-    """Return the times in cells of the column `taken`; NaT for a missing one."""
-    return np.array(["NaT" if cell is None else cell for cell in cells], "datetime64[ms]")
-
-
 def _calendar_labels(times: NDArray[np.datetime64], length: int) -> NDArray[Any]:
     """Return the first characters of each time, such as the year; None for a missing one."""
     labels = np.datetime_as_string(times, unit="D").astype(f"U{length}").astype(object)
     labels[np.isnat(times)] = None
     return labels
-
-
-def _keywords(cell: str) -> list[str]:
-    return [] if cell == "[]" or cell is None else list(json.loads(cell))

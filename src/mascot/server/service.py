@@ -32,7 +32,6 @@ from mascot.server.threads import client_has_left
 from mascot.server.wishes import decode
 
 _CACHED_PHOTOS = 25_000  # candidates of the last searches, so that a moving slider does not search again
-_STATE = 5  # the place of the library's state in a key of the cache
 _POINTS = 2000  # of the library, on the map
 
 __all__ = ["LibraryGone", "Service", "photo_out"]
@@ -105,7 +104,7 @@ class Service:
         """Return the matches of a query, with the pinned photographs and without the rejected."""
         library = self.library
         count = max(query.candidates or default, query.k + len(query.reject))
-        key: tuple[Any, ...] = (query.text, query.like, count, query.where, self._opened_file, library.state)
+        key: tuple[Any, ...] = (library.state, self._opened_file, query.text, query.like, count, query.where)
         hits = self._matches(library, query, count, key)
         if not query.pin and not query.reject:
             return hits
@@ -139,7 +138,7 @@ class Service:
 
     def _cache(self, key: tuple[Any, ...], hits: Hits) -> None:
         with self._lock, suppress(ValueError):  # larger than the whole cache
-            if any(other[_STATE] != key[_STATE] for other in self._hits):
+            if any(other[0] != key[0] for other in self._hits):
                 self._hits.clear()  # hits of an earlier state keep all of its columns in memory
             self._hits[key] = hits
 

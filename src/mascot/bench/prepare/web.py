@@ -193,7 +193,7 @@ class Web:
 
     def _manager(self, url: str) -> urllib3.PoolManager:
         """Return the pool manager for a URL: direct, or through the proxy of the environment."""
-        scheme, host = urlsplit(url).scheme, urlsplit(url).hostname or ""
+        scheme, host = urlsplit(url).scheme, urlsplit(url).hostname
         if scheme not in ("http", "https") or not host:
             raise Loss("bad address", "not an address of http or https", url)
         proxy = None if proxy_bypass(host) else getproxies().get(scheme)
@@ -232,4 +232,5 @@ def _reason(error: BaseException) -> str:
     """Return the innermost reason, the same words for the same failure."""
     while error.args and isinstance(error.args[-1], BaseException):
         error = error.args[-1]
-    return re.sub(r" at 0x[0-9a-f]+", "", f"{type(error).__name__}: {error}")[:160]
+    reason = str(error) if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
+    return re.sub(r" at 0x[0-9a-f]+", "", reason)[:160]
