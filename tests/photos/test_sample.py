@@ -7,13 +7,14 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from importlib.resources import files
 from io import BytesIO
+from itertools import combinations
 from pathlib import Path
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from mascot.photos.metadata import read_metadata
 from mascot.photos.sample import Postcard, jpeg, plan, write_sample
 
 FEW = 20
+ZONES = {"Sydney": "Australia/Sydney", "Mumbai": "Asia/Kolkata", "New York": "America/New_York"}
 
 
 @pytest.fixture(scope="module")
@@ -52,103 +54,20 @@ def test_the_plan_depends_on_the_seed_and_a_smaller_one_is_part_of_a_larger(libr
         plan(0)
 
 
-def test_the_travels_are_varied(library: list[Postcard]) -> None:
-    countries = {card.country for card in library}
-    assert len(countries) >= 30
-    assert countries >= {"PT", "ZA", "JP", "US", "BR", "AU", "AQ"}
-    assert {card.taken.year for card in library} == set(range(2016, 2025))
-    assert len({card.camera.model for card in library}) == 6
-    spots, subjects = defaultdict(set), defaultdict(set)
-    for card in library:
-        spots[card.city].add(card.place)
-        subjects[card.city].add(card.subject)
-    assert len(spots) >= 40
-    assert sum(len(names) >= 2 for names in spots.values()) > 0.9 * len(spots)
-    assert sum(len(names) >= 3 for names in subjects.values()) > 0.9 * len(subjects)
-    captions = [card.caption for card in library if card.caption]
-    assert not [words for words in captions if re.search(r"[{}]", words)]
-    assert len(set(captions)) > 300
-    assert any(re.search("[\u3040-\u30ff\u4e00-\u9fff]", words) for words in captions)
-    sunsets = [card.caption for card in library if card.subject == "sunset" and card.caption]
-    named = sum("unset" in words for words in sunsets)
-    assert len(sunsets) / 4 < named < 3 * len(sunsets) / 4  # words alone do not find them all
-    paths = "\n".join(card.path for card in library)
-    assert set(" ßä🌸🌅ø&#") <= set(paths)
-    assert not re.search(r"^[/.]|\.\.|\\", paths, re.MULTILINE)
-    assert re.search(r"^2019/2019-07 Portugal/IMG_\d{4}\.jpg$", paths, re.MULTILINE)
-
-
-def _is_one_evening(card: Postcard) -> bool:
-    return card.subject == "sunset" and card.place == "Guincho"
-
-
-def test_one_evening_gave_many_sunsets_and_bursts_are_short(library: list[Postcard]) -> None:
-    evening = [card for card in library if _is_one_evening(card)]
-    assert len(evening) >= 30
-    assert max(card.taken for card in evening) - min(card.taken for card in evening) < timedelta(hours=2)
-    assert len({(round(card.lat, 1), round(card.lon, 1)) for card in evening}) == 1
-    others = [card for card in library if card.subject == "sunset" and not _is_one_evening(card)]
-    assert len(others) >= 40
-    assert len({card.country for card in others}) >= 12
-    bursts = _bursts(library)
-    assert len(bursts) >= 8
-    for burst in bursts:
-        assert 2 <= len(burst) <= 8
-        assert len({(card.picture, card.portrait) for card in burst}) == 1
-        assert burst[-1].taken - burst[0].taken < timedelta(seconds=8)
-        assert len({(card.lat, card.lon, card.camera.model, card.subject) for card in burst}) == 1
-
-
-def _bursts(library: list[Postcard]) -> list[list[Postcard]]:
-    groups = defaultdict(list)
-    for card in sorted(library, key=lambda card: card.taken):
-        if not _is_one_evening(card):
-            groups[card.view].append(card)
-    return [group for group in groups.values() if len(group) > 1]
-
-
-def test_pictures_show_their_subject_in_its_light(library: list[Postcard]) -> None:
-    low_sun = ("sunset", "sunrise")
-    for card in library:
-        assert card.picture.startswith(low_sun if card.subject in low_sun else card.subject), card
-        assert card.subject not in low_sun or -3.0 < card.sun < 7.5, card
-        assert card.subject not in ("night", "aurora") or card.sun < -8, card
-        assert card.subject != "beach" or card.sun > 1, card
-    hours = Counter(card.taken.hour for card in library)
-    assert len(hours) >= 16
-    assert max(hours.values()) < 0.2 * len(library)
+def test_the_table_is_varied_and_things_are_missing_as_in_real_libraries(library: list[Postcard]) -> None:
+    names = ("country", "city", "subject", "camera", "caption", "picture")
+    distinct = [len({getattr(card, name) for card in library}) for name in names]
+    assert distinct == [35, 52, 34, 6, 345, 80]
+    assert Counter(card.gps for card in library) == {"right": 564, "absent": 31, "wrong": 5}
+    assert Counter(card.clock for card in library) == {"right": 576, "absent": 20, "wrong": 4}
+    sunsets = [card for card in library if card.subject == "sunset"]
+    assert sum(card.place == "Guincho" for card in sunsets) == 34, "of one evening"
     pictures = [file for file in (files("mascot.photos.sample") / "pictures").iterdir() if file.name.endswith(".webp")]
     assert {file.name for file in pictures} == {f"{card.picture}.webp" for card in library}
-    assert sum(len(file.read_bytes()) for file in pictures) < 2_000_000
-    assert max(Counter(card.picture for card in library).values()) < 0.04 * len(library)
-
-
-def test_things_are_missing_as_in_real_libraries(library: list[Postcard]) -> None:
-    gps, clock = Counter(card.gps for card in library), Counter(card.clock for card in library)
-    assert gps["absent"] + gps["wrong"] == 36
-    assert clock["absent"] + clock["wrong"] == 24
-    assert min(gps["wrong"], clock["wrong"]) >= 3
-    assert sum(card.caption is None for card in library) == 72
-
-
-ZONES = {
-    "Lisbon": "Europe/Lisbon", "Hamburg": "Europe/Berlin", "Sydney": "Australia/Sydney", "Mumbai": "Asia/Kolkata",
-    "New York": "America/New_York", "Istanbul": "Europe/Istanbul", "Queenstown": "Pacific/Auckland",
-    "Marrakesh": "Africa/Casablanca", "Rio de Janeiro": "America/Sao_Paulo", "Banff": "America/Edmonton",
-    "Honolulu": "Pacific/Honolulu", "Cairo": "Africa/Cairo", "Tokyo": "Asia/Tokyo", "Havana": "America/Havana",
-}  # fmt: skip
-
-
-def test_offsets_are_those_of_the_zone(library: list[Postcard]) -> None:
-    try:
-        zones = {city: ZoneInfo(zone) for city, zone in ZONES.items()}
-    except ZoneInfoNotFoundError:
-        pytest.skip("needs the time zone database")
-    cards = [card for card in library if card.city in zones]
-    assert {card.city for card in cards} == set(zones)
-    for card in cards:
-        offset = card.taken.replace(tzinfo=zones[card.city]).utcoffset()
-        assert offset == timedelta(hours=card.offset_h), card
+    for card in library:
+        if card.city in ZONES:
+            zone = ZoneInfo(ZONES[card.city])
+            assert card.taken.replace(tzinfo=zone).utcoffset() == timedelta(hours=card.offset_h), card
 
 
 def test_every_file_opens_and_is_small(written: tuple[Path, list[Postcard]]) -> None:
@@ -211,21 +130,15 @@ def test_pictures_can_be_turned_and_cropped_to_both_orientations(library: list[P
             assert pixels.std() > 8, card.picture
 
 
-def test_frames_of_a_burst_look_alike_scenes_do_not_and_night_is_dark(library: list[Postcard]) -> None:
-    burst = next(group for group in _bursts(library) if len(group) >= 3 and not group[0].portrait)
-    other = next(card for card in library if card.subject != burst[0].subject and not card.portrait)
-    first, second, different = (_pixels(card) for card in (burst[0], burst[1], other))
-    assert 0 < np.abs(first - second).mean() < 0.5 * np.abs(first - different).mean()
+def test_views_of_one_picture_differ_and_frames_of_a_burst_hardly(library: list[Postcard]) -> None:
     most = Counter(card.picture for card in library).most_common(1)[0][0]
     cards = [card for card in library if card.picture == most and not card.portrait][:6]
     views = [_pixels(card) for card in cards]
-    for i, card in enumerate(cards):
-        for another, pixels in zip(cards[:i], views, strict=False):
-            least = 0.1 if another.view == card.view else 1.0
-            assert np.abs(pixels - views[i]).mean() > least, (card.path, another.path)
-    nights = [card for card in library if card.subject == "night"][:3]
-    days = [card for card in library if card.subject == "skyline" and card.sun > 15][:3]
-    assert max(_pixels(card).mean() for card in nights) < min(_pixels(card).mean() for card in days)
+    for (card, pixels), (other, others) in combinations(zip(cards, views, strict=True), 2):
+        least = 0.1 if card.view == other.view else 1.0
+        assert np.abs(pixels - others).mean() > least, (card.path, other.path)
+    moved = _pixels(replace(cards[0], path="another frame.jpg"))
+    assert 0 < np.abs(moved - views[0]).mean() < 0.5 * np.abs(views[0] - views[1]).mean()
 
 
 def test_the_same_bytes_in_another_process_zone_and_language(written: tuple[Path, list[Postcard]]) -> None:
