@@ -44,7 +44,8 @@ class Pixels:
             elif isinstance(size, int) and crop is not None:  # the shorter side, in the first CLIP models
                 shortest, size = size, None
             factor = float(settings.get("rescale_factor", 1 / 255)) if settings.get("do_rescale", True) else 1.0
-            mean, std = (0.0,) * 3, (1.0,) * 3
+            mean: tuple[float, ...] = (0.0,) * 3
+            std: tuple[float, ...] = (1.0,) * 3
             if settings.get("do_normalize", True):
                 mean, std = (tuple(map(float, settings[name])) for name in ("image_mean", "image_std"))
             size = None if size is None else _pair(size)
