@@ -23,23 +23,27 @@ time. If the file has no time, its name is tried (`names`), and then Takeout.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from PIL import Image
+from PIL.TiffImagePlugin import TiffImageFile
 
-from mascot.photos import exif, iptc, plausible, xmp
+from mascot.photos import exif, plausible, xmp
 from mascot.photos.images import open_image, shown_size
-from mascot.photos.plausible import Wrong
+from mascot.photos.plausible import Moment, Wrong
 from mascot.photos.sidecars import Sidecars
 from mascot.photos.xmp import Xmp
 
 T = TypeVar("T")
 _MOST_PROBLEMS = 50
+_IPTC_TITLE, _IPTC_KEYWORD, _IPTC_DATE, _IPTC_TIME, _IPTC_CAPTION = 5, 25, 55, 60, 120
+_IPTC_IN_PHOTOSHOP, _IPTC_IN_TIFF = 0x0404, 33723
 _FAVOURITE = 5  # stars
 _LENSES = ("exifEX:LensModel", "aux:Lens")
 _TIMES = ("exif:DateTimeOriginal", "photoshop:DateCreated", "xmp:CreateDate")  # the last is of the file, in a sidecar
@@ -99,7 +103,7 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
     def human(*sources: Callable[[], str | None]) -> list[Callable[[], str | None]]:
         return [partial(_human_text, source, maker, model) for source in sources]
 
-    tags, records = exif.read(image), iptc.read(image)
+    tags, records = exif.read(image), _iptc(image)
     packet = first("xmp", lambda: xmp.parse(image.info.get("xmp"))) or Xmp()
     packets = (packet, *besides)
     place = first("place", *(beside.place for beside in besides), takeout.place, tags.place, packet.place)
@@ -178,3 +182,54 @@ def _lens(packet: Xmp, name: str) -> str | None:
 
 def _keyword(word: str | bytes) -> str | None:
     return plausible.line(plausible.clean(word) if isinstance(word, str) else plausible.decode(word))
+
+
+@dataclass(frozen=True, slots=True)
+class _Iptc:
+    """The IPTC records, which picture agencies write: data sets of record 2, by number. Methods raise `Wrong`."""
+
+    sets: Mapping[int, list[bytes]]
+
+    def title(self) -> str | None:
+        return self._text(_IPTC_TITLE)
+
+    def caption(self) -> str | None:
+        return self._text(_IPTC_CAPTION)
+
+    def keywords(self) -> list[bytes]:
+        return self.sets.get(_IPTC_KEYWORD, [])
+
+    def moment(self) -> Moment | None:
+        """Return date and time created. An offset of +00:00 is ignored: programs write it for an unknown one."""
+        date, time = self._text(_IPTC_DATE) or "", self._text(_IPTC_TIME) or ""
+        if not date.strip("0"):
+            return None
+        date = re.sub(r"(\d{4})(\d\d)(\d\d)", r"\1-\2-\3", date)
+        time = re.sub(r"(\d\d)(\d\d)(\d\d)", r"\1:\2:\3", re.sub(r"\+00:?00$", "", time), count=1)
+        return plausible.moment(f"{date} {time}".strip())
+
+    def _text(self, number: int) -> str | None:
+        return plausible.decode(self.sets[number][0]) if number in self.sets else None
+
+
+def _iptc(image: Image.Image) -> _Iptc:
+    """Return the records of an opened JPEG or TIFF, as far as they can be read; empty if there are none.
+
+    A data set is 0x1C, record, number, length in two bytes, and value; anything else ends them.
+    """
+    blocks: Any = image.info.get("photoshop")
+    data: Any = blocks.get(_IPTC_IN_PHOTOSHOP) if isinstance(blocks, dict) else None
+    if data is None and isinstance(image, TiffImageFile):
+        data = image.tag_v2.get(_IPTC_IN_TIFF)
+    data = data if isinstance(data, bytes) else b""
+    sets: dict[int, list[bytes]] = {}
+    at = 0
+    while data[at : at + 1] == b"\x1c" and at + 5 <= len(data):
+        record, number, length = data[at + 1], data[at + 2], int.from_bytes(data[at + 3 : at + 5], "big")
+        value = data[at + 5 : at + 5 + length]
+        if length >= 0x8000 or len(value) < length:  # longer than any text that is used
+            break
+        if record == 2:
+            sets.setdefault(number, []).append(value)
+        at += 5 + length
+    return _Iptc(sets)
