@@ -27,9 +27,9 @@ pytest.importorskip("huggingface_hub", reason="needs huggingface_hub: pip instal
 pytest.importorskip("onnxruntime", reason="needs onnxruntime: pip install onnxruntime tokenizers")
 pytest.importorskip("onnx", reason="needs the package onnx to build a model")
 
-from mascot.photos.encoders import folders, open_encoder
+from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.clip import SMALL
-from mascot.photos.encoders.folders import Form
+from mascot.photos.encoders.folders import Form, Report
 from mascot.photos.encoders.hub import HubError, plan_download
 
 LARGEST = "onnx/text_model_quantized.onnx"
@@ -70,7 +70,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "photos"
 
 
-def fetch(report: folders.Report | None = None) -> Path:
+def fetch(report: Report | None = None) -> Path:
     return plan_download(SMALL, list(Form)).fetch(report)
 
 
@@ -244,7 +244,7 @@ def test_a_terminal_is_asked_before_a_change(model: Path, root: Path, tmp_path: 
 def test_without_torch_its_weights_are_neither_downloaded_nor_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folders, "installed", lambda *names: "torch" not in names)
+    monkeypatch.setitem(sys.modules, "torch", None)
     both = save_onnx_clip(tmp_path / "both")
     (both / "model.safetensors").write_bytes(bytes(60_000))
     with local_hub(both) as hub:
@@ -262,7 +262,7 @@ def test_without_torch_its_weights_are_neither_downloaded_nor_opened(
 
 
 def test_quantised_weights_have_their_own_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders, "installed", lambda *names: "torch" not in names)
+    monkeypatch.setitem(sys.modules, "torch", None)
     full, quantized = save_onnx_clip(tmp_path / "full", "full"), save_onnx_clip(tmp_path / "quantized")
     export = open_encoder(f"clip:{quantized}").fingerprint
     assert open_encoder(f"clip:{full}").fingerprint == export, "the same bytes under both names here"
