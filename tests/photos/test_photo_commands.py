@@ -18,7 +18,7 @@ import pytest
 from jpegs import small_library, write_jpeg
 
 from mascot.cli.photos import _summary_lines
-from mascot.photos.indexer import Summary
+from mascot.photos.indexing.indexer import Summary
 from retelling import environment, run_command
 
 COMMAND = [sys.executable, "-m", "mascot.cli"]

@@ -71,6 +71,23 @@ class Signing(BagOfWords):
         return super().pictures(pictures)
 
 
+class Reader(BagOfWords):
+    """An encoder whose vectors contain the words of paths, as those of `lite` do."""
+
+    uses_words = True
+
+
+class Failing(BagOfWords):
+    """An encoder that fails."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(dim=64)
+        self._error = error
+
+    def pictures(self, pictures: Any) -> Any:
+        raise self._error
+
+
 DEADLY = (13, 7)  # pixels
 
 

@@ -26,7 +26,7 @@ from mascot.extras import package
 from mascot.photos.limits import Limits
 
 if TYPE_CHECKING:
-    from mascot.photos.indexer import Report, Summary
+    from mascot.photos.indexing.indexer import Report, Summary
     from mascot.photos.library import Library
 
 _SKIPPED_SHOWN = 10

@@ -42,7 +42,7 @@ from mascot.photos.whereabouts import (
 if TYPE_CHECKING:
     from mascot.methods.base import Method
     from mascot.photos.encoders.encoder import Encoder
-    from mascot.photos.indexer import Report, Summary
+    from mascot.photos.indexing.indexer import Report, Summary
 
 T = TypeVar("T")
 
@@ -279,7 +279,10 @@ class Library:
         report
             Called with the current step, the items done, and their total (0: unknown).
         """
-        from mascot.photos.indexer import Indexer
+        from mascot.photos.indexing.indexer import Indexer
+        from mascot.photos.indexing.library_sink import LibrarySink
+        from mascot.photos.indexing.runners import LocalRunner
+        from mascot.photos.indexing.stages import Encode
 
         limits = Limits(max_megapixels, max_megabytes, max_seconds, max_memory_mb)
         self._make_folder()
@@ -289,18 +292,12 @@ class Library:
             self._set_folders(folders)
             model = self._encoder_for_index(encoder, again)
             encoding = encodings.begin(self.store, model, again)
-            summary = Indexer(
-                self.folders,
-                self.store,
-                model,
-                encoding.stamp,
-                confirmed={*self.confirmed_folders, *(Path(path).resolve() for path in folders)},
-                prune=prune,
-                hidden=hidden,
-                follow_links=follow_links,
-                limits=limits,
-                report=report,
-            ).run()
+            confirmed = {*self.confirmed_folders, *(Path(path).resolve() for path in folders)}
+            uses_words = bool(getattr(model, "uses_words", False))
+            sink = LibrarySink(self.store, self.folders, encoding.stamp, limits, uses_words)
+            with LocalRunner(limits) as runner:
+                walking = (confirmed, prune, hidden, follow_links, report)
+                summary = Indexer(self.folders, sink, runner, partial(Encode, model), *walking).run()
             encodings.finish(self.store, encoding)
             self._open_nearest(report, hurry=False)
             self._open_looks()

@@ -1,10 +1,11 @@
-"""Missing files that must not be removed: on a drive that is not mounted, or in a folder that could not be read."""
+"""Missing files whose rows must be kept: on a drive that is not mounted, or in a folder that could not be read."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 from mascot.photos.walk import Skipped
@@ -13,7 +14,7 @@ from mascot.photos.whereabouts import name_of
 _TOP = PurePosixPath(".")
 
 
-def emptied(root: Path, missing: Iterable[str], is_mounted: bool = True) -> list[Skipped]:
+def emptied(root: Path, missing: Iterable[str], is_mounted: bool) -> list[Skipped]:
     """Return the folders that contained some of these missing files and are empty now.
 
     Parameters
@@ -23,13 +24,15 @@ def emptied(root: Path, missing: Iterable[str], is_mounted: bool = True) -> list
     is_mounted
         Whether the root is certainly mounted, because it contains the index.
     """
-    existing: dict[PurePosixPath, PurePosixPath] = {}
-    counts: Counter[PurePosixPath] = Counter()
-    for path in missing:
-        parent = PurePosixPath(path).parent
-        if parent not in existing:
-            existing[parent] = _existing_folder(root, parent)
-        counts[existing[parent]] += 1
+
+    @cache
+    def existing(folder: PurePosixPath) -> PurePosixPath:
+        """Return the folder, or the nearest existing one above it."""
+        while folder != _TOP and not (root / folder).is_dir():
+            folder = folder.parent
+        return folder
+
+    counts = Counter(existing(PurePosixPath(path).parent) for path in missing)
     return [
         Skipped(
             root / folder,
@@ -44,20 +47,11 @@ def emptied(root: Path, missing: Iterable[str], is_mounted: bool = True) -> list
 def in_sight(root: Path, paths: Iterable[str], skipped: Iterable[Skipped]) -> list[str]:
     """Return the names that are neither skipped nor in a skipped folder."""
     skipped_names = {name_of(root, item.path) for item in skipped}
-    return [path for path in paths if not any(part in skipped_names for part in _upwards(path))]
-
-
-def _upwards(path: str) -> Iterator[str]:
-    """Yield the path and each folder above it, up to the root of the library or of the file system."""
-    for folder in (PurePosixPath(path), *PurePosixPath(path).parents):
-        yield str(folder)
-
-
-def _existing_folder(root: Path, folder: PurePosixPath) -> PurePosixPath:
-    """Return the folder, or the nearest existing one above it."""
-    while folder != _TOP and not (root / folder).is_dir():
-        folder = folder.parent
-    return folder
+    return [
+        path
+        for path in paths
+        if skipped_names.isdisjoint(map(str, (PurePosixPath(path), *PurePosixPath(path).parents)))
+    ]
 
 
 def _is_empty(folder: Path) -> bool:

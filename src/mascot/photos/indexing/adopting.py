@@ -35,7 +35,7 @@ class AdoptionPlan:
     again: Sequence[File]  # must be read: no row fits
 
 
-def plan(
+def plan_adoption(
     files: Sequence[File],
     rows: Sequence[IndexedRow],
     missing: Collection[str],
