@@ -749,7 +749,8 @@ def trips(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]
             library.index()
             facts = {name: str(library.store.fact(name)) for name in ("encoder", "fingerprint", "epoch")}
             stamp = f"{facts['fingerprint']}-{facts['epoch']}"
-            vectors = {id_: np.frombuffer(vector, np.float32) for id_, vector in library.store.vectors(stamp)}
+            blobs = library.store.vectors_of(facts["fingerprint"])
+            vectors = {id_: np.frombuffer(vector, np.float32) for id_, vector in blobs}
             photos = list(library.store.all_photos())
     finally:
         del os.environ["XDG_STATE_HOME"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import sqlite3
@@ -12,6 +11,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from bag_of_words import BagOfWords
 from jpegs import small_library, write_jpeg
 
@@ -29,11 +29,15 @@ with Library.open(sys.argv[1]) as library:
 """
 
 
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
 def _index(root: Path, pause_s: float = 0.0) -> subprocess.Popen[str]:
-    environment = os.environ | {"XDG_STATE_HOME": str(root.parent / "state")}
     script = _SLOW.format(here=str(_HERE))
     command = [sys.executable, "-c", script, str(root), str(pause_s)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def _content(root: Path) -> dict[str, tuple]:
@@ -44,6 +48,12 @@ def _content(root: Path) -> dict[str, tuple]:
             "LEFT JOIN pixels ON pixels.photo = id LEFT JOIN vectors ON vectors.photo = id"
         )
         return {row["path"]: tuple(row) for row in library.store.connection.execute(query)}
+
+
+def _content_of_new(root: Path) -> dict[str, tuple]:
+    with Library(root) as library:
+        library.index(BagOfWords())
+    return _content(root)
 
 
 def _folder(root: Path, count: int) -> Path:
@@ -66,12 +76,12 @@ def test_killed_in_the_middle_and_resumed(tmp_path: Path) -> None:
     assert process.returncode == -signal.SIGKILL
     partly = _content(root)
     assert 8 <= len(partly) < 80
-    process = _index(root)
-    output, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors
-    assert output.split() == ["80", str(80 - len(partly))]
-    _index(tmp_path / "whole").wait()
-    assert _content(root) == _content(tmp_path / "whole")
+    with Library(root) as library:
+        summary = library.index(BagOfWords())
+    assert (summary.photos, summary.new) == (80, 80 - len(partly))
+    content = _content(root)
+    assert content == _content_of_new(tmp_path / "whole")
+    assert all(content[path][-2:] == row[-2:] for path, row in partly.items())
 
 
 def _count(database: Path) -> int:
@@ -88,12 +98,8 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
     processes = [_index(root, pause_s=0.005) for _ in range(2)]
     outputs = [process.communicate(timeout=300) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
-    assert sorted(int(output.split()[1]) for output, _ in outputs) == [
-        0,
-        24,
-    ]  # the second waited, and had nothing to do
-    _index(tmp_path / "one").wait()
-    assert _content(root) == _content(tmp_path / "one")
+    assert sorted(int(output.split()[1]) for output, _ in outputs) == [0, 24]  # the second had nothing to do
+    assert _content(root) == _content_of_new(tmp_path / "one")
 
 
 def test_searching_while_another_process_indexes(tmp_path: Path) -> None:

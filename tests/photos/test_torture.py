@@ -42,6 +42,8 @@ def test_a_run_resumes_after_recorded_attacks_and_continues_after_failed_ones(
 ) -> None:
     for name, run in {"raw sockets": _failing, "hostile filters": _survived}.items():
         monkeypatch.setitem(torture.ATTACKS, name, replace(torture.ATTACKS[name], run=run))
+    for name in ("_write_photos", "_copy", "_index"):
+        monkeypatch.setattr(torture, name, lambda *_: None)
     arguments = ["--short", "--attack", "raw sockets", "--attack", "hostile filters", "--out", str(tmp_path)]
     assert torture.main(arguments) == 1
     first = capsys.readouterr()

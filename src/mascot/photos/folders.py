@@ -11,8 +11,8 @@ from pathlib import Path
 from mascot.errors import InputError, OptionError
 from mascot.photos.filters import within
 from mascot.photos.store import FOLDER, DamagedLibrary, Store
-from mascot.photos.texts import require_text
-from mascot.photos.whereabouts import confirm_folders, confirmed_folders
+from mascot.photos.texts import is_text, require_text
+from mascot.photos.whereabouts import confirm_folders, confirmed_folders, name_of
 
 ROOT, _FOLDERS = "root", "folders"  # facts: the first folder if the index is elsewhere, and the added folders
 
@@ -88,3 +88,17 @@ class Folders:
             count = connection.execute(f"DELETE FROM photos WHERE {condition}", values).rowcount
         self.store.set_facts({_FOLDERS: json.dumps([str(other) for other in self.added() if other != folder])})
         return int(count)
+
+    def named(self, text: str) -> str:
+        """Return the name of a folder with photographs, from a path relative to the root or to the current folder."""
+        places = [self.root, Path.cwd()]
+        if text.startswith("."):
+            places.reverse()
+        for place in places:
+            for path in (Path(os.path.abspath(place / text)), (place / text).resolve()):
+                name = name_of(self.root, path)
+                condition, values = within(name) if is_text(name) else ("FALSE", ())
+                query = f"SELECT 1 FROM photos WHERE {condition} LIMIT 1"
+                if self.store.connection.execute(query, values).fetchone() is not None:
+                    return name
+        raise OptionError(f"the library {self.root} has no photographs in a folder {text!r}")

@@ -17,7 +17,7 @@ from mascot.errors import InputError, OptionError, require
 from mascot.photos import encodings, steering
 from mascot.photos.choices import Choices
 from mascot.photos.disks import is_full, write_failure
-from mascot.photos.filters import Cancelled, SearchCancelled, matching, within
+from mascot.photos.filters import Cancelled, SearchCancelled, matching
 from mascot.photos.folders import ROOT, Folders
 from mascot.photos.library_encoders import LibraryEncoders
 from mascot.photos.limits import Limits
@@ -26,19 +26,14 @@ from mascot.photos.results import Hits, Results, check_choice, ids_before
 from mascot.photos.search import PhotoSearch
 from mascot.photos.store import FOLDER, Store, UnknownPhoto
 from mascot.photos.texts import as_text, is_text, require_text
-from mascot.photos.whereabouts import (
-    DATABASE,
-    enclosing,
-    index_of,
-    name_of,
-    remember,
-    remembered,
-)
+from mascot.photos.whereabouts import DATABASE, enclosing, index_of, name_of, remember, remembered
 
 if TYPE_CHECKING:
     from mascot.methods.base import Method
     from mascot.photos.encoders.encoder import Encoder
     from mascot.photos.indexing.indexer import Report, Summary
+
+_Path = str | os.PathLike[str]
 
 CANDIDATES = 5000  # photographs that are re-ranked: all of a small library, else the best matches or the newest
 _LOCK = "indexing.lock"
@@ -54,13 +49,7 @@ class Library:
     ...     print(results.paths)
     """
 
-    def __init__(
-        self,
-        root: str | os.PathLike[str],
-        device: str = "auto",
-        exact: int = EXACT,
-        index: str | os.PathLike[str] | None = None,
-    ) -> None:
+    def __init__(self, root: _Path, device: str = "auto", exact: int = EXACT, index: _Path | None = None) -> None:
         root = Path(root)
         if index is None and not root.is_dir():
             raise InputError(f"a library is a folder of photographs, and there is no folder {root}")
@@ -72,12 +61,7 @@ class Library:
         self._encoders = LibraryEncoders(self.root, device)
 
     @classmethod
-    def open(
-        cls,
-        folder: str | os.PathLike[str] | None = None,
-        device: str = "auto",
-        index: str | os.PathLike[str] | None = None,
-    ) -> Library:
+    def open(cls, folder: _Path | None = None, device: str = "auto", index: _Path | None = None) -> Library:
         """Open the library of a folder.
 
         Parameters
@@ -133,7 +117,7 @@ class Library:
     def _folders(self) -> Folders:
         return Folders(self.root, self.folder, self.store)
 
-    def remove_folder(self, folder: str | os.PathLike[str]) -> int:
+    def remove_folder(self, folder: _Path) -> int:
         """Forget an added folder and its photographs; return how many they were. No file is touched."""
         path = self._folders.added_folder(folder)
         with self.lock():
@@ -186,7 +170,7 @@ class Library:
         self,
         encoder: str | Encoder | None = None,
         *,
-        folders: Sequence[str | os.PathLike[str]] = (),
+        folders: Sequence[_Path] = (),
         prune: bool = False,
         again: bool = False,
         hidden: bool = False,
@@ -202,19 +186,15 @@ class Library:
         Parameters
         ----------
         encoder
-            How to encode (default: the library's own, `lite` for a new one). Another encoder than the library's own is
-            refused without `again`, before anything is downloaded; searches use the old one until all photographs are
-            encoded. Only an encoder that is named here may be downloaded.
+            How to encode (default: the library's own, `lite` for a new one). Another one is refused without `again`,
+            before anything is downloaded, and used for searches once all photographs are encoded. Only an encoder
+            that is named here may be downloaded.
         folders
             Folders to add to the library; those added before stay in it.
-        prune
-            Remove photographs whose files are gone.
-        again
-            Read and encode everything again.
-        hidden
-            Also look into hidden files and folders.
-        follow_links
-            Also follow links that lead out of the folder.
+        prune, again
+            Remove photographs whose files are gone; read and encode everything again.
+        hidden, follow_links
+            Also look into hidden files and folders; also follow links that lead out of the folder.
         max_megapixels, max_megabytes, max_seconds, max_memory_mb
             Limits on one file: pixels, size, CPU time and memory for decoding. A file beyond them is skipped, and
             not tried again until it or the limits change.
@@ -253,9 +233,10 @@ class Library:
         return summary
 
     def _make_folder(self) -> None:
-        if self.is_elsewhere and not (self.folder / _LOCK).exists() and self._is_occupied():
-            raise InputError(f"--index {self.folder} holds other files: name a new or empty folder for the index")
         try:
+            is_new = self.is_elsewhere and not (self.folder / _LOCK).exists() and self.folder.exists()
+            if is_new and os.listdir(self.folder) and not self.store_path.is_file():
+                raise InputError(f"--index {self.folder} holds other files: name a new or empty folder for the index")
             self.folder.mkdir(parents=self.is_elsewhere, exist_ok=True)
             # Version control need not track what can be rebuilt.
             (self.folder / ".gitignore").write_text("*\n", "utf-8")
@@ -264,15 +245,6 @@ class Library:
                 raise InputError(write_failure(self.folder, error)) from None
             remedy = "" if self.is_elsewhere else "; --index DIR writes it elsewhere"
             raise InputError(f"cannot write the index to {self.folder}: {error.strerror}{remedy}") from None
-
-    def _is_occupied(self) -> bool:
-        """Return whether the folder of the index contains files but no index."""
-        try:
-            return bool(os.listdir(self.folder)) and not self.store_path.is_file()
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise InputError(f"cannot write the index to {self.folder}: {error.strerror}") from None
 
     @contextmanager
     def lock(self, report: Report | None = None) -> Iterator[None]:
@@ -356,10 +328,7 @@ class Library:
         return len(self._photos.open_nearest(hurry=False, rebuild=True))
 
     def vector_of(
-        self,
-        text: str | None = None,
-        like: str | os.PathLike[str] | None = None,
-        encoder: str | Encoder | None = None,
+        self, text: str | None = None, like: _Path | None = None, encoder: str | Encoder | None = None
     ) -> NDArray[np.float32]:
         """Return the query vector of a text, or of a photograph."""
         if (text is None) == (like is None):
@@ -380,15 +349,14 @@ class Library:
             return model.texts([text])[0]
         from mascot.photos.reading import picture_of_file
 
-        vectors = model.pictures([picture_of_file(Path(like or ""))])[0]
-        mean = vectors.mean(axis=0)
+        mean = model.pictures([picture_of_file(Path(like or ""))])[0].mean(axis=0)
         return mean / max(float(np.linalg.norm(mean)), 1e-12)
 
     def hits(
         self,
         text: str | None = None,
         *,
-        like: str | os.PathLike[str] | None = None,
+        like: _Path | None = None,
         vector: NDArray[np.float32] | None = None,
         candidates: int | None = None,
         where: str | Sequence[str] | None = None,
@@ -423,7 +391,9 @@ class Library:
         like_id = self.id_of(like)
         by_look = like is not None and text is None and encoder is None and self._likes_by_look
         if like is not None and by_look:
-            query = self._look_of(like, like_id)
+            from mascot.photos.reading import look_of_file
+
+            query = look_of_file(Path(like)) if like_id is None else self.store.looks([like_id])[0]
         else:
             query = self.vector_of(text, like, encoder) if vector is None else vector
         if cancelled is not None and cancelled():
@@ -444,14 +414,7 @@ class Library:
         """Return these photographs, all equally relevant, in the order of their ids."""
         return self._photos.of_ids(ids)
 
-    def _look_of(self, like: str | os.PathLike[str], id_: int | None) -> NDArray[np.float32]:
-        if id_ is not None:
-            return self.store.looks([id_])[0]
-        from mascot.photos.reading import look_of_file
-
-        return look_of_file(Path(like))
-
-    def id_of(self, path: str | os.PathLike[str] | None) -> int | None:
+    def id_of(self, path: _Path | None) -> int | None:
         """Return the id of the photograph with that path; None if there is none."""
         if path is None:
             return None
@@ -462,28 +425,12 @@ class Library:
         row = self.store.connection.execute(query, (name_of(self.root, path),)).fetchone()
         return None if row is None else int(row[0])
 
-    def folder_named(self, name: str | os.PathLike[str]) -> str:
+    def folder_named(self, name: _Path) -> str:
         """Return the name of a folder in the library, from a path relative to its root or to the current folder.
 
         A name that begins with a dot is first tried relative to the current folder.
         """
-        text = os.fspath(name)
-        places = [self.root, Path.cwd()]
-        if text.startswith("."):
-            places.reverse()
-        for place in places:
-            for path in (Path(os.path.abspath(place / text)), (place / text).resolve()):
-                if self._holds(name := name_of(self.root, path)):
-                    return name
-        raise OptionError(f"the library {self.root} has no photographs in a folder {text!r}")
-
-    def _holds(self, folder: str) -> bool:
-        if not is_text(folder):
-            return False
-        query, values = within(folder)
-        return (
-            self.store.connection.execute(f"SELECT 1 FROM photos WHERE {query} LIMIT 1", values).fetchone() is not None
-        )
+        return self._folders.named(os.fspath(name))
 
     def search(
         self,
@@ -492,7 +439,7 @@ class Library:
         k: int = 20,
         method: Method | None = None,
         *,
-        like: str | os.PathLike[str] | None = None,
+        like: _Path | None = None,
         candidates: int | None = None,
         where: str | Sequence[str] | None = None,
         values: Sequence[Any] = (),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mascot.photos.photo import Photo
 from mascot.photos.reading import File, folder_of
@@ -29,10 +29,10 @@ class IndexedRow:
 class AdoptionPlan:
     """The rows of files whose content the library has already."""
 
-    touched: Mapping[int, File]  # rows that stay where they are
-    moved: Mapping[int, File]  # rows that get another path
-    copied: Sequence[tuple[int, File]]  # rows to be copied
-    again: Sequence[File]  # must be read: no row fits
+    touched: dict[int, File] = field(default_factory=dict)  # rows that stay where they are
+    moved: dict[int, File] = field(default_factory=dict)  # rows that get another path
+    copied: list[tuple[int, File]] = field(default_factory=list)  # rows to be copied
+    again: list[File] = field(default_factory=list)  # must be read: no row fits
 
 
 def plan_adoption(
@@ -51,37 +51,28 @@ def plan_adoption(
         Whether a row of equal content also fits a file of this path.
     """
     hashes = {file.path: file.hash for file in files}
+    own_ids = {(row.path, row.hash): row.id for row in rows}
+    # Rows whose file is missing, or has other content now.
+    free = {row.id for row in rows if row.path in missing or hashes.get(row.path, row.hash) != row.hash}
     by_hash: dict[str, list[IndexedRow]] = defaultdict(list)
-    free: dict[str, list[IndexedRow]] = defaultdict(list)
     for row in rows:
         by_hash[row.hash].append(row)
-        if _is_free(row, hashes, missing):
-            free[row.hash].append(row)
-    ids = {(row.path, row.hash): row.id for row in rows}
-    touched: dict[int, File] = {}
-    moved: dict[int, File] = {}
-    copied: list[tuple[int, File]] = []
-    again: list[File] = []
+    plan = AdoptionPlan()
     for file in files:
-        if (file.path, file.hash) in ids:
-            touched[ids[file.path, file.hash]] = file
+        own_id = own_ids.get((file.path, file.hash))
+        if own_id is not None:
+            plan.touched[own_id] = file
             continue
-        free_row = next((row for row in free[file.hash] if serves(row, file.path)), None)
+        fitting = (row for row in by_hash[file.hash] if serves(row, file.path))
+        free_row = next((row for row in by_hash[file.hash] if row.id in free and serves(row, file.path)), None)
         if free_row is not None:
-            free[file.hash].remove(free_row)
-            moved[free_row.id] = file
-            continue
-        source = next((row for row in by_hash[file.hash] if serves(row, file.path)), None)
-        if source is not None:
-            copied.append((source.id, file))
+            free.discard(free_row.id)
+            plan.moved[free_row.id] = file
+        elif (source := next(fitting, None)) is not None:
+            plan.copied.append((source.id, file))
         else:
-            again.append(file)
-    return AdoptionPlan(touched, moved, copied, again)
-
-
-def _is_free(row: IndexedRow, hashes: Mapping[str, str], missing: Collection[str]) -> bool:
-    """Return whether the file at the path of the row is missing, or has other content now."""
-    return row.path in missing or hashes.get(row.path, row.hash) != row.hash
+            plan.again.append(file)
+    return plan
 
 
 def move(connection: sqlite3.Connection, moves: Mapping[int, File]) -> None:

@@ -5,7 +5,9 @@ Each stage has two parts. The first reads one file, in a thread or a worker; the
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +21,6 @@ from mascot.photos.decoding import BrokenDecoder, DecoderPool
 from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder
 from mascot.photos.images import Unreadable
-from mascot.photos.interrupts import interruptible
 from mascot.photos.metadata import Metadata
 from mascot.photos.photo import Photo
 from mascot.photos.reading import File, Reading, photos_of, picture
@@ -172,6 +173,25 @@ def _with_sidecars(order: Order, read: Callable[[Sequence[Path]], T]) -> tuple[T
 
 def _with_problems(metadata: Metadata, problems: tuple[str, ...]) -> Metadata:
     return replace(metadata, problems=(*metadata.problems, *problems)) if problems else metadata
+
+
+def interruptible(call: Callable[[], T]) -> T:
+    """Run `call` in another thread: Ctrl-C interrupts the waiting main thread at once, even if native code computes.
+
+    An interrupted call continues in the background, and its result is discarded.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals do not reach it
+        return call()
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="mascot-interruptible").start()
+    return future.result()
 
 
 def _split(items: Sequence[Any]) -> tuple[list[ReadFile], list[Photo], list[Any]]:
