@@ -10,14 +10,12 @@ import sys
 import tracemalloc
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import typer
-from bag_of_words import BagOfWords
 from engine_stores import started
 from engines_of_tests import DEADLY, Failing, Mortal, Reader, Signing, SqliteSink, gone
 from PIL import Image
@@ -30,7 +28,7 @@ from mascot.photos import Library
 from mascot.photos.indexing import engine_sink, indexer, ray_runner
 from mascot.photos.indexing.engine_sink import EngineSink
 from mascot.photos.indexing.indexer import Indexer
-from mascot.photos.indexing.stages import HASHES, HEADERS, Hashed, Header, IndexRow, Order, Stage
+from mascot.photos.indexing.stages import HEADERS, Header, IndexRow, Order, Stage
 from mascot.photos.limits import Limits
 from mascot.photos.photo import Photo
 from mascot.photos.sample import write_sample
@@ -105,12 +103,9 @@ def assert_same(sink: SqliteSink, root: Path, state: Path, encoder: Any) -> None
     assert all(np.array_equal(sink.vectors()[path], vectors[path]) for path in rows)
 
 
-@pytest.mark.parametrize("encoder", [BagOfWords(dim=64), Reader(dim=64)], ids=["pixels", "words"])
 @pytest.mark.parametrize("address", ADDRESSES, indirect=True)
-def test_rows_are_those_of_a_library(
-    address: str | None, encoder: Any, folder: Path, sink: SqliteSink, tmp_path: Path
-) -> None:
-    reports: list[tuple[str, int, int]] = []
+def test_rows_are_those_of_a_library(address: str | None, folder: Path, sink: SqliteSink, tmp_path: Path) -> None:
+    encoder, reports = Reader(dim=64), []
     summary = index_into(folder, sink, encoder, ray=address, report=lambda *step: reports.append(step))
     rows, vectors, local = library_of(folder, tmp_path, encoder)
     assert {path: _columns(row) for path, row in sink.rows().items()} == rows
@@ -160,7 +155,7 @@ def test_a_stopped_run_continues(
 ) -> None:
     monkeypatch.setattr(engine_sink, "_ROWS", 4)
     monkeypatch.setattr(indexer, "_BATCH", 8)
-    encoder = BagOfWords(dim=64)
+    encoder = Reader(dim=64)
 
     def stop(step: str, count: int, total: int) -> None:
         if step == "indexing" and count >= 8:
@@ -175,7 +170,7 @@ def test_a_stopped_run_continues(
 
 
 def test_what_changes_is_made_again(own: Path, sink: SqliteSink, tmp_path: Path) -> None:
-    encoder = BagOfWords(dim=64)
+    encoder = Reader(dim=64)
     index_into(own, sink, encoder)
     rows = sink.rows()
     earliest = min((row for row in rows.values() if row["taken"]), key=lambda row: row["taken"])
@@ -198,17 +193,17 @@ def test_what_changes_is_made_again(own: Path, sink: SqliteSink, tmp_path: Path)
 
 
 def test_a_folder_that_is_not_mounted_does_not_empty_the_table(own: Path, sink: SqliteSink) -> None:
-    index_into(own, sink, BagOfWords(dim=64))
+    index_into(own, sink, Reader(dim=64))
     own.rename(own.with_name("away"))
     own.mkdir()
-    summary = index_into(own, sink, BagOfWords(dim=64), prune=True)
+    summary = index_into(own, sink, Reader(dim=64), prune=True)
     assert (summary.pruned, len(sink.rows())) == (0, COUNT)
     assert "not mounted" in summary.skipped[0].reason
 
 
 def test_another_encoder_is_refused_unless_everything_is_encoded_again(own: Path, sink: SqliteSink) -> None:
-    index_into(own, sink, BagOfWords(dim=64))
-    other = BagOfWords("other", dim=64)
+    index_into(own, sink, Reader(dim=64))
+    other = Reader("other", dim=64)
     with pytest.raises(OptionError, match="this table was encoded with bag, and other is not the same"):
         index_into(own, sink, other)
     summary = index_into(own, sink, other, again=True)
@@ -257,12 +252,11 @@ def test_a_picture_that_kills_its_worker_is_skipped(
 _ON_A_GPU = """
 import ray, sys
 from pathlib import Path
-from bag_of_words import BagOfWords
-from engines_of_tests import SqliteSink
+from engines_of_tests import Reader, SqliteSink
 from mascot.scale.indexing import index_into
 ray.init(num_cpus=2, num_gpus=1, include_dashboard=False, object_store_memory=128 << 20)
 root = Path(sys.argv[1])
-print("new:", index_into(root / "trips", SqliteSink(root / "sink.sqlite"), BagOfWords(dim=64), ray="local").new)
+print("new:", index_into(root / "trips", SqliteSink(root / "sink.sqlite"), Reader(dim=64), ray="local").new)
 """
 
 
@@ -285,7 +279,7 @@ def test_tasks_read_for_encoders_on_gpus(tmp_path: Path) -> None:
 def test_engines_take_the_rows(name: str, tmp_path: Path) -> None:
     from mascot.connect.source import open_sink, open_source
 
-    encoder, root = BagOfWords(dim=64), tmp_path / "own"
+    encoder, root = Reader(dim=64), tmp_path / "own"
     write_sample(root, 6)
     with started(name, tmp_path) as engine:
         uri = engine.uri("photos")
@@ -402,21 +396,19 @@ def test_the_greeting_of_ray_is_suppressed(
 def test_without_ray_the_error_names_the_remedy(own: Path, sink: SqliteSink, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"pip install .*\bray\b"):
-        index_into(own, sink, BagOfWords(dim=64), ray="local")
+        index_into(own, sink, Reader(dim=64), ray="local")
 
 
 class PretendingRunner:
-    """Invents what workers would read: every tenth file has the header of the one before."""
+    """Invents what workers would read."""
 
     encoding_s = 0.0
 
     def run(self, stage: Stage, orders: Iterable[Order], count: int) -> Iterator[list[Any]]:
         for order in orders:
             number = int(order.path[-8:-4])
-            if stage is HASHES:
-                yield [Hashed(order, f"{number // 10:032}")]
-            elif stage is HEADERS:
-                yield [Header(order, self._photo(order, number - (number % 10 == 1)))]
+            if stage is HEADERS:
+                yield [Header(order, self._photo(order, number))]
             else:
                 yield [IndexRow(order, self._photo(order, number), b"", np.empty(0, "f4"), np.zeros((1, 4), "f4"))]
 
@@ -437,7 +429,7 @@ def test_memory_does_not_grow_with_the_files(sink: SqliteSink, tmp_path: Path, m
         tracemalloc.start()
         try:
             with EngineSink(sink, "print-1", Limits()) as rows:
-                summary = Indexer([tmp_path], rows, PretendingRunner(), partial(BagOfWords)).run()
+                summary = Indexer([tmp_path], rows, PretendingRunner(), Reader).run()
             assert (summary.photos, summary.new, summary.unchanged) == (count, count, 0)
             return tracemalloc.get_traced_memory()[1]
         finally:

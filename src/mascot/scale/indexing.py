@@ -81,13 +81,13 @@ def index_into(
         else:
             table = into
             model = _opened(encoder or table.facts().get("encoder", "lite"), local_device)
-        stamp, uses_words = _claim(table, model, again), bool(getattr(model, "uses_words", False))
+        stamp = _claim(table, model, again)
         open_stage = partial(Encode, model)
         if ray is not None and (encoder is None or isinstance(encoder, str)):
             # Workers open an encoder by its name; a user's own object is sent to them.
             open_stage = partial(Encode, model.name, device, model.fingerprint)
         del model
-        sink = stack.enter_context(EngineSink(table, stamp, limits, uses_words))
+        sink = stack.enter_context(EngineSink(table, stamp, limits))
         return Indexer([root.resolve()], sink, runner, open_stage, None, prune, hidden, follow_links, report).run()
 
 

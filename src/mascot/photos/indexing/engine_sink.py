@@ -1,8 +1,8 @@
 """A table of an engine as a sink: the rows it should have, and those that it has.
 
-An engine stores complete rows and changes none. Headers are therefore read first, which determine what each row should
-be: its columns, the moment it belongs to, and the first file of the same content. Its stamp records these inputs. Files
-and rows are compared in a temporary database, some 1 KB a file, so that memory does not grow with the number of files.
+An engine stores complete rows and changes none. Headers are therefore read first, which determine the moment that each
+row belongs to. The stamp of a row records what it was made of. Files and rows are compared in a temporary database of
+about 1 KB a file, so that memory does not grow with the number of files.
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mascot.photos.encoders.describe import path_words
 from mascot.photos.indexing.indexer import Report
 from mascot.photos.indexing.runners import Runner
-from mascot.photos.indexing.stages import HASHES, HEADERS, Contents, Hashed, Header, IndexRow, Order, Unread
+from mascot.photos.indexing.stages import HEADERS, Contents, Hashed, Header, IndexRow, Order, Unread
 from mascot.photos.limits import Limits
 from mascot.photos.moments import Shot, label_moments
 from mascot.photos.photo import Photo
@@ -44,35 +42,17 @@ _SCHEMA = f"""
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -{_CACHE_KIB};
 CREATE TABLE files (
   number INTEGER PRIMARY KEY,  -- in the order of the walk
-  path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, words TEXT NOT NULL,
-  sidecars TEXT NOT NULL,      -- their state
+  path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, sidecars TEXT NOT NULL,
   item BLOB NOT NULL,          -- the order
-  header BLOB,                 -- a digest of what copies have in common; NULL where the file gives no row
-  taken TEXT, lat REAL, lon REAL, city TEXT, camera TEXT,
-  hash TEXT, original TEXT, moment TEXT, stamp TEXT, written INTEGER NOT NULL DEFAULT 0
+  is_readable INTEGER NOT NULL DEFAULT 0, taken TEXT, lat REAL, lon REAL, city TEXT, camera TEXT,
+  moment TEXT, stamp TEXT, written INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX headers ON files (header) WHERE header IS NOT NULL;
-CREATE INDEX hashes ON files (hash, words) WHERE hash IS NOT NULL;
-CREATE TABLE rows (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, hash TEXT, stamp TEXT, old INTEGER NOT NULL)
+CREATE TABLE rows (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, stamp TEXT, old INTEGER NOT NULL)
   WITHOUT ROWID;
 CREATE TABLE labels (number INTEGER PRIMARY KEY, moment TEXT NOT NULL);
 CREATE TABLE orders (turn INTEGER PRIMARY KEY, number INTEGER NOT NULL);
 BEGIN
 """
-_IS_COPY = (  # of another file, perhaps: their headers are equal
-    "EXISTS (SELECT 1 FROM files AS other WHERE other.header = files.header AND other.number <> files.number)"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class EngineStamp:
-    """The stamp of a row: the space of its vectors, and a digest of what else it was made of."""
-
-    prefix: str
-
-    def __call__(self, moment: str | None, original: str, sidecars: str) -> str:
-        inputs = [moment, original, sidecars] if sidecars else [moment, original]
-        return f"{self.prefix}-{hashlib.blake2b(json.dumps(inputs).encode(), digest_size=6).hexdigest()}"
 
 
 class EngineSink:
@@ -83,15 +63,13 @@ class EngineSink:
     table
         The table; it stays open.
     stamp
-        The first part of the stamps of this run.
-    uses_words
-        Whether the words of a path are part of a vector, so that copies with other words have vectors of their own.
+        The first part of the stamps of this run: the space of the vectors.
     """
 
     is_in_folder = False
 
-    def __init__(self, table: Sink, stamp: str, limits: Limits, uses_words: bool = False) -> None:
-        self._table, self._limits, self._uses_words = table, limits, uses_words
+    def __init__(self, table: Sink, stamp: str, limits: Limits) -> None:
+        self._table, self._stamp, self._limits = table, stamp, limits
         self.contents = Contents()
         self.missing: set[str] = set()
         self._suspects = _unreadable(table)
@@ -101,10 +79,9 @@ class EngineSink:
         self._folder = TemporaryDirectory(prefix="mascot-plan-")
         self._database = sqlite3.connect(Path(self._folder.name) / "plan.db", isolation_level=None)
         self._database.executescript(_SCHEMA)
-        self._database.create_function("stamp_of", 3, EngineStamp(stamp), deterministic=True)
-        self._database.executemany(
-            "INSERT INTO rows VALUES (?, ?, ?, ?, ?, 1)", ((path, *state) for path, state in table.states())
-        )
+        self._database.create_function("stamp_of", 3, self._stamp_of, deterministic=True)
+        states = ((path, size, mtime_ns, stamp) for path, (size, mtime_ns, _, stamp) in table.states())
+        self._database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, 1)", states)
 
     def __enter__(self) -> EngineSink:
         return self
@@ -118,10 +95,9 @@ class EngineSink:
         refusal = self._limits.refusal(source.size)
         if refusal is None:
             order = replace(order, checks_pixels=self._suspects.get(order.path) == [source.size, source.mtime_ns])
-            words = " ".join(path_words(order.words_path)) if self._uses_words else ""
             self._run(
-                "INSERT INTO files (path, size, mtime_ns, words, sidecars, item) VALUES (?, ?, ?, ?, ?, ?)",
-                order.path, source.size, source.mtime_ns, words, source.sidecar_state, pickle.dumps(order),
+                "INSERT INTO files (path, size, mtime_ns, sidecars, item) VALUES (?, ?, ?, ?, ?)",
+                order.path, source.size, source.mtime_ns, source.sidecar_state, pickle.dumps(order),
             )  # fmt: skip
         return refusal
 
@@ -130,78 +106,71 @@ class EngineSink:
         return (path for (path,) in rows)
 
     def prepare(self, runner: Runner, report: Report) -> Iterator[Unread]:
-        """Read all headers, and hash files that may be copies of each other."""
+        """Read all headers."""
         count, done = self._count("files"), 0
         report("reading headers", 0, count)
-        with closing(runner.run(HEADERS, self._files("TRUE"), count)) as batches:
+        with closing(runner.run(HEADERS, self._files(), count)) as batches:
             for results in batches:
                 for result in results:
                     if isinstance(result, Header):
-                        self._add_header(result.photo)
+                        self._run(
+                            "UPDATE files SET is_readable = 1, taken = ?, lat = ?, lon = ?, city = ?, camera = ? "
+                            "WHERE path = ?",
+                            *(
+                                result.photo.to_row()[name]
+                                for name in ("taken", "lat", "lon", "city", "camera", "path")
+                            ),
+                        )
                     else:
                         if result.order.checks_pixels:
                             self._note_damaged(result.order)
                         yield result
                 done += len(results)
                 report("reading headers", done, count)
-        self._run(
-            "UPDATE files SET hash = (SELECT hash FROM rows WHERE rows.path = files.path AND rows.size = files.size "
-            f"AND rows.mtime_ns = files.mtime_ns) WHERE {_IS_COPY}"
-        )
-        is_unhashed = f"hash IS NULL AND {_IS_COPY}"
-        with closing(runner.run(HASHES, self._files(is_unhashed), self._count("files", is_unhashed))) as batches:
-            for result in chain.from_iterable(batches):
-                if isinstance(result, Hashed):  # a file that cannot be read is reported when it is encoded
-                    self._run("UPDATE files SET hash = ? WHERE path = ?", result.hash, result.path)
 
     def _add_header(self, photo: Photo) -> None:
-        shared_values = photo.to_row()
-        for name in ("path", "folder", "mtime_ns"):  # differ between copies
-            del shared_values[name]
         self._run(
-            "UPDATE files SET header = ?, taken = ?, lat = ?, lon = ?, city = ?, camera = ? WHERE path = ?",
-            hashlib.blake2b(repr(shared_values).encode(), digest_size=16).digest(),
-            shared_values["taken"], photo.lat, photo.lon, photo.city, photo.camera, photo.path,
+            "UPDATE files SET is_readable = 1, taken = ?, lat = ?, lon = ?, city = ?, camera = ? WHERE path = ?",
+            photo.taken and photo.taken.isoformat(), photo.lat, photo.lon, photo.city, photo.camera, photo.path,
         )  # fmt: skip
+
+    def _stamp_of(self, moment: str | None, path: str, sidecars: str) -> str:
+        inputs = [moment, path, sidecars] if sidecars else [moment, path]
+        return f"{self._stamp}-{hashlib.blake2b(json.dumps(inputs).encode(), digest_size=6).hexdigest()}"
 
     def plan(self) -> int:
         """Decide what every row should be, and return how many of them the engine does not have."""
         self._write()
-        self._run(
-            "UPDATE files SET original = coalesce((SELECT first.path FROM files AS first "
-            "WHERE first.hash = files.hash AND first.words = files.words ORDER BY first.number LIMIT 1), path)"
-        )
         self._run("DELETE FROM labels")
         self._database.executemany("INSERT INTO labels VALUES (?, ?)", label_moments(self._shots()))
         self._run("UPDATE files SET moment = (SELECT moment FROM labels WHERE labels.number = files.number)")
-        self._run("UPDATE files SET stamp = stamp_of(moment, original, sidecars) WHERE header IS NOT NULL")
+        self._run("UPDATE files SET stamp = stamp_of(moment, path, sidecars) WHERE is_readable")
         self._run("DELETE FROM orders")
         self._run(
             "INSERT INTO orders (number) SELECT number FROM files LEFT JOIN rows USING (path) "
-            "WHERE header IS NOT NULL AND (rows.path IS NULL OR "
+            "WHERE is_readable AND (rows.path IS NULL OR "
             "(rows.size, rows.mtime_ns, rows.stamp) IS NOT (files.size, files.mtime_ns, files.stamp)) "
-            "ORDER BY original <> path, number"
+            "ORDER BY number"
         )
         return self._count("orders")
 
     def _shots(self) -> Iterator[Shot]:
-        """Yield what decides the moments, by time and then as a library numbers them: copies after all others."""
+        """Yield what decides the moments, by time."""
         rows = self._run(
-            "SELECT number, taken, lat, lon, city, camera FROM files WHERE header IS NOT NULL AND taken IS NOT NULL "
-            "ORDER BY taken, original <> path, number"
+            "SELECT number, taken, lat, lon, city, camera FROM files WHERE is_readable AND taken IS NOT NULL "
+            "ORDER BY taken, number"
         )
         for number, taken, *place in rows:
             yield Shot(number, datetime.fromisoformat(taken), *place)
 
     def orders(self) -> Iterator[Order]:
-        """Yield the rows that the engine does not have; copies come after all others, as in a library."""
+        """Yield the files whose rows the engine does not have."""
         query = (
-            "SELECT turn, item, moment, original, stamp FROM orders JOIN files USING (number) "
+            "SELECT turn, item, moment, stamp FROM orders JOIN files USING (number) "
             "WHERE turn > ? ORDER BY turn LIMIT ?"
         )
-        for _, item, moment, original, stamp in self._pages(query):
-            order = pickle.loads(item)
-            yield replace(order, words_path=original, moment=moment, stamp=stamp)
+        for _, item, moment, stamp in self._pages(query):
+            yield replace(pickle.loads(item), moment=moment, stamp=stamp)
 
     def put(self, rows: Sequence[IndexRow], same: Sequence[Hashed]) -> None:
         self._pending += rows
@@ -218,15 +187,15 @@ class EngineSink:
         self._table.put(values, np.stack([row.vectors for row in rows]))
         for value in values:
             self._run(
-                "INSERT INTO rows VALUES (?1, ?2, ?3, ?4, ?5, 0) ON CONFLICT (path) DO UPDATE "
-                "SET size = ?2, mtime_ns = ?3, hash = ?4, stamp = ?5",
-                *(value[name] for name in ("path", "size", "mtime_ns", "hash", "stamp")),
+                "INSERT INTO rows VALUES (?1, ?2, ?3, ?4, 0) ON CONFLICT (path) DO UPDATE "
+                "SET size = ?2, mtime_ns = ?3, stamp = ?4",
+                *(value[name] for name in ("path", "size", "mtime_ns", "stamp")),
             )
             self._run("UPDATE files SET written = 1 WHERE path = ?", value["path"])
 
     def drop(self, file: Unread) -> None:
-        """Record that a file belongs to no moment, and is not the original of a copy."""
-        self._run("UPDATE files SET header = NULL, hash = NULL WHERE path = ?", file.path)
+        """Record that a file belongs to no moment."""
+        self._run("UPDATE files SET is_readable = 0 WHERE path = ?", file.path)
         self._note_damaged(file.order)
 
     def _note_damaged(self, order: Order) -> None:
@@ -238,14 +207,14 @@ class EngineSink:
     def finish(self, skipped: Sequence[Skipped]) -> Mapping[str, int]:
         self._note_unreadable()
         changed = self._count("files JOIN rows USING (path)", "written AND old")
-        photos = self._count("files", "header IS NOT NULL")
+        photos = self._count("files", "is_readable")
         return {
             "photos": photos + len(self.missing),
             "new": self._count("files", "written") - changed,
             "changed": changed,
             "moved": 0,
             "copied": 0,
-            "unchanged": self._count("files", "header IS NOT NULL AND NOT written"),
+            "unchanged": self._count("files", "is_readable AND NOT written"),
         }
 
     def _note_unreadable(self) -> None:
@@ -260,9 +229,8 @@ class EngineSink:
         if states != self._suspects:
             self._table.set_facts({_UNREADABLE: json.dumps(states)})
 
-    def _files(self, where: str) -> Iterator[Order]:
-        """Yield the files for which a condition holds, in the order of the walk."""
-        query = f"SELECT number, item FROM files WHERE number > ? AND {where} ORDER BY number LIMIT ?"
+    def _files(self) -> Iterator[Order]:
+        query = "SELECT number, item FROM files WHERE number > ? ORDER BY number LIMIT ?"
         return (pickle.loads(item) for _, item in self._pages(query))
 
     def _pages(self, query: str) -> Iterator[Any]:

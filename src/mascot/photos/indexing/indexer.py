@@ -43,7 +43,7 @@ class Summary:
 
 
 class IndexSink(Protocol):
-    """Where rows are stored, and what decides which rows are needed."""
+    """Where rows are stored, and what decides which rows are needed. The methods are called in this order."""
 
     contents: Contents
     is_in_folder: bool  # whether it is inside the first folder, which is mounted then
@@ -56,13 +56,12 @@ class IndexSink(Protocol):
         """Return the paths of rows whose files the walk did not see."""
 
     def prepare(self, runner: Runner, report: Report) -> Iterator[Unread]:
-        """Do what is necessary before `plan`, after all files and `missing`; yield the files that give no row."""
+        """Do what is necessary before `plan`; yield the files that give no row."""
 
     def plan(self) -> int:
-        """Return how many files must be read and encoded; called until it returns 0."""
+        """Return how many files must be read and encoded, which are the next `orders`; called until it returns 0."""
 
-    def orders(self) -> Iterator[Order]:
-        """Yield these files."""
+    def orders(self) -> Iterator[Order]: ...
 
     def put(self, rows: Sequence[IndexRow], same: Sequence[Hashed]) -> None:
         """Store complete rows, and record files whose content is not wanted; a kill loses at most the last ones."""
@@ -70,8 +69,7 @@ class IndexSink(Protocol):
     def drop(self, file: Unread) -> None:
         """Record that a file of an order gives no row."""
 
-    def remove(self, paths: Sequence[str]) -> None:
-        """Remove rows."""
+    def remove(self, paths: Sequence[str]) -> None: ...
 
     def finish(self, skipped: Sequence[Skipped]) -> Mapping[str, int]:
         """Complete the index; return `photos`, `new`, `changed`, `moved`, `copied` and `unchanged` of the summary."""

@@ -1,4 +1,4 @@
-"""The stages of indexing: read headers, hash, or decode and encode.
+"""The stages of indexing: read headers, or decode and encode.
 
 Each stage has two parts. The first reads one file, in a thread or a worker; the second makes the results of a batch.
 """
@@ -127,14 +127,6 @@ def read_header(order: Order, decoders: DecoderPool) -> ReadFile | Unread:
     return ReadFile(order, "", Reading(_with_problems(metadata, problems), _NO_IMAGE, b"", _NO_LOOK))
 
 
-def read_hash(order: Order, decoders: DecoderPool) -> Hashed | Unread:
-    """Hash a file."""
-    try:
-        return Hashed(order, decoders.read(order.source.path, lambda digest: False).hash)
-    except Unreadable as error:
-        return Unread(order, str(error))
-
-
 def read_picture(order: Order, decoders: DecoderPool, contents: Contents) -> ReadFile | Hashed | Unread:
     """Hash a file, and decode it if its content is wanted. A content that broke a decoder is not tried again."""
     digest = ""
@@ -237,4 +229,3 @@ class Encode:
 
 
 HEADERS = Stage(read_header, lambda: headers, 256)
-HASHES = Stage(read_hash, lambda: list, 256)
