@@ -45,7 +45,8 @@ def queries(draw: st.DrawFn, largest: float = 1.8e308) -> mc.Candidates[int]:
 
 @st.composite
 def methods(draw: st.DrawFn, normalize: bool = True) -> mc.Mascot:
-    strength, keep = draw(st.sampled_from([(0.0, None), (1e-300, None), (0.5, None), (1.0, None), (None, 0.5), (None, 0.9), (None, 1.0)]))  # fmt: skip
+    keep = draw(st.sampled_from([None, None, None, 0.5, 0.9, 1.0]))
+    strength = draw(st.sampled_from([0.0, 1e-300, 0.5, 1.0])) if keep is None else None
     switches = draw(st.tuples(st.booleans(), st.sampled_from(["relevance", "selection"])))
     weight = draw(st.sampled_from(["uniform", "query"]))
     return mc.Mascot(strength, draw(st.sampled_from([0, 3])), weight, normalize, *switches, keep, draw(st.booleans()))

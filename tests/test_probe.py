@@ -151,8 +151,8 @@ def test_attributes_and_methods_have_what_knobs_they_have() -> None:
 
 @pytest.mark.parametrize(
     ("share", "word"),
-    [(1.2, "steady"), (STEADY, "steady"), (0.89, "drifts"), (COLLAPSE, "drifts"), (0.49, "collapses"), (0, "collapses")],
-)  # fmt: skip
+    [(1.2, "steady"), (STEADY, "steady"), (0.89, "drifts"), (COLLAPSE, "drifts"), (0.49, "collapses")],
+)
 def test_the_worst_step_decides_unless_all_is_lost_already(share: float, word: str) -> None:
     steps = (Step("a", 1, 2, 0.9, 1.5), Step("b", 1, 2, 0.7, share))
     assert Probe(10, 0.9, steps).worst == steps[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -136,21 +136,30 @@ def probe(
     steps: list[Step] = []
     skipped: list[str] = []
 
-    def step(knob: str, value: float, stepped: float, changed_wishes: Sequence[AnyWish], changed: Method) -> None:
-        left = share(rerank(candidates, changed_wishes, k, changed))
-        steps.append(Step(knob, value, stepped, left, left / base if base > 0 else 1.0))
+    def add_step(move: _Move, changed_wishes: Sequence[AnyWish], changed_method: Method) -> None:
+        left = share(rerank(candidates, changed_wishes, k, changed_method))
+        steps.append(Step(move.knob, move.value, move.stepped, left, left / base if base > 0 else 1.0))
 
-    for *knob, moved in _moves(base_method, "", None, skipped):
-        step(*knob, base_wishes, moved)
+    for move in _moves(base_method, "", None, skipped):
+        add_step(move, base_wishes, move.owner)
     for wish, label, wish_bins in zip(steered, names_of(steered), bins, strict=True):
-        for *knob, moved in _moves(wish.attribute, f"{label}.", wish_bins.take(rows), skipped):
-            changed = [replace(wish, attribute=moved) if other is wish else other for other in base_wishes]
-            step(*knob, changed, base_method)
+        for move in _moves(wish.attribute, f"{label}.", wish_bins.take(rows), skipped):
+            changed = [replace(wish, attribute=move.owner) if other is wish else other for other in base_wishes]
+            add_step(move, changed, base_method)
     return Probe(min(k, len(rows)), base, tuple(steps), tuple(skipped))
 
 
-def _moves(owner: Any, prefix: str, bins: Bins | None, skipped: list[str]) -> Iterator[tuple[str, float, float, Any]]:
-    """Yield every knob of a method or attribute, stepped down and up: (knob, value, stepped, changed owner)."""
+class _Move(NamedTuple):
+    """A knob, stepped, and the method or attribute with that value."""
+
+    knob: str
+    value: float
+    stepped: float
+    owner: Any
+
+
+def _moves(owner: Any, prefix: str, bins: Bins | None, skipped: list[str]) -> Iterator[_Move]:
+    """Yield every knob of a method or attribute, stepped down and up."""
     for name in [f.name for f in fields(owner) if f.name in _KNOBS] if is_dataclass(owner) else []:
         value = getattr(owner, name)
         if value is None and bins is not None:
@@ -167,7 +176,7 @@ def _moves(owner: Any, prefix: str, bins: Bins | None, skipped: list[str]) -> It
             except ValueError as error:  # the next value is outside the knob's own rule
                 skipped.append(f"{prefix}{name} {value:.4g} to {stepped:.4g}: {error}")
                 continue
-            yield prefix + name, value, stepped, moved
+            yield _Move(prefix + name, value, stepped, moved)
 
 
 def _width_here(bins: Bins, name: str) -> float | None:

@@ -243,7 +243,7 @@ class Reranker:
                 raise InputError(f"Reranker.append needs {part} exactly where fit had them")
         all_columns = {name: _append(column, new.columns[name]) for name, column in table.columns.items()}
         all_vectors = None if new.vectors is None else np.concatenate([table.vectors, new.vectors])
-        names = None if ids is None else [*self._ids, *as_ids(ids, count, "Reranker.append", "rows")]
+        names = None if ids is None else [*(self._ids or ()), *as_ids(ids, count, "Reranker.append", "rows")]
         refitted = fit_wishes(self.wishes, Table(all_columns, all_vectors), fitted.rows + count)
         if fitted.removed is not None:
             refitted = replace(refitted, removed=np.append(fitted.removed, np.zeros(count, bool)))

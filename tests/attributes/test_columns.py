@@ -91,7 +91,7 @@ def test_a_page_lists_what_is_read_and_it_is() -> None:
             elif meaning.startswith("missing"):
                 assert time_of([text]) == [None]
             elif meaning.startswith("an hour"):
-                assert [18.5] == hour_of([text])
+                assert hour_of([text]) == [18.5]
             else:
                 (moment,) = time_of([text if text.startswith("2019") else f"2019-07-14T18:05:33{text}"])
                 assert moment.date() == dt.date(2019, 7, 14)
@@ -123,11 +123,11 @@ def test_missing_and_impossible_times_are_missing(value: Any) -> None:
 
 
 def test_hours_as_people_have_them() -> None:
-    assert [18.5, 9.25, 0.0, NAN, 18.5] == hour_of(["18:30", "9:15", "24:00", None, "18:30:59"])
-    assert [18.5, 7.0] == hour_of(np.array(["18:30", "07:00+09"]))
-    assert [5, NAN, 6.5, 7.25] == hour_of([np.int64(5), None, np.float32(6.5), Decimal("7.25")])
-    assert [6.5, 7.5, 8.0, 9.0] == hour_of([dt.time(6, 30), "2020-01-01T07:30", 8, dt.datetime(2020, 1, 1, 9)])
-    assert [NAN] * 3 == hour_of(["25:00", "18:75", "    :  :     :  :  "])
+    assert hour_of(["18:30", "9:15", "24:00", None, "18:30:59"]) == [18.5, 9.25, 0.0, NAN, 18.5]
+    assert hour_of(np.array(["18:30", "07:00+09"])) == [18.5, 7.0]
+    assert hour_of([np.int64(5), None, np.float32(6.5), Decimal("7.25")]) == [5, NAN, 6.5, 7.25]
+    assert hour_of([dt.time(6, 30), "2020-01-01T07:30", 8, dt.datetime(2020, 1, 1, 9)]) == [6.5, 7.5, 8.0, 9.0]
+    assert hour_of(["25:00", "18:75", "    :  :     :  :  "]) == [NAN] * 3
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_hours_as_people_have_them() -> None:
     ids=lambda column: type(column).__name__,
 )  # fmt: skip
 def test_unix_seconds_and_milliseconds_are_times(column: Any) -> None:
-    assert [4 + 26 / 60, NAN] == hour_of(column)
+    assert hour_of(column) == [4 + 26 / 60, NAN]
     assert time_of(column) == [dt.datetime(2023, 7, 22, 4, 26, 40), None]
 
 
@@ -292,8 +292,8 @@ def test_a_batch_of_arrays_keeps_the_rows_of_its_values() -> None:
 
 @pytest.mark.parametrize(
     ("column", "shape"),
-    [([[1, 2], [1, 2, 3]], "2 x 2 or 3"), ([[1, 2]], "1 x 2"), ([1, 2], "2"), (np.ones((3, 2)), "3 x 2"), (["ab", "cd"], "2")],
-)  # fmt: skip
+    [([[1, 2], [1, 2, 3]], "2 x 2 or 3"), ([[1, 2]], "1 x 2"), (np.ones((3, 2)), "3 x 2"), (["ab", "cd"], "2")],
+)
 def test_a_batch_reports_how_a_column_is_shaped(column: Any, shape: str) -> None:
     with pytest.raises(mc.InputError, match=rf"^Batch.columns\['x'\] must have 2 x 2 values like scores, got {shape}$"):
         mc.Batch(np.ones((2, 2)), {"x": column})

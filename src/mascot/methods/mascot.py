@@ -208,7 +208,7 @@ def pack_bins(bins: Bins) -> native.PackedBins:
 
 
 # Returns the same object each time: the GPU keeps the bins of a corpus, and recognises them by identity.
-pack_once: Callable[[Bins], native.PackedBins] = lru_cache(maxsize=16)(pack_bins)
+pack_once: Callable[..., native.PackedBins] = lru_cache(maxsize=16)(pack_bins)
 
 
 def _contiguous(values: Floats) -> Floats:

@@ -59,4 +59,4 @@ def quotas_on_device(quotas: Sequence[Quota]) -> tuple[Quota, ...]:
     """Return quotas with their arrays on the device."""
     xp: Any = cupy()
     arrays = [[xp.asarray(part, dtype=np.int64) for part in (q.indptr, q.labels, q.capacity)] for q in quotas]
-    return tuple(Quota(*parts, q.stages) for parts, q in zip(arrays, quotas, strict=True))
+    return tuple(Quota(a, b, c, q.stages) for (a, b, c), q in zip(arrays, quotas, strict=True))
