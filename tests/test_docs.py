@@ -69,7 +69,6 @@ def modules() -> list[ModuleType]:
     core = (
         "mascot.attributes",
         "mascot.candidates",
-        "mascot.described",
         "mascot.registry",
         "mascot.words",
         "mascot.rerank",
