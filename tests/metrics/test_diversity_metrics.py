@@ -286,8 +286,8 @@ def test_overall_reproduces_published_rows(quality, diversity, published):
     [
         (lambda: metrics.vendi(np.ones((1, 2, 2)), order=-1), r"^vendi order must be >= 0, got -1$"),
         (lambda: metrics.vendi(np.ones((1, 2, 2)), order=math.nan), r"vendi order must be >= 0, got nan"),
-        (lambda: metrics.vendi(np.ones((1, 2, 2)), order="a"), r"^vendi order must be >= 0, got 'a'$"),  # type: ignore[arg-type]
-        (lambda: metrics.vendi(np.ones((1, 2, 2)), ridge=None), r"vendi ridge must be >= 0 and finite, got None"),  # type: ignore[arg-type]
+        (lambda: metrics.vendi(np.ones((1, 2, 2)), order="a"), r"^vendi order must be >= 0, got 'a'$"),
+        (lambda: metrics.vendi(np.ones((1, 2, 2)), ridge=None), r"vendi ridge must be >= 0 and finite, got None"),
         (lambda: metrics.vendi(np.ones((1, 2, 2)), ridge=-1e-5), r"vendi ridge must be >= 0 and finite"),
         (lambda: metrics.vendi(np.ones((2, 2))), r"axes \[Q, K, K\], got shape \(2, 2\)"),
         (lambda: metrics.vendi(np.ones((1, 2, 3))), r"vendi kernel must be square, got shape \(1, 2, 3\)"),

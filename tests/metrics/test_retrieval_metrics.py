@@ -223,11 +223,11 @@ def test_div400_topics_agree_with_plain_sets():
         (
             lambda: metrics.recall_at_k([[0, 1]], "1"),
             r"recall_at_k k must be a whole number between 1 and K=2, got '1'",
-        ),  # type: ignore[arg-type]
+        ),
         (
             lambda: metrics.precision_at_k([[0, 1]], 2.0),
             r"precision_at_k k must be a whole number between 1 and K=2, got 2.0",
-        ),  # type: ignore[arg-type]
+        ),
         (
             lambda: metrics.precision_at_k([[0, 1]], 0),
             r"precision_at_k k must be a whole number between 1 and K=2, got 0",
