@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from urllib.parse import quote
 
@@ -84,3 +85,61 @@ def test_a_database_of_milvus_is_no_folder(tmp_path: Path, monkeypatch: pytest.M
         with pytest.raises(mc.OptionError, match=r"milvus://HOST:PORT/DATABASE/COLLECTION"):
             open_sink(uri, dim=3)
     assert not list(tmp_path.iterdir())
+
+
+def test_addresses_are_read() -> None:
+    lance = read_address("lance:///data/my%20photos/db/table?vector=v&id=key&metric=ip")
+    assert (str(lance.file), lance.table) == ("/data/my photos/db", "table")
+    assert (lance.vector, lance.id, lance.metric) == ("v", "key", "ip")
+    assert str(read_address("lance://here/db/table").file) == "here/db"
+    assert str(read_address("lance://table").file) == "."
+    cloud = read_address("lance+s3://bucket/a/b/table")
+    assert (cloud.way, cloud.host, cloud.place, cloud.table) == ("s3", "bucket", "/a/b", "table")
+    server = read_address("qdrant+https://host:6333/photos")
+    assert (server.way, server.host, server.place, server.table) == ("https", "host:6333", "", "photos")
+    database = read_address("postgresql://me:secret@host:5432/mine?sslmode=require&table=shop.photos&metric=l2")
+    assert database.dsn == "postgresql://me:secret@host:5432/mine?sslmode=require"
+    assert (database.table, database.metric) == ("shop.photos", "l2")
+    assert "secret" not in database.label + repr(database)
+
+
+@pytest.mark.parametrize(
+    ("uri", "told"),
+    [
+        ("elastic://host/photos", "must begin with one of lance://, qdrant://"),
+        ("photos", "must begin with one of lance://"),
+        ("lance://db/photos?colour=red", r"takes \?vector=, \?id= and \?metric=, got 'colour'"),
+        ("lance://", "must end with the name of a table"),
+        ("qdrant://photos", "write qdrant://HOST:PORT/COLLECTION"),
+        ("milvus:///photos", "write milvus://HOST:PORT/COLLECTION"),
+        ("lance:///no/such/folder/photos", "there is no /no/such/folder"),
+        ("qdrant+local:///no/such/folder/photos", "there is no /no/such/folder"),
+        ("lance+s3:///folder/photos", r"cannot use lance\+s3:///folder/photos: .*bucket"),
+        ("qdrant://127.0.0.1:1/photos", "cannot use qdrant://127.0.0.1:1/photos"),
+        ("postgresql://me:secret@127.0.0.1:1/mine", "cannot reach postgresql://127.0.0.1:1/mine"),
+    ],
+)
+def test_addresses_that_lead_nowhere_are_refused(uri: str, told: str) -> None:
+    for needed in ("qdrant_client", "pymilvus", "lancedb", "psycopg"):
+        pytest.importorskip(needed)
+    with pytest.raises(mc.MascotError, match=told) as caught:
+        open_source(uri)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("uri", "module", "distribution"),
+    [
+        ("lance://db/photos", "lancedb", "lancedb"),
+        ("qdrant://host/photos", "qdrant_client", "qdrant-client"),
+        ("milvus://host/photos", "pymilvus", "pymilvus"),
+        ("postgresql://host/db", "psycopg", "psycopg"),
+    ],
+)
+def test_a_missing_package_is_named(uri: str, module: str, distribution: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == module] + [module]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(
+        mc.MissingExtra, match=rf"this engine needs the package {module}\b.*pip install .*\b{distribution}\b"
+    ):
+        open_source(uri)
