@@ -35,7 +35,7 @@ class Shop:
     count: Callable[[], int]  # asks the client itself: it must still be open
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # in a folder there is one client of Qdrant at a time
 def shop(engine: Engine, products: str) -> Iterator[Shop]:
     with engine.client() as client:
         yield SHOPS[engine.name](client, products)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import mascot as mc
 from mascot import errors
 from mascot.connect import convert
+from mascot.connect.responses import as_vectors
 
 SELLERS = ["acme", "acme", "acme", "bolt", "core"]
 VECTORS = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.2], [0.0, 1.0], [-1.0, 0.0]]
@@ -166,7 +167,7 @@ def test_scores_are_those_of_the_response() -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=0, max_size=30), st.integers(1, 10))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=20)
 def test_every_converter_agrees_with_candidates(scores: list[float], k: int) -> None:
     """Property: conversion changes neither the selection nor its order."""
     scores = sorted(scores, reverse=True)
@@ -388,3 +389,22 @@ def test_merge_keeps_vectors_of_one_length() -> None:
     assert np.isnan(merged.vectors[1]).all()
     assert convert.merge(one, wide).vectors is None
     assert len(convert.merge()) == 0
+
+
+def test_a_vector_is_one_flat_list_of_numbers_of_any_kind() -> None:
+    exact = np.arange(12).reshape(4, 3)
+    matrix = as_vectors([exact[0].tolist(), exact[1].astype(np.float32), tuple(exact[2].astype(float)), None])
+    assert matrix is not None
+    np.testing.assert_array_equal(matrix[:3], exact[:3])
+    assert np.isnan(matrix[3]).all()
+    assert as_vectors([None, None]) is None
+    flat, numbers = "a vector must be one flat list of numbers, got", "vectors must be numbers, got"
+    wrong: list[tuple[Any, str]] = [
+        (3.0, flat), ("12", flat), (b"12", flat), ({1: 2.0, 3: 4.0}, flat), (np.float64(3), flat),
+        (np.ones((2, 2)), flat), (np.ones((1, 2)), flat), ([[1.0, 2.0], [3.0, 4.0]], numbers),
+        ([10**400, 1.0], numbers), (np.array(["a", "b"]), numbers), (np.array([{}, 1.0], object), numbers),
+    ]  # fmt: skip
+    for vector, message in wrong:
+        for rows in ([vector], [[1.0, 2.0], None, vector]):
+            with pytest.raises(mc.InputError, match=message):
+                as_vectors(rows)

@@ -14,8 +14,9 @@ import mascot as mc
 from mascot import words
 from mascot.attributes.category import labels_of
 from mascot.attributes.columns import is_missing
+from mascot.connect.engine import EngineSource
 from mascot.connect.responses import NamedColumns
-from mascot.connect.source import CANDIDATES, EngineSource, Found, Steered, open_source, warn_of_few
+from mascot.connect.source import CANDIDATES, Found, Steered, open_source, warn_of_few
 from mascot.errors import OptionError
 from mascot.methods.base import Method
 from mascot.photos import steering
