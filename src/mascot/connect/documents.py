@@ -16,6 +16,8 @@ from mascot.errors import check_whole
 from mascot.rerank import check_method
 from mascot.wishes import check_wishes
 
+Wishes = mc.AnyWish | Sequence[mc.AnyWish]
+MethodClass = Callable[..., Any]
 NOTE = "mascot"  # the metadata key under which a document says why it is there
 
 
@@ -57,6 +59,16 @@ class Steering:
         """1 - strength; None where the method finds its strength for each query."""
         strength = getattr(self.method, "strength", None)
         return None if strength is None else 1 - strength
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return wishes, k, method and columns as plain data."""
+        columns = None if self.columns is None else list(self.columns)
+        return {
+            "wishes": plain_wishes(self.wishes),
+            "k": self.k,
+            "method": plain_method(self.method),
+            "columns": columns,
+        }
 
     def for_call(self, wishes: Any = None, k: int | None = None) -> Steering:
         """Return the same with the wishes and the k of one call; None leaves them as they are."""
@@ -136,7 +148,7 @@ def warn(message: str, kind: type[Warning] = UserWarning) -> None:
     warnings.warn(message, kind, stacklevel=level)
 
 
-def method_from_lambda(value: float, method: Callable[..., Any] = mc.Mascot, owner: str = "lambda") -> Any:
+def method_from_lambda(value: float, method: MethodClass = mc.Mascot, owner: str = "lambda") -> Any:
     """Return a method of the strength that an MMR's lambda stands for: 1 is relevance only there, 0 is so here.
 
     >>> method_from_lambda(0.75).strength

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 import mascot as mc
-from mascot.connect.documents import NOTE, DocumentKind, Steering, method_from_lambda, plain_method, plain_wishes
+from mascot.connect.documents import NOTE, DocumentKind, MethodClass, Steering, Wishes, method_from_lambda
 from mascot.connect.nested import names_of
 from mascot.extras import missing
 
@@ -39,12 +39,8 @@ class SteeredRanker:
 
     Parameters
     ----------
-    wishes
-        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
-    k
-        How many documents (default: 20).
-    method
-        The method (default: `Mascot()`).
+    wishes, k, method
+        As for `mascot.rerank` (default: no wishes, 20 documents, `Mascot()`).
     columns
         Meta keys to read (default: those the wishes name). `location.lat` is the `lat` of a dictionary `location`.
     explain
@@ -58,7 +54,7 @@ class SteeredRanker:
 
     def __init__(
         self,
-        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
+        wishes: Wishes = (),
         k: int = _K,
         method: Any = None,
         columns: Sequence[str] | None = None,
@@ -72,12 +68,7 @@ class SteeredRanker:
 
     @classmethod
     def from_lambda_threshold(
-        cls,
-        lambda_threshold: float,
-        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
-        k: int = _K,
-        method: Callable[..., Any] = mc.Mascot,
-        **options: Any,
+        cls, lambda_threshold: float, wishes: Wishes = (), k: int = _K, method: MethodClass = mc.Mascot, **options: Any
     ) -> SteeredRanker:
         """Return a ranker for Haystack's `lambda_threshold`, 1 - strength: 1 is relevance only, 0 is diversity only."""
         return cls(wishes, k, method_from_lambda(lambda_threshold, method, "lambda_threshold"), **options)
@@ -124,15 +115,7 @@ class SteeredRanker:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component as plain data, for a saved pipeline."""
-        steering = self._steering
-        return default_to_dict(
-            self,
-            wishes=plain_wishes(steering.wishes),
-            k=steering.k,
-            method=plain_method(steering.method),
-            columns=None if steering.columns is None else list(steering.columns),
-            explain=self.explain,
-        )
+        return default_to_dict(self, **self._steering.to_dict(), explain=self.explain)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SteeredRanker:

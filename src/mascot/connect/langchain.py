@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import mascot as mc
-from mascot.connect.documents import NOTE, DocumentKind, method_from_lambda
+from mascot.connect.documents import NOTE, DocumentKind, MethodClass, Wishes, method_from_lambda
 from mascot.connect.nested import value_of
 from mascot.extras import missing
 
@@ -44,12 +44,8 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
 
     Parameters
     ----------
-    wishes
-        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
-    k
-        How many documents (default: 20).
-    method
-        The method (default: `Mascot()`).
+    wishes, k, method
+        As for `mascot.rerank` (default: no wishes, 20 documents, `Mascot()`).
     score_keys
         Where in the metadata the relevance is; the first key a document has. LangChain's rerankers write
         `relevance_score`; a `score` may be anything, so it must be named. Where no document has one, the order they
@@ -61,8 +57,7 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
     embeddings
         Makes the vectors from the texts instead, for each query: the slow way.
     columns
-        Metadata keys to read (default: those the wishes name). `location.lat` is the `lat` of a dictionary
-        `location`.
+        Metadata keys to read (default: those the wishes name); `location.lat` is the `lat` of a dictionary `location`.
     explain
         Say in the metadata why a document is there.
     """
@@ -83,12 +78,7 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
 
     @classmethod
     def from_lambda_mult(
-        cls,
-        lambda_mult: float,
-        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
-        k: int = 20,
-        method: Callable[..., Any] = mc.Mascot,
-        **options: Any,
+        cls, lambda_mult: float, wishes: Wishes = (), k: int = 20, method: MethodClass = mc.Mascot, **options: Any
     ) -> SteeredCompressor:
         """Return a compressor for LangChain's `lambda_mult`, 1 - strength: 1 is relevance only, 0 is diversity only."""
         return cls(wishes=wishes, k=k, method=method_from_lambda(lambda_mult, method, "lambda_mult"), **options)
@@ -181,7 +171,7 @@ def _is_pair(entry: Any) -> bool:
     return isinstance(entry, (tuple, list)) and len(entry) == 2 and isinstance(entry[0], Document)
 
 
-def steer(wishes: mc.AnyWish | Sequence[mc.AnyWish], k: int = 20, **options: Any) -> Runnable[Any, list[Any]]:
+def steer(wishes: Wishes, k: int = 20, **options: Any) -> Runnable[Any, list[Any]]:
     """Return a runnable that selects k of its documents, or of its (document, score) pairs.
 
     ``retriever | steer([spread(Category("source"))], k=5)``. The options are those of `SteeredCompressor`. One call may

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import mascot as mc
-from mascot.connect.documents import NOTE, DocumentKind, Steering, method_from_lambda
+from mascot.connect.documents import NOTE, DocumentKind, MethodClass, Steering, Wishes, method_from_lambda
 from mascot.extras import missing
 
 try:
@@ -41,18 +40,13 @@ class SteeredPostprocessor(SteeredModel, BaseNodePostprocessor):
 
     Parameters
     ----------
-    wishes
-        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
-    k
-        How many nodes (default: 20).
-    method
-        The method (default: `Mascot()`).
+    wishes, k, method
+        As for `mascot.rerank` (default: no wishes, 20 nodes, `Mascot()`).
     embed_model
         Makes the vectors of nodes that came without, where a wish or the method compares vectors: retrievers of
         LlamaIndex leave them behind.
     columns
-        Metadata keys to read (default: those the wishes name). `location.lat` is the `lat` of a dictionary
-        `location`.
+        Metadata keys to read (default: those the wishes name); `location.lat` is the `lat` of a dictionary `location`.
     explain
         Say in the metadata why a node is there.
 
@@ -83,12 +77,7 @@ class SteeredPostprocessor(SteeredModel, BaseNodePostprocessor):
 
     @classmethod
     def from_mmr_threshold(
-        cls,
-        mmr_threshold: float,
-        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
-        k: int = 20,
-        method: Callable[..., Any] = mc.Mascot,
-        **options: Any,
+        cls, mmr_threshold: float, wishes: Wishes = (), k: int = 20, method: MethodClass = mc.Mascot, **options: Any
     ) -> SteeredPostprocessor:
         """Return a postprocessor for LlamaIndex's `mmr_threshold`, 1 - strength: 1 is relevance, 0 is diversity."""
         return cls(wishes=wishes, k=k, method=method_from_lambda(mmr_threshold, method, "mmr_threshold"), **options)

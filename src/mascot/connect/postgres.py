@@ -120,19 +120,12 @@ class PostgresSource(PostgresTable, EngineSource):
         id: str | None = None,
         metric: Metric | None = None,
     ) -> PostgresSource:
-        """Return a source over a table that a connection reaches.
+        """Return a source over a table, `schema.table` for another schema, that a connection or pool reaches.
 
-        Parameters
-        ----------
-        connection
-            A `psycopg.Connection`, in a transaction or not, or a `psycopg_pool.ConnectionPool`, of which each search
-            takes a connection and gives it back. A search runs in a transaction or savepoint of its own that is rolled
-            back: settings and the caller's transaction stay as they are, and closing the source leaves the connection
-            or pool open.
-        table
-            The name of the table, `schema.table` for another schema.
-        vector, id, metric
-            As in an address (default: None).
+        It may be a `psycopg.Connection`, in a transaction or not, or a `psycopg_pool.ConnectionPool`, of which each
+        search takes a connection and gives it back. A search runs in a transaction or savepoint of its own that is
+        rolled back: settings and the caller's transaction stay as they are, and closing the source leaves the
+        connection or pool open. `vector`, `id` and `metric` are as in an address.
         """
         return cls(address_of_client("postgresql", table, vector, id, metric), connection)
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 import mascot as mc
 from mascot.connect.address import read_address
-from mascot.connect.documents import warn
+from mascot.connect.documents import Wishes, warn
 from mascot.connect.engine import CANDIDATES as CANDIDATES
 from mascot.connect.engine import EngineSink, EngineSource
 from mascot.connect.engine import Found as Found
@@ -97,7 +97,7 @@ class Steered:
 def steer(
     source: Searchable,
     vector: ArrayLike,
-    wishes: mc.AnyWish | Sequence[mc.AnyWish],
+    wishes: Wishes,
     k: int = 20,
     *,
     candidates: int = CANDIDATES,
@@ -135,9 +135,7 @@ def steer(
     return Steered(hits, mc.rerank(hits.candidates(), wishes, k, method, already) if len(hits) else None)
 
 
-async def asteer(
-    source: Searchable, vector: ArrayLike, wishes: mc.AnyWish | Sequence[mc.AnyWish], k: int = 20, **options: Any
-) -> Steered:
+async def asteer(source: Searchable, vector: ArrayLike, wishes: Wishes, k: int = 20, **options: Any) -> Steered:
     """Return what `steer` returns. It runs in a thread, so that other tasks of the event loop go on."""
     return await asyncio.to_thread(steer, source, vector, wishes, k, **options)
 
@@ -145,21 +143,20 @@ async def asteer(
 def steer_many(
     source: EngineSource,
     queries: ArrayLike,
-    wishes: mc.AnyWish | Sequence[mc.AnyWish],
+    wishes: Wishes,
     k: int = 20,
     *,
     candidates: int = CANDIDATES,
-    where: str | None = None,
-    columns: Sequence[str] | None = None,
-    vectors: bool = True,
     method: Method | None = None,
+    **options: Any,
 ) -> list[Steered]:
     """Search with several vectors and select for each: what `steer` returns for each row of `queries`.
 
-    The engine is asked once where it can answer several queries, and all are re-ranked by one call.
+    The engine is asked once where it can answer several queries, and all are re-ranked by one call. The options are
+    those of `EngineSource.search`.
     """
     warn_of_few(candidates, k)
-    hits = source.search_many(queries, candidates=candidates, where=where, columns=columns, vectors=vectors)
+    hits = source.search_many(queries, candidates=candidates, **options)
     candidate_lists = [part.candidates() for part in hits if len(part)]
     rankings = iter(mc.rerank_many(candidate_lists, wishes, k, method) if candidate_lists else ())
     return [Steered(part, next(rankings) if len(part) else None) for part in hits]
