@@ -129,21 +129,15 @@ def from_faiss(
     distances: bool | None = None,
     query: int = 0,
 ) -> Candidates[int]:
-    """Return candidates of the two arrays that `index.search` of FAISS returned.
+    """Return candidates of the two arrays that `index.search` of FAISS returned, Q x N or N.
 
     Parameters
     ----------
-    scores, labels
-        The arrays, Q x N or N.
+    scores, labels, vectors
+        The arrays, and the third one of `index.search_and_reconstruct` (default: None).
     rows
         What the labels stand for: a list of dictionaries in the order of the index, or a dictionary by label. Columns
         are their names, and `records()` returns them (default: None, wishes can only compare vectors).
-    vectors
-        The third array, of `index.search_and_reconstruct` (default: None).
-    distances
-        Whether scores are distances (default: None, by their order).
-    query
-        Which query of several (default: 0).
 
     Ids are the labels. Places that FAISS could not fill (label -1) are left out.
     """
@@ -204,10 +198,8 @@ def from_rows(
         SQLAlchemy; or an Arrow, pandas or Polars table.
     names
         Names of the columns (default: None, the rows or the cursor know them; plain tuples do not).
-    score
-        Column of scores (default: "score"); None where the order is all there is.
-    id
-        Column of ids (default: "id"); positions where there is none.
+    score, id
+        Columns of scores and ids (default: "score" and "id"); None where the order and positions are all there is.
     vector
         Column of vectors, or of their text (default: None).
     distances
@@ -256,10 +248,8 @@ def from_vespa(response: Any, *, vector: str | None = None) -> Candidates[Any]:
         response = []
     hits = responses.hits_of(response, "hits", "from_vespa", ("root", "children"))
     hits = [hit for hit in hits if not str(hit.get("id", "")).startswith("group:")]
-    columns = HitColumns([fields or {} for fields in each(hits, "fields")], hits)
-    tensors = [] if vector is None else columns.cells(vector)
-    vectors = as_vectors([tensor.get("values") if isinstance(tensor, Mapping) else tensor for tensor in tensors])
-    return candidates_of(hits, columns, each(hits, "relevance"), each(hits, "id"), vectors)
+    fields = [field or {} for field in each(hits, "fields")]
+    return _from_fields(hits, fields, each(hits, "relevance"), each(hits, "id"), vector)
 
 
 def from_solr(response: Any, *, id: str = "id", vector: str | None = None) -> Candidates[Any]:
@@ -270,7 +260,7 @@ def from_solr(response: Any, *, id: str = "id", vector: str | None = None) -> Ca
     """
     hits = responses.hits_of(response, "docs", "from_solr", ("response", "docs"))
     columns = HitColumns(hits, hits, unwrap=True)
-    return candidates_of(hits, columns, each(hits, "score"), each(hits, id), _vector_fields(hits, vector))
+    return candidates_of(hits, columns, each(hits, "score"), each(hits, id), _vector_cells(columns, vector))
 
 
 def from_algolia(response: Any) -> Candidates[Any]:
@@ -292,7 +282,8 @@ def _from_fields(
     distances: bool | None = False,
 ) -> Candidates[Any]:  # fmt: skip
     """Return candidates whose columns and vectors are the fields of each hit."""
-    return candidates_of(hits, HitColumns(fields, hits), scores, ids, _vector_fields(fields, vector), distances)
+    columns = HitColumns(fields, hits)
+    return candidates_of(hits, columns, scores, ids, _vector_cells(columns, vector), distances)
 
 
 def _first_scores(*kinds: list[Any]) -> list[Any] | None:
@@ -313,15 +304,11 @@ def _vectors_named(vector: str | None, hits: Sequence[Any]) -> Floats | None:
     return as_vectors([entry.get(vector) if isinstance(entry, Mapping) else entry for entry in entries])
 
 
-def _vector_fields(fields: Fields, vector: str | None) -> Floats | None:
-    return None if vector is None else as_vectors([RecordColumns.value(field, vector) for field in fields])
-
-
 def _vector_cells(columns: RecordColumns, vector: str | None) -> Floats | None:
-    """Return a column of vectors; pgvector's are text where no adapter is registered."""
-    if vector is None:
-        return None
-    return as_vectors([json.loads(cell) if isinstance(cell, str) else cell for cell in columns.cells(vector)])
+    """Return a column of vectors, which may be tensors of Vespa, or the text of pgvector where it has no adapter."""
+    cells = [] if vector is None else columns.cells(vector)
+    lists = [json.loads(cell) if isinstance(cell, str) else cell for cell in cells]
+    return as_vectors([cell.get("values") if isinstance(cell, Mapping) else cell for cell in lists])
 
 
 def _query_of(queries: Any, query: int, owner: str) -> list[Any]:
