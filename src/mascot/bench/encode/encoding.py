@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mascot.bench.alone import alone
 from mascot.bench.datasets.folder import ENCODED, content, read_folder, slug
 from mascot.bench.encode.scoring import Vectors, silent
 from mascot.bench.encode.vectors import EncodedModel, Report, append, read_encoding, resume, write_lists
+from mascot.bench.files import alone
 from mascot.errors import InputError, OptionError, require
 from mascot.photos.encoders import Picture, open_encoder
 from mascot.photos.encoders.devices import pick_device
