@@ -165,7 +165,10 @@ def test_published_texts_are_padded_by_the_hundred_and_not_masked(copy: Path, mo
     alone = [encoder.texts([text], masked=False)[0] for text in texts]  # nothing is padded
     np.testing.assert_allclose(encoder.texts(texts), alone, atol=1e-5)
     assert np.abs(np.load(where / "texts.npy") - alone).max() > 1e-3
-    run(copy, blip2)
+    moved = shutil.copytree(models / "blip2", copy.parent / "elsewhere" / "blip2")  # known by its weights
+    run(copy, f"blip2:{moved}")
+    assert model_info(where)["model"] == f"blip2:{moved}"
+    model_info(where, model=blip2)
     assert contents(where) == before
 
 
@@ -201,13 +204,6 @@ def test_a_complete_folder_asks_for_no_model(copy: Path, tmp_path: Path) -> None
     assert contents(where) == before
 
 
-def test_a_moved_model_is_known_by_its_weights(copy: Path, models: Path, tmp_path: Path) -> None:
-    shutil.copytree(models / "blip2", tmp_path / "elsewhere" / "blip2")
-    where, steps = run(copy, f"blip2:{tmp_path / 'elsewhere' / 'blip2'}")
-    assert steps == []
-    assert model_info(where)["model"].endswith("elsewhere/blip2")
-
-
 def test_another_model_of_the_same_name_is_refused(models: Path, clip: str, tmp_path: Path) -> None:
     """What took a night is not replaced by a slip."""
     folder, other = prepared(tmp_path / "data", 12), f"clip:{models / 'other' / 'clip'}"
@@ -219,14 +215,6 @@ def test_another_model_of_the_same_name_is_refused(models: Path, clip: str, tmp_
     shutil.rmtree(first)
     second, _ = run(folder, other)
     assert contents(second)["tokens.npy"] != before["tokens.npy"]
-
-
-def test_two_processes_do_not_encode_one_folder(copy: Path, blip2: str) -> None:
-    fcntl = pytest.importorskip("fcntl", reason="needs locks of files")
-    with open(copy / "encoded" / ".blip2-blip2.lock", "w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        with pytest.raises(InputError, match="is being made by another process"):
-            run(copy, blip2)
 
 
 def test_changed_queries_begin_again(clip: str, tmp_path: Path) -> None:
