@@ -153,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
                 time.sleep(manners.drip)
         except OSError:
             self.close_connection = True
-        if cut is not None:
+        if cut is not None and cut < len(content):
             self.close_connection = True
 
 

@@ -73,46 +73,6 @@ def test_outcomes_are_in_the_order_of_the_items(tmp_path: Path) -> None:
     assert progress == [(count, 30) for count in range(1, 31)]
 
 
-def test_a_result_is_final_but_no_answer_is_tried_again_by_the_next_run(tmp_path: Path) -> None:
-    calls: list[int] = []
-
-    def task(item: int) -> dict[str, Any]:
-        calls.append(item)
-        if item == 1:
-            raise Loss("dead link")
-        if item == 2 and len(calls) <= 3:
-            raise Loss("no answer", "down")
-        return {"n": item}
-
-    with Journal(tmp_path / "j") as journal:
-        outcomes = run_all([0, 1, 2], str, task, journal, workers=1)
-        assert [entry.get("lost") for _, entry in outcomes] == [None, "dead link", "no answer"]
-        run_all([0, 1, 2], str, task, journal, workers=1)
-    assert calls == [0, 1, 2]  # not twice in one run
-    again = run(tmp_path / "j", [0, 1, 2, 3], task, 1)
-    assert calls == [0, 1, 2, 2, 3]
-    assert again[2][1] == {"ok": {"n": 2}}
-    run(tmp_path / "j", [0, 1, 2, 3], task, 1, valid=lambda value: value["n"] != 3)
-    assert calls == [0, 1, 2, 2, 3, 3]
-
-
-@pytest.mark.parametrize("workers", [1, 7])
-def test_enough_are_the_first_in_order(tmp_path: Path, workers: int) -> None:
-    def task(item: int) -> dict[str, Any]:
-        time.sleep(0.03 if item in (1, 8) else 0)
-        if item % 2 == 0:
-            raise Loss("dead link")
-        return {}
-
-    outcomes = run(tmp_path / "j", list(range(1000)), task, workers, enough=5)
-    assert [item for item, _ in outcomes] == list(range(10))
-    assert len(Journal(tmp_path / "j").entries) == 10  # no task runs in vain
-    more = run(tmp_path / "j", list(range(1000)), task, workers, enough=10)
-    assert [item for item, _ in more] == list(range(20))
-    assert [item for item, _ in run(tmp_path / "j", list(range(12)), task, workers, enough=99)] == list(range(12))
-    assert run(tmp_path / "j", [], task, workers) == []
-
-
 def silent_from(first: int, last: int, host: str) -> Callable[[int], dict[str, Any]]:
     """A task whose server does not answer for some of the items."""
 

@@ -136,19 +136,6 @@ def test_places_from_a_database_and_again_from_its_table(server: Server, tmp_pat
         assert (again / file).read_bytes() == (first / file).read_bytes()
 
 
-def test_a_limit_takes_the_first_that_succeed(server: Server, tmp_path: Path, table: str) -> None:
-    annotations = _site(server, 30)
-    names = list(annotations)
-    annotations[names[3]]["url"] = "http://unknown.example/a.jpg"
-    annotations[names[28]]["url"] = "http://later.example/a.jpg"
-    del server.files["/5.jpg"]
-    path, out = _write(tmp_path / "a.json", annotations), tmp_path / "out"
-    prepare("incidents1m", out, limit=20, annotations=path, hosts=table)
-    assert sorted(read_folder(out).columns["id"]) == [names[i] for i in range(22) if i not in (3, 5)]
-    assert "later.example" not in (out / "hosts.csv").read_text()
-    assert losses(out)["place of the host, and picture"] == {"dead link": 1, "no place": 1}
-
-
 def test_annotations_and_tables_of_hosts_are_checked(tmp_path: Path) -> None:
     form = r"a form and an e-mail .*incidentsdataset\.csail\.mit\.edu.*--source annotations=FILE"
     with pytest.raises(InputError, match=form):

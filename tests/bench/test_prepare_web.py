@@ -33,11 +33,6 @@ def loss_of(call: Any, *arguments: Any) -> Loss:
     return caught.value
 
 
-def test_get_gives_the_whole_and_says_who_asks(server: Server, web: Web) -> None:
-    assert web.get(server.put("/a", CONTENT)) == CONTENT
-    assert server.requests[0].headers["User-Agent"].startswith("mascot-bench/")
-
-
 @pytest.mark.parametrize("status", [400, 401, 404, 410, 451])
 def test_a_permanent_answer_is_a_dead_link_at_once(server: Server, web: Web, status: int) -> None:
     loss = loss_of(web.get, server.put("/a", b"", always=status))
@@ -166,12 +161,18 @@ def test_too_large_is_not_read(server: Server, web: Web) -> None:
 
 def test_parts_must_be_parts(server: Server, web: Web) -> None:
     url = server.put("/a", CONTENT)
+    size, validator = web.size(url)
+    assert (size, validator[0], server.sent["/a"]) == (len(CONTENT), '"', 1)
+    assert web.size(server.put("/weak", CONTENT, etag='W/"weak"')) == (len(CONTENT), "")
+    server.reset()
+    url = server.put("/a", CONTENT)
     assert web.part(url, 0, 1000) == CONTENT[:1000]
     assert server.sent["/a"] == 1000
     assert web.part(url, 5000, 20) == CONTENT[5000:5020]
     assert web.part(url, len(CONTENT) - 5, 20) == CONTENT[-5:]
     assert loss_of(web.part, url, len(CONTENT) + 5, 5).reason == "dead link"
     whole = server.put("/whole", CONTENT * 100, no_ranges=True)
+    assert web.size(whole)[0] is None
     assert web.part(whole, 0, 1000) == CONTENT[:1000]
     assert server.sent["/whole"] < len(CONTENT * 100)
     assert loss_of(web.part, whole, 5, 5).reason == "no ranges"
@@ -180,15 +181,6 @@ def test_parts_must_be_parts(server: Server, web: Web) -> None:
     assert loss_of(web.part, short, 0, 50_000).reason == "no answer"
     wrong = server.put("/d", CONTENT, always=206, headers={"Content-Range": "bytes 7-9/99"})
     assert loss_of(web.part, wrong, 5, 5).reason == "wrong content"
-
-
-def test_size(server: Server, web: Web) -> None:
-    size, validator = web.size(server.put("/a", CONTENT))
-    assert (size, validator[0]) == (len(CONTENT), '"')
-    assert server.sent["/a"] <= 1
-    assert web.size(server.put("/b", CONTENT, no_ranges=True))[0] is None
-    assert web.size(server.put("/c", CONTENT, etag='W/"weak"')) == (len(CONTENT), "")
-    assert loss_of(web.size, server.url + "/none").reason == "dead link"
 
 
 def test_few_connections_to_one_host_at_a_time() -> None:
@@ -357,6 +349,7 @@ def test_a_password_file_and_cookies_are_not_read(
     web.get(url)
     web.get(url)
     assert not any({"Authorization", "Cookie"} & set(request.headers) for request in server.requests)
+    assert server.requests[0].headers["User-Agent"].startswith("mascot-bench/")
 
 
 def test_a_proxy_of_the_environment_is_used(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
