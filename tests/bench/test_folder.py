@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,11 @@ from mascot import metrics
 from mascot.bench import presets, tables
 from mascot.bench.compare import differences
 from mascot.bench.datasets.folder import Folder, Query, read_folder, slug, splits, write_folder
-from mascot.bench.encode import store_vectors
+from mascot.bench.encode import best_lists, scoring, store_vectors
 from mascot.bench.results import read
 from mascot.bench.run import run
 from mascot.cli.bench import bench
-from mascot.errors import InputError
+from mascot.errors import InputError, OptionError
 
 pytest.importorskip("pyarrow", reason="needs mascot-rerank[parquet]")
 
@@ -48,6 +51,10 @@ def _unit(rows: np.ndarray) -> np.ndarray:
     return (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
 
 
+def _random(seed: int, *shape: int) -> np.ndarray:
+    return _unit(np.random.default_rng(seed).standard_normal(shape))
+
+
 def _write(folder: Path, name: str = "mine", **changes: Any) -> Path:
     arguments = {"columns": COLUMNS, "validation": VALIDATION, "queries": MANY, "about": {}} | changes
     write_folder(folder, name, **arguments)
@@ -55,10 +62,8 @@ def _write(folder: Path, name: str = "mine", **changes: Any) -> Path:
 
 
 def _encoded(folder: Path, name: str = "mine", model: str = "blip2", width: int = 16, **changes: Any) -> Path:
-    queries = len(_write(folder, name, **changes) and changes.get("queries", MANY))
-    rng = np.random.default_rng(3)
-    tokens, texts = _unit(rng.normal(size=(IMAGES, 3, width))), _unit(rng.normal(size=(queries, width)))
-    store_vectors(folder, model, tokens, texts)
+    queries = changes.get("queries", MANY)
+    store_vectors(_write(folder, name, **changes), model, _random(3, IMAGES, 3, width), _random(4, len(queries), width))
     return folder
 
 
@@ -238,3 +243,175 @@ def test_the_commands_name_what_is_wrong(
     result = CliRunner().invoke(bench, words if words[0] == "encode" else [*words, "--out", "out"])
     assert result.exit_code == 2
     assert message in result.output, result.output
+
+
+# The best images of each query, and ready-made vectors in the layout of a model's own
+
+
+def _scores(tokens: np.ndarray, texts: np.ndarray) -> np.ndarray:
+    return np.einsum("itd,qd->qit", tokens.astype(float), texts.astype(float)).max(2)
+
+
+@pytest.mark.parametrize(("length", "text_length"), [(1.0, 1.0), (1e4, 1e-3)])
+def test_the_best_by_the_largest_dot_product(length: float, text_length: float) -> None:
+    tokens, texts = length * _random(0, 300, 8, 24), text_length * _random(1, 60, 24)
+    rows, queries = np.arange(50, 300), np.arange(3, 60, 2)
+    lists = best_lists(tokens, texts, rows, queries, 20)
+    scores = _scores(tokens, texts)[np.ix_(queries, rows)]
+    np.testing.assert_array_equal(lists.queries, queries)
+    np.testing.assert_array_equal(lists.rows, rows[np.argsort(-scores, axis=1)[:, :20]])
+    np.testing.assert_allclose(lists.scores, -np.sort(-scores, axis=1)[:, :20], rtol=1e-5, atol=1e-6)
+
+
+def test_equal_images_have_equal_scores_and_the_lower_row_comes_first() -> None:
+    """A matrix product gives copies of one image different scores, by their position."""
+    copies = np.random.default_rng(2).integers(0, 37, 1003)  # 37 pictures in 1003 rows
+    tokens, texts = _random(3, 37, 5, 51)[copies], _random(4, 29, 51)
+    lists = best_lists(tokens, texts, np.arange(1003), np.arange(29), 100)
+    for rows, scores in zip(lists.rows, lists.scores, strict=True):
+        np.testing.assert_array_equal(np.lexsort((rows, -scores)), np.arange(100))
+        pictures = copies[rows]
+        assert len(np.unique(scores)) == len(np.unique(pictures))
+        for picture in np.unique(pictures):
+            of_it = np.flatnonzero(copies == picture)
+            assert rows[pictures == picture].tolist() == of_it[: (pictures == picture).sum()].tolist()
+
+
+def test_the_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens, texts = _random(5, 211, 3, 19), _random(6, 40, 19)
+    tokens[100:150] = tokens[20:70]
+    reference = best_lists(tokens, texts, np.arange(211), np.arange(40), 30)
+    for queries, images in ((1, 1), (7, 4096), (16, 30_000)):
+        monkeypatch.setattr(scoring, "_QUERIES", queries)
+        monkeypatch.setattr(scoring, "_TOKENS", images)
+        monkeypatch.setattr(scoring, "_DOTS", images)
+        reports: list[int] = []
+        report = lambda count, _, reports=reports: reports.append(count)  # noqa: E731
+        lists = best_lists(tokens, texts, np.arange(211), np.arange(40), 30, report=report)
+        np.testing.assert_array_equal(lists.rows, reference.rows)
+        np.testing.assert_array_equal(lists.scores, reference.scores)
+        assert reports == [min(end, 40) for end in range(queries, 40 + queries, queries)]
+
+
+def test_files_are_read_in_place(tmp_path: Path) -> None:
+    tokens, texts = _random(7, 90, 4, 16).astype(np.float16), _random(8, 12, 16)
+    np.save(tmp_path / "tokens.npy", tokens)
+    scattered = np.arange(1, 90, 3)
+    lists = best_lists(np.load(tmp_path / "tokens.npy", mmap_mode="r"), texts, scattered[::-1], [4, 2], 10)
+    assert lists.queries.tolist() == [4, 2]
+    assert set(lists.rows.ravel().tolist()) <= set(scattered.tolist())
+    scores = _scores(tokens[scattered], texts[[4, 2]])
+    np.testing.assert_allclose(lists.scores, -np.sort(-scores, axis=1)[:, :10], atol=1e-6)
+
+
+def test_one_vector_an_image_and_fewer_images_than_asked_for() -> None:
+    images, texts = _random(9, 8, 16), _random(10, 3, 16)
+    lists = best_lists(images, texts, [6, 1, 3], [0, 1, 2], 5)
+    assert (lists.rows[:, 3:] == -1).all()
+    assert (lists.scores[:, 3:] == -np.inf).all()
+    assert np.sort(lists.rows[:, :3], axis=1).tolist() == [[1, 3, 6]] * 3
+    assert best_lists(images, texts, [1, 2], [], 5).rows.shape == (0, 5)
+
+
+def test_memory_does_not_follow_the_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("_SCORES", "_TOKENS", "_DOTS"):
+        monkeypatch.setattr(scoring, limit, getattr(scoring, limit) >> 4)
+    tokens, texts = _random(13, 4_000, 4, 16), _random(14, 600, 16)  # 38 MB of dot products
+    tracemalloc.start()
+    try:
+        best_lists(tokens, texts, np.arange(4_000), np.arange(600), 50)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20e6
+
+
+def test_lists_that_cannot_be_made() -> None:
+    tokens, texts = _random(17, 6, 2, 8), _random(18, 4, 8)
+    with pytest.raises(OptionError, match=r"best_lists\.n must be >= 1, got 0"):
+        best_lists(tokens, texts, [0], [0], 0)
+    with pytest.raises(InputError, match=r"best_lists\.rows must be between 0 and 5, got 6"):
+        best_lists(tokens, texts, [0, 6], [0], 3)
+    with pytest.raises(InputError, match=r"best_lists\.queries must be between 0 and 3, got -1"):
+        best_lists(tokens, texts, [0], [-1], 3)
+    with pytest.raises(InputError, match=r"got shapes \(6, 2, 8\) and \(4, 7\)"):
+        best_lists(tokens, texts[:, :7], [0], [0], 3)
+    tokens[2, 1, 3] = np.nan
+    with pytest.raises(InputError, match="needs finite tokens and texts"):
+        best_lists(tokens, texts, range(6), [0], 3)
+
+
+def test_storing_again(tmp_path: Path) -> None:
+    folder = _write(tmp_path)
+    tokens, texts = _random(19, IMAGES, 3, 12), _random(20, len(MANY), 12)
+
+    def store(tokens: np.ndarray, candidates: int, model: str = "mine") -> list[tuple[str, int, int]]:
+        steps: list[tuple[str, int, int]] = []
+        report = lambda *step: steps.append(step)  # noqa: E731
+        store_vectors(folder, model, tokens, texts, candidates=candidates, report=report)
+        return steps
+
+    everything = [("images", 60, 60), ("texts", 7, 7), ("lists", 6, 13), ("lists", 13, 13)]
+    assert store(tokens, 5) == everything
+    where = folder / "encoded" / "mine"
+    expected_info = {"model": "mine", "device": "given", "complete": True, "candidates": 5}
+    assert expected_info.items() <= json.loads((where / "model.json").read_text()).items()
+    assert Folder(folder, "mine").load().name == "mine-mine"
+    assert store(tokens, 5, "again") == everything
+    for name in ("texts.npy", "tokens.npy", "vectors.npy", "lists-test.npz", "lists-validation.npz"):
+        assert (where / name).read_bytes() == (where.with_name("again") / name).read_bytes()
+    assert store(tokens, 5) == []
+    assert store(tokens, 6) == everything[2:]
+    assert store(tokens[:, 0], 6) == everything  # one vector an image
+    assert np.load(where / "tokens.npy").shape == (IMAGES, 1, 12)
+    assert store(-tokens[:, 0], 6) == everything
+    with pytest.raises(InputError, match="holds the vectors of mine, and Mine would have the same name there"):
+        store_vectors(folder, "Mine", tokens, texts)
+
+
+def test_vectors_that_cannot_be_stored(tmp_path: Path) -> None:
+    folder = _write(tmp_path / "data")
+    tokens, texts = _random(19, IMAGES, 3, 12), _random(20, len(MANY), 12)
+    nothing, broken = tokens.copy(), texts.copy()
+    nothing[7, :2], nothing[7, 2] = 1, -2
+    broken[3, 3] = np.inf
+    for words, arguments in (
+        (r"tokens \[60, T, D\] and texts \[7, D\], got shapes \(59, 3, 12\)", (tokens[1:], texts)),
+        (r"and \(7, 11\)", (tokens, texts[:, 1:])),
+        ("must not average to zero", (nothing, texts)),
+        (r"texts\.npy must be finite", (tokens, broken)),
+    ):
+        with pytest.raises(InputError, match=words):
+            store_vectors(folder, "mine", *arguments)
+    with pytest.raises(OptionError, match=r"store_vectors\.candidates must be >= 1, got 0"):
+        store_vectors(folder, "mine", tokens, texts, candidates=0)
+    with pytest.raises(OptionError, match=r"store_vectors\.model must have a letter or a digit, got '\.\.'"):
+        store_vectors(folder, "..", tokens, texts)
+    with pytest.raises(InputError, match="mascot bench prepare"):
+        store_vectors(tmp_path, "mine", tokens, texts)
+    with pytest.raises(InputError, match="has no vectors of mine"):
+        Folder(folder, "mine").load()
+
+
+_SMALL_DISK = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+from mascot.bench.encode import best_lists, scoring, store_vectors
+from mascot.errors import InputError, OptionError
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    store_vectors(Path(sys.argv[1]), "mine", np.ones((60, 30, 12)), np.ones((7, 12)))
+except InputError as error:
+    print(error)
+print(sorted({"PIL", "torch", "transformers"} & set(sys.modules)))
+"""
+
+
+def test_no_room_is_said_and_neither_torch_nor_pillow_is_loaded(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _SMALL_DISK, str(_write(tmp_path))]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    message, loaded = process.stdout.splitlines()
+    assert message.endswith("tokens.npy cannot be written (File too large); it needs 0.1 MB")
+    assert loaded == "[]"
