@@ -15,7 +15,7 @@ from mascot.bench.encode.vectors import EncodedModel, append, read_encoding, res
 from mascot.bench.files import alone
 from mascot.errors import InputError, OptionError, require
 from mascot.photos.encoders import Picture, open_encoder
-from mascot.photos.encoders.devices import pick_device
+from mascot.photos.encoders.runtime import pick_device
 
 # The two models of the published results.
 _PUBLISHED = {"blip2": "blip2:Salesforce/blip2-itm-vit-g-coco", "clip": "clip:openai/clip-vit-large-patch14"}
