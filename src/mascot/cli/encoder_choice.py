@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import typer
@@ -27,23 +28,16 @@ def choose_encoder(library: Library, encoder: str | None, again: bool, device: s
     A model is on this machine when this returns. A change of encoder is confirmed before the download: by `again`, or
     by the user on a terminal.
     """
-    spec = None if encoder == AUTO else encoder
     current = _current_encoder(library)
-    if current is None:
-        if spec is None:
-            return _automatic(device), again
-        _provide(_plan(spec, device))
-        return spec, again
-    if spec is None:
-        return None, again
-    if encodings.is_same(spec, current):
-        _provide(_plan(current, device))
-        return current, again
+    if encoder in (None, AUTO):
+        return (_automatic(device) if current is None else None), again
+    spec = current if current is not None and encodings.is_same(str(encoder), current) else str(encoder)
     download = _plan(spec, device)
-    if not again:
-        _confirm(library, current, spec, download)
+    is_change = current not in (None, spec)
+    if is_change and not again:
+        _confirm(library, str(current), spec, download)
     _provide(download)
-    return spec, True
+    return spec, again or is_change
 
 
 def _current_encoder(library: Library) -> str | None:
@@ -51,11 +45,8 @@ def _current_encoder(library: Library) -> str | None:
     path = library.folder / DATABASE
     if not path.is_file():
         return None
-    store = Store(path)
-    try:
+    with closing(Store(path)) as store:
         encoding = encodings.replacement(store) or encodings.serving(store)
-    finally:
-        store.close()
     return None if encoding is None else encoding.encoder
 
 

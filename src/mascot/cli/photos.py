@@ -8,7 +8,7 @@ import tempfile
 import warnings
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ from mascot.photos.limits import Limits
 if TYPE_CHECKING:
     from mascot.photos.indexer import Summary
     from mascot.photos.library import Library
-    from mascot.photos.results import Hits, Results
+    from mascot.photos.results import Results
 
 _SKIPPED_SHOWN = 10
 _ENCODERS = "auto, lite, clip[:MODEL] or blip2[:MODEL]"
@@ -85,11 +85,9 @@ def index(
     from mascot.photos.library import Library
 
     limits: dict[str, Any] = {
-        "max_megapixels": max_megapixels,
-        "max_megabytes": max_megabytes,
-        "max_seconds": max_seconds,
+        "max_megapixels": max_megapixels, "max_megabytes": max_megabytes, "max_seconds": max_seconds,
         "max_memory_mb": max_memory_mb,
-    }
+    }  # fmt: skip
     for name, value in {**limits, "interval": interval}.items():
         require(value > 0, f"--{name.replace('_', '-')}", "must be > 0", value)
     if ray is not None and into is None:
@@ -114,10 +112,9 @@ def index(
         encoder_name, again = choose_encoder(library, encoder, again, device)
 
         def run(again: bool) -> Summary:
+            settings = {"folders": further_folders, "again": again, **walking, **limits}
             with progress_bar() as report, _stopping():
-                return library.index(
-                    encoder_name, folders=further_folders, again=again, report=report, **walking, **limits
-                )
+                return library.index(encoder_name, report=report, **settings)
 
         summary = run(again)
         notice = library.notice if summary.new + summary.changed else None
@@ -290,8 +287,7 @@ def search(
         wishes += [opened.limit(word, quotas.fill) for word in quotas.limit or []]
         wishes += [opened.share(word) for word in quotas.share or []]
         method = method_choice.select()
-        inner_folder = None if folder is None else opened.folder_named(folder)
-        flags, values = _conditions(since, until, inner_folder)
+        flags, values = _conditions(since, until, None if folder is None else opened.folder_named(folder))
         ids = chosen.ids(opened)
         results = opened.search(
             text, wishes, k, method, like=like, candidates=candidates,
@@ -306,7 +302,11 @@ def search(
             note(shortfall)
         note(opened.unfinished)
         note(opened.words_only if results.hits.ranked and like is None else None)
-        note(_newest_note(results.hits))
+        if results.hits.newest_of is not None and results.hits.newest_of > results.hits.count:
+            note(
+                f"without words the {results.hits.count} newest of {results.hits.newest_of} photographs are looked at: "
+                "--candidates takes more, --where, --since, --until and --folder others"
+            )
         if shape == "paths":
             _print_files(results, end)
         elif shape == "table":
@@ -364,19 +364,10 @@ def _print_source(steered: Any, shape: Format, explain: bool, end: str) -> None:
         printing.show_records(printing.result_records(query, steered.ranking, explain), shape == "json")
 
 
-def _newest_note(hits: Hits) -> str | None:
-    if hits.newest_of is None or hits.newest_of <= hits.count:
-        return None
-    return (
-        f"without words the {hits.count} newest of {hits.newest_of} photographs are looked at: "
-        "--candidates takes more, --where, --since, --until and --folder others"
-    )
-
-
 def _print_files(results: Results, end: str) -> None:
     """Print the paths of the files that exist."""
-    existing = [path for path, photo in zip(results.paths, results.photos, strict=True) if photo.id not in results.gone]
-    _print_paths(existing, end)
+    existing = [photo for photo in results.photos if photo.id not in results.gone]
+    _print_paths((results.hits.root / photo.path for photo in existing), end)
     missing_count = len(results) - len(existing)
     if missing_count:
         files = "1 file is" if missing_count == 1 else f"{missing_count} files are"
@@ -407,10 +398,8 @@ def _conditions(since: str | None, until: str | None, folder: str | None) -> tup
 
 def _day(flag: str, value: str) -> str:
     for shape in ("%Y-%m-%d", "%Y-%m", "%Y"):
-        try:
+        with suppress(ValueError):
             return datetime.strptime(value, shape).strftime(shape)
-        except ValueError:
-            continue
     raise mc.OptionError(f"--{flag} must be a date like 2019-07-14, 2019-07 or 2019, got {value!r}")
 
 
@@ -503,9 +492,8 @@ def sample(
     sample_library = package("mascot.photos.sample", "photos", "the sample library")
     with progress_bar() as report:
         cards = sample_library.write_sample(folder, count, seed, lambda number, total: report("writing", number, total))
-    countries = {card.country for card in cards}
     printing.show(
-        f"{len(cards)} postcards from {len(countries)} countries in {folder}",
+        f"{len(cards)} postcards from {len({card.country for card in cards})} countries in {folder}",
         f"Next: mascot index {folder}",
         '      mascot search "sunset over water" --spread place',
     )

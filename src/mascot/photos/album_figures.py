@@ -42,8 +42,7 @@ def land() -> str:
 
 def figures(photos: Sequence[Photo], before: Sequence[Photo] = ()) -> str:
     """Return the figures of photographs, and of those before steering; figures without any value are omitted."""
-    parts = [_map(photos, before), _clock(photos, before), _line(photos, before)]
-    content = "".join(part for part in parts if part)
+    content = "".join(draw(photos, before) for draw in (_map, _clock, _line))
     return f'<div class="figures">{content}</div>' if content else ""
 
 

@@ -63,5 +63,9 @@ class Photo:
         return values
 
 
-CALENDAR = {"year": 4, "month": 7, "day": 10}  # lengths of the prefixes of `taken` that are labels
 COLUMNS = tuple(field.name for field in fields(Photo))
+NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
+LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
+          "moment", "rating")  # fmt: skip
+CALENDAR = {"year": 4, "month": 7, "day": 10}  # lengths of the prefixes of `taken` that are labels
+assert set(NUMBERS + LABELS) <= set(COLUMNS)

@@ -10,14 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.photos.nearest import is_member
-from mascot.photos.photo import CALENDAR, COLUMNS, Photo
+from mascot.photos.photo import CALENDAR, LABELS, NUMBERS, Photo
 from mascot.photos.store import DamagedLibrary, Store
 
-NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
-LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
-          "moment", "rating")  # fmt: skip
 MAX_COLUMN_ROWS = 200_000  # photographs up to which columns are cached; beyond, only the needed cells are read
-assert set(NUMBERS + LABELS) <= set(COLUMNS)
 
 Ids = NDArray[np.int64]
 Looks = NDArray[np.float32]
@@ -107,15 +103,14 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
         if name not in self._columns:
             if name not in self.NAMES:
                 raise KeyError(name)
-            self._columns[name] = self._make(name)
+            stored = "taken" if name in CALENDAR else name
+            column: NDArray[Any]
+            if name == "look":
+                column = self._rows.looks(self._ids).astype(np.float64)
+            else:
+                column = self._rows.cells([stored], self._ids)[stored]
+            self._columns[name] = _calendar_labels(column, CALENDAR[name]) if name in CALENDAR else column
         return self._columns[name]
-
-    def _make(self, name: str) -> NDArray[Any]:
-        if name == "look":
-            return self._rows.looks(self._ids).astype(np.float64)
-        stored = "taken" if name in CALENDAR else name
-        cells = self._rows.cells([stored], self._ids)[stored]
-        return _calendar_labels(cells, CALENDAR[name]) if name in CALENDAR else cells
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.NAMES)
