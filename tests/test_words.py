@@ -53,9 +53,7 @@ NEAR = {
     "season=july": "2024-07-15",
     "season=Feb": "2024-02-15",
     "season=02-29": "2024-02-29",
-    "season=2019-07-14": "2019-07-14",
     "weekday=sat": "saturday",
-    "weekday=Sunday": "sunday",
     "date=2019-05-20": "2019-05-20",
     "date=2019-05": "2019-05-15",
     "date=2019": "2019-07-01",
@@ -85,61 +83,32 @@ def test_weight_and_within_follow_near(text: str, wish: mc.Wish) -> None:
     assert words.focus(text) == wish
 
 
-def test_a_width_is_replaced() -> None:
-    assert words.with_width("hour~0.5=18*2", 0.25) == "hour~0.25=18*2"
-
-
-@pytest.mark.parametrize(
-    ("text", "limit"),
-    [
-        (" seller = 2 ", mc.limit("seller", 2)),
-        ("hour=3", mc.limit(mc.HourOfDay(), 3)),
-        ("date:uploaded=1", mc.limit(mc.Date("uploaded"), 1)),
-    ],
-)
-def test_limits_are_typed(text: str, limit: mc.Limit) -> None:
-    assert words.limit(text) == limit
-    assert words.limit(text, fill=True) == mc.limit(limit.attribute, limit.n, fill=True)
-
-
-@pytest.mark.parametrize(
-    ("text", "shares"),
-    [
-        ("region=Europe:60%,Asia:0.4", {"Europe": 0.6, "Asia": 0.4}),
-        ("region = Europe : 60% ", {"Europe": 0.6}),
-        ("region=a:b:50%", {"a:b": 0.5}),
-    ],
-)
-def test_shares_are_typed(text: str, shares: dict[str, float]) -> None:
-    assert words.share(text) == mc.share("region", shares)
+def test_limits_and_shares_are_typed() -> None:
+    assert words.limit(" seller = 2 ") == mc.limit("seller", 2)
+    assert words.limit("date:uploaded=1", fill=True) == mc.limit(mc.Date("uploaded"), 1, fill=True)
+    assert words.share("region=Europe:60%,Asia:0.4") == mc.share("region", {"Europe": 0.6, "Asia": 0.4})
+    assert words.share("region = a:b : 60% ") == mc.share("region", {"a:b": 0.6})
 
 
 WRITE_LIMIT, WRITE_SHARE = "write NAME=N, such as seller=2", "write NAME=VALUE:SHARE,"
 HOUR, DATE = "must be an hour like 18 or 18:30", "must be a date like 2024-05-01, got"
 MISTAKES = [
     (words.limit, "seller", WRITE_LIMIT),
-    (words.limit, "seller=", WRITE_LIMIT),
-    (words.limit, "seller=two", WRITE_LIMIT),
     (words.limit, "seller=-1", WRITE_LIMIT),
     (words.limit, "seller=1.5", WRITE_LIMIT),
     (words.limit, "=2", "there is no attribute ''"),
     (words.limit, "seller=0", "must be"),
     (words.share, "region", WRITE_SHARE),
-    (words.share, "region=", WRITE_SHARE),
-    (words.share, "region=Europe", WRITE_SHARE),
     (words.share, "region=Europe:", WRITE_SHARE),
     (words.share, "region=:0.5", WRITE_SHARE),
     (words.share, "region=Europe:many", WRITE_SHARE),
-    (words.share, "=a:1", "there is no attribute ''"),
     (words.share, "region=Europe:60%,Asia:60%", "must sum to at most 1"),
     (words.spread, "hour=18", "'hour=18': only focus takes a value; write --focus"),
     (words.spread, "place:lat,", r"'place:lat,': write place\[:LAT,LON\]"),
     (words.spread, "hour:", r"'hour:': write hour\[:COLUMN\]"),
-    (words.spread, "hour:a,b", r"write hour\[:COLUMN\]"),
     (words.spread, "number", "'number': write number:COLUMN"),
     (words.spread, "cycle:bearing", "write cycle:COLUMN,PERIOD"),
     (words.spread, "cycle:bearing,round", "'cycle:bearing,round': must be a number, got 'round'"),
-    (words.spread, "cycle:bearing,inf", "must be a finite number, got 'inf'"),
     (words.spread, "cycle:bearing,0", "Cycle.period must be > 0, got 0.0"),
     (words.spread, "look:many", "must be a whole number, got 'many'"),
     (words.spread, "look:0", "Clusters.count must be a whole number >= 1, got 0"),
@@ -149,25 +118,20 @@ MISTAKES = [
         r"there is no attribute 'plcae'; write place\[:LAT,LON\], .*or the name of a column",
     ),
     (words.spread, "", "there is no attribute ''"),
-    (words.spread, "place*0", "weight must be > 0, got 0.0"),
     (words.spread, "place*-1", "weight must be > 0, got -1.0"),
     (words.focus, "camera=a~b", "must be a number, got 'b'"),
     (words.focus, "place=35.7", "'place=35.7': must be latitude,longitude, got '35.7'"),
     (words.focus, "place=95,0", "near must be a latitude in -90..90"),
-    (words.focus, "place=nan,0", "must be a finite number, got 'nan'"),
     (words.focus, "hour=25", "must be an hour from 0 to 24, got '25'"),
     (words.focus, "hour=24:01", "must be an hour from 0 to 24"),
     (words.focus, "hour=noon", "must be a number, got 'noon'"),
     (words.focus, "hour=18:60", HOUR),
-    (words.focus, "hour=18:", HOUR),
     (words.focus, "hour=18.5:30", HOUR),
     (words.focus, "hour=", "name a value after ="),
     (words.focus, "number:price=-inf", "'number:price=-inf': must be a finite number, got '-inf'"),
-    (words.focus, "cycle:bearing,360=nan", "must be a finite number, got 'nan'"),
     (words.focus, "season=mud", f"{DATE} 'mud'"),
     (words.focus, "weekday=no", "must be a day of the week, got 'no'"),
     (words.focus, "date=2019-13-40", DATE),
-    (words.focus, "date=0000", DATE),
     (words.focus, "date=20190520", DATE),
     (words.focus, "date=2019-W20-1", DATE),
     (words.focus, "look=3", "look takes no value"),
@@ -180,12 +144,10 @@ def test_a_mistake_says_what_to_write(parse: Any, text: str, message: str) -> No
         parse(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "columns"),
-    [("place:a,b", ["a", "b"]), ("hour", ["taken"]), ("cycle:c,8", ["c"]), ("camera", ["camera"]), ("look", [])],
-)
-def test_columns_of_a_wish(text: str, columns: list[str]) -> None:
-    assert words.columns_of(words.spread(text)) == columns
+def test_columns_and_widths_of_a_wish() -> None:
+    columns = {"place:a,b": ["a", "b"], "hour": ["taken"], "cycle:c,8": ["c"], "camera": ["camera"], "look": []}
+    assert {text: words.columns_of(words.spread(text)) for text in columns} == columns
+    assert words.with_width("hour~0.5=18*2", 0.25) == "hour~0.25=18*2"
 
 
 @pytest.mark.parametrize(

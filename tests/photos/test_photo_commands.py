@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import pty
@@ -45,15 +44,6 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
     good(folder, "sample", str(folder / "trips"), "--count", "150")
     good(folder, "index", str(folder / "trips"))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
-    """The 95 real photographs, indexed by the command."""
-    folder = tmp_path_factory.mktemp("real")
-    shutil.copytree(data / "photos", folder / "photos")
-    good(folder, "index", str(folder / "photos"))
     return folder
 
 
@@ -165,13 +155,11 @@ def test_conditions(state: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["--folder", "x' OR '1'='1"],
         ["--folder", "'); DROP TABLE photos; --"],
         ["--focus", "city=Lisbon'; DROP TABLE photos; --"],
         ["--focus", "camera=x' UNION SELECT value FROM facts --"],
         ["--since", "2019-01-01' OR '1'='1"],
         ["--where", "1); DELETE FROM photos; --"],
-        ["--focus", "place=Lisbon' OR '1'='1"],
     ],
 )
 def test_injections_find_nothing_and_change_nothing(state: Path, words: list[str]) -> None:
@@ -219,28 +207,16 @@ def test_a_rate_below_one_a_second_is_not_printed() -> None:
     assert line(20.0).endswith("in 20.0 s")
 
 
-def test_the_real_photographs_have_the_places_and_times_of_the_manifest(real: Path, data: Path) -> None:
-    by_name = {Path(row["path"]).name: row for row in rows(good(real, "search", "-k", "200", "--no-stacks"))}
-    assert len(by_name) == 95
-    with (data / "photos_manifest.csv").open(encoding="utf-8", newline="") as lines:
-        manifest = list(csv.DictReader(lines))
-
-    def agrees(line: dict[str, str]) -> bool:
-        row = by_name[line["file"]]
-        point = [float(line["lat"]), float(line["lon"])]
-        taken = (row["taken"] or "")[:19].replace("-", ":").replace("T", " ")
-        return [row["lat"], row["lon"]] == pytest.approx(point, abs=1e-4) and taken == line["DateTimeOriginal"]
-
-    wrong = [line["file"] for line in manifest if not agrees(line)]
-    # The tag of its longitude's reference is damaged: east or west is not known.
-    assert wrong == ["pypi-geopic__int_long_tag.jpg"]
-
-
-def test_real_photographs_are_steered(real: Path) -> None:
-    plain = rows(good(real, "search", "an animal", "-k", "10"))
-    spread = rows(good(real, "search", "an animal", "-k", "10", "--spread", "country", "--strength", "0.8"))
+def test_real_photographs_are_steered(tmp_path: Path, data: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    for path in sorted((data / "photos").iterdir())[::3]:
+        shutil.copy(path, tmp_path / "photos")
+    good(tmp_path, "index", str(tmp_path / "photos"))
+    asked = ("search", "an animal", "-k", "6", "--strength", "0.8")
+    plain, spread, focused = (
+        rows(good(tmp_path, *asked, *wish)) for wish in ([], ["--spread", "country"], ["--focus", "camera"])
+    )
     assert len({row["country"] for row in spread}) > len({row["country"] for row in plain})
-    focused = rows(good(real, "search", "an animal", "-k", "10", "--focus", "camera", "--strength", "0.8"))
     assert len({row["camera"] for row in focused}) < len({row["camera"] for row in plain})
 
 
@@ -249,30 +225,16 @@ def test_real_photographs_are_steered(real: Path) -> None:
     [
         (["search", "boats", "--focus", "place=Nowhereville"], "no place is called 'Nowhereville'"),
         (["search", "boats", "--spread", "smell"], "no attribute of photographs is called 'smell'"),
-        (["search", "boats", "--where", "contry = 'PT'"], "where: no such column: contry"),
-        (["search", "boats", "-k", "0"], "k must be a whole number >= 1"),
         (["search", "boats", "--candidates", "0"], "candidates must be >= 1"),
         (["search", "\udcff"], r"the text to search for must be valid UTF-8, got '\udcff'"),
-        (["search", "x", "--where", "a = '\udcff'"], "where must be valid UTF-8"),
         (["search", "x", "--where", "a = 1", "--since", "2019"], "no such column: a in 'a = 1' and 'taken >= ?'"),
         (["search", "x", "--folder", "nowhere"], "has no photographs in a folder 'nowhere'"),
         (["search", "x", "-0", "--format", "json"], "--print0 writes paths, got --format json as well"),
         (["search", "--source", "lance:///x"], "--source needs a TEXT to search for, or a photograph with --like"),
-        (["search", "x", "--like", "none.jpg"], "a text or a photograph to be like, and not both"),
         (["search", "--like", "none.jpg"], "none.jpg cannot be read: No such file"),
         (["search", "x", "--since", "yesterday"], "--since must be a date like 2019-07-14"),
-        (["search", "x", "--library", "/nonexistent"], "there is no folder /nonexistent"),
         (["search", "x", "--already", "first.jpg"], "--already must be the id of a photograph, a whole number"),
         (["search", "x", "--limit", "place=2"], "place has no values that could be counted: write city or country"),
-        (["search", "x", "--limit", "city=0"], "limit(city).n must be a whole number >= 1, got 0"),
-        (["search", "x", "--share", "city=Lisbon"], "write NAME=VALUE:SHARE"),
-        (["search", "x", "--focus", "hour=18~0"], "focus(hour).within must be > 0, got 0"),
-        (["search", "x", "--limit", "city=1", "--method", "kdpp"], "limit"),
-        (
-            ["search", "x", "--method", "mmr", "--protect", "3"],
-            "protect, keep and order are options of the method mascot",
-        ),
-        (["search", "x", "--encoder", "nonsense"], "nonsense"),
         (["index", "--encoder", "clip:/nonexistent"], "/nonexistent"),
         (["index", "/nonexistent"], "there is no folder /nonexistent"),
         (["index", "--max-megapixels", "0"], "--max-megapixels must be > 0"),
@@ -287,14 +249,16 @@ def test_errors_are_one_line_and_exit_code_two(state: Path, words: list[str], sa
 
 
 def test_no_library_at_all(tmp_path: Path) -> None:
-    done = run(tmp_path, "search", "x")
-    assert done.returncode == 2
-    assert "make one with `mascot index FOLDER`" in done.stderr
+    assert "make one with `mascot index FOLDER`" in run(tmp_path, "search", "x").stderr
     (tmp_path / "empty").mkdir()
     assert "0 photographs: none found" in good(tmp_path, "index", str(tmp_path / "empty"))
     done = run(tmp_path, "search", "x")
     assert done.returncode == 2
     assert "holds no photographs" in done.stderr
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "diary.txt").write_text("keep me")
+    assert run(tmp_path, "sample", str(tmp_path / "mine"), "--count", "5").returncode == 2
+    assert (tmp_path / "mine" / "diary.txt").read_text() == "keep me"
 
 
 def test_bombs_are_refused_with_the_knob(tmp_path: Path) -> None:
@@ -311,19 +275,9 @@ def test_bombs_are_refused_with_the_knob(tmp_path: Path) -> None:
     assert "bomb.png: 200 megapixels, more than the 150 allowed (--max-megapixels)" in told
 
 
-def test_names_with_line_breaks_do_not_break_the_table(tmp_path: Path) -> None:
-    for name in ("a\nb.jpg", "tab\t.jpg", "esc\x1b[31m.jpg", "🌅 sun.jpg"):
-        write_jpeg(tmp_path / "photos" / name, f"sunset {name!r}")
-    good(tmp_path, "index", str(tmp_path / "photos"))
-    table = good(tmp_path, "search", "sunset", "--format", "table")
-    assert "\x1b" not in table
-    assert "🌅 sun.jpg" in table
-    assert "4 photographs" in table
-
-
 def test_a_folder_of_odds_and_ends(tmp_path: Path) -> None:
     root = tmp_path / "photos"
-    boat = write_jpeg(root / "a\nboat.jpg", "a boat", "Lisbon", "2019-07-14T18:05:00")
+    boat = write_jpeg(root / "a\nboat\x1b[31m🌅.jpg", "a boat", "Lisbon", "2019-07-14T18:05:00")
     for name in ("a.NEF", "b.nef", "c.gif", "d.MOV"):
         (root / name).touch()
     (root / "caf\udce9.jpg").touch()  # as Latin letters were written once
@@ -345,7 +299,9 @@ def test_a_folder_of_odds_and_ends(tmp_path: Path) -> None:
     assert done.stdout == ""
     assert done.stderr.startswith("mascot: 1 file is gone and left out; `mascot index --prune`")
     assert rows(good(tmp_path, "search", "boat"))[0]["gone"] is True
-    assert "boat.jpg (gone)" in good(tmp_path, "search", "boat", "--format", "table")
+    table = good(tmp_path, "search", "boat", "--format", "table")
+    assert "boat\N{REPLACEMENT CHARACTER}[31m🌅.jpg (gone)" in table
+    assert "\x1b" not in table
 
 
 def test_without_words_all_are_found_newest_first(state: Path) -> None:
@@ -359,11 +315,3 @@ def test_without_words_all_are_found_newest_first(state: Path) -> None:
     assert "rel." not in done.stdout
     assert done.stderr.splitlines()[0] == "mascot: place: Atlantis, ZA"
     assert "without words the 10 newest of 150 photographs are looked at: --candidates takes more" in done.stderr
-
-
-def test_the_sample_refuses_a_folder_of_others(tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "diary.txt").write_text("keep me")
-    done = run(tmp_path, "sample", str(tmp_path / "mine"), "--count", "5")
-    assert done.returncode == 2
-    assert (tmp_path / "mine" / "diary.txt").read_text() == "keep me"
