@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -26,10 +25,9 @@ from mascot import registry, words
 from mascot.cli import app as cli
 from mascot.cli import example, main, options, overview, printing, tables
 from mascot.kernels import native
-from retelling import environment, retold, run_command
+from retelling import COMMAND, environment, on_a_terminal, retold, run_command
 
 DOCS = Path(__file__).parents[1] / "docs" / "cli.md"
-COMMAND = [sys.executable, "-m", "mascot.cli"]
 ANSI = "\x1b["
 
 
@@ -449,28 +447,6 @@ def test_probe_prints_its_verdict(hits: str) -> None:
     told = records_of(good("probe", *TWO_NAMES, "--format", "jsonl", given=TWO))
     assert [(part["query"], part["verdict"]) for part in told] == [(row[0], row[-1]) for row in rows]
     assert [row[0] for row in rows] == ["sky", "sea"]
-
-
-def on_a_terminal(*typed: str, given: str | None = None) -> str:
-    """What a terminal shows: standard output, error and, unless `given`, input are one."""
-    pty = pytest.importorskip("pty")
-    ours, theirs = pty.openpty()
-    env = environment(TERM="xterm-256color", COLUMNS="100")
-    source = theirs if given is None else subprocess.PIPE
-    running = subprocess.Popen([*COMMAND, *typed], stdin=source, stdout=theirs, stderr=theirs, env=env)
-    os.close(theirs)
-    if running.stdin is not None and given is not None:
-        running.stdin.write(given.encode())
-        running.stdin.close()
-    shown = b""
-    try:
-        while part := os.read(ours, 65536):
-            shown += part
-    except OSError:  # Linux: the other end has closed
-        pass
-    os.close(ours)
-    running.wait(timeout=240)
-    return shown.decode().replace("\r\n", "\n")
 
 
 def test_a_terminal_gets_a_coloured_table_that_fits(hits: str) -> None:

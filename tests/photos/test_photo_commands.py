@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import shutil
 import subprocess
-import sys
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,7 @@ from jpegs import write_jpeg
 
 from mascot.cli.photos import _summary_lines
 from mascot.photos.indexer import Summary
-from retelling import environment, run_command
+from retelling import environment, on_a_terminal, run_command
 
 
 def run(state: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -121,18 +118,9 @@ def test_limits_shares_and_pages(state: Path) -> None:
 
 
 def test_a_terminal_sees_colours_and_pictures(state: Path) -> None:
-    leader, follower = pty.openpty()
-    env = environment(XDG_STATE_HOME=str(state), TERM="xterm-256color", COLORTERM="truecolor", COLUMNS="120")
-    command = [sys.executable, "-m", "mascot.cli", "search", "-k", "3", "--spread", "place"]
-    process = subprocess.Popen(command, stdout=follower, stderr=subprocess.PIPE, env=env)
-    os.close(follower)
-    seen = b""
-    with suppress(OSError):  # the other end has closed
-        while part := os.read(leader, 65536):
-            seen += part
-    assert process.wait(timeout=240) == 0
-    assert "▀".encode() in seen
-    assert b"\x1b[" in seen
+    text = on_a_terminal("search", "-k", "3", "--spread", "place", XDG_STATE_HOME=str(state), COLORTERM="truecolor")
+    assert "▀" in text
+    assert "\x1b[" in text
 
 
 def test_conditions(state: Path) -> None:
