@@ -105,9 +105,10 @@ def test_limits_shares_and_pages(state: Path) -> None:
     few = ("search", "boats", "-k", "20", "--limit", "country=1", "--where", "country in ('PT', 'US', 'JP')")
     assert len(rows(good(state, *few))) == 3
     assert len(rows(good(state, *few, "--fill"))) == 20
+    half = rows(good(state, *asked, "--share", "country=Portugal:50%"))
+    assert sum(row["country"] == "PT" for row in half) == 6
     shared = run(state, *asked, "--share", "country=Portugal:50%,Atlantis:25%")
     assert len(rows(shared.stdout)) == 12
-    assert sum(row["country"] == "PT" for row in rows(shared.stdout)) == 6
     assert shared.stderr == "mascot: share country: 0 of 3 from Atlantis (no candidate has it)\n"
     before = [word for row in limited for word in ("--already", str(row["id"]))]
     second = rows(good(state, *asked, "--spread", "place", *before, "--already", "999999"))
@@ -196,15 +197,13 @@ def test_a_rate_below_one_a_second_is_not_printed() -> None:
 
 
 def test_real_photographs_are_steered(tmp_path: Path, data: Path) -> None:
-    (tmp_path / "photos").mkdir()
-    for path in sorted((data / "photos").iterdir())[::3]:
-        shutil.copy(path, tmp_path / "photos")
-    good(tmp_path, "index", str(tmp_path / "photos"))
-    asked = ("search", "an animal", "-k", "6", "--strength", "0.8")
-    plain, spread, focused = (
-        rows(good(tmp_path, *asked, *wish)) for wish in ([], ["--spread", "country"], ["--focus", "camera"])
-    )
+    shutil.copytree(data / "photos", tmp_path / "photos")
+    assert good(tmp_path, "index", str(tmp_path / "photos")).startswith("95 photographs: 95 new")
+    asked = ("search", "an animal", "-k", "10")
+    plain = rows(good(tmp_path, *asked))
+    spread = rows(good(tmp_path, *asked, "--spread", "country", "--strength", "0.8"))
     assert len({row["country"] for row in spread}) > len({row["country"] for row in plain})
+    focused = rows(good(tmp_path, *asked, "--focus", "camera", "--strength", "0.8"))
     assert len({row["camera"] for row in focused}) < len({row["camera"] for row in plain})
 
 

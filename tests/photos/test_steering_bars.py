@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from mascot.photos import Library
-from mascot.photos.encoders import classes
 from mascot.photos.photo import Photo
 from mascot.photos.sample import write_sample
 
@@ -22,7 +21,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     folder = tmp_path_factory.mktemp("sample")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        patch.setattr(classes, "available", lambda: False)  # the words suffice, and classifying takes most of the time
         write_sample(folder / "trips")
         with Library.open(Path(folder, "trips")) as opened:
             opened.index("lite")

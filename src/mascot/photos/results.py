@@ -18,7 +18,7 @@ import mascot as mc
 from mascot.candidates import as_vectors, scaled
 from mascot.photos.photo import Photo
 from mascot.photos.stacks import COMPARED, stacks
-from mascot.photos.table import PhotoColumns, PhotoRows
+from mascot.photos.table import PhotoColumns, PhotoTable
 from mascot.rerank import check_method
 from mascot.wishes import Wish, check_wishes
 
@@ -49,7 +49,7 @@ class Hits:
         query: str,
         ids: NDArray[np.int64],
         scores: NDArray[np.float64],
-        rows: PhotoRows,
+        rows: PhotoTable,
         vectors: Vectors,
         newest_of: int | None = None,
     ) -> None:
@@ -155,7 +155,7 @@ class Hits:
         hits.similar = {top: similar_ids for top, similar_ids in similar.items() if similar_ids}
         return hits
 
-    def _selection(self, ids: NDArray[np.int64], scores: NDArray[np.float64], rows: PhotoRows) -> Hits:
+    def _selection(self, ids: NDArray[np.int64], scores: NDArray[np.float64], rows: PhotoTable) -> Hits:
         return Hits(self.root, self.query, ids, scores, rows, self._vectors, self.newest_of)
 
     def around(self, pinned: Hits | None, reject: Iterable[int] = ()) -> Hits:

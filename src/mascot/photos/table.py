@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,24 +19,11 @@ Ids = NDArray[np.int64]
 Looks = NDArray[np.float32]
 
 
-class PhotoRows(Protocol):
-    """Photographs by id."""
-
-    def cells(self, names: Sequence[str], ids: Ids) -> dict[str, NDArray[Any]]:
-        """Return the cells of these columns: float64, datetime64, lists of keywords, or labels, None if missing."""
-
-    def looks(self, ids: Ids) -> Looks:
-        """Return visual descriptors, a row each."""
-
-    def photos(self, ids: Ids) -> list[Photo]:
-        """Return the photographs themselves."""
-
-
 class PhotoTable:
     """The photographs of one state of a library, that after `changes` changes."""
 
     def __init__(self, store: Store, looks: Callable[[Ids], Looks]) -> None:
-        self._store, self._looks = store, looks
+        self._store, self.looks = store, looks  # visual descriptors by id, a row each
         with store.snapshot():
             self.changes, self.ids = store.changes, store.ids()
         self._columns: dict[str, NDArray[Any]] = {}
@@ -47,6 +34,7 @@ class PhotoTable:
         return is_member(self.ids, ids)
 
     def cells(self, names: Sequence[str], ids: Ids) -> dict[str, NDArray[Any]]:
+        """Return the cells of these columns: float64, datetime64, lists of keywords, or labels, None if missing."""
         if len(self.ids) > MAX_COLUMN_ROWS:
             return self._read(names, ids, self._store.cells(names, ids.tolist()))
         unread = [name for name in names if name not in self._columns]
@@ -74,9 +62,6 @@ class PhotoTable:
                 raise DamagedLibrary(self._store.path, f"column {name}: {error}") from None
         return columns
 
-    def looks(self, ids: Ids) -> Looks:
-        return self._looks(ids)
-
     def photos(self, ids: Ids) -> list[Photo]:
         return self._store.photos(ids.tolist())
 
@@ -95,7 +80,7 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
 
     NAMES = (*LABELS, *NUMBERS, *CALENDAR, "taken", "keywords", "look")
 
-    def __init__(self, rows: PhotoRows, ids: Ids) -> None:
+    def __init__(self, rows: PhotoTable, ids: Ids) -> None:
         self._rows, self._ids = rows, ids
         self._columns: dict[str, NDArray[Any]] = {}
 
