@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,38 +11,26 @@ import pytest
 
 import mascot as mc
 from mascot.server import make_app, models
-from mascot.server.failures import BadBody
 from mascot.server.settings import Settings
-from mascot.server.wishes import wishes_of
 
+SENDING = {400, 401, 403, 404, 408, 413, 415, 422, 503}
 OPERATIONS = {
-    "search": {400, 401, 403, 404, 408, 413, 415, 422, 503},
-    "photo": {401, 403, 404, 422, 503},
-    "thumbnail": {304, 401, 403, 404, 422, 503},
-    "image": {206, 304, 401, 403, 404, 416, 422, 503},
-    "library": {401, 403, 404, 503},
-    "choices": {400, 401, 403, 404, 503},
-    "save_choice": {400, 401, 403, 404, 408, 413, 415, 422, 503},
-    "delete_choice": {400, 401, 403, 404, 503},
-    "export": {400, 401, 403, 404, 408, 413, 415, 422, 503},
-    "rerank": {400, 401, 403, 408, 413, 415, 422, 503},
-    "rerank_stream": {401, 403, 415},
-    "health": {403},
-    "ready": {403, 503},
-    "metrics": {401, 403, 503},
-}  # and what they may answer beside 200
+    "search": SENDING, "save_choice": SENDING, "export": SENDING, "rerank": SENDING - {404},
+    "rerank_stream": {401, 403, 415}, "photo": {401, 403, 404, 422, 503}, "thumbnail": {304, 401, 403, 404, 422, 503},
+    "image": {206, 304, 401, 403, 404, 416, 422, 503}, "library": {401, 403, 404, 503},
+    "choices": {400, 401, 403, 404, 503}, "delete_choice": {400, 401, 403, 404, 503},
+    "health": {403}, "ready": {403, 503}, "metrics": {401, 403, 503},
+}  # fmt: skip
 
 
 def _document(token: str | None = None) -> dict[str, Any]:
-    document: dict[str, Any] = make_app(Settings(token=token)).state.openapi
-    return document
+    return dict(make_app(Settings(token=token)).state.openapi)
 
 
 def test_operations_have_names_and_the_answers_they_may_give() -> None:
     operations = [operation for methods in _document()["paths"].values() for operation in methods.values()]
-    statuses = {
-        operation["operationId"]: {int(status) for status in operation["responses"]} - {200} for operation in operations
-    }
+    statuses = {operation["operationId"]: {int(status) for status in operation["responses"]} - {200}
+                for operation in operations}  # fmt: skip
     assert statuses == OPERATIONS
     for operation in operations:
         assert operation["description"]
@@ -50,63 +39,32 @@ def test_operations_have_names_and_the_answers_they_may_give() -> None:
                 assert answer["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Failure"}
 
 
-def test_the_token_is_described() -> None:
-    for token, wanted in ((None, [{}, {"token": []}]), ("s3cret", [{"token": []}])):
+def test_the_token_and_streams_are_described() -> None:
+    for token, expected in ((None, [{}, {"token": []}]), ("s3cret", [{"token": []}])):
         document = _document(token)
         assert document["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
-        assert document["security"] == wanted
-        own = {path: operation["security"] for path, methods in document["paths"].items()
-               for operation in methods.values() if "security" in operation}  # fmt: skip
-        assert own == {"/healthz": [], "/readyz": []}
-
-
-def test_a_stream_is_described_by_its_lines() -> None:
+        assert document["security"] == expected
+        exceptions = {path: operation["security"] for path, methods in document["paths"].items()
+                      for operation in methods.values() if "security" in operation}  # fmt: skip
+        assert exceptions == {"/healthz": [], "/readyz": []}
     stream = _document()["paths"]["/api/rerank/stream"]["post"]
     assert stream["requestBody"]["required"] is True
-    (request,) = stream["requestBody"]["content"].items()
-    (answer,) = stream["responses"]["200"]["content"].items()
-    assert request[0] == answer[0] == "application/x-ndjson"
-    for (_, content), names in ((request, ["Rerank"]), (answer, ["RerankOut", "Failure"])):
-        assert content["schema"]["anyOf"] == [{"$ref": f"#/components/schemas/{name}"} for name in names]
+    for part, names in ((stream["requestBody"], ["Rerank"]), (stream["responses"]["200"], ["RerankOut", "Failure"])):
+        schema = part["content"]["application/x-ndjson"]["schema"]
+        assert schema["anyOf"] == [{"$ref": f"#/components/schemas/{name}"} for name in names]
 
 
-# Everything the library can say
-
-
-def _kinds_of_the_library() -> set[str]:
-    """The names that `mascot.from_dict` knows, in its own words."""
+def test_everything_that_the_library_knows_is_in_the_schema() -> None:
     with pytest.raises(mc.OptionError) as error:
         mc.from_dict({"kind": "?"})
-    return set(str(error.value).partition("one of ")[2].partition(", got")[0].split(", "))
-
-
-def test_every_attribute_and_method_of_the_library_is_in_the_schema() -> None:
-    offered = set(models.ATTRIBUTES) | set(models.METHODS)
-    wishes = {name for name in _kinds_of_the_library() if hasattr(getattr(mc, name), "attribute")}
-    assert offered == _kinds_of_the_library() - wishes
+    kinds = set(str(error.value).partition("one of ")[2].partition(", got")[0].split(", "))
+    values = {name for name in kinds if not hasattr(getattr(mc, name), "attribute")}  # without the wishes
     schemas = _document()["components"]["schemas"]
-    assert offered <= set(schemas)
-    wish_types = {reference["$ref"].rpartition("/")[2] for reference in
-                  schemas["Rerank"]["properties"]["wishes"]["items"]["anyOf"]}  # fmt: skip
-    assert wish_types == {cls.__name__ for cls in models.WISHES.values()} <= set(schemas)
-
-
-def test_every_kind_of_wish_of_the_library_can_be_sent() -> None:
-    makers = {name for name in ("spread", "focus", "limit", "share") if hasattr(mc, name)}
-    assert {"spread", "focus"} <= makers <= set(models.WISHES)
-    parts: dict[str, dict[str, Any]] = {"limit": {"n": 2}, "share": {"shares": {"a": 0.6, "b": 0.4}}}
-    for name in ("spread", "focus", "limit", "share"):
-        request = [{name: "seller", **parts.get(name, {})}]
-        if name in makers:
-            assert len(wishes_of(request)) == 1
-        else:
-            with pytest.raises(BadBody, match=rf"wishes\[0\]: this version of the library does not know `{name}`"):
-                wishes_of(request)
-
-
-def test_every_parameter_of_rerank_can_be_sent() -> None:
-    import inspect
-
+    assert set(models.ATTRIBUTES) | set(models.METHODS) == values <= set(schemas)
+    references = schemas["Rerank"]["properties"]["wishes"]["items"]["anyOf"]
+    wishes = {reference["$ref"].rpartition("/")[2] for reference in references}
+    assert wishes == {cls.__name__ for cls in models.WISHES.values()} <= set(schemas)
+    assert {"spread", "focus", "limit", "share"} <= set(models.WISHES)
     options = set(models.RerankOptions.__struct_fields__)
     assert set(inspect.signature(mc.rerank).parameters) - {"candidates", "backend"} <= options
     assert set(models.Rerank.__struct_fields__) == options | {"scores", "ids", "columns", "vectors"}
@@ -123,7 +81,7 @@ def _numbers() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def _accepts(kind: str, field: str, value: float) -> bool:
-    """Whether the schema's type and the library both take this value."""
+    """Whether the schema's type and the library both accept this value."""
     part: dict[str, Any] = {"kind": kind, field: value}
     if kind in ("Category", "Cycle", "Number"):
         part["column"] = "n"
@@ -136,14 +94,10 @@ def _accepts(kind: str, field: str, value: float) -> bool:
     return True
 
 
-@pytest.mark.parametrize(("kind", "field", "bounds"), _numbers())
-def test_the_bounds_of_numbers_are_those_that_hold(kind: str, field: str, bounds: dict[str, Any]) -> None:
-    step = 1 if bounds["type"] == "integer" else 1e-9
-    assert _accepts(kind, field, bounds["maximum"])
-    assert not _accepts(kind, field, bounds["maximum"] * (1 + 1e-9) + step)
-    if "exclusiveMinimum" in bounds:
-        assert not _accepts(kind, field, bounds["exclusiveMinimum"])
-        assert _accepts(kind, field, bounds["exclusiveMinimum"] + 1e-9)
-    else:
-        assert _accepts(kind, field, bounds["minimum"])
-        assert not _accepts(kind, field, bounds["minimum"] - step)
+def test_the_bounds_of_numbers_are_those_that_hold() -> None:
+    for kind, field, bounds in _numbers():
+        step = 1 if bounds["type"] == "integer" else 1e-9
+        lowest, first = bounds.get("minimum"), bounds.get("exclusiveMinimum")
+        inside = [bounds["maximum"], first + 1e-9 if lowest is None else lowest]
+        outside = [bounds["maximum"] * (1 + 1e-9) + step, first if lowest is None else lowest - step]
+        assert [_accepts(kind, field, value) for value in inside + outside] == [True, True, False, False], (kind, field)

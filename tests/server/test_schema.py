@@ -24,17 +24,11 @@ from schemathesis.specs.openapi.checks import (
 )
 from serving import Served
 
-CHECKS = (
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-    negative_data_rejection,
-)
-
-
-OPERATIONS = {
+CHECKS = [
+    not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance,
+    response_schema_conformance, negative_data_rejection,
+]  # fmt: skip
+REQUESTS = {
     ("DELETE", "/api/choices/{name}"): 15,
     ("GET", "/api/choices"): 4,
     ("GET", "/api/library"): 4,
@@ -45,9 +39,9 @@ OPERATIONS = {
     ("GET", "/metrics"): 4,
     ("GET", "/readyz"): 4,
     ("POST", "/api/export"): 20,
-    ("POST", "/api/rerank"): 60,
+    ("POST", "/api/rerank"): 40,
     ("POST", "/api/rerank/stream"): 15,
-    ("POST", "/api/search"): 50,
+    ("POST", "/api/search"): 30,
     ("PUT", "/api/choices/{name}"): 25,
 }  # and how many requests are made up, in each of the two ways
 
@@ -75,7 +69,7 @@ def api(server: Served) -> Any:
     return schemathesis.openapi.from_url(f"{server.address}/openapi.json")
 
 
-@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+@pytest.mark.parametrize(("method", "path"), REQUESTS)
 def test_requests_made_up_from_the_schema(api: Any, method: str, path: str) -> None:
     """Requests that fit the schema, and requests that do not."""
     with requests.Session() as session:
@@ -83,16 +77,12 @@ def test_requests_made_up_from_the_schema(api: Any, method: str, path: str) -> N
         for mode in GenerationMode if path != "/api/rerank/stream" else [GenerationMode.POSITIVE]:
 
             @settings(
-                max_examples=OPERATIONS[method, path],
-                deadline=None,
-                derandomize=True,
-                database=None,
-                phases=(Phase.generate,),
+                max_examples=REQUESTS[method, path], derandomize=True, database=None, phases=(Phase.generate,),
                 suppress_health_check=list(HealthCheck),
-            )
+            )  # fmt: skip
             @given(case=api[path][method].as_strategy(generation_mode=mode))
             def check(case: schemathesis.Case) -> None:
-                case.call_and_validate(checks=list(CHECKS), session=session)
+                case.call_and_validate(checks=CHECKS, session=session)
 
             try:
                 check()
@@ -100,14 +90,16 @@ def test_requests_made_up_from_the_schema(api: Any, method: str, path: str) -> N
                 assert mode is GenerationMode.NEGATIVE  # nothing about a request without parameters can be wrong
 
 
-def test_the_schema_is_one(client: httpx.Client) -> None:
-    told = client.get("/openapi.json").json()
-    assert told["openapi"].startswith("3.1")
-    for model in told["components"]["schemas"].values():
+def test_the_document_is_valid_and_its_examples_are_answered(client: httpx.Client) -> None:
+    document = client.get("/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    schemas = document["components"]["schemas"]
+    for model in schemas.values():
         jsonschema_rs.meta.validate(model)
-    for name in ("Search", "Rerank"):
-        whole = {"$ref": f"#/components/schemas/{name}", "components": told["components"]}
-        for example in told["components"]["schemas"][name]["examples"]:
-            jsonschema_rs.validate(whole, example)
-    assert {(method.upper(), path) for path, methods in told["paths"].items() for method in methods} == set(OPERATIONS)
-    assert "HTTPValidationError" not in json.dumps(told)
+    for name, path in (("Search", "/api/search"), ("Rerank", "/api/rerank")):
+        (example,) = schemas[name]["examples"]
+        jsonschema_rs.validate({"$ref": f"#/components/schemas/{name}", "components": document["components"]}, example)
+        assert client.post(path, json=example).status_code == 200
+    assert {(method.upper(), path) for path, methods in document["paths"].items() for method in methods} == set(
+        REQUESTS
+    )
