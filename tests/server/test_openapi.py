@@ -1,13 +1,30 @@
-"""What `/openapi.json` promises of the routes, the token and the limits."""
+"""What `/openapi.json` promises of routes, token and limits, and random requests made from it."""
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
+import jsonschema_rs
 import msgspec
 import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from serving import Served
 
 import mascot as mc
 from mascot.server import make_app, models
@@ -101,3 +118,70 @@ def test_the_bounds_of_numbers_are_those_that_hold() -> None:
         inside = [bounds["maximum"], first + 1e-9 if lowest is None else lowest]
         outside = [bounds["maximum"] * (1 + 1e-9) + step, first if lowest is None else lowest - step]
         assert [_accepts(kind, field, value) for value in inside + outside] == [True, True, False, False], (kind, field)
+
+
+# Random requests: no failure of the server, no undocumented answer
+
+CHECKS = [
+    not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance,
+    response_schema_conformance, negative_data_rejection,
+]  # fmt: skip
+REQUESTS = {"rerank": 40, "search": 30, "save_choice": 25, "export": 20, "library": 4, "health": 4, "metrics": 4}
+
+
+@schemathesis.serializer("application/x-ndjson")
+def lines(_: Any, value: Any) -> bytes:
+    return (value if isinstance(value, str) else json.dumps(value)).encode("utf-8", "surrogatepass")
+
+
+@schemathesis.serializer("application/msgpack")
+def msgpack(_: Any, value: Any) -> bytes:
+    try:
+        return msgspec.msgpack.encode(value)
+    except OverflowError:  # a whole number that msgpack cannot hold
+        return b"\xc1"
+
+
+@schemathesis.serializer("application/vnd.apache.arrow.stream")
+def arrow(_: Any, value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+
+
+@pytest.fixture(scope="module")
+def api(server: Served) -> Any:
+    return schemathesis.openapi.from_url(f"{server.address}/openapi.json")
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_random_requests_have_documented_answers(api: Any, name: str) -> None:
+    """Requests that fit the schema, and requests that do not."""
+    (path, method), = ((path, method) for path, methods in _document()["paths"].items()
+                       for method, operation in methods.items() if operation["operationId"] == name)  # fmt: skip
+    with requests.Session() as session:
+        session.trust_env = False
+        for mode in GenerationMode if name != "rerank_stream" else [GenerationMode.POSITIVE]:
+
+            @settings(
+                max_examples=REQUESTS.get(name, 12), derandomize=True, database=None, phases=(Phase.generate,),
+                suppress_health_check=list(HealthCheck),
+            )  # fmt: skip
+            @given(case=api[path][method.upper()].as_strategy(generation_mode=mode))
+            def check(case: schemathesis.Case) -> None:
+                case.call_and_validate(checks=CHECKS, session=session)
+
+            try:
+                check()
+            except Unsatisfiable:
+                assert mode is GenerationMode.NEGATIVE  # nothing about a request without parameters can be wrong
+
+
+def test_the_document_is_valid_and_its_examples_are_answered(client: httpx.Client) -> None:
+    document = client.get("/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    schemas = document["components"]["schemas"]
+    for model in schemas.values():
+        jsonschema_rs.meta.validate(model)
+    for name, path in (("Search", "/api/search"), ("Rerank", "/api/rerank")):
+        (example,) = schemas[name]["examples"]
+        jsonschema_rs.validate({"$ref": f"#/components/schemas/{name}", "components": document["components"]}, example)
+        assert client.post(path, json=example).status_code == 200

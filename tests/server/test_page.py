@@ -24,7 +24,7 @@ def _photos(root: Path, numbers: list[int]) -> list[Any]:
     return photos
 
 
-def test_the_start_page_shows_photographs_at_once(page: Any) -> None:
+def test_the_start_page_shows_photographs_and_months_at_once(page: Any, site: Served, postcards: Path) -> None:
     assert page.inner_text("#welcome h2").startswith(f"{POSTCARDS} photographs")
     newest = ids(page)
     assert newest
@@ -55,6 +55,21 @@ def test_the_start_page_shows_photographs_at_once(page: Any) -> None:
     page.wait_for_selector("#welcome:not([hidden])")
     settled(page)
     assert ids(page) == newest, "no results of the words before"
+    # The timeline shows the real months, and a brush filters.
+    with site.client() as client:
+        library = client.get("/api/library").json()
+    assert sum(library["months"].values()) == sum(library["hours"])
+    filled = "all => all.filter((bar) => Number(bar.getAttribute('height')) > 0).length"
+    assert page.eval_on_selector_all("#timeline .library", filled) == len(library["months"]), "a bar for each month"
+    drag(page, "#timeline svg", (0.25, 0.3), (0.75, 0.3))
+    (start,), (end,) = parameters(page)["from"], parameters(page)["to"]
+    assert start.endswith("-01")
+    assert start < end
+    assert all(start <= f"{photo.taken:%Y-%m-%d}" <= end for photo in _photos(postcards, ids(page)))
+    drag(page, "#timeline svg", (0.75, 0.3), (0.5, 0.3))  # the end of the range
+    without(page, end)
+    assert parameters(page)["from"] == [start]
+    assert "focus" not in parameters(page)
 
 
 def test_a_dial_changes_the_first_photographs_and_compare_shows_which(page: Any) -> None:
@@ -222,23 +237,6 @@ def test_one_step_back_undoes_one_gesture(page: Any, postcards: Path) -> None:
     page.click("[aria-label='Remove the filter Rating ★★★ or more']")
     page.wait_for_url(views[-2][0])
     assert page.input_value("#filter-rating") == ""
-
-
-def test_the_timeline_shows_real_months_and_a_brush_filters(page: Any, site: Served, postcards: Path) -> None:
-    with site.client() as client:
-        library = client.get("/api/library").json()
-    assert sum(library["months"].values()) == sum(library["hours"])
-    filled = "all => all.filter((bar) => Number(bar.getAttribute('height')) > 0).length"
-    assert page.eval_on_selector_all("#timeline .library", filled) == len(library["months"]), "a bar for each month"
-    drag(page, "#timeline svg", (0.25, 0.3), (0.75, 0.3))
-    (start,), (end,) = parameters(page)["from"], parameters(page)["to"]
-    assert start.endswith("-01")
-    assert start < end
-    assert all(start <= f"{photo.taken:%Y-%m-%d}" <= end for photo in _photos(postcards, ids(page)))
-    drag(page, "#timeline svg", (0.75, 0.3), (0.5, 0.3))  # the end of the range
-    without(page, end)
-    assert parameters(page)["from"] == [start]
-    assert "focus" not in parameters(page)
 
 
 def test_the_map_is_a_stage_linked_with_photographs_and_clock(visit: Any, postcards: Path) -> None:

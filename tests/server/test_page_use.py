@@ -190,13 +190,13 @@ def test_the_page_follows_the_system_in_colours_and_motion(visit: Any) -> None:
     assert brightness(visitor.open()) > 600, "the choice is remembered"
 
 
-def test_a_server_that_is_gone_and_comes_back(chromium: Any, postcards: Path) -> None:
+def test_a_server_that_is_gone_comes_back_and_is_slow(chromium: Any, postcards: Path) -> None:
     with served(postcards) as site:
         visitor = Visit(chromium, site.address)
         page = visitor.open(f"/?q={QUERY}")
         before, port = ids(page), site.port
         site.stop(signal.SIGKILL)
-        page.locator("#lean-place").fill("10")
+        page.locator("#lean-place").fill("8")
         page.wait_for_selector("#trouble:not([hidden])")
         assert "does not answer" in page.inner_text("#trouble")
         assert page.is_visible("#retry")
@@ -205,24 +205,20 @@ def test_a_server_that_is_gone_and_comes_back(chromium: Any, postcards: Path) ->
         settled(page)
         assert page.is_hidden("#trouble")
         assert counted(page, "places")[1] > counted(page, "places")[0]
+        session = page.context.new_cdp_session(page)
+        slow = {"offline": False, "latency": 1200, "downloadThroughput": -1, "uploadThroughput": -1}
+        session.send("Network.enable")
+        session.send("Network.emulateNetworkConditions", slow)
+        page.locator("#lean-place").fill("10")
+        assert page.is_hidden("#progress")
+        page.wait_for_selector("#progress:not([hidden])")
+        assert page.get_attribute("#results", "aria-busy") == "true"
+        session.send("Network.emulateNetworkConditions", slow | {"latency": 0})
+        page.locator("#lean-place").fill("9")
+        settled(page)
+        assert page.is_hidden("#progress")
+        assert parameters(page)["spread"] == ["place*0.9"], "the stale request was cancelled"
         visitor.context.close()
-
-
-def test_a_slow_server_is_reported_and_a_stale_request_cancelled(page: Any) -> None:
-    search(page, QUERY)
-    context = page.context.new_cdp_session(page)
-    slow = {"offline": False, "latency": 1200, "downloadThroughput": -1, "uploadThroughput": -1}
-    context.send("Network.enable")
-    context.send("Network.emulateNetworkConditions", slow)
-    page.locator("#lean-place").fill("10")
-    assert page.is_hidden("#progress")
-    page.wait_for_selector("#progress:not([hidden])")
-    assert page.get_attribute("#results", "aria-busy") == "true"
-    context.send("Network.emulateNetworkConditions", slow | {"latency": 0})
-    page.locator("#lean-place").fill("9")
-    settled(page)
-    assert page.is_hidden("#progress")
-    assert parameters(page)["spread"] == ["place*0.9"]
 
 
 @pytest.mark.parametrize(("width", "height", "theme"), [(1440, 900, "dark"), (390, 844, "light")])

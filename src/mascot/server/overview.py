@@ -39,7 +39,7 @@ def library_out(library: Library) -> LibraryOut:
         "notice": library.unfinished or library.notice,
         "attributes": list(NAMES),
         "points": [list(point) for point in all_points[::step]],
-        "suggestions": _suggestions(store),
+        "suggestions": suggestions(store),
         "choices": {name: _counts(store, name) for name in _FILTERS},
     }
     return LibraryOut(**{name: values[name] for name in LibraryOut.__struct_fields__})
@@ -51,7 +51,7 @@ def _counts(store: Store, name: str) -> dict[str, int]:
     return {str(value): count for value, count in store.connection.execute(f"{query} LIMIT {_MOST_VALUES}")}
 
 
-def _suggestions(store: Store) -> list[Suggestion]:
+def suggestions(store: Store) -> list[Suggestion]:
     """Return frequent words and cities of the library, each with a different photograph; then captions."""
     words, cities = list(_rows(store, _KEYWORDS)), list(_rows(store, _NAMES))
     rows = chain(words[:_WORDS], cities[:_CITIES], words[_WORDS:], _rows(store, _CAPTIONS), cities[_CITIES:])
