@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as Grid
 
-    from mascot.photos.indexer import Report
+    from mascot.photos.indexing.indexer import Report
 
 _ENDLESS = 10_000  # characters per line in a pipe: nothing is cut or folded
 _SENTENCE = 50  # characters per line of the reasons in the demo
