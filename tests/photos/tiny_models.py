@@ -66,37 +66,30 @@ def export_onnx(folder: Path) -> None:
     import transformers
 
     model = transformers.CLIPModel.from_pretrained(folder).eval()
-
-    class Text(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.tower, self.projection = model.text_model, model.text_projection
-
-        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-            return self.projection(self.tower(input_ids=input_ids, attention_mask=attention_mask).pooler_output)
-
-    class Vision(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.tower, self.projection = model.vision_model, model.visual_projection
-
-        def forward(self, pixel_values: Any) -> Any:
-            return self.projection(self.tower(pixel_values=pixel_values).pooler_output)
-
     (folder / "onnx").mkdir()
+
+    class Tower(torch.nn.Module):
+        def __init__(self, tower: Any, projection: Any) -> None:
+            super().__init__()
+            self.tower, self.projection = tower, projection
+
+        def forward(self, *inputs: Any) -> Any:
+            return self.projection(self.tower(*inputs).pooler_output)
+
+    def export(name: str, tower: Tower, output: str, axes: dict[int, str], **inputs: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # The older of torch's two exporters: the newer takes ten times as long.
+            torch.onnx.export(
+                tower, tuple(inputs.values()), str(folder / "onnx" / f"{name}.onnx"), dynamo=False,
+                input_names=list(inputs), output_names=[output], dynamic_axes=dict.fromkeys(inputs, axes),
+            )  # fmt: skip
+
     ids = torch.tensor([[1, 5, 6, 7, 2], [1, 6, 5, 2, 2]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        # The older of torch's two exporters: the newer takes ten times as long.
-        torch.onnx.export(
-            Text(), (ids, torch.ones_like(ids)), str(folder / "onnx" / "text_model.onnx"), dynamo=False,
-            input_names=["input_ids", "attention_mask"], output_names=["text_embeds"],
-            dynamic_axes={"input_ids": {0: "batch", 1: "length"}, "attention_mask": {0: "batch", 1: "length"}},
-        )  # fmt: skip
-        torch.onnx.export(
-            Vision(), (torch.zeros(2, 3, SIDE, SIDE),), str(folder / "onnx" / "vision_model.onnx"), dynamo=False,
-            input_names=["pixel_values"], output_names=["image_embeds"], dynamic_axes={"pixel_values": {0: "batch"}},
-        )  # fmt: skip
+    text = Tower(model.text_model, model.text_projection)
+    export("text_model", text, "text_embeds", {0: "batch", 1: "length"}, input_ids=ids, attention_mask=ids * 0 + 1)
+    vision = Tower(model.vision_model, model.visual_projection)
+    export("vision_model", vision, "image_embeds", {0: "batch"}, pixel_values=torch.zeros(2, 3, SIDE, SIDE))
 
 
 def save_onnx_clip(folder: Path, form: str = "quantized", seed: int = 0) -> Path:
@@ -116,31 +109,21 @@ def save_onnx_clip(folder: Path, form: str = "quantized", seed: int = 0) -> Path
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
         onnx.save(model, folder / "onnx" / f"{name}{ending}.onnx")
 
-    words = random.normal(size=(len(vocabulary), dim)).astype(np.float32)
-    save(
-        "text_model",
-        [
-            helper.make_node("Gather", ["words", "input_ids"], ["rows"]),
-            helper.make_node("ReduceMean", ["rows"], ["text_embeds"], axes=[1], keepdims=0),
-        ],
-        {"words": words},
-        helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "length"]),
-        "text_embeds",
-    )
-    save(
-        "vision_model",
-        [
-            helper.make_node("GlobalAveragePool", ["pixel_values"], ["means"]),
-            helper.make_node("Flatten", ["means"], ["flat"]),
-            helper.make_node("Gemm", ["flat", "weight", "bias"], ["image_embeds"]),
-        ],
-        {
-            "weight": random.normal(size=(3, dim)).astype(np.float32),
-            "bias": random.normal(size=dim).astype(np.float32),
-        },
-        helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["batch", 3, SIDE, SIDE]),
-        "image_embeds",
-    )
+    sizes = ((len(vocabulary), dim), (3, dim), dim)
+    words, weight, bias = (random.normal(size=size).astype(np.float32) for size in sizes)
+    text_nodes = [
+        helper.make_node("Gather", ["words", "input_ids"], ["rows"]),
+        helper.make_node("ReduceMean", ["rows"], ["text_embeds"], axes=[1], keepdims=0),
+    ]
+    ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "length"])
+    save("text_model", text_nodes, {"words": words}, ids, "text_embeds")
+    vision_nodes = [
+        helper.make_node("GlobalAveragePool", ["pixel_values"], ["means"]),
+        helper.make_node("Flatten", ["means"], ["flat"]),
+        helper.make_node("Gemm", ["flat", "weight", "bias"], ["image_embeds"]),
+    ]
+    pixels = helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["batch", 3, SIDE, SIDE])
+    save("vision_model", vision_nodes, {"weight": weight, "bias": bias}, pixels, "image_embeds")
     settings = {"model_type": "clip", "architectures": ["CLIPModel"], "text_config": {"max_position_embeddings": 24}}
     (folder / "config.json").write_text(json.dumps(settings), "utf-8")
     _save_preprocessor(folder, crop=True)

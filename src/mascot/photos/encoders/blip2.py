@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 
-from mascot.errors import InputError
 from mascot.extras import package
-from mascot.photos.encoders.encoder import Picture, Vectors
-from mascot.photos.encoders.folders import Form, Report, find_model, model_settings, quiet, read_json, weight_files
-from mascot.photos.encoders.pixels import Pixels
-from mascot.photos.encoders.runtime import encode_batches, fingerprint_of, pick_device
+from mascot.photos.encoders.clip import ImageTextModel
+from mascot.photos.encoders.encoder import Vectors
+from mascot.photos.encoders.folders import Form, Report, find_model, quiet
+from mascot.photos.encoders.runtime import encode_batches, pick_device
 
 DEFAULT = "Salesforce/blip2-itm-vit-g-coco"
 _TEXT_LIMIT = 128  # tokens
 
 
-class Blip2:
+class Blip2(ImageTextModel):
     """`Blip2ForImageTextRetrieval`, each tower separately, so that photographs are encoded once."""
 
-    sees = True
-    notice = None
     batch = 16  # photographs, or texts, per call of the model
 
     def __init__(
@@ -29,26 +26,19 @@ class Blip2:
         torch = package("torch", "clip", "blip2")
         transformers = package("transformers", "clip", "blip2")
         source = find_model("blip2", model or DEFAULT, (Form.TORCH,), offline=offline, report=report)
-        self._folder, name = source.folder, source.name
-        kind = read_json(self._folder / "config.json").get("model_type")
-        if kind != "blip-2":
-            raise InputError(f"blip2: {name} must be a model of type blip-2, got {kind}")
-        self.name = "blip2" if name == DEFAULT else f"blip2:{name}"
+        super().__init__("blip2", source)
+        self.require_kind("blip-2")
+        self.name = "blip2" if source.name == DEFAULT else self.name
         self._device = pick_device(device)
-        self._pixels = Pixels.of(self._folder)
         with quiet():
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
-            self._model = transformers.Blip2ForImageTextRetrieval.from_pretrained(self._folder, local_files_only=True)
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(source.folder, local_files_only=True)
+            self._model = transformers.Blip2ForImageTextRetrieval.from_pretrained(source.folder, local_files_only=True)
         # Only the image tower, most of the model, is in float16; the other parts stay in float32, as published.
         self._dtype = torch.float16 if self._device.startswith("cuda") else torch.float32
         self._model.eval().to(device=self._device, dtype=torch.float32)
         self._model.vision_model.to(dtype=self._dtype)
         self.dim = int(self._model.config.image_text_hidden_size)
         self.tokens = int(self._model.config.num_query_tokens)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return fingerprint_of(weight_files(self._folder), ("blip2", model_settings(self._folder), self._pixels))
 
     def texts(self, texts: Sequence[str], *, masked: bool = True) -> Vectors:
         """Return unit rows [n, dim]: the projection of the first token of each text, truncated to 128 tokens.
@@ -57,10 +47,6 @@ class Blip2:
         """
         batch = self.batch if masked else max(1, len(texts))
         return encode_batches(texts, batch, partial(self._text_rows, masked), (self.dim,))
-
-    def pictures(self, pictures: Sequence[Picture]) -> Vectors:
-        """Return unit rows [n, tokens, dim]: the projection of every query token."""
-        return encode_batches(pictures, self.batch, self._picture_rows, (self.tokens, self.dim))
 
     def _text_rows(self, masked: bool, texts: Sequence[str]) -> Vectors:
         import torch
@@ -75,11 +61,11 @@ class Blip2:
             output = model.qformer(query_embeds=words, query_length=0, attention_mask=mask)
             return model.text_projection(output.last_hidden_state[:, 0]).cpu().numpy()
 
-    def _picture_rows(self, pictures: Sequence[Picture]) -> Vectors:
+    def _image_rows(self, pixels: Vectors) -> Vectors:
+        """Return the projection of every query token."""
         import torch
 
         model = self._model
-        pixels = self._pixels([picture.image for picture in pictures])
         with torch.inference_mode():
             tensor = torch.from_numpy(pixels).to(self._device, self._dtype)
             patches = model.vision_model(pixel_values=tensor).last_hidden_state.float()

@@ -31,7 +31,6 @@ DEFAULT = "openai/clip-vit-base-patch32"
 SMALL = "Xenova/clip-vit-base-patch32"  # the same model as a quantised ONNX export
 _ARCHITECTURES = {"CLIPModel", "MetaClip2Model", "SiglipModel"}  # related models with another head cannot be used
 _SIGLIP = "siglip"
-_KINDS = ("clip", "metaclip_2", _SIGLIP)
 _ANSWER_S = 4.0  # timeout of the hub before continuing without it
 _TYPES = {
     "tensor(float)": np.float32,
@@ -92,7 +91,7 @@ def _can_run() -> bool:
     return installed("huggingface_hub") and any(form.runs for form in Form)
 
 
-class _ClipModel:
+class ImageTextModel:
     """A model with a text and an image tower. A subclass encodes a batch of texts and an array of pixels."""
 
     tokens = 1
@@ -101,40 +100,45 @@ class _ClipModel:
     batch = 32  # photographs, or texts, per call of the model
     dim: int
 
-    def __init__(self, model: Model) -> None:
-        self._source, self.name = model, f"clip:{model.name}"
+    def __init__(self, owner: str, model: Model) -> None:
+        self._owner, self._source, self.name = owner, model, f"{owner}:{model.name}"
         self._settings = read_json(model.folder / "config.json")
         self._kind = str(self._settings.get("model_type"))
         self._pixels = Pixels.of(model.folder)
+
+    def require_kind(self, *kinds: str) -> None:
+        if self._kind not in kinds:
+            name, wanted = self._source.name, ", ".join(kinds)
+            raise InputError(f"{self._owner}: {name} must be a model of type {wanted}, got {self._kind}")
 
     @cached_property
     def fingerprint(self) -> str:
         """Equal on torch and onnxruntime if the folder has both, other for quantised weights."""
         model = self._source
         weights = model.weights if model.form is Form.QUANTIZED else weight_files(model.folder) or model.weights
-        return fingerprint_of(weights, ("clip", model_settings(model.folder), self._pixels))
+        return fingerprint_of(weights, (self._owner, model_settings(model.folder), self._pixels))
 
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
-        """Return unit rows [n, 1, dim]."""
+        """Return unit rows [n, tokens, dim]."""
 
         def encode(batch: Sequence[Picture]) -> Vectors:
-            return self._image_rows(self._pixels([picture.image for picture in batch]))[:, None]
+            rows = self._image_rows(self._pixels([picture.image for picture in batch]))
+            return rows.reshape(len(batch), self.tokens, self.dim)
 
-        return encode_batches(pictures, self.batch, encode, (1, self.dim))
+        return encode_batches(pictures, self.batch, encode, (self.tokens, self.dim))
 
     def _image_rows(self, pixels: Vectors) -> Vectors:
         raise NotImplementedError
 
 
-class Clip(_ClipModel):
+class Clip(ImageTextModel):
     """CLIP, MetaCLIP 2 or SigLIP on torch."""
 
     def __init__(self, model: Model, device: str = "auto") -> None:
         torch = package("torch", "clip", "clip")
         transformers = package("transformers", "clip", "clip")
-        super().__init__(model)
-        if self._kind not in _KINDS:
-            raise InputError(f"clip: {model.name} must be a model of type {', '.join(_KINDS)}, got {self._kind}")
+        super().__init__("clip", model)
+        self.require_kind("clip", "metaclip_2", _SIGLIP)
         self._device = pick_device(device)
         with quiet():
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(model.folder, local_files_only=True)
@@ -173,12 +177,12 @@ def _numbers(features: Any) -> Vectors:
     return tensor.float().cpu().numpy()
 
 
-class OnnxClip(_ClipModel):
+class OnnxClip(ImageTextModel):
     """The usual ONNX export of a CLIP model, without torch. Text and vision model are loaded when first used."""
 
     def __init__(self, model: Model, device: str = "auto") -> None:
         tokenizers = package("tokenizers", "photos", "clip from an ONNX export")
-        super().__init__(model)
+        super().__init__("clip", model)
         # A quantised model scales its numbers over the whole batch: only alone does a photograph always get one vector.
         self.batch = 1 if model.form is Form.QUANTIZED else 32
         if self._kind != "clip":
