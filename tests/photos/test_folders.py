@@ -84,6 +84,9 @@ def test_folders_that_overlap_or_are_not_there_are_refused(folders: tuple[Path, 
         assert library.folders == [first, second]
         with pytest.raises(mc.OptionError, match=r"was not added to the library .*: folders that were are .*Archive"):
             library.remove_folder(first.parent)
+    with Library.open(first, index=second) as library, pytest.raises(mc.InputError, match="holds other files"):
+        library.index(BagOfWords())
+    assert not (second / ".gitignore").exists()
 
 
 def test_an_index_elsewhere_leaves_the_folder_alone(folders: tuple[Path, Path], tmp_path: Path) -> None:
@@ -136,13 +139,6 @@ def test_a_library_from_elsewhere_does_not_open_other_folders(
         assert [item.path for item in summary.skipped] == [second]
         assert library.index(BagOfWords(), folders=[second]).new == 1
         assert library.index(BagOfWords()).unchanged == 3
-
-
-def test_a_folder_with_other_files_does_not_become_an_index(folders: tuple[Path, Path]) -> None:
-    first, second = folders
-    with Library.open(first, index=second) as library, pytest.raises(mc.InputError, match="holds other files"):
-        library.index(BagOfWords())
-    assert not (second / ".gitignore").exists()
 
 
 def test_the_commands(folders: tuple[Path, Path], tmp_path: Path) -> None:

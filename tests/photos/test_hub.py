@@ -138,7 +138,9 @@ def test_refusals_are_short_reasons(hub: LocalHub, status: int, reason: str) -> 
         fetch()
 
 
-def test_a_wrong_hash_is_refused_and_removed(hub: LocalHub, tmp_path: Path) -> None:
+def test_a_wrong_hash_no_network_and_a_cache_that_cannot_be_written(
+    hub: LocalHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hub.tampered = True
     with pytest.raises(HubError, match=rf"^{LARGEST} has the wrong hash and was removed: run the same command again$"):
         fetch()
@@ -146,11 +148,6 @@ def test_a_wrong_hash_is_refused_and_removed(hub: LocalHub, tmp_path: Path) -> N
     assert not list(tmp_path.rglob("text_model_quantized.onnx"))
     hub.tampered = False
     assert fetch().is_dir()
-
-
-def test_no_network_and_a_cache_that_cannot_be_written(
-    hub: LocalHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     (tmp_path / "file").write_text("")
     use_hub(hub.address, tmp_path / "file", monkeypatch)
     with pytest.raises(HubError, match=r"^cannot write .*/file/hub.*; HF_HOME names another folder$"):

@@ -127,7 +127,9 @@ def test_transparent_parts_are_white() -> None:
         assert quarter_colours(picture) == [WHITE, LIME, BLUE, WHITE]
 
 
-def test_modes_of_other_colours() -> None:
+def test_other_formats_and_modes() -> None:
+    for format in ("BMP", "AVIF") if features.check("avif") else ("BMP",):
+        assert quarter_colours(opened(saved(corners(), format))) == [RED, LIME, BLUE, WHITE]
     assert quarter_colours(opened(saved(corners().convert("CMYK"), "JPEG"))) == [RED, LIME, BLUE, WHITE]
     assert opened(saved(Image.new("L", (20, 20), 200), "JPEG")).getpixel((5, 5)) == (200, 200, 200)
     assert opened(saved(Image.new("1", (9, 9), 1), "PNG")).getpixel((4, 4)) == WHITE
@@ -149,7 +151,7 @@ def test_greys_of_more_than_eight_bits_keep_their_brightness(format: str, dtype:
     assert np.abs(pixels[pixels.shape[0] // 2, :, 0].astype(int) - np.arange(256)).max() <= 1
 
 
-@pytest.mark.parametrize("format", ["PNG", "WEBP", "TIFF", "MPO"])
+@pytest.mark.parametrize("format", ["PNG", "WEBP", "TIFF", "MPO", "GIF"])
 def test_of_several_frames_the_first_is_the_picture(format: str) -> None:
     frames = [Image.new("RGB", (40, 40), colour) for colour in ("red", "blue", "lime")]
     with open_image(saved(frames[0], format, save_all=True, append_images=frames[1:])) as image:

@@ -421,7 +421,6 @@ def test_people_s_captions_stay(text: str) -> None:
         ("Apple", "iPhone 6", "Apple iPhone 6"),
         ("NIKON CORPORATION", "NIKON D70", "NIKON D70"),
         ("SAMSUNG", "SAMSUNG-SM-N900A", "SAMSUNG-SM-N900A"),
-        ("EASTMAN KODAK COMPANY", "KODAK DC240", "KODAK DC240"),
         ("OLYMPUS IMAGING CORP.", "E-M5", "OLYMPUS E-M5"),
         ("SAMSUNG TECHWIN CO., LTD.", "NV3", "SAMSUNG TECHWIN NV3"),
         ("Canon", None, "Canon"),

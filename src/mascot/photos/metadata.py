@@ -24,7 +24,7 @@ time. If the file has no time, its name is tried (`names`), and then Takeout.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -116,7 +116,7 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
         tags.original,
         tags.digitized,
         *(partial(packet.moment, name) for name in _TIMES),
-        records.moment,
+        partial(_iptc_moment, records),
     )
     offset = first("offset", lambda: plausible.minutes_east(moment.offset if moment else None))
     maker = first("camera", tags.maker, *texts("tiff:Make", packets))
@@ -125,13 +125,13 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
     title = first(
         "title",
         *texts("dc:title", besides),
-        *human(partial(packet.text, "dc:title"), records.title, tags.title),
+        *human(partial(packet.text, "dc:title"), partial(_iptc_text, records, _IPTC_TITLE), tags.title),
     )
     caption = first(
         "caption",
         *texts("dc:description", besides),
         takeout.caption,
-        *human(partial(packet.text, "dc:description"), records.caption),
+        *human(partial(packet.text, "dc:description"), partial(_iptc_text, records, _IPTC_CAPTION)),
         *human(tags.description, tags.comment, tags.user_comment),
     )
     rating = first("rating", *(beside.rating for beside in besides), packet.rating, tags.rating)
@@ -141,7 +141,7 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
         *(word for beside in besides for word in beside.keywords()),
         *takeout.people(),
         *packet.keywords(),
-        *records.keywords(),
+        *records.get(_IPTC_KEYWORD, ()),
         *(first("keywords", tags.keywords) or ()),
     ]
     keywords = [first("keywords", partial(_keyword, word)) for word in words[: plausible.MOST_KEYWORDS]]
@@ -184,36 +184,8 @@ def _keyword(word: str | bytes) -> str | None:
     return plausible.line(plausible.clean(word) if isinstance(word, str) else plausible.decode(word))
 
 
-@dataclass(frozen=True, slots=True)
-class _Iptc:
-    """The IPTC records, which picture agencies write: data sets of record 2, by number. Methods raise `Wrong`."""
-
-    sets: Mapping[int, list[bytes]]
-
-    def title(self) -> str | None:
-        return self._text(_IPTC_TITLE)
-
-    def caption(self) -> str | None:
-        return self._text(_IPTC_CAPTION)
-
-    def keywords(self) -> list[bytes]:
-        return self.sets.get(_IPTC_KEYWORD, [])
-
-    def moment(self) -> Moment | None:
-        """Return date and time created. An offset of +00:00 is ignored: programs write it for an unknown one."""
-        date, time = self._text(_IPTC_DATE) or "", self._text(_IPTC_TIME) or ""
-        if not date.strip("0"):
-            return None
-        date = re.sub(r"(\d{4})(\d\d)(\d\d)", r"\1-\2-\3", date)
-        time = re.sub(r"(\d\d)(\d\d)(\d\d)", r"\1:\2:\3", re.sub(r"\+00:?00$", "", time), count=1)
-        return plausible.moment(f"{date} {time}".strip())
-
-    def _text(self, number: int) -> str | None:
-        return plausible.decode(self.sets[number][0]) if number in self.sets else None
-
-
-def _iptc(image: Image.Image) -> _Iptc:
-    """Return the records of an opened JPEG or TIFF, as far as they can be read; empty if there are none.
+def _iptc(image: Image.Image) -> dict[int, list[bytes]]:
+    """Return the data sets of the IPTC record 2, which picture agencies write, by number, as far as they can be read.
 
     A data set is 0x1C, record, number, length in two bytes, and value; anything else ends them.
     """
@@ -232,4 +204,18 @@ def _iptc(image: Image.Image) -> _Iptc:
         if record == 2:
             sets.setdefault(number, []).append(value)
         at += 5 + length
-    return _Iptc(sets)
+    return sets
+
+
+def _iptc_text(sets: dict[int, list[bytes]], number: int) -> str | None:
+    return plausible.decode(sets[number][0]) if number in sets else None
+
+
+def _iptc_moment(sets: dict[int, list[bytes]]) -> Moment | None:
+    """Return date and time created. An offset of +00:00 is ignored: programs write it for an unknown one."""
+    date, time = _iptc_text(sets, _IPTC_DATE) or "", _iptc_text(sets, _IPTC_TIME) or ""
+    if not date.strip("0"):
+        return None
+    date = re.sub(r"(\d{4})(\d\d)(\d\d)", r"\1-\2-\3", date)
+    time = re.sub(r"(\d\d)(\d\d)(\d\d)", r"\1:\2:\3", re.sub(r"\+00:?00$", "", time), count=1)
+    return plausible.moment(f"{date} {time}".strip())
