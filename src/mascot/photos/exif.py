@@ -77,25 +77,17 @@ class Exif:
     def _moment(self, *tags: int) -> Moment | None:
         return plausible.moment(*(_raw_text(self.exposure.get(tag)) for tag in tags))
 
-    def maker(self) -> str | None:
-        return plausible.line(plausible.decode(self.picture.get(_BASE.Make)))
-
-    def model(self) -> str | None:
-        return plausible.line(plausible.decode(self.picture.get(_BASE.Model)))
+    def line(self, tag: int) -> str | None:
+        """Return a tag of the picture on one line."""
+        return plausible.line(plausible.decode(self.picture.get(tag)))
 
     def lens(self) -> str | None:
         return lens_name(plausible.decode(self.exposure.get(_BASE.LensModel)))
 
-    def title(self) -> str | None:
-        return self._windows_text(_BASE.XPTitle)
-
     def description(self) -> str | None:
         """Return ImageDescription; None if it is the title, which Windows writes there."""
         text = plausible.decode(self.picture.get(_BASE.ImageDescription))
-        return None if text == self.title() else text
-
-    def comment(self) -> str | None:
-        return self._windows_text(_BASE.XPComment)
+        return None if text == self.windows_text(_BASE.XPTitle) else text
 
     def user_comment(self) -> str | None:
         """Return UserComment if it declares its encoding and is text; many cameras write binary data there."""
@@ -114,13 +106,13 @@ class Exif:
 
     def keywords(self) -> list[str]:
         """Return XPKeywords, which are separated by semicolons."""
-        return (self._windows_text(_BASE.XPKeywords) or "").split(";")
+        return (self.windows_text(_BASE.XPKeywords) or "").split(";")
 
     def rating(self) -> int | None:
         return plausible.stars(self.picture.get(_BASE.Rating))
 
-    def _windows_text(self, tag: int) -> str | None:
-        """Return text in UTF-16, as Windows writes it."""
+    def windows_text(self, tag: int) -> str | None:
+        """Return a tag of the picture in UTF-16, as Windows writes it."""
         value = self.picture.get(tag)
         if not isinstance(value, bytes):
             return None

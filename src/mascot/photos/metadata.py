@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from PIL import Image
+from PIL.ExifTags import Base
 from PIL.TiffImagePlugin import TiffImageFile
 
 from mascot.photos import exif, plausible, xmp
@@ -119,20 +120,21 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
         partial(_iptc_moment, records),
     )
     offset = first("offset", lambda: plausible.minutes_east(moment.offset if moment else None))
-    maker = first("camera", tags.maker, *texts("tiff:Make", packets))
-    model = first("camera", tags.model, *texts("tiff:Model", packets))
+    maker = first("camera", partial(tags.line, Base.Make), *texts("tiff:Make", packets))
+    model = first("camera", partial(tags.line, Base.Model), *texts("tiff:Model", packets))
     lens = first("lens", tags.lens, *(partial(_lens, source, name) for source in packets for name in _LENSES))
     title = first(
         "title",
         *texts("dc:title", besides),
-        *human(partial(packet.text, "dc:title"), partial(_iptc_text, records, _IPTC_TITLE), tags.title),
+        *human(partial(packet.text, "dc:title"), partial(_iptc_text, records, _IPTC_TITLE)),
+        *human(partial(tags.windows_text, Base.XPTitle)),
     )
     caption = first(
         "caption",
         *texts("dc:description", besides),
         takeout.caption,
         *human(partial(packet.text, "dc:description"), partial(_iptc_text, records, _IPTC_CAPTION)),
-        *human(tags.description, tags.comment, tags.user_comment),
+        *human(tags.description, partial(tags.windows_text, Base.XPComment), tags.user_comment),
     )
     rating = first("rating", *(beside.rating for beside in besides), packet.rating, tags.rating)
     if not rating and takeout.is_favourite():
