@@ -64,7 +64,7 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True, extra="forbid")
 
-    kind: ClassVar[DocumentKind] = DocumentKind(
+    _kind: ClassVar[DocumentKind] = DocumentKind(
         Document,
         lambda pair: pair[0].metadata,
         _id_of,

@@ -56,7 +56,7 @@ class SteeredPostprocessor(SteeredModel, BaseNodePostprocessor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    kind: ClassVar[DocumentKind] = DocumentKind(
+    _kind: ClassVar[DocumentKind] = DocumentKind(
         (NodeWithScore, BaseNode),
         lambda hit: hit.node.metadata,
         lambda hit: hit.node_id,
