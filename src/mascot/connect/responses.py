@@ -121,7 +121,7 @@ def rows_of(rows: Any, names: Sequence[str] | None) -> tuple[Sequence[Any], Reco
         return table_of(rows)
     if hasattr(rows, "fetchall"):
         if names is None:
-            names = [entry[0] for entry in getattr(rows, "description", None) or ()] or _keys_of(rows)
+            names = [field[0] for field in getattr(rows, "description", None) or ()] or _keys_of(rows)
         rows = rows.fetchall()
     elif not isinstance(rows, Iterable) or isinstance(rows, (str, Mapping)):
         raise unreadable("from_rows", "a cursor, a result or a list of rows", rows)
