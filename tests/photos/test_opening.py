@@ -49,7 +49,7 @@ def test_opened_anew_a_library_keeps_its_options_and_encoders(root: Path) -> Non
         with library.reopened() as again:
             assert again.root == library.root
             assert again.store is not library.store
-            assert (again._device, again.exact) == ("cpu", 2)
+            assert (again._encoders.device, again.exact) == ("cpu", 2)
             assert again.search("harbour", k=2).paths == library.search("harbour", k=2).paths
 
 

@@ -114,7 +114,7 @@ class _Rows:
 def _wish(text: str, sign: int, hits: Found, missing: str) -> mc.Wish:
     """Return a wish about photographs where the table has their columns; else one about any, as of `mascot rerank`."""
     if _is_of_photos(words.split(text)[0], hits):
-        return steering.wish(text, sign, _Rows(hits), missing)
+        return steering.wish(*words.split(text), sign, _Rows(hits), missing)
     wish = words.spread(text, missing) if sign > 0 else words.focus(text, missing)  # type: ignore[arg-type]
     columns = NamedColumns(len(hits), hits.columns, hits.columns.__getitem__)
     for column in words.columns_of(wish):
@@ -128,13 +128,13 @@ def _wish(text: str, sign: int, hits: Found, missing: str) -> mc.Wish:
 
 def _limit(text: str, fill: bool, hits: Found) -> mc.Limit:
     if _is_of_photos(words.split_limit(text)[0], hits):
-        return steering.limit(text, fill)
+        return steering.limit(*words.split_limit(text), fill)
     return words.limit(text, fill)
 
 
 def _share(text: str, hits: Found) -> mc.Share:
     if _is_of_photos(words.split_share(text)[0], hits):
-        return steering.share(text, _Rows(hits))
+        return steering.share(*words.split_share(text), _Rows(hits))
     return words.share(text)
 
 
