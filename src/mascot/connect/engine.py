@@ -238,7 +238,7 @@ class Sink(Protocol):
         """Close it; closing twice has no effect."""
 
 
-class EngineSink(EngineTable, Sink):
+class OpenSink(EngineTable, Sink):
     """A table of an engine, to be written to. It closes at the end of a `with`."""
 
 

@@ -13,7 +13,7 @@ import mascot as mc
 from mascot.connect.address import read_address
 from mascot.connect.documents import Wishes, warn
 from mascot.connect.engine import CANDIDATES as CANDIDATES
-from mascot.connect.engine import EngineSink, EngineSource
+from mascot.connect.engine import EngineSource, OpenSink
 from mascot.connect.engine import Found as Found
 from mascot.connect.engine import NoKey as NoKey
 from mascot.connect.engine import Sink as Sink
@@ -49,7 +49,7 @@ def open_source(uri: str) -> EngineSource:
     return _classes(address.engine)[0](address)
 
 
-def open_sink(uri: str, *, dim: int, tokens: int = 1) -> EngineSink:
+def open_sink(uri: str, *, dim: int, tokens: int = 1) -> OpenSink:
     """Open the table at an address for writing; create it where there is none.
 
     Vectors have `dim` numbers, and a photograph `tokens` of them.
