@@ -84,7 +84,7 @@ def test_every_tutorial_has_a_picture_that_a_command_draws(tmp_path: Path) -> No
 
 
 def modules() -> list[ModuleType]:
-    rooms = ("attributes", "candidates", "described", "registry", "words", "rerank", "wishes", "metrics")
+    rooms = ("attributes", "candidates", "registry", "words", "rerank", "wishes", "metrics")
     core = tuple(f"mascot.{room}" for room in rooms)
     names = [module.name for module in pkgutil.walk_packages(mascot.__path__, "mascot.")]
     return [mascot, *(importlib.import_module(name) for name in names if name.startswith(core))]

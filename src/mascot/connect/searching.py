@@ -113,7 +113,7 @@ class _Rows:
 def _wish(text: str, sign: int, hits: Found, missing: str) -> mc.Wish:
     """Return a wish about photographs where the table has their columns; else one about any, as of `mascot rerank`."""
     if _is_of_photos(words.split(text)[0], hits):
-        return steering.wish(*words.split(text), sign, _Rows(hits), missing)
+        return steering.build_wish(*words.split(text), sign, _Rows(hits), missing)
     wish = words.spread(text, missing) if sign > 0 else words.focus(text, missing)  # type: ignore[arg-type]
     columns = unfolded(hits.columns)
     for column in filter(columns.__contains__, words.columns_of(wish)):  # a column that no hit has is all missing
@@ -125,13 +125,13 @@ def _wish(text: str, sign: int, hits: Found, missing: str) -> mc.Wish:
 
 def _limit(text: str, fill: bool, hits: Found) -> mc.Limit:
     if _is_of_photos(words.split_limit(text)[0], hits):
-        return steering.limit(*words.split_limit(text), fill)
+        return steering.build_limit(*words.split_limit(text), fill)
     return words.limit(text, fill)
 
 
 def _share(text: str, hits: Found) -> mc.Share:
     if _is_of_photos(words.split_share(text)[0], hits):
-        return steering.share(*words.split_share(text), _Rows(hits))
+        return steering.build_share(*words.split_share(text), _Rows(hits))
     return words.share(text)
 
 

@@ -732,7 +732,7 @@ class Library:
 
     def spread(self, text: str, missing: str = "last") -> mc.Wish:
         """Parse a wish for more diversity of an attribute: `place`, `hour`, `camera*2`."""
-        return steering.wish(*words.split(text), 1, self.store, missing)
+        return steering.build_wish(*words.split(text), 1, self.store, missing)
 
     def place_meant(self, text: str) -> str | None:
         """Return the place that a name in a wish means: `Cambridge, US`. None if it is obvious or not a name."""
@@ -740,15 +740,15 @@ class Library:
 
     def focus(self, text: str, missing: str = "last") -> mc.Wish:
         """Parse a wish for less diversity, or for values near another one: `moment`, `hour=18`, `place=Lisbon~50`."""
-        return steering.wish(*words.split(text), -1, self.store, missing)
+        return steering.build_wish(*words.split(text), -1, self.store, missing)
 
     def limit(self, text: str, fill: bool = False) -> mc.Limit:
         """Parse a limit on results per value: `city=1`, `date=2`; see `mascot.limit`."""
-        return steering.limit(*words.split_limit(text), fill)
+        return steering.build_limit(*words.split_limit(text), fill)
 
     def share(self, text: str) -> mc.Share:
         """Parse target shares of values: `country=Portugal:60%,ES:40%`; see `mascot.share`."""
-        return steering.share(*words.split_share(text), self.store)
+        return steering.build_share(*words.split_share(text), self.store)
 
 
 def _root_of(index: Path) -> Path:

@@ -15,7 +15,6 @@ from cachetools import LRUCache
 
 import mascot as mc
 from mascot import words
-from mascot.photos import steering
 from mascot.photos.album import AlbumSection, album
 from mascot.photos.choices import Choice
 from mascot.photos.export import original, originals, zip_chunks
@@ -23,6 +22,7 @@ from mascot.photos.library import CANDIDATES, Library
 from mascot.photos.overview import overview, points
 from mascot.photos.photo import Photo
 from mascot.photos.results import Hits, Results, check_choice
+from mascot.photos.steering import NAMES, build_limit, build_share, build_wish
 from mascot.photos.store import UnknownPhoto
 from mascot.server import limits, models
 from mascot.server.failures import ClientLeft, ExportTooLarge, LibraryGone
@@ -162,10 +162,10 @@ class Service:
     def _wish(self, wish: Any, missing: str) -> mc.AnyWish:
         store = self.library.store
         if isinstance(wish, models.PhotoLimit):
-            return steering.limit(wish.limit, wish.n, wish.fill)
+            return build_limit(wish.limit, wish.n, wish.fill)
         if isinstance(wish, models.PhotoShare):
-            return steering.share(wish.share, wish.shares, store)
-        return steering.wish(wish.name, wish.near, wish.weight, 1 if wish.direction == "spread" else -1, store, missing)
+            return build_share(wish.share, wish.shares, store)
+        return build_wish(wish.name, wish.near, wish.weight, 1 if wish.direction == "spread" else -1, store, missing)
 
     def count(self) -> int:
         """Return the number of photographs."""
@@ -231,7 +231,7 @@ def _library_out(library: Library) -> models.LibraryOut:
     all_points = points(library.store)
     step = max(len(all_points) // _POINTS, 1)
     values = summary.to_dict() | {"skipped": len(summary.skipped), "notice": library.unfinished or library.notice}
-    values |= {"attributes": list(steering.NAMES), "points": [list(point) for point in all_points[::step]]}
+    values |= {"attributes": list(NAMES), "points": [list(point) for point in all_points[::step]]}
     values |= {"suggestions": suggestions(library.store), "choices": filter_values(library.store)}
     return models.LibraryOut(**{name: values[name] for name in models.LibraryOut.__struct_fields__})
 
