@@ -150,7 +150,6 @@ def query_of(
 
 
 def _literal(value: Any) -> str:
-    """Return a value as an SQL literal."""
     return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
 
 
