@@ -292,7 +292,7 @@ def search(
         results = opened.search(
             text, wishes, k, method, like=like, candidates=candidates,
             where=[*([] if where is None else [where]), *flags] or None, values=values, encoder=encoder,
-            already=_photo_ids(already), stacks=not no_stacks, **ids,
+            already=_photo_ids(already), stacks=not no_stacks, pin=ids["pin"], reject=ids["reject"],
         )  # fmt: skip
         for word in typed.focus or []:
             place = opened.place_meant(word)
