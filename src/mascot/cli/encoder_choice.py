@@ -103,7 +103,7 @@ def _provide(download: Download | None) -> None:
 
 def _automatic(device: str) -> str:
     """Return the encoder of a new library: a CLIP on this machine, a small one from the hub, else `lite`."""
-    from mascot.photos.encoders.auto import local_clip, small_clip
+    from mascot.photos.encoders.clip import local_clip, small_clip
 
     spec = local_clip(device)
     if spec is not None:

@@ -27,7 +27,7 @@ from mascot.extras import package
 from mascot.photos.limits import Limits
 
 if TYPE_CHECKING:
-    from mascot.photos.indexer import Summary
+    from mascot.photos.indexing.indexer import Summary
     from mascot.photos.library import Library
     from mascot.photos.results import Results
 

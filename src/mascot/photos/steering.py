@@ -92,9 +92,7 @@ def attribute(name: str, missing: str = "last") -> Any:
     return (mc.Number if name in NUMBERS else mc.Category)(name, **rule)
 
 
-def build_wish(
-    name: str, value: str | None, weight: float, sign: int, store: Store | Rows, missing: str = "last"
-) -> mc.Wish:
+def wish(name: str, value: str | None, weight: float, sign: int, store: Store | Rows, missing: str = "last") -> mc.Wish:
     """Return a wish from its parts, as `words.split` returns them; sign 1 is spread, -1 is focus.
 
     The value is as people write it, with `~WITHIN` if it has distances.
@@ -128,12 +126,12 @@ def build_wish(
     return replace(words.focus(f"{name}={near}{tilde}{distance}", **rule), weight=weight)
 
 
-def build_limit(name: str, n: int, fill: bool = False) -> mc.Limit:
+def limit(name: str, n: int, fill: bool = False) -> mc.Limit:
     """Return a limit: of a city, a date (per calendar day), a moment."""
     return mc.Limit(_countable(name), n, fill)
 
 
-def build_share(name: str, target_shares: Mapping[str, float], store: Store | Rows) -> mc.Share:
+def share(name: str, target_shares: Mapping[str, float], store: Store | Rows) -> mc.Share:
     """Return target shares; the values are as people write them: `Portugal` or `PT`, `6pm`.
 
     A value that no photograph has is kept: the explanation of the results reports that it is missing.
