@@ -28,7 +28,7 @@ from mascot.photos import Library
 from mascot.photos.indexing import engine_sink, indexer, ray_runner
 from mascot.photos.indexing.engine_sink import EngineSink
 from mascot.photos.indexing.indexer import Indexer
-from mascot.photos.indexing.stages import HEADERS, Header, IndexRow, Order, Stage
+from mascot.photos.indexing.stages import HEADERS, IndexRow, Order, Stage
 from mascot.photos.limits import Limits
 from mascot.photos.photo import Photo
 from mascot.photos.sample import write_sample
@@ -406,11 +406,8 @@ class PretendingRunner:
 
     def run(self, stage: Stage, orders: Iterable[Order], count: int) -> Iterator[list[Any]]:
         for order in orders:
-            number = int(order.path[-8:-4])
-            if stage is HEADERS:
-                yield [Header(order, self._photo(order, number))]
-            else:
-                yield [IndexRow(order, self._photo(order, number), b"", np.empty(0, "f4"), np.zeros((1, 4), "f4"))]
+            vectors = np.zeros((1, 0 if stage is HEADERS else 4), np.float32)
+            yield [IndexRow(order, self._photo(order, int(order.path[-8:-4])), b"", vectors, vectors)]
 
     def _photo(self, order: Order, number: int) -> Photo:
         values: dict[str, Any] = dict.fromkeys(Photo.__dataclass_fields__)

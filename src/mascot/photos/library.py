@@ -324,7 +324,7 @@ class Library:
         return self.encoder == "lite"
 
     def rebuild_index(self) -> int:
-        """Build the vector index from the database, and return how many photographs it holds."""
+        """Build the vector index from the database; return how many photographs it holds."""
         return len(self._photos.open_nearest(hurry=False, rebuild=True))
 
     def vector_of(

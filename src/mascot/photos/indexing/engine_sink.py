@@ -24,7 +24,7 @@ import numpy as np
 
 from mascot.photos.indexing.indexer import Report
 from mascot.photos.indexing.runners import Runner
-from mascot.photos.indexing.stages import HEADERS, Contents, Hashed, Header, IndexRow, Order, Unread
+from mascot.photos.indexing.stages import HEADERS, Contents, Hashed, IndexRow, Order, Unread
 from mascot.photos.limits import Limits
 from mascot.photos.moments import Shot, label_moments
 from mascot.photos.photo import Photo
@@ -112,7 +112,7 @@ class EngineSink:
         with closing(runner.run(HEADERS, self._files(), count)) as batches:
             for results in batches:
                 for result in results:
-                    if isinstance(result, Header):
+                    if isinstance(result, IndexRow):
                         self._run(
                             "UPDATE files SET is_readable = 1, taken = ?, lat = ?, lon = ?, city = ?, camera = ? "
                             "WHERE path = ?",
