@@ -127,8 +127,8 @@ class Library:
 
     def reopened(self) -> Library:
         """Open the same folder again, with the same options and encoders: its index may have been replaced."""
-        device = self._encoders.device
-        library = type(self)(self.root, device, self.exact, self.folder if self.is_elsewhere else None)
+        index = self.folder if self.is_elsewhere else None
+        library = type(self)(self.root, self._encoders.device, self.exact, index)
         library._encoders.opened.update(self._encoders.opened)
         return library
 
@@ -163,8 +163,6 @@ class Library:
     def store_path(self) -> Path:
         """The file of the database."""
         return self.folder / DATABASE
-
-    # Indexing
 
     def index(
         self,
@@ -265,8 +263,6 @@ class Library:
             yield
         finally:
             lock.release()
-
-    # Searching
 
     @property
     def encoder(self) -> str:
@@ -372,10 +368,8 @@ class Library:
         ----------
         candidates
             How many (default: 5000).
-        where
-            An SQL expression over the columns of the library, or several that must all hold.
-        values
-            The values of the question marks in `where`.
+        where, values
+            SQL expressions over the columns of the library that must all hold, and the values of their question marks.
         cancelled
             Polled during the search; when it returns True, `SearchCancelled` is raised.
         """
@@ -421,8 +415,8 @@ class Library:
         path = Path(path).resolve()
         if not is_text(str(path)):
             return None
-        query = "SELECT id FROM photos WHERE path = ?"
-        row = self.store.connection.execute(query, (name_of(self.root, path),)).fetchone()
+        name = name_of(self.root, path)
+        row = self.store.connection.execute("SELECT id FROM photos WHERE path = ?", (name,)).fetchone()
         return None if row is None else int(row[0])
 
     def folder_named(self, name: _Path) -> str:
