@@ -15,7 +15,8 @@ from jpegs import write_jpeg
 import mascot as mc
 from mascot.cli.photos import _print_warnings
 from mascot.connect.address import Address
-from mascot.connect.source import key_of, warn_of_few
+from mascot.connect.engine import key_of
+from mascot.connect.source import warn_of_few
 from mascot.photos import Library
 from mascot.server import models
 from mascot.server.service import LibraryGone, Service

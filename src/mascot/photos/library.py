@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
+from mascot import words
 from mascot.errors import InputError, OptionError, require
 from mascot.photos import encodings, steering
 from mascot.photos.choices import Choices
@@ -473,7 +474,7 @@ class Library:
 
     def spread(self, text: str, missing: str = "last") -> mc.Wish:
         """Parse a wish for more diversity of an attribute: `place`, `hour`, `camera*2`."""
-        return steering.wish(text, 1, self.store, missing)
+        return steering.wish(*words.split(text), 1, self.store, missing)
 
     def place_meant(self, text: str) -> str | None:
         """Return the place that a name in a wish means: `Cambridge, US`. None if it is obvious or not a name."""
@@ -481,15 +482,15 @@ class Library:
 
     def focus(self, text: str, missing: str = "last") -> mc.Wish:
         """Parse a wish for less diversity, or for values near another one: `moment`, `hour=18`, `place=Lisbon~50`."""
-        return steering.wish(text, -1, self.store, missing)
+        return steering.wish(*words.split(text), -1, self.store, missing)
 
     def limit(self, text: str, fill: bool = False) -> mc.Limit:
         """Parse a limit on results per value: `city=1`, `date=2`; see `mascot.limit`."""
-        return steering.limit(text, fill)
+        return steering.limit(*words.split_limit(text), fill)
 
     def share(self, text: str) -> mc.Share:
         """Parse target shares of values: `country=Portugal:60%,ES:40%`; see `mascot.share`."""
-        return steering.share(text, self.store)
+        return steering.share(*words.split_share(text), self.store)
 
 
 def _root_of(index: Path) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
-from mascot.kernels.parallel import cores
+from mascot.kernels.native import cores
 from mascot.scale import LOCAL
 
 _STORE_MIB = 512  # shared memory of a local cluster; pictures pass through it
