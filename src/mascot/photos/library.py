@@ -77,10 +77,10 @@ class Library:
         """
         if folder is None and index is None:
             folder = os.environ.get(_VARIABLE) or enclosing() or remembered()
-        if folder is None and index is None:
-            raise InputError(
-                f"no library: name one with --library, set {_VARIABLE}, or make one with `mascot index FOLDER`"
-            )
+            if folder is None:
+                raise InputError(
+                    f"no library: name one with --library, set {_VARIABLE}, or make one with `mascot index FOLDER`"
+                )
         if index is None:
             path = Path(folder or "").resolve()
             if (path / DATABASE).is_file() and path.name != FOLDER:
@@ -219,8 +219,7 @@ class Library:
             model = self._encoders.for_index(self.store, encoder, again)
             encoding = encodings.begin(self.store, model, again)
             confirmed = {*self.confirmed_folders, *(Path(path).resolve() for path in folders)}
-            uses_words = bool(getattr(model, "uses_words", False))
-            sink = LibrarySink(self.store, self.folders, encoding.stamp, limits, uses_words)
+            sink = LibrarySink(self.store, self.folders, encoding.stamp, limits, getattr(model, "uses_words", False))
             with LocalRunner(limits) as runner:
                 walking = (confirmed, prune, hidden, follow_links, report)
                 summary = Indexer(self.folders, sink, runner, partial(Encode, model), *walking).run()
@@ -447,9 +446,8 @@ class Library:
     ) -> Results:
         """Search and re-rank: `hits`, then their `rerank`. There are at least `k` candidates that are not `already`.
 
-        With `stacks` one photograph represents all shots of a burst and all copies of a picture. The photographs with
-        the ids `pin` come first, whether they match or not, and the results complete them. Those of `reject` are never
-        results.
+        With `stacks` one photograph represents all shots of a burst and all copies of a picture. Photographs with the
+        ids `pin` come first, whether they match or not; those of `reject` are never results.
         """
         pinned, rejected = list(dict.fromkeys(pin)), set(reject)
         check_choice(pinned, rejected)

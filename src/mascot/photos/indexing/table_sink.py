@@ -55,7 +55,7 @@ BEGIN
 """
 
 
-class EngineSink:
+class TableSink:
     """The rows of one table during one run, which begins and ends with the block.
 
     Parameters
@@ -83,7 +83,7 @@ class EngineSink:
         states = ((path, size, mtime_ns, stamp) for path, (size, mtime_ns, _, stamp) in table.states())
         self._database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, 1)", states)
 
-    def __enter__(self) -> EngineSink:
+    def __enter__(self) -> TableSink:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -113,14 +113,7 @@ class EngineSink:
             for results in batches:
                 for result in results:
                     if isinstance(result, IndexRow):
-                        self._run(
-                            "UPDATE files SET is_readable = 1, taken = ?, lat = ?, lon = ?, city = ?, camera = ? "
-                            "WHERE path = ?",
-                            *(
-                                result.photo.to_row()[name]
-                                for name in ("taken", "lat", "lon", "city", "camera", "path")
-                            ),
-                        )
+                        self._add_header(result.photo)
                     else:
                         if result.order.checks_pixels:
                             self._note_damaged(result.order)
