@@ -410,7 +410,7 @@ class PretendingRunner:
             yield [IndexRow(order, self._photo(order, int(order.path[-8:-4])), b"", vectors, vectors)]
 
     def _photo(self, order: Order, number: int) -> Photo:
-        values: dict[str, Any] = dict.fromkeys(Photo.__dataclass_fields__)
+        values: dict[str, Any] = dict.fromkeys(Photo.__dataclass_fields__) | {"keywords": (), "problems": ()}
         values |= {"path": order.path, "size": 1, "mtime_ns": order.source.mtime_ns, "lat": 38.7, "lon": number / 999}
         values |= {"taken": datetime(2019, 7, 14) + timedelta(minutes=number), "caption": f"caption {number}"}
         return Photo(**values)
