@@ -82,11 +82,6 @@ def test_a_folder_of_another_run_is_refused(simulated: SimpleNamespace, tmp_path
         read(tmp_path / "nothing")
 
 
-def test_keys_name_their_content() -> None:
-    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
-    assert digest({"a": 1}) != digest({"a": 2})
-
-
 def _put(store: RecordStore, number: int, seed: int = 0, data: str = "a", **fields: object) -> None:
     known = {"dataset": "mine", "seed": seed, "data_hash": data, "split": "test", "versions": results.versions()}
     store.put({"number": number}, {**known, "study": "main", "label": "base", **fields})
@@ -140,7 +135,9 @@ def test_recall_at_every_k() -> None:
     assert [averages.recall(k)(record) for k in (1, 2, 3, 4, 5, 6)] == [0.25, 0.25, 0.5, 0.75, 0.75, None]
 
 
-def test_versions_are_part_of_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_keys_name_their_content_and_the_versions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    assert digest({"a": 1}) != digest({"a": 2})
     store = RecordStore(tmp_path)
     store.put({"versions": results.versions()}, {"study": "main"})
     monkeypatch.setattr("mascot.__version__", "99")
