@@ -89,7 +89,7 @@ def _sweep(sweep: RunResults, published: Published, study: str, stub: str, label
             cells.append(runs.average(summary(sweep.retrieval)))
             cells.append(printed[case].get(at) if is_printed else runs.average(summary("dm")))
         rows.append(TableRow(f"{value:g}", tuple(cells), bold=frozenset(bold)))
-    key = f"{study}-{naming.key(label)}"
+    key = f"{study}-{label}".replace(" ", "-")
     title = f"{naming.method(label)}{' R@10' if is_printed else ''} as {stub} changes"
     notes = ["* the published operating point."] if any(row.bold for row in rows) else []
     return table(sweep, key, title, columns, notes, [Section("", tuple(rows))], stub)
@@ -149,4 +149,5 @@ def protection(results: RunResults, published: Published) -> Iterator[ResultTabl
 
     for label, runs in study.split("label"):
         title = f"{naming.method(label)} as the number of protected results changes"
-        yield table(study, f"protect-{naming.key(label)}", title, columns, (), sections(runs, rows), "protect")
+        key = f"protect-{label}".replace(" ", "-")
+        yield table(study, key, title, columns, (), sections(runs, rows), "protect")
