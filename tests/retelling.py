@@ -15,7 +15,7 @@ from unittest import mock
 from mascot.cli import main
 
 # Commands of the examples that run in this process where the line needs no shell: a start costs half a second.
-_IN_PROCESS = re.compile(r"mascot (rerank|probe|demo|--version|--help)\b[^|<>;&$`]*")
+_IN_PROCESS = re.compile(r"mascot (rerank|probe|tune|demo|--version|--help)\b[^|<>;&$`]*")
 
 
 def run_command(
