@@ -75,8 +75,8 @@ def _differences(results: RunResults, published: Published) -> Iterator[Differen
     for direction, label, point, cell in main.split("direction", "label", "point"):
         paper = published.displaced(cell.names("task"), direction, label) or ()
         for name, percentage in zip(DISPLACED, paper, strict=False):
-            case = ("all", direction, label, point)
-            yield from _difference("first result", case, name, displaced(cell, name), percentage)
+            ours = displaced(cell, name)
+            yield from _difference("first result", ("all", direction, label, point), name, ours, percentage)
     for study in ("strength", "prs"):
         yield from _compared(
             results.where(study=study), [_Pair("prs", "prs", partial(reflection, which=0), published.prs)]
@@ -117,8 +117,9 @@ def _difference(
 ) -> Iterator[Difference]:
     """Yield the difference where both numbers exist; `case` is task, direction, label and point."""
     if isinstance(ours, Average) and published is not None:
-        *words, point = case
-        yield Difference(table, *words, point or "", measure, at, ours.value, published, ours.seeds)
+        task, direction, label, point = case
+        numbers = (ours.value, published, ours.seeds)
+        yield Difference(table, task, direction, label, point or "", measure, at, *numbers)
 
 
 def compare(folder: Path | str, format: str = "text") -> str:

@@ -90,7 +90,7 @@ def first_gain(results: RunResults, published: Published) -> Iterator[ResultTabl
 
 def gain(runs: RunResults, name: str) -> Average | None:
     """Return a statistic of the first pick's gains: one of `GAINS`, or the percentage of those that are not 0."""
-    statistic = GAINS.get(name, lambda values: 100 * float((values != 0).mean()))
+    statistic: Callable[[Floats], float] = GAINS.get(name) or (lambda values: 100 * float((values != 0).mean()))
     return average(statistic(values) for record in runs.records if len(values := per_query(record, "first_gain")))
 
 

@@ -126,7 +126,8 @@ def fronts(results: RunResults) -> list[Value]:
         pairs = [(summary(results.retrieval)(record), summary("dm")(record)) for record in run.records]
         present = [(recall, dm) for recall, dm in pairs if recall is not None and dm is not None]
         if present:
-            fronts.append(metrics.fixed_recall_front(*zip(*present, strict=True), FLOORS))
+            recalls, diversities = zip(*present, strict=True)
+            fronts.append(metrics.fixed_recall_front(recalls, diversities, FLOORS))
     best: list[Value] = []
     for reached in zip(*fronts, strict=True):
         values = [point.diversity for point in reached if point is not None]
