@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from range_server import Server
 
 
 @pytest.fixture(autouse=True)
@@ -30,3 +35,18 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     folder: Path = tmp_path_factory.mktemp("simulated")
     run(suite, folder, jobs=1)
     return SimpleNamespace(suite=suite, folder=folder)
+
+
+@pytest.fixture(scope="session")
+def shared_server() -> Iterator[Server]:
+    from range_server import serving
+
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared_server: Server) -> Server:
+    """A web server on this machine, without files."""
+    shared_server.reset()
+    return shared_server
