@@ -47,6 +47,7 @@ class Tab:
 
     def open(self, path: str = "/", ready: bool = True) -> Any:
         """Load the page, and wait until it shows photographs."""
+        self.page.bring_to_front()
         self.page.goto(self.address + path)
         if ready:
             settled(self.page)
