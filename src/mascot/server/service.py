@@ -15,13 +15,13 @@ from cachetools import LRUCache
 
 import mascot as mc
 from mascot import words
+from mascot.photos import steering
 from mascot.photos.album import AlbumSection, album
 from mascot.photos.choices import Choice
 from mascot.photos.export import original, originals, zip_chunks
 from mascot.photos.library import CANDIDATES, Library
 from mascot.photos.photo import Photo
 from mascot.photos.results import Hits, Results, check_choice
-from mascot.photos.steering import build_limit, build_share, build_wish
 from mascot.photos.store import UnknownPhoto
 from mascot.server import limits, models
 from mascot.server.answers import ExportTooLarge, LibraryGone
@@ -143,10 +143,10 @@ class Service:
     def _wish(self, wish: Any, missing: str) -> mc.AnyWish:
         store = self.library.store
         if isinstance(wish, models.PhotoLimit):
-            return build_limit(wish.limit, wish.n, wish.fill)
+            return steering.limit(wish.limit, wish.n, wish.fill)
         if isinstance(wish, models.PhotoShare):
-            return build_share(wish.share, wish.shares, store)
-        return build_wish(wish.name, wish.near, wish.weight, 1 if wish.direction == "spread" else -1, store, missing)
+            return steering.share(wish.share, wish.shares, store)
+        return steering.wish(wish.name, wish.near, wish.weight, 1 if wish.direction == "spread" else -1, store, missing)
 
     def count(self) -> int:
         """Return the number of photographs."""
