@@ -19,13 +19,19 @@ _ARGUMENTS = [
 ]  # fmt: skip
 
 
-@contextmanager
-def browser() -> Iterator[Any]:
-    """Chromium without a window; the tests are skipped where it or Playwright is not installed."""
+def requirements() -> tuple[Any, str]:
+    """Return Playwright and the path of Chromium; the tests are skipped where either is not installed."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
     path = next(filter(None, map(shutil.which, _NAMES)), None)
     if path is None:
         pytest.skip("needs a Chromium on the PATH: apt install chromium")
+    return playwright, path
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Chromium without a window. Playwright runs an event loop in this thread: no other can run meanwhile."""
+    playwright, path = requirements()
     with playwright.sync_playwright() as running:
         chromium = running.chromium.launch(executable_path=path, args=_ARGUMENTS)
         try:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pillow_heif
 import pytest
-from browser import POSTCARDS, Tab, browser
+from browser import POSTCARDS, Tab, browser, requirements
 from PIL import Image
 from serving import Served, hosted, indexed, thirty_photographs
 
@@ -65,15 +65,16 @@ def own_client(own: Path) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # closed before other tests run event loops of their own
 def chromium() -> Iterator[Any]:
     with browser() as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def postcards(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An indexed sample library. The browser comes first: without one no library is written."""
+def postcards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An indexed sample library, if there is a browser to show it."""
+    requirements()
     root = tmp_path_factory.mktemp("page") / "postcards"
     write_sample(root, POSTCARDS)
     return indexed(root, "--encoder", "lite")
@@ -85,12 +86,12 @@ def site(postcards: Path) -> Iterator[Served]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def desktop(chromium: Any, site: Served) -> Tab:
     return Tab(chromium, site.address, permissions=["clipboard-read", "clipboard-write"])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pocket(chromium: Any, site: Served) -> Tab:
     return Tab(chromium, site.address, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
 
