@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := .demo/trips
 ALBUM := .demo/album.html
+# One process per core, each with one thread for matrices. A file's tests run in one process, which sets up its fixtures once.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: demo test test-all check browser lint docs bench torture audit clean
@@ -20,10 +22,10 @@ demo: .venv/.demo
 	@echo 'Next: $(BIN)/mascot search "boats in the harbour" --library $(DEMO) --spread country --explain'
 
 test: .venv/.dev lint browser
-	$(BIN)/pytest -n auto -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-all: .venv/.dev lint browser
-	$(BIN)/pytest -n auto
+	$(PYTEST)
 
 # The page is tested in a real browser: it is installed if root runs this on Debian, otherwise those tests are skipped.
 browser:
@@ -41,7 +43,7 @@ lint: .venv/.dev
 
 # Lint and the unit tests of the core, without engines, Ray, a browser or torch: a minute on two cores.
 check: .venv/.dev lint
-	$(BIN)/pytest -n auto -m "not slow and not integration" tests/attributes tests/kernels tests/methods tests/metrics tests/test_*.py
+	$(PYTEST) -m "not slow and not integration" tests/attributes tests/kernels tests/methods tests/metrics tests/test_*.py
 
 # The site, with an API reference from the docstrings. Strict: a broken link is an error.
 docs: .venv/.dev

@@ -37,7 +37,6 @@ from mascot.scale.cluster import cluster
 from mascot.scale.indexing import index_into
 
 pytestmark = [
-    pytest.mark.xdist_group("ray"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning"),
 ]

@@ -21,7 +21,7 @@ from mascot.bench.studies import Benchmark
 from mascot.cli.bench import bench
 from mascot.scale.benchmarking import RayCrew
 
-pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.filterwarnings("ignore::FutureWarning")]
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
 QUERIES, IMAGES, BLOCK = 40, 60, 8
 
