@@ -19,13 +19,19 @@ _ARGUMENTS = [
 ]  # fmt: skip
 
 
-@contextmanager
-def browser() -> Iterator[Any]:
-    """Chromium without a window; the tests are skipped where it or Playwright is not installed."""
+def requirements() -> tuple[Any, str]:
+    """Return Playwright and the path of Chromium; the tests are skipped where either is not installed."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
     path = next(filter(None, map(shutil.which, _NAMES)), None)
     if path is None:
         pytest.skip("needs a Chromium on the PATH: apt install chromium")
+    return playwright, path
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Chromium without a window. Playwright runs an event loop in this thread: no other can run meanwhile."""
+    playwright, path = requirements()
     with playwright.sync_playwright() as running:
         chromium = running.chromium.launch(executable_path=path, args=_ARGUMENTS)
         try:
@@ -34,24 +40,34 @@ def browser() -> Iterator[Any]:
             chromium.close()
 
 
-class Visit:
-    """Pages of one visitor; at the end none of them may have reported an error."""
+class Tab:
+    """A page of one visitor, which tests use one after the other: a new one takes seconds to open."""
 
     def __init__(self, chromium: Any, address: str, **options: Any) -> None:
-        options = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"} | options
-        self.context = chromium.new_context(**options)
-        self.context.set_default_timeout(60_000)
-        self.address, self.errors = address, list[str]()
+        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 800}} | options)
+        context.set_default_timeout(60_000)
+        self.address, self.errors, self.page = address, list[str](), context.new_page()
+        self.page.on("console", lambda entry: self.errors.append(entry.text) if entry.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
 
     def open(self, path: str = "/", ready: bool = True) -> Any:
-        """Open a page, and wait until it shows photographs."""
-        page = self.context.new_page()
-        page.on("console", lambda entry: self.errors.append(entry.text) if entry.type == "error" else None)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.goto(self.address + path)
+        """Load the page, and wait until it shows photographs."""
+        self.page.bring_to_front()
+        self.page.goto(self.address + path)
         if ready:
-            settled(page)
-        return page
+            settled(self.page)
+        return self.page
+
+    def reset(self) -> None:
+        """Remove what a test has left behind; the page must not have reported an error."""
+        self.page.evaluate("localStorage.clear()")
+        self.page.unroute_all()
+        self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        self.page.mouse.move(0, 0)
+        errors = list(self.errors)
+        self.errors.clear()
+        assert errors == []
 
 
 def settled(page: Any, timeout_s: float = 60) -> None:

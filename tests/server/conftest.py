@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pillow_heif
 import pytest
-from browser import POSTCARDS, Visit, browser
+from browser import POSTCARDS, Tab, browser, requirements
 from PIL import Image
 from serving import Served, hosted, indexed, thirty_photographs
 
@@ -66,15 +65,16 @@ def own_client(own: Path) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # closed before other tests run event loops of their own
 def chromium() -> Iterator[Any]:
     with browser() as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def postcards(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An indexed sample library. The browser comes first: without one no library is written."""
+def postcards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An indexed sample library, if there is a browser to show it."""
+    requirements()
     root = tmp_path_factory.mktemp("page") / "postcards"
     write_sample(root, POSTCARDS)
     return indexed(root, "--encoder", "lite")
@@ -86,20 +86,28 @@ def site(postcards: Path) -> Iterator[Served]:
         yield server
 
 
-@pytest.fixture
-def visit(chromium: Any, site: Served) -> Iterator[Any]:
-    with ExitStack() as stack:
-        visits = []
+@pytest.fixture(scope="module")
+def desktop(chromium: Any, site: Served) -> Tab:
+    return Tab(chromium, site.address, permissions=["clipboard-read", "clipboard-write"])
 
-        def start(address: str = site.address, **options: Any) -> Visit:
-            visits.append(Visit(chromium, address, **options))
-            stack.callback(visits[-1].context.close)
-            return visits[-1]
 
-        yield start
-        assert [error for visit in visits for error in visit.errors] == []
+@pytest.fixture(scope="module")
+def pocket(chromium: Any, site: Served) -> Tab:
+    return Tab(chromium, site.address, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
 
 
 @pytest.fixture
-def page(visit: Any) -> Any:
-    return visit().open()
+def tab(desktop: Tab) -> Iterator[Tab]:
+    yield desktop
+    desktop.reset()
+
+
+@pytest.fixture
+def phone(pocket: Tab) -> Iterator[Tab]:
+    yield pocket
+    pocket.reset()
+
+
+@pytest.fixture
+def page(tab: Tab) -> Any:
+    return tab.open()

@@ -66,12 +66,12 @@ def hosted(library: Path | None = None, token: str | None = None, **settings: An
     values = Settings(None if library is None else str(library), token, **settings)
     config = uvicorn.Config(
         make_app(values), http=GuardedProtocol, ws="none", log_config=None, access_log=False, server_header=False,
-        proxy_headers=False, timeout_graceful_shutdown=3,
+        proxy_headers=False, timeout_graceful_shutdown=1,
     )  # fmt: skip
     server = uvicorn.Server(config)
     vars(server.server_state)["mascot_settings"] = values
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
-        thread = threading.Thread(target=server.run, args=([listener],))
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         wait_for(lambda: server.started or not thread.is_alive())
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"

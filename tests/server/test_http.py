@@ -325,15 +325,16 @@ def test_an_empty_library_is_served_and_says_so(tmp_path: Path) -> None:
 
 
 def test_metrics_are_prometheus_and_have_no_series_per_photograph(client: httpx.Client) -> None:
-    for path in ("/api/photos/1", "/api/photos/2/thumb", "/api/photos/999", "/nowhere/1", "/nowhere/2"):
-        client.get(path)
+    for path in ("photos/1", "photos/2/thumb", "photos/999", "library", "nowhere/1", "nowhere/2", "../static/app.js"):
+        client.get(f"/api/{path}")
     answer = client.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain")
     families = {family.name: family for family in text_string_to_metric_families(answer.text)}
     assert families["mascot_photos"].samples[0].value == 32
     counts = {(sample.labels["route"], sample.labels["status"]): sample.value
               for sample in families["mascot_requests"].samples if sample.name == "mascot_requests_total"}  # fmt: skip
-    assert counts["/api/photos/{id}/thumb", "200"] >= 1
+    for route in ("/api/photos/{id}", "/api/photos/{id}/thumb", "/api/library", "/static"):
+        assert counts[route, "200"] >= 1, route
     assert counts["/api/photos/{id}", "404"] >= 1
     assert counts["other", "404"] >= 2
     paths = set(client.get("/openapi.json").json()["paths"])

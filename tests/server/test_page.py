@@ -7,9 +7,8 @@ import re
 import zipfile
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from browser import POSTCARDS, QUERY, about, chips, counted, drag, ids, lean, parameters, search, settled, without
+from browser import POSTCARDS, QUERY, Tab, about, chips, counted, drag, ids, lean, parameters, search, settled, without
 from jpegs import write_jpeg
 from serving import Served, hosted, indexed
 
@@ -116,7 +115,7 @@ def test_a_dial_changes_the_first_photographs_and_compare_shows_which(page: Any)
     assert page.is_disabled("#compare")
 
 
-def test_targets_are_chips_of_their_own_and_always_drawn(page: Any, visit: Any) -> None:
+def test_targets_are_chips_of_their_own_and_always_drawn(page: Any, tab: Tab) -> None:
     search(page, "city")
     lean(page, "hour", 5)
     hours = int(page.get_attribute("#clock", "data-hours"))
@@ -142,23 +141,22 @@ def test_targets_are_chips_of_their_own_and_always_drawn(page: Any, visit: Any) 
     assert re.fullmatch(r"place=-?\d+\.\d{4},-?\d+\.\d{4}", place)
     assert re.search(r"nearest is [\d,]+ km away", page.inner_text("[data-name=place] .near"))
     # Named targets are drawn, though no photograph was taken at any of them.
-    named = visit().open("/?focus=place=Ulaanbaatar&focus=hour=3am&focus=date=1999")
-    named.wait_for_selector("#map[data-target='47.9,106.9']")
-    assert named.text_content("#clock .middle") == "03:00"
-    assert named.get_attribute("#timeline .hand", "visibility") == "visible"
-    assert re.search(r"nearest is \d+ years away", named.inner_text("[data-name=date] .near"))
-    visitor = visit()
-    wrong = visitor.open(f"/?q={QUERY}&focus=place=Nowhereville", ready=False)
-    wrong.wait_for_selector("#results[data-state=failed]")
-    assert "no place is called 'Nowhereville'" in wrong.inner_text("#trouble")
-    assert wrong.is_visible("#nothing")
-    wrong.click("#reset")
-    settled(wrong)
-    assert wrong.is_hidden("#trouble")
-    visitor.errors.clear()  # the browser itself reports the refused request
+    tab.open("/?focus=place=Ulaanbaatar&focus=hour=3am&focus=date=1999")
+    page.wait_for_selector("#map[data-target='47.9,106.9']")
+    assert page.text_content("#clock .middle") == "03:00"
+    assert page.get_attribute("#timeline .hand", "visibility") == "visible"
+    assert re.search(r"nearest is \d+ years away", page.inner_text("[data-name=date] .near"))
+    tab.open(f"/?q={QUERY}&focus=place=Nowhereville", ready=False)
+    page.wait_for_selector("#results[data-state=failed]")
+    assert "no place is called 'Nowhereville'" in page.inner_text("#trouble")
+    assert page.is_visible("#nothing")
+    page.click("#reset")
+    settled(page)
+    assert page.is_hidden("#trouble")
+    tab.errors.clear()  # the browser itself reports the refused request
 
 
-def test_a_link_reproduces_the_view(page: Any, visit: Any, postcards: Path) -> None:
+def test_a_link_reproduces_the_view(page: Any, tab: Tab, postcards: Path) -> None:
     search(page, QUERY)
     lean(page, "place", 7)
     lean(page, "camera", -4)
@@ -177,23 +175,24 @@ def test_a_link_reproduces_the_view(page: Any, visit: Any, postcards: Path) -> N
     for photo in _photos(postcards, ids(page) + ids(page, "stayed-grid")):
         assert "2018-03-01" <= f"{photo.taken:%Y-%m-%d}" <= "2023-03-01"
         assert "at" in photo.folder.lower()
-    address = urlsplit(page.url)
-    again = visit().open(f"{address.path}?{address.query}")
-    for grid in ("grid", "went-grid", "stayed-grid"):
-        assert ids(again, grid) == ids(page, grid)
+    grids = {grid: ids(page, grid) for grid in ("grid", "went-grid", "stayed-grid")}
+    link = page.url.removeprefix(tab.address)
+    page.goto("about:blank")
+    tab.open(link)
+    assert {grid: ids(page, grid) for grid in grids} == grids
     inputs = {f"filter-{name}": value for name, value in filters.items()} | {"protect": "5", "text": QUERY}
     inputs |= {f"lean-{name}": value for name, value in (("place", "7"), ("camera", "-4"), ("weekday", "5"))}
-    assert {name: again.input_value(f"#{name}") for name in inputs} == inputs
-    again.click("text=Dates and folder")
-    again.fill("#filter-from", "2099-01-01")
-    again.wait_for_selector("#nothing h2")
-    assert {"From 1 January 2099", "Folder “AT”"} <= chips(again), "what is in the way can be seen"
-    again.click("[aria-label='Remove the filter To 1 March 2023']")
-    again.wait_for_url(lambda url: "to=" not in url)
-    again.wait_for_selector("#nothing h2")
-    again.click("text=Remove the filters")
-    settled(again)
-    assert set(parameters(again)) & {"from", "to", "folder"} == set()
+    assert {name: page.input_value(f"#{name}") for name in inputs} == inputs
+    page.click("text=Dates and folder")
+    page.fill("#filter-from", "2099-01-01")
+    page.wait_for_selector("#nothing h2")
+    assert {"From 1 January 2099", "Folder “AT”"} <= chips(page), "what is in the way can be seen"
+    page.click("[aria-label='Remove the filter To 1 March 2023']")
+    page.wait_for_url(lambda url: "to=" not in url)
+    page.wait_for_selector("#nothing h2")
+    page.click("text=Remove the filters")
+    settled(page)
+    assert set(parameters(page)) & {"from", "to", "folder"} == set()
 
 
 def test_one_step_back_undoes_one_gesture(page: Any, postcards: Path) -> None:
@@ -239,8 +238,7 @@ def test_one_step_back_undoes_one_gesture(page: Any, postcards: Path) -> None:
     assert page.input_value("#filter-rating") == ""
 
 
-def test_the_map_is_a_stage_linked_with_photographs_and_clock(visit: Any, postcards: Path) -> None:
-    page = visit(viewport={"width": 1440, "height": 900}, color_scheme="dark").open()
+def test_the_map_is_a_stage_linked_with_photographs_and_clock(page: Any, postcards: Path) -> None:
     search(page, QUERY)
     page.locator("#grid button.tile").nth(1).hover()
     assert page.is_visible("#map-tip")
@@ -300,8 +298,8 @@ def test_the_map_is_a_stage_linked_with_photographs_and_clock(visit: Any, postca
     assert page.locator("#map-slot #map").count() == 1
 
 
-def test_paths_and_records_can_be_copied(visit: Any, postcards: Path) -> None:
-    page = visit(permissions=["clipboard-read", "clipboard-write"]).open(f"/?q={QUERY}&spread=place")
+def test_paths_and_records_can_be_copied(tab: Tab, postcards: Path) -> None:
+    page = tab.open(f"/?q={QUERY}&spread=place")
     page.click("#copy")
     page.wait_for_selector(f"#taken:text('{len(ids(page))} paths copied')")
     paths = [photo.path for photo in _photos(postcards, ids(page))]
@@ -313,9 +311,8 @@ def test_paths_and_records_can_be_copied(visit: Any, postcards: Path) -> None:
     assert [(record["rank"], record["path"]) for record in records] == list(enumerate(paths, 1))
 
 
-def test_the_large_view_says_why_and_goes_on(visit: Any, postcards: Path) -> None:
-    visitor = visit()
-    page = visitor.open(f"/?q={QUERY}&spread=place&focus=hour=18:00")
+def test_the_large_view_says_why_and_goes_on(tab: Tab, postcards: Path) -> None:
+    page = tab.open(f"/?q={QUERY}&spread=place&focus=hour=18:00")
     numbers = ids(page)
     at = next(i for i, photo in enumerate(_photos(postcards, numbers)) if i and photo.city and photo.taken)
     page.locator("#grid button.tile").nth(at).click()
@@ -346,15 +343,14 @@ def test_the_large_view_says_why_and_goes_on(visit: Any, postcards: Path) -> Non
     assert parameters(page)["like"] == [str(numbers[at - 1])]
     assert numbers[at - 1] not in ids(page)
     assert page.is_visible("#like")
-    page.goto(f"{visitor.address}/?q={QUERY}&photo=99999")
+    tab.open(f"/?q={QUERY}&photo=99999", ready=False)
     page.wait_for_selector(".stage-note:text('not in the library')")
     assert page.is_hidden(".stage img")
     assert page.is_hidden("[aria-label='Next photograph']")
-    visitor.errors.clear()  # the browser itself reports what it could not load
+    tab.errors.clear()  # the browser itself reports what it could not load
 
 
-def test_a_search_before_the_library_has_answered_and_similar_photographs(visit: Any) -> None:
-    visitor = visit()
+def test_a_search_before_the_library_has_answered_and_similar_photographs(tab: Tab) -> None:
     delayed: list[Any] = []
 
     def stacked(route: Any) -> None:
@@ -365,9 +361,9 @@ def test_a_search_before_the_library_has_answered_and_similar_photographs(visit:
         route.fulfill(response=answer, json=body)
 
     numbers: list[int] = []
-    visitor.context.route("**/api/library", lambda route: delayed.append(route))
-    visitor.context.route("**/api/search", stacked)
-    page = visitor.open(ready=False)
+    tab.page.route("**/api/library", lambda route: delayed.append(route))
+    tab.page.route("**/api/search", stacked)
+    page = tab.open(ready=False)
     page.fill("#text", QUERY)
     page.press("#text", "Enter")
     page.wait_for_url(lambda url: "q=" in url)
@@ -380,8 +376,8 @@ def test_a_search_before_the_library_has_answered_and_similar_photographs(visit:
     page.wait_for_url(lambda url: f"photo={numbers[12]}" in url)
 
 
-def test_the_tray_picks_rejects_completes_and_takes_away(visit: Any) -> None:
-    page = visit().open(f"/?q={QUERY}")
+def test_the_tray_picks_rejects_completes_and_takes_away(tab: Tab) -> None:
+    page = tab.open(f"/?q={QUERY}")
     before = ids(page)
     assert page.is_hidden("#tray")
     for place in range(3):
@@ -441,7 +437,7 @@ def test_the_tray_picks_rejects_completes_and_takes_away(visit: Any) -> None:
     page.wait_for_selector("#tray summary", state="hidden")
 
 
-def test_libraries_without_places_with_hostile_names_and_without_photographs(visit: Any, tmp_path: Path) -> None:
+def test_libraries_without_places_with_hostile_names_and_without_photographs(chromium: Any, tmp_path: Path) -> None:
     hostile = "<img src=x onerror=alert(1)>"
     bare, empty = tmp_path / "bare", tmp_path / "empty"
     for i in range(3):
@@ -449,8 +445,8 @@ def test_libraries_without_places_with_hostile_names_and_without_photographs(vis
     write_jpeg(bare / "ÄRGER Straße" / "beach_sand.jpg", colour=(200, 80, 90))
     write_jpeg(bare / "<b>bold" / "<i>boat.jpg", hostile, colour=(90, 80, 200))
     with hosted(indexed(bare, "--encoder", "lite")) as site:
-        visitor = visit(site.address)
-        page = visitor.open("/?q=boat&spread=folder")
+        tab = Tab(chromium, site.address)
+        page = tab.open("/?q=boat&spread=folder")
         assert len(ids(page)) == 5
         assert "says where it was taken" in page.inner_text("#map-note")
         assert page.is_disabled("#lean-place")
@@ -470,13 +466,15 @@ def test_libraries_without_places_with_hostile_names_and_without_photographs(vis
         page.wait_for_selector("#grid li:only-child")
         page.click("#grid button.tile")
         assert page.inner_html(".about h2") == "beach_<wbr>sand.jpg", "where a long name may be broken"
-        visitor.context.close()
+        tab.reset()
+        page.context.close()
     empty.mkdir()
     with hosted(indexed(empty, "--encoder", "lite")) as site:
-        visitor = visit(site.address)
-        page = visitor.open(ready=False)
+        tab = Tab(chromium, site.address)
+        page = tab.open(ready=False)
         page.wait_for_selector("#welcome h2")
         assert page.inner_text("#welcome h2") == "No photographs yet"
         assert "mascot index" in page.inner_text("#welcome")
         assert page.is_hidden("#map-note")
-        visitor.context.close()
+        tab.reset()
+        page.context.close()

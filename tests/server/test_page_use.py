@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import QUERY, Visit, about, counted, drag, ids, lean, parameters, search, settled, touch, without
+from browser import QUERY, Tab, about, counted, drag, ids, lean, parameters, search, settled, touch, without
 from serving import served
 
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 FACES = {"Hour": ("#clock svg", "hour"), "Date": ("#timeline svg", "date"), "Place": ("#map canvas", "place")}
 DIALS = {"Place": ("place",), "Hour": ("hour",), "Date": ("date",), "More": ("season", "camera", "look")}
 
@@ -90,8 +89,8 @@ IN_SIGHT = """() => {
 }"""
 
 
-def test_the_sheet_of_a_phone_leaves_changing_photographs_in_sight(visit: Any) -> None:
-    page = visit(**PHONE, color_scheme="dark").open(f"/?q={QUERY}")
+def test_the_sheet_of_a_phone_leaves_changing_photographs_in_sight(phone: Tab) -> None:
+    page = phone.open(f"/?q={QUERY}")
     plain = ids(page)
     page.tap("#bar-steer")
     page.wait_for_function("document.querySelector('#rail').getBoundingClientRect().bottom <= innerHeight + 1")
@@ -117,8 +116,8 @@ def test_the_sheet_of_a_phone_leaves_changing_photographs_in_sight(visit: Any) -
     assert ids(page) == plain
 
 
-def test_fingers_on_a_phone(visit: Any) -> None:
-    page = visit(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True).open(f"/?q={QUERY}")
+def test_fingers_on_a_phone(phone: Tab) -> None:
+    page = phone.open(f"/?q={QUERY}")
     plain = ids(page)
     page.tap("#bar-steer")
     page.wait_for_selector("#lean-place", state="visible")
@@ -158,19 +157,19 @@ def test_fingers_on_a_phone(visit: Any) -> None:
     touch(page, (x, y), (x - 20, y), (x - 40, y))
     assert page.locator(".stage img").bounding_box()["x"] == pytest.approx(large["x"] - 40, abs=1)
     assert page.url.endswith(f"photo={numbers[0]}")
-    assert page.evaluate("document.querySelector('#viewer').scrollWidth <= 360")
+    assert page.evaluate("document.querySelector('#viewer').scrollWidth <= 390")
     page.tap("[aria-label=Close]")
     page.wait_for_url(steered)
 
 
-def test_the_page_follows_the_system_in_colours_and_motion(visit: Any) -> None:
+def test_the_page_follows_the_system_in_colours_and_motion(tab: Tab) -> None:
     def brightness(page: Any) -> int:
         colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
         return sum(map(int, re.findall(r"\d+", colour)[:3]))
 
     for motion, moves in (("no-preference", True), ("reduce", False)):
-        visitor = visit(reduced_motion=motion, color_scheme="dark")
-        page = visitor.open(f"/?q={QUERY}&map=large")
+        tab.page.emulate_media(reduced_motion=motion, color_scheme="dark")
+        page = tab.open(f"/?q={QUERY}&map=large")
         assert brightness(page) < 100
         page.wait_for_timeout(900)
         page.evaluate(
@@ -187,13 +186,12 @@ def test_the_page_follows_the_system_in_colours_and_motion(visit: Any) -> None:
         assert (page.evaluate("window.went") > 0) == moves
     page.click("#theme")
     assert brightness(page) > 600
-    assert brightness(visitor.open()) > 600, "the choice is remembered"
+    assert brightness(tab.open()) > 600, "the choice is remembered"
 
 
 def test_a_server_that_is_gone_comes_back_and_is_slow(chromium: Any, postcards: Path) -> None:
     with served(postcards) as site:
-        visitor = Visit(chromium, site.address)
-        page = visitor.open(f"/?q={QUERY}")
+        page = Tab(chromium, site.address).open(f"/?q={QUERY}")
         before, port = ids(page), site.port
         site.stop(signal.SIGKILL)
         page.locator("#lean-place").fill("8")
@@ -218,14 +216,14 @@ def test_a_server_that_is_gone_comes_back_and_is_slow(chromium: Any, postcards: 
         settled(page)
         assert page.is_hidden("#progress")
         assert parameters(page)["spread"] == ["place*0.9"], "the stale request was cancelled"
-        visitor.context.close()
+        page.context.close()
 
 
-@pytest.mark.parametrize(("width", "height", "theme"), [(1440, 900, "dark"), (390, 844, "light")])
-def test_every_control_at_every_width(visit: Any, width: int, height: int, theme: str) -> None:
-    phone = width < 400
-    size = {"width": width, "height": height}
-    page = visit(viewport=size, color_scheme=theme, has_touch=phone, is_mobile=phone).open()
+@pytest.mark.parametrize(("fixture", "width", "theme"), [("tab", 1280, "dark"), ("phone", 390, "light")])
+def test_every_control_at_every_width(request: pytest.FixtureRequest, fixture: str, width: int, theme: str) -> None:
+    phone = fixture == "phone"
+    page = request.getfixturevalue(fixture).open()
+    page.emulate_media(color_scheme=theme)
 
     def rail(tab: str) -> None:
         if phone and page.get_attribute("#bar-steer", "aria-expanded") == "false":
@@ -342,7 +340,7 @@ def test_every_control_at_every_width(visit: Any, width: int, height: int, theme
     assert parameters(page) == {}
 
 
-def test_assistive_technology_finds_nothing_to_complain_about(visit: Any) -> None:
+def test_assistive_technology_finds_nothing_to_complain_about(tab: Tab, phone: Tab) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
 
     def check(page: Any) -> None:
@@ -354,15 +352,15 @@ def test_assistive_technology_finds_nothing_to_complain_about(visit: Any) -> Non
             assert [(rule["id"], node["html"]) for rule in rules for node in rule["nodes"]] == [], theme
 
     steered = f"/?q={QUERY}&k=12&spread=place&focus=season*0.5&focus=hour=18:00"
-    check(visit().open(f"{steered}&map=large&compare=1&country=PT"))
-    page = visit().open("/?k=12")
+    check(tab.open(f"{steered}&map=large&compare=1&country=PT"))
+    page = tab.open("/?k=12")
     page.locator("#grid .mini.pick").first.dispatch_event("click")
     page.click("text=Dates and folder")
     check(page)
     page.click(".brand")
     page.locator("#grid button.tile").first.click()
     check(page)
-    page = visit(**PHONE).open(steered)
+    page = phone.open(steered)
     page.click("#bar-steer")
     for tab in ("Place", "More"):
         page.click(f"#tabs >> text={tab}")

@@ -261,7 +261,7 @@ def test_a_request_that_arrives_at_the_last_moment_is_answered(monkeypatch: pyte
 
 def test_a_restart_under_load_loses_no_request(tmp_path: Path) -> None:
     """Two workers are replaced while clients keep asking on open connections."""
-    stop, errors, counts = threading.Event(), [], [0] * 8
+    stop, errors, counts = threading.Event(), [], [0] * 4
 
     def ask(number: int, server: Served) -> None:
         """Any request that was sent must be answered; only between requests may the connection be closed."""
