@@ -219,10 +219,19 @@ def test_a_server_that_is_gone_comes_back_and_is_slow(chromium: Any, postcards: 
         page.context.close()
 
 
-@pytest.mark.parametrize(("fixture", "width", "theme"), [("tab", 1280, "dark"), ("phone", 390, "light")])
-def test_every_control_at_every_width(request: pytest.FixtureRequest, fixture: str, width: int, theme: str) -> None:
-    phone = fixture == "phone"
-    page = request.getfixturevalue(fixture).open()
+@pytest.mark.parametrize(
+    ("width", "theme"),
+    [(1280, "dark"), (390, "light")]
+    + [
+        pytest.param(*case, marks=pytest.mark.slow)
+        for case in [(1440, "light"), (1440, "dark"), (1280, "light"), (390, "dark")]
+    ],
+)
+def test_every_control_at_every_width(request: pytest.FixtureRequest, width: int, theme: str) -> None:
+    phone = width == 390
+    page = request.getfixturevalue("phone" if phone else "tab").open()
+    if not phone:
+        page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=theme)
 
     def rail(tab: str) -> None:
