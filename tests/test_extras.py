@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -22,25 +21,19 @@ def test_a_missing_package_is_asked_for_by_name_and_not_by_extra() -> None:
     assert "[" not in str(caught.value)
 
 
-def test_packages_of_extras_include_those_of_inner_extras() -> None:
-    assert {"typer", "rich", "pillow", "starlette"} <= set(extras._required("web"))
-    assert extras.DISTRIBUTION not in {name.partition("[")[0] for name in extras._required("all")}
-
-
-def test_a_package_is_named_with_the_extras_that_it_is_needed_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_named_with_the_extras_they_are_needed_with(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "_has_distribution", lambda name: False)
     assert extras.install_command(*extras.packages_of("postgres")).endswith("pip install 'psycopg[binary]'")
+    assert {"typer", "rich", "pillow", "starlette"} <= set(extras.packages_of("web"))  # also those of inner extras
+    assert extras.DISTRIBUTION not in {name.partition("[")[0] for name in extras.packages_of("all")}
+    monkeypatch.setattr(extras, "_has_distribution", lambda name: name != "starlette")
+    assert extras.packages_of("web") == ["starlette"]
 
 
 def test_no_message_names_an_extra_that_a_clone_cannot_install() -> None:
     root = Path(extras.__file__).parent
     sources = {path: path.read_text(encoding="utf-8") for path in root.rglob("*.py")}
     assert [path for path, text in sources.items() if re.search(r"mascot(-rerank)?\[\w", text)] == []
-
-
-def test_only_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "_has_distribution", lambda name: name != "starlette")
-    assert extras.packages_of("web") == ["starlette"]
 
 
 def test_commands_are_short_where_the_shell_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -50,5 +43,4 @@ def test_commands_are_short_where_the_shell_finds_them(monkeypatch: pytest.Monke
     assert extras.mascot_command() == "mascot"
     monkeypatch.setattr(shutil, "which", lambda name: str(tmp_path / name))
     assert extras.install_command("a") == f"{sys.executable} -m pip install a"
-    command = [*extras.mascot_command().split(), "--help"]
-    assert subprocess.run(command, capture_output=True, timeout=240, check=False).returncode == 0
+    assert extras.mascot_command() == f"{sys.executable} -m mascot"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,151 +13,109 @@ import mascot as mc
 from mascot.bins.globe import rms_chord_km
 from mascot.kernels.constants import SCALE
 from mascot.kernels.reference import normalized
-from mascot.methods.mmr import Mmr
-from mascot.probe import COLLAPSE, STEADY, Probe, Step, probe, verdict
+from mascot.probe import COLLAPSE, STEADY, Probe, Step, probe
 
-
-@pytest.fixture(scope="module")
-def scattered() -> mc.Candidates:
-    """Twelve good matches all over the world, and sixty poor ones of a single street."""
-    street = np.random.default_rng(0).normal(0, 0.01, (2, 60))
-    return mc.Candidates(
-        scores=np.concatenate([np.linspace(1, 0.8, 12), np.linspace(0.3, 0, 60)]),
-        columns={
-            "lat": np.concatenate([np.linspace(-40, 60, 12), 10 + street[0]]),
-            "lon": np.concatenate([np.linspace(-170, 150, 12), 100 + street[1]]),
-            "taken": np.linspace(0, 23.9, 72),
-        },
-    )
-
-
+STREET = np.random.default_rng(0).normal(0, 0.01, (2, 60))
+# Twelve good matches all over the world, and sixty poor ones of a single street.
+SCATTERED = mc.Candidates(
+    scores=np.concatenate([np.linspace(1, 0.8, 12), np.linspace(0.3, 0, 60)]),
+    columns={
+        "lat": np.concatenate([np.linspace(-40, 60, 12), 10 + STREET[0]]),
+        "lon": np.concatenate([np.linspace(-170, 150, 12), 100 + STREET[1]]),
+        "taken": np.linspace(0, 23.9, 72),
+    },
+)
 WHERE = mc.Place.grid(sigma=10)
 
 
-def test_the_published_method_stands_one_step_from_collapse(scattered: mc.Candidates) -> None:
-    found = probe(scattered, mc.focus(WHERE), mc.Mascot.paper(0.3))
-    assert found.kept > 0.95
-    assert found.verdict == "collapses"
-    verdicts = {(step.knob, step.stepped): step.verdict for step in found.steps}
+def stepped(result: Probe, knob: str) -> list[float]:
+    return [step.stepped for step in result.steps if step.knob == knob]
+
+
+def values(result: Probe) -> dict[str, float]:
+    return {step.knob: step.value for step in result.steps}
+
+
+def test_the_published_method_stands_one_step_from_collapse() -> None:
+    result = probe(SCATTERED, mc.focus(WHERE), mc.Mascot.paper(0.3))
+    assert result.kept > 0.95
+    assert result.verdict == "collapses"
+    verdicts = {(step.knob, step.stepped): step.verdict for step in result.steps}
     assert verdicts["place.sigma", 15.0] == "collapses"
     assert verdicts["place.cells", 25] == "collapses"
     assert verdicts["strength", 0.4] == "drifts"
     assert verdicts["strength", 0.2] == "steady"
 
 
-@pytest.mark.parametrize("strength", [0.3, 0.5, 0.9])
-def test_the_guarded_method_does_not(scattered: mc.Candidates, strength: float) -> None:
-    found = probe(scattered, mc.focus(WHERE), mc.Mascot(strength))
-    assert found.verdict == "steady"
-    assert min(step.survives for step in found.steps) > STEADY
+@pytest.mark.parametrize("method", [mc.Mascot(0.3), mc.Mascot(0.5), mc.Mascot(0.9), mc.Mascot(keep=0.9)], ids=str)
+def test_the_guarded_method_does_not(method: mc.Mascot) -> None:
+    result = probe(SCATTERED, mc.focus(WHERE), method)
+    assert result.verdict == "steady"
+    assert min(step.survives for step in result.steps) > STEADY
+    assert result.skipped == (() if method.keep is None else ("strength is left open",))
+    assert len(stepped(result, "strength")) == (2 if method.keep is None else 0)
 
 
-def test_every_knob_is_stepped_down_and_up(scattered: mc.Candidates) -> None:
-    hour = mc.HourOfDay("taken", sigma=1.5)
-    found = probe(scattered, [mc.focus(WHERE), mc.spread(hour)], mc.Mascot(0.5))
-    assert [(step.knob, step.value, step.stepped) for step in found.steps] == [
-        ("strength", 0.5, 0.4),
-        ("strength", 0.5, 0.6),
-        ("place.cells", 20, 15),
-        ("place.cells", 20, 25),
-        ("place.sigma", 10, pytest.approx(10 / 1.5)),
-        ("place.sigma", 10, 15),
-        ("hour.sigma", 1.5, 1.0),
+def test_every_knob_is_stepped_down_and_up() -> None:
+    wishes = [mc.focus(WHERE), mc.spread(mc.HourOfDay("taken", sigma=1.5))]
+    result = probe(SCATTERED, wishes, mc.Mascot(0.5))
+    steps = [(step.knob, step.value, step.stepped) for step in result.steps]
+    assert steps == [
+        ("strength", 0.5, 0.4), ("strength", 0.5, 0.6), ("place.cells", 20, 15), ("place.cells", 20, 25),
+        ("place.sigma", 10, pytest.approx(10 / 1.5)), ("place.sigma", 10, 15), ("hour.sigma", 1.5, 1.0),
         ("hour.sigma", 1.5, 2.25),
-    ]
-    assert found.skipped == ()
+    ]  # fmt: skip
+    for strength, ends in ((1.0, [0.9]), (0.0, [0.1]), (0.95, [0.85, 1.0])):
+        assert stepped(probe(SCATTERED, mc.focus(WHERE), mc.Mascot(strength)), "strength") == ends
 
 
-def test_a_step_is_the_rerank_with_that_value(scattered: mc.Candidates) -> None:
-    found = probe(scattered, mc.focus(WHERE), mc.Mascot.paper(0.3), k=7)
-    ideal = np.sort(normalized(scattered.scores))[::-1][:7].sum()
+def test_a_step_is_the_rerank_with_that_value() -> None:
+    result = probe(SCATTERED, mc.focus(WHERE), mc.Mascot.paper(0.3), k=7)
+    ideal = np.sort(normalized(SCATTERED.scores))[::-1][:7].sum()
 
     def share(sigma: float) -> float:
-        wishes = mc.focus(mc.Place.grid(sigma=sigma))
-        return float(mc.rerank(scattered, wishes, 7, mc.Mascot.paper(0.3)).relevance.sum() / ideal)
+        wish = mc.focus(mc.Place.grid(sigma=sigma))
+        return float(mc.rerank(SCATTERED, wish, 7, mc.Mascot.paper(0.3)).relevance.sum() / ideal)
 
-    assert found.k == 7
-    assert found.kept == pytest.approx(share(10))
-    wider = next(step for step in found.steps if step.knob == "place.sigma" and step.stepped > 10)
+    assert result.k == 7
+    assert result.kept == pytest.approx(share(10))
+    wider = next(step for step in result.steps if step.knob == "place.sigma" and step.stepped > 10)
     assert wider.kept == pytest.approx(share(15))
     assert wider.survives == pytest.approx(share(15) / share(10))
 
 
-def test_strength_stops_at_its_ends(scattered: mc.Candidates) -> None:
-    def stepped(strength: float) -> list[float]:
-        found = probe(scattered, mc.focus(WHERE), mc.Mascot(strength))
-        assert found.skipped == ()
-        return [step.stepped for step in found.steps if step.knob == "strength"]
-
-    assert stepped(1.0) == [0.9]
-    assert stepped(0.0) == [0.1]
-    assert stepped(0.95) == [0.85, 1.0]
-
-
-def test_an_open_strength_is_left_to_the_method(scattered: mc.Candidates) -> None:
-    found = probe(scattered, mc.focus(WHERE), mc.Mascot(keep=0.9))
-    assert found.skipped == ("strength is left open",)
-    assert "strength" not in {step.knob for step in found.steps}
-    assert found.verdict == "steady"
-
-
-def test_open_widths_are_stepped_from_the_width_they_take(scattered: mc.Candidates) -> None:
+def test_open_widths_are_stepped_from_the_width_they_take() -> None:
     wishes = [mc.focus(mc.Place()), mc.spread(mc.Number("taken")), mc.spread(mc.Cycle("taken", 24))]
-    found = probe(scattered, wishes)
-    values = {step.knob: step.value for step in found.steps}
-    lat, lon = (np.radians(scattered.columns[name]) for name in ("lat", "lon"))
-    assert values["place.sigma_km"] == pytest.approx(rms_chord_km(lat, lon) / SCALE)
-    assert values["taken.sigma"] == pytest.approx(np.sqrt(2) * scattered.columns["taken"].std() / SCALE)
-    assert values["taken 2.sigma"] == 1.5
+    widths = values(probe(SCATTERED, wishes))
+    lat, lon = (np.radians(SCATTERED.columns[name]) for name in ("lat", "lon"))
+    assert widths["place.sigma_km"] == pytest.approx(rms_chord_km(lat, lon) / SCALE)
+    assert widths["taken.sigma"] == pytest.approx(np.sqrt(2) * SCATTERED.columns["taken"].std() / SCALE)
+    assert widths["taken 2.sigma"] == 1.5
+    days = mc.Candidates(np.linspace(1, 0, 20), columns={"taken": [f"2024-01-{day:02d}" for day in range(1, 21)]})
+    assert set(values(probe(days, mc.spread(mc.Date())))) == {"strength", "date.sigma_days"}
 
 
-def test_a_date_has_its_width_in_days() -> None:
-    days = [f"2024-01-{day:02d}" for day in range(1, 21)]
-    found = probe(mc.Candidates(scores=np.linspace(1, 0, 20), columns={"taken": days}), mc.spread(mc.Date()))
-    assert {step.knob for step in found.steps} == {"strength", "date.sigma_days"}
-
-
-def test_dropped_candidates_shape_neither_the_width_nor_the_best_possible() -> None:
-    hours = mc.Candidates(scores=[9.0, 1.0, 0.9, 0.8, 0.0], columns={"h": [None, 1.0, 2.0, 3.0, 4.0]})
-    known = mc.Candidates(scores=[1.0, 0.9, 0.8, 0.0], columns={"h": [1.0, 2.0, 3.0, 4.0]})
+def test_dropped_candidates_shape_neither_widths_nor_the_best_possible() -> None:
     wish = mc.spread(mc.Number("h", missing="drop"))
-    assert probe(hours, wish, k=2) == probe(known, wish, k=2)
-
-
-def test_what_one_attribute_drops_shapes_no_other_width() -> None:
-    columns = {"h": [1.0, 2.0, 3.0, 4.0], "far": [0.0, 1.0, 2.0, 1000.0]}
+    some, valued, nothing = (
+        mc.Candidates(scores, columns={"h": hours})
+        for scores, hours in (
+            ([9.0, 1.0, 0.9, 0.8, 0.0], [None, 1.0, 2.0, 3.0, 4.0]),
+            ([1.0, 0.9, 0.8, 0.0], [1.0, 2.0, 3.0, 4.0]),
+            ([1.0, 0.5], [None, None]),
+        )
+    )
+    assert probe(some, wish, k=2) == probe(valued, wish, k=2)
+    result = probe(nothing, wish)
+    assert (result.k, result.kept, result.verdict) == (0, 1.0, "steady")
     wishes = [mc.spread(mc.Number("far")), mc.spread(mc.Category("camera", missing="drop"))]
-
-    def width(rows: slice, cameras: list[str | None]) -> float:
-        kept = {name: values[rows] for name, values in columns.items()} | {"camera": cameras}
-        found = probe(mc.Candidates(scores=[4.0, 3.0, 2.0, 1.0][rows], columns=kept), wishes, k=2)
-        return next(step.value for step in found.steps if step.knob == "far.sigma")
-
-    assert width(slice(4), ["a", "b", "c", None]) == width(slice(3), ["a", "b", "c"])
-
-
-def test_everything_dropped_is_nothing_lost() -> None:
-    nothing = mc.Candidates(scores=[1.0, 0.5], columns={"h": [None, None]})
-    found = probe(nothing, mc.spread(mc.Number("h", missing="drop")))
-    assert (found.k, found.kept, found.verdict) == (0, 1.0, "steady")
-
-
-def test_a_value_that_the_knob_refuses_is_noted(scattered: mc.Candidates) -> None:
-    found = probe(scattered, mc.focus(mc.Place.grid(cells=4)))
-    assert found.skipped == ("place.cells 4 to -1: Place.grid.cells must be a whole number >= 2, got -1",)
-    assert [step.stepped for step in found.steps if step.knob == "place.cells"] == [9]
-
-
-def test_the_same_attribute_twice_is_told_apart(scattered: mc.Candidates) -> None:
-    found = probe(scattered, [mc.spread(mc.Number("lat")), mc.focus(mc.Number("lat"))])
-    assert {step.knob for step in found.steps} == {"strength", "lat.sigma", "lat 2.sigma"}
-
-
-def test_labels_and_other_methods_have_what_knobs_they_have(scattered: mc.Candidates) -> None:
-    columns = {"camera": ["a", "b", "c"] * 24}
-    cameras = mc.Candidates(scores=scattered.scores, columns=columns)
-    found = probe(cameras, mc.spread(mc.Category("camera")), Mmr(0.5))
-    assert [(step.knob, step.stepped) for step in found.steps] == [("strength", 0.4), ("strength", 0.6)]
+    widths = []
+    for rows, last in ((slice(4), [None]), (slice(3), [])):  # what one attribute drops shapes no other width
+        columns = {"far": [0.0, 1.0, 2.0, 1000.0][rows], "camera": ["a", "b", "c", *last]}
+        widths.append(
+            values(probe(mc.Candidates([4.0, 3.0, 2.0, 1.0][rows], columns=columns), wishes, k=2))["far.sigma"]
+        )
+    assert widths[0] == widths[1]
 
 
 class Halves:
@@ -183,61 +141,37 @@ class Blurred(Halves):
         return np.minimum(super().membership(columns, vectors) + self.sigma, 1.0)
 
 
-def test_user_attributes_are_stepped_by_their_fields(scattered: mc.Candidates) -> None:
-    assert {step.knob for step in probe(scattered, mc.spread(Halves())).steps} == {"strength"}
-    stepped = [step.stepped for step in probe(scattered, mc.spread(Blurred())).steps if step.knob == "halves.sigma"]
-    assert stepped == [pytest.approx(0.2), pytest.approx(0.45)]
+def test_attributes_and_methods_have_what_knobs_they_have() -> None:
+    assert set(values(probe(SCATTERED, mc.spread(Halves())))) == {"strength"}
+    assert stepped(probe(SCATTERED, mc.spread(Blurred())), "halves.sigma") == [pytest.approx(0.2), pytest.approx(0.45)]
+    assert stepped(probe(SCATTERED, mc.spread("taken"), mc.Mmr(0.5)), "strength") == [0.4, 0.6]
+    twice = probe(SCATTERED, [mc.spread(mc.Number("lat")), mc.focus(mc.Number("lat"))])
+    assert set(values(twice)) == {"strength", "lat.sigma", "lat 2.sigma"}
 
 
 @pytest.mark.parametrize(
     ("share", "word"),
-    [
-        (1.2, "steady"),
-        (STEADY, "steady"),
-        (0.89, "drifts"),
-        (COLLAPSE, "drifts"),
-        (0.49, "collapses"),
-        (0, "collapses"),
-    ],
+    [(1.2, "steady"), (STEADY, "steady"), (0.89, "drifts"), (COLLAPSE, "drifts"), (0.49, "collapses")],
 )
-def test_verdicts(share: float, word: str) -> None:
-    assert verdict(share) == word
-    assert Step("strength", 0.5, 0.6, share, share).verdict == word
-
-
-def test_the_worst_step_decides_unless_all_is_lost_already() -> None:
-    steps = (Step("a", 1, 2, 0.9, 1.0), Step("b", 1, 2, 0.7, 0.8))
+def test_the_worst_step_decides_unless_all_is_lost_already(share: float, word: str) -> None:
+    steps = (Step("a", 1, 2, 0.9, 1.5), Step("b", 1, 2, 0.7, share))
     assert Probe(10, 0.9, steps).worst == steps[1]
-    assert Probe(10, 0.9, steps).verdict == "drifts"
+    assert Probe(10, 0.9, steps).verdict == steps[1].verdict == word
     assert Probe(10, 0.4, steps).verdict == "collapses"
-    assert Probe(10, 0.9, ()).verdict == "steady"
-    assert Probe(10, 0.9, ()).worst is None
+    assert (Probe(10, 0.9, ()).verdict, Probe(10, 0.9, ()).worst) == ("steady", None)
 
 
-def test_it_prints_as_a_table_and_travels_as_data(scattered: mc.Candidates) -> None:
-    found = probe(scattered, mc.focus(mc.Place.grid(cells=4)), mc.Mascot.paper(0.3))
-    lines = str(found).splitlines()
+def test_it_prints_as_a_table_and_travels_as_data() -> None:
+    result = probe(SCATTERED, mc.focus(mc.Place.grid(cells=4)), mc.Mascot.paper(0.3))
+    assert result.skipped == ("place.cells 4 to -1: Place.grid.cells must be a whole number >= 2, got -1",)
+    assert stepped(result, "place.cells") == [9]
+    lines = str(result).splitlines()
     assert lines[0].split() == ["knob", "from", "to", "kept", "survives", "verdict"]
-    assert len(lines) == 1 + len(found.steps) + len(found.skipped) + 2
-    for line, step in zip(lines[1:], found.steps, strict=False):
-        assert line.startswith(step.knob)
-        assert line.endswith(step.verdict)
-    assert lines[-1].startswith(f"verdict: {found.verdict} (steady: 90% survives a step; collapses: below 50%)")
-    told = json.loads(json.dumps(found.to_dict()))
-    assert told["verdict"] == found.verdict
-    assert [step["verdict"] for step in told["steps"]] == [step.verdict for step in found.steps]
-    assert told["steps"][0]["survives"] == found.steps[0].survives
-    assert told["skipped"] == list(found.skipped)
-
-
-def test_it_is_frozen(scattered: mc.Candidates) -> None:
-    found = probe(scattered, mc.focus(WHERE))
-    with pytest.raises(FrozenInstanceError):
-        found.kept = 1.0  # type: ignore[misc]
-
-
-def test_wrong_input_is_refused_as_by_rerank(scattered: mc.Candidates) -> None:
-    with pytest.raises(mc.OptionError, match="k must be a whole number >= 1, got 0"):
-        probe(scattered, mc.focus(WHERE), k=0)
-    with pytest.raises(mc.OptionError, match="wishes must be spread"):
-        probe(scattered, [WHERE])  # type: ignore[list-item]
+    assert len(lines) == 1 + len(result.steps) + len(result.skipped) + 2
+    for line, step in zip(lines[1:], result.steps, strict=False):
+        assert (line.startswith(step.knob), line.endswith(step.verdict)) == (True, True)
+    assert lines[-1].startswith(f"verdict: {result.verdict} (steady: 90% survives a step; collapses: below 50%)")
+    data = json.loads(json.dumps(result.to_dict()))
+    assert (data["verdict"], data["skipped"]) == (result.verdict, list(result.skipped))
+    assert [step["verdict"] for step in data["steps"]] == [step.verdict for step in result.steps]
+    assert data["steps"][0]["survives"] == result.steps[0].survives

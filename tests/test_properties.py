@@ -14,23 +14,20 @@ import mascot as mc
 from mascot.kernels import reference
 
 SEEDS = st.integers(0, 10_000)
-QUICK = settings(max_examples=40, deadline=None)
+QUICK = settings(max_examples=25)
 
 
-def some(seed: int, n: int = 50) -> mc.Candidates:
+def candidates_of(seed: int, n: int = 50) -> mc.Candidates:
     rng = np.random.default_rng(seed)
     columns = {
-        "lat": np.degrees(np.arcsin(rng.uniform(-1, 1, n))),
-        "lon": rng.uniform(-180, 180, n),
-        "hour": rng.uniform(0, 24, n),
-        "who": rng.integers(0, 6, n),
-        "price": rng.lognormal(size=n),
-    }
+        "lat": np.degrees(np.arcsin(rng.uniform(-1, 1, n))), "lon": rng.uniform(-180, 180, n),
+        "hour": rng.uniform(0, 24, n), "who": rng.integers(0, 6, n), "price": rng.lognormal(size=n),
+    }  # fmt: skip
     return mc.Candidates(scores=rng.permutation(np.linspace(0.2, 0.9, n)), columns=columns)
 
 
-def by_relevance(found: mc.Candidates, k: int) -> list[Any]:
-    return np.argsort(-found.scores, kind="stable")[:k].tolist()
+def by_relevance(candidates: mc.Candidates, k: int) -> list[Any]:
+    return np.argsort(-candidates.scores, kind="stable")[:k].tolist()
 
 
 BOTH = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour"))]
@@ -39,64 +36,66 @@ BOTH = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour"))]
 @QUICK
 @given(SEEDS, st.sampled_from([0, 3]), st.sampled_from(["uniform", "query"]))
 def test_strength_0_is_relevance_only(seed: int, protect: int, bin_weight: Any) -> None:
-    found = some(seed)
+    candidates = candidates_of(seed)
     method = mc.Mascot(0.0, protect, bin_weight, order="selection")
-    assert mc.rerank(found, BOTH, 20, method).ids == by_relevance(found, 20)
+    assert mc.rerank(candidates, BOTH, 20, method).ids == by_relevance(candidates, 20)
 
 
 @QUICK
 @given(SEEDS, st.integers(1, 30), st.floats(0, 1))
 def test_top_k_is_a_prefix_of_top_k_plus_1_in_selection_order(seed: int, k: int, strength: float) -> None:
-    found = some(seed)
+    candidates = candidates_of(seed)
     # How many are protected, and the room of a bin, otherwise depend on k.
     method = mc.Mascot(strength, protect=3, order="selection", balance=False)
-    assert mc.rerank(found, BOTH, k + 1, method).ids[:k] == mc.rerank(found, BOTH, k, method).ids
+    assert mc.rerank(candidates, BOTH, k + 1, method).ids[:k] == mc.rerank(candidates, BOTH, k, method).ids
 
 
-class Concatenated:
-    """The bins of two attributes as one attribute's."""
+class Bins:
+    """An attribute whose bins are given."""
 
-    name = "both"
+    name = "bins"
 
-    def __init__(self, *attributes: Any) -> None:
-        self.attributes = attributes
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
 
     def membership(self, columns: Any, vectors: Any) -> Any:
-        return np.hstack([a.membership(columns, vectors).sparse().dense() for a in self.attributes])
-
-    def features(self, columns: Any, vectors: Any) -> Any:
-        return np.hstack([a.features(columns, vectors) for a in self.attributes])
+        return self.rows
 
 
 @QUICK
 @given(SEEDS, st.floats(0, 1), st.sampled_from([mc.spread, mc.focus]))
 def test_one_direction_is_one_attribute_over_the_concatenated_bins(seed: int, strength: float, wish: Any) -> None:
-    found = some(seed)
+    candidates = candidates_of(seed)
     place, hour = mc.Place.grid(), mc.HourOfDay("hour")
     method = mc.Mascot.paper(strength)
-    apart = mc.rerank(found, [wish(place), wish(hour)], 20, method)
-    assert apart.ids == mc.rerank(found, [wish(Concatenated(place, hour))], 20, method).ids
+    apart = mc.rerank(candidates, [wish(place), wish(hour)], 20, method)
+    both = np.hstack([part.membership(candidates.columns, None).sparse().dense() for part in (place, hour)])
+    assert apart.ids == mc.rerank(candidates, wish(Bins(both)), 20, method).ids
 
 
 @QUICK
 @given(SEEDS, st.sampled_from([mc.Place(), mc.Place(sigma_km=500)]))
 def test_adding_360_degrees_changes_nothing(seed: int, place: mc.Place) -> None:
-    found = some(seed)
-    turned = mc.Candidates(scores=found.scores, columns={**found.columns, "lon": found.columns["lon"] + 360})
+    candidates = candidates_of(seed)
+    turned = mc.Candidates(
+        scores=candidates.scores, columns={**candidates.columns, "lon": candidates.columns["lon"] + 360}
+    )
     for wish in (mc.spread(place), mc.focus(place, near=(10, 175))):
-        assert mc.rerank(found, wish, 20).ids == mc.rerank(turned, wish, 20).ids
+        assert mc.rerank(candidates, wish, 20).ids == mc.rerank(turned, wish, 20).ids
 
 
 @QUICK
 @given(SEEDS, st.sampled_from([mc.Mascot(), mc.Mascot.paper(0.4), mc.Mascot(keep=0.9)]))
 def test_permuting_the_candidates_changes_nothing(seed: int, method: mc.Mascot) -> None:
-    found = some(seed)
-    order = np.random.default_rng(seed).permutation(len(found))
+    candidates = candidates_of(seed)
+    order = np.random.default_rng(seed).permutation(len(candidates))
     moved = mc.Candidates(
-        scores=found.scores[order], ids=order.tolist(), columns={name: c[order] for name, c in found.columns.items()}
+        scores=candidates.scores[order],
+        ids=order.tolist(),
+        columns={name: c[order] for name, c in candidates.columns.items()},
     )
-    asked = [*BOTH, mc.spread(mc.Number("price")), mc.focus(mc.Category("who"))]
-    assert mc.rerank(found, asked, 20, method).ids == mc.rerank(moved, asked, 20, method).ids
+    wishes = [*BOTH, mc.spread(mc.Number("price")), mc.focus(mc.Category("who"))]
+    assert mc.rerank(candidates, wishes, 20, method).ids == mc.rerank(moved, wishes, 20, method).ids
 
 
 @QUICK
@@ -104,25 +103,16 @@ def test_permuting_the_candidates_changes_nothing(seed: int, method: mc.Mascot) 
 def test_greedy_spread_is_within_1_minus_1_over_e_of_the_best_set(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, k, strength = 8, 3, 0.7
-    found = some(seed, n)
+    candidates = candidates_of(seed, n)
     bins = rng.random((n, 6)) * (rng.random((n, 6)) < 0.5)
-    relevance = reference.normalized(found.scores)
+    relevance = reference.normalized(candidates.scores)
 
     def value(chosen: Any) -> float:
         cover = 1 - np.prod(1 - bins[list(chosen)], axis=0)
         return float((1 - strength) * relevance[list(chosen)].sum() + strength * cover.sum())
 
-    class Given:
-        name = "given"
-
-        def membership(self, columns: Any, vectors: Any) -> Any:
-            return bins
-
-        def features(self, columns: Any, vectors: Any) -> Any:
-            return bins
-
     method = mc.Mascot.paper(strength, bin_weight="uniform")
-    chosen = mc.rerank(found, mc.spread(Given()), k, method).positions
+    chosen = mc.rerank(candidates, mc.spread(Bins(bins)), k, method).positions
     best = max(value(choice) for choice in itertools.combinations(range(n), k))
     assert value(chosen) >= (1 - 1 / np.e) * best
 
@@ -130,28 +120,22 @@ def test_greedy_spread_is_within_1_minus_1_over_e_of_the_best_set(seed: int) -> 
 @QUICK
 @given(SEEDS, st.sampled_from([0.5, 0.8, 0.95, 1.0]))
 def test_keep_retains_its_share_and_no_more_strength_would(seed: int, keep: float) -> None:
-    found = some(seed)
-    ranking = mc.rerank(found, BOTH, 20, mc.Mascot(keep=keep))
-    relevance = reference.normalized(found.scores)
+    candidates = candidates_of(seed)
+    ranking = mc.rerank(candidates, BOTH, 20, mc.Mascot(keep=keep))
+    relevance = reference.normalized(candidates.scores)
     best = np.sort(relevance)[::-1][:20].sum()
     assert relevance[ranking.positions].sum() >= keep * best - 1e-9
     next_rung = (np.floor(round(ranking.strength * 100) / 5) + 1) * 0.05
     if next_rung <= 1:
-        above = mc.rerank(found, BOTH, 20, mc.Mascot(float(next_rung)))
+        above = mc.rerank(candidates, BOTH, 20, mc.Mascot(float(next_rung)))
         assert relevance[above.positions].sum() < keep * best
 
 
-def test_protect_keeps_the_best_and_counts_them_as_covered() -> None:
-    found = some(3)
-    ranking = mc.rerank(found, mc.spread(mc.Place()), 10, mc.Mascot(1.0, protect=4))
-    assert ranking.ids[:4] == by_relevance(found, 4)
-    assert mc.rerank(found, mc.spread(mc.Place()), 2, mc.Mascot(1.0, protect=4)).ids == by_relevance(found, 2)
-
-
-def test_order_by_relevance_shows_the_same_set() -> None:
-    found = some(4)
-    chosen = mc.rerank(found, BOTH, 15, mc.Mascot(0.8, order="selection"))
-    shown = mc.rerank(found, BOTH, 15, mc.Mascot(0.8, order="relevance"))
+def test_protected_results_are_the_best_and_the_order_changes_no_set() -> None:
+    candidates, place = candidates_of(3), mc.spread(mc.Place())
+    assert mc.rerank(candidates, place, 10, mc.Mascot(1.0, protect=4)).ids[:4] == by_relevance(candidates, 4)
+    assert mc.rerank(candidates, place, 2, mc.Mascot(1.0, protect=4)).ids == by_relevance(candidates, 2)
+    chosen, shown = (mc.rerank(candidates, BOTH, 15, mc.Mascot(0.8, order=o)) for o in ("selection", "relevance"))
     assert set(chosen.ids) == set(shown.ids)
     assert chosen.ids != shown.ids
     assert (np.diff(shown.scores) <= 0).all()
@@ -167,7 +151,7 @@ def evenness(labels: Any, count: int) -> float:
 @QUICK
 @given(SEEDS)
 def test_spread_is_more_even_and_focus_less_even_than_relevance(seed: int) -> None:
-    candidates = some(seed, 200)
+    candidates = candidates_of(seed, 200)
     thirds = (candidates.columns["hour"] / 3).astype(int)
 
     def even(wish: mc.Wish) -> float:
@@ -181,22 +165,24 @@ def test_spread_is_more_even_and_focus_less_even_than_relevance(seed: int) -> No
 
 
 def test_near_decides_where_focus_goes() -> None:
-    found = some(5, 300)
+    candidates = candidates_of(5, 300)
     hour = mc.HourOfDay("hour")
     for target in (3, 11, 19):
-        chosen = found.columns["hour"][mc.rerank(found, mc.focus(hour, near=target), 20, mc.Mascot(0.9)).positions]
+        chosen = candidates.columns["hour"][
+            mc.rerank(candidates, mc.focus(hour, near=target), 20, mc.Mascot(0.9)).positions
+        ]
         away = np.minimum(np.abs(chosen - target), 24 - np.abs(chosen - target))
         assert np.median(away) < 1.5
 
 
 def test_pages_go_on_where_the_last_one_stopped() -> None:
-    found = some(6, 120)
-    asked = [mc.spread(mc.Place()), mc.spread(mc.Category("who"))]
+    candidates = candidates_of(6, 120)
+    wishes = [mc.spread(mc.Place()), mc.spread(mc.Category("who"))]
     method = mc.Mascot(0.7, order="selection", balance=False)  # otherwise the room of a bin depends on k
-    whole = mc.rerank(found, asked, 30, method).ids
-    first = mc.rerank(found, asked, 10, method)
-    second = mc.rerank(found, asked, 10, method, already=first)
-    third = mc.rerank(found, asked, 10, method, already=[*first.ids, *second.ids])
+    whole = mc.rerank(candidates, wishes, 30, method).ids
+    first = mc.rerank(candidates, wishes, 10, method)
+    second = mc.rerank(candidates, wishes, 10, method, already=first)
+    third = mc.rerank(candidates, wishes, 10, method, already=[*first.ids, *second.ids])
     assert first.ids + second.ids + third.ids == whole
 
 
@@ -205,10 +191,10 @@ def test_missing_values(missing: Any) -> None:
     n = 40
     rng = np.random.default_rng(0)
     hour = np.where(np.arange(n) % 4 == 0, np.nan, rng.uniform(0, 24, n))
-    found = mc.Candidates(scores=np.full(n, 0.5), columns={"hour": hour})
+    candidates = mc.Candidates(scores=np.full(n, 0.5), columns={"hour": hour})
     attribute = mc.HourOfDay("hour", missing=missing)
     for wish in (mc.spread(attribute), mc.focus(attribute)):
-        chosen = mc.rerank(found, wish, n, mc.Mascot(0.9, protect=0, order="selection")).positions
+        chosen = mc.rerank(candidates, wish, n, mc.Mascot(0.9, protect=0, order="selection")).positions
         steps = np.flatnonzero(np.isnan(hour[chosen]))
         if missing == "last":
             assert steps.tolist() == list(range(30, 40))
@@ -219,43 +205,39 @@ def test_missing_values(missing: Any) -> None:
 
 
 def test_a_neutral_value_covers_what_the_others_cover_on_average() -> None:
-    columns = {"label": ["a", "b", "b", None]}
-    found = mc.Candidates(scores=[0.5] * 4, columns=columns)
-    method = mc.Mascot.paper(1.0, bin_weight="uniform")
-    ranking = mc.rerank(found, mc.spread(mc.Category("label", missing="neutral")), 4, method)
+    candidates = mc.Candidates(scores=[0.5] * 4, columns={"label": ["a", "b", "b", None]})
+    wish, method = mc.spread(mc.Category("label", missing="neutral")), mc.Mascot.paper(1.0, bin_weight="uniform")
     # a and b earn 1 each, then the unknown earns what is left of both on average: nothing.
-    assert ranking.ids == [0, 1, 2, 3]
-    ranking = mc.rerank(
-        found, mc.spread(mc.Category("label", missing="neutral")), 4, mc.Mascot.paper(1.0, "uniform"), already=[3]
-    )
+    assert mc.rerank(candidates, wish, 4, method).ids == [0, 1, 2, 3]
+    ranking = mc.rerank(candidates, wish, 4, method, already=[3])
     # Seen first, it covered a third of a and two thirds of b: a earns 2/3, b earns 1/3.
     np.testing.assert_allclose(ranking.gains["label"], [2 / 3, 1 / 3, 0], atol=1e-12)
 
 
 def test_inputs_are_never_modified() -> None:
-    found = some(7)
+    candidates = candidates_of(7)
     vectors = np.random.default_rng(0).normal(size=(50, 4))
-    scores, columns = found.scores.copy(), {name: c.copy() for name, c in found.columns.items()}
+    scores, columns = candidates.scores.copy(), {name: c.copy() for name, c in candidates.columns.items()}
     given_vectors = vectors.copy()
     for array in (scores, vectors, *columns.values()):
         array.flags.writeable = False
     frozen = mc.Candidates(scores=scores, columns=columns, vectors=vectors)
-    asked = [*BOTH, mc.spread(mc.Clusters(4)), mc.focus(mc.Category("who", missing="neutral"))]
+    wishes = [*BOTH, mc.spread(mc.Clusters(4)), mc.focus(mc.Category("who", missing="neutral"))]
     for backend in ("numpy", "native"):
-        mc.rerank(frozen, asked, 10, backend=backend, already=[1, 2]).explain()
-    assert (scores == found.scores).all()
+        mc.rerank(frozen, wishes, 10, backend=backend, already=[1, 2]).explain()
+    assert (scores == candidates.scores).all()
     assert (vectors == given_vectors).all()
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_degenerate_problems(backend: str) -> None:
-    asked = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour")), mc.spread(mc.Number("price"))]
+    wishes = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour")), mc.spread(mc.Number("price"))]
     nowhere = {"lat": [np.nan] * 3, "lon": [np.nan] * 3, "hour": [None] * 3, "price": [None] * 3}
-    assert mc.rerank(mc.Candidates(scores=[1, 2, 3], columns=nowhere), asked, 2, backend=backend).ids == [2, 1]
+    assert mc.rerank(mc.Candidates(scores=[1, 2, 3], columns=nowhere), wishes, 2, backend=backend).ids == [2, 1]
     one = {"lat": [1.0], "lon": [2.0], "hour": [3], "price": [4]}
-    assert mc.rerank(mc.Candidates(scores=[0.0], columns=one), asked, 5, backend=backend).ids == [0]
+    assert mc.rerank(mc.Candidates(scores=[0.0], columns=one), wishes, 5, backend=backend).ids == [0]
     equal = {"lat": [1.0] * 4, "lon": [2.0] * 4, "hour": [3] * 4, "price": [4] * 4}
-    assert mc.rerank(mc.Candidates(scores=[7.0] * 4, columns=equal), asked, 9, backend=backend).ids == [0, 1, 2, 3]
+    assert mc.rerank(mc.Candidates(scores=[7.0] * 4, columns=equal), wishes, 9, backend=backend).ids == [0, 1, 2, 3]
     dropped = [mc.spread(mc.Place(missing="drop"))]
     assert mc.rerank(mc.Candidates(scores=[1, 2, 3], columns=nowhere), dropped, 2, backend=backend).ids == []
     assert mc.rerank(mc.Candidates(scores=[1, 2, 3]), [], 2, backend=backend).ids == [2, 1]

@@ -12,59 +12,54 @@ import pytest
 
 import mascot as mc
 
+CITIES = ["Rome", "Rome", "Rome", "Oslo", "Lima", "Bern"]
+LABELS = mc.Candidates(scores=[6, 5, 4, 3, 2, 1], columns={"city": CITIES})
+CITY = mc.spread("city")
+WISHES = [
+    mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour", missing="neutral"), near=18), mc.focus("who", 0.5, near="bo"),
+]  # fmt: skip
+METHODS = [
+    mc.Mascot(), mc.Mascot.paper(0.3), mc.Mascot(keep=0.9), mc.Mmr(), mc.KDpp(), mc.MsDpp(), mc.Clustering(clusters=5),
+    mc.Relevance(),
+]  # fmt: skip
+
 
 def corpus(n: int = 300, seed: int = 0) -> tuple[dict[str, Any], Any]:
     rng = np.random.default_rng(seed)
     columns = {
-        "lat": rng.uniform(-60, 70, n),
-        "lon": rng.uniform(-180, 180, n),
+        "lat": rng.uniform(-60, 70, n), "lon": rng.uniform(-180, 180, n),
         "hour": np.where(rng.random(n) < 0.1, np.nan, rng.uniform(0, 24, n)),
         "who": rng.choice(["ana", "bo", "cy", "di"], n),
-    }
+    }  # fmt: skip
     return columns, rng.normal(size=(n, 8))
 
 
-ASKED = [
-    mc.spread(mc.Place()),
-    mc.focus(mc.HourOfDay("hour", missing="neutral"), near=18),
-    mc.focus(mc.Category("who"), 0.5, near="bo"),
-]
-METHODS = [
-    mc.Mascot(),
-    mc.Mascot.paper(0.3),
-    mc.Mascot(keep=0.9),
-    mc.Mmr(),
-    mc.KDpp(),
-    mc.MsDpp(),
-    mc.Clustering(clusters=5),
-    mc.Relevance(),
-]
+def candidates_of(n: int) -> mc.Candidates:
+    columns, vectors = corpus(n)
+    return mc.Candidates(np.linspace(2, 1, n), columns=columns, vectors=vectors)
 
 
 def queries(count: int, size: int, rows: int, seed: int = 1) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
-    taken = np.stack([rng.choice(rows, size, replace=False) for _ in range(count)])
-    return taken, np.sort(rng.random((count, size)), axis=1)[:, ::-1]
+    chosen = np.stack([rng.choice(rows, size, replace=False) for _ in range(count)])
+    return chosen, np.sort(rng.random((count, size)), axis=1)[:, ::-1]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 def test_a_reranker_ranks_as_rerank_does(method: Any) -> None:
     columns, vectors = corpus()
-    asked = ASKED[:1] if isinstance(method, mc.Clustering) else ASKED
-    ranker = mc.Reranker(asked, method).fit(columns, vectors)
+    wishes = WISHES[:1] if isinstance(method, mc.Clustering) else WISHES
+    ranker = mc.Reranker(wishes, method).fit(columns, vectors)
     rows, scores = queries(4, 40, 300)
     many = ranker.rerank_many(rows, scores, k=10)
     for q in range(4):
-        found = mc.Candidates(
-            scores=scores[q],
-            ids=rows[q],
-            columns={name: c[rows[q]] for name, c in columns.items()},
-            vectors=vectors[rows[q]],
-        )
-        alone = mc.rerank(found, asked, 10, method)
+        own = {name: c[rows[q]] for name, c in columns.items()}
+        alone = mc.rerank(mc.Candidates(scores[q], rows[q], own, vectors[rows[q]]), wishes, 10, method)
         assert ranker.rerank(rows[q], scores[q], 10).ids == alone.ids == many[q].ids
         assert [int(rows[q][i]) for i in many.positions[q]] == alone.ids
         assert many[q].to_dict() == alone.to_dict()
+    assert mc.from_dict(method.to_dict()) == method
+    assert hash(mc.from_dict(method.to_dict())) == hash(method)
 
 
 def test_clusters_are_found_in_the_corpus() -> None:
@@ -72,45 +67,25 @@ def test_clusters_are_found_in_the_corpus() -> None:
     ranker = mc.Reranker([mc.spread(mc.Clusters(6))]).fit(columns, vectors)
     labels = mc.Clusters(6).membership(columns, vectors).indices
     rows, scores = queries(1, 50, 300)
-    chosen = ranker.rerank(rows[0], scores[0], 9).ids
-    assert len(set(labels[chosen])) == 6  # three protected, and six bins to open
-
-
-def test_a_batch_of_arrays_is_ranked_query_by_query() -> None:
-    columns, vectors = corpus(200)
-    shape = (5, 40)
-    scores = np.random.default_rng(3).random(shape)
-    square = {name: c.reshape(shape) for name, c in columns.items()}
-    asked = [*ASKED, mc.spread(mc.Clusters(3))]
-    many = mc.rerank_many(mc.Batch(scores, square, vectors.reshape(5, 40, 8)), asked, 12)
-    assert many.positions.shape == (5, 12)
-    for q in range(5):
-        found = mc.Candidates(
-            scores=scores[q], columns={name: c[q] for name, c in square.items()}, vectors=vectors.reshape(5, 40, 8)[q]
-        )
-        assert many[q].ids == mc.rerank(found, asked, 12).ids
-    assert [ranking.ids for ranking in many] == [many[q].ids for q in range(-5, 0)]
-    assert len(many[1:3]) == 2
+    assert len(set(labels[ranker.rerank(rows[0], scores[0], 9).ids])) == 6  # three protected, and six bins to open
 
 
 def test_queries_of_several_lengths_and_dropped_candidates() -> None:
     columns, _ = corpus()
     ranker = mc.Reranker([mc.spread(mc.HourOfDay("hour", missing="drop"))]).fit(columns)
-    rows = [np.arange(5), np.arange(5, 60)]
-    scores = [np.linspace(1, 0, 5), np.linspace(1, 0, 55)]
+    rows, scores = [np.arange(5), np.arange(5, 60)], [np.linspace(1, 0, 5), np.linspace(1, 0, 55)]
     many = ranker.rerank_many(rows, scores, k=10)
-    known = ~np.isnan(columns["hour"])
-    assert (many.positions[0] >= 0).sum() == known[:5].sum()
+    valued = ~np.isnan(columns["hour"])
+    assert (many.positions[0] >= 0).sum() == valued[:5].sum()
     for q in range(2):
-        assert known[many[q].ids].all()
+        assert valued[many[q].ids].all()
         assert many[q].ids == [int(rows[q][i]) for i in many.positions[q] if i >= 0]
         assert many[q].ids == ranker.rerank(rows[q], scores[q], 10).ids
 
 
-def test_already_shown_ids_and_pages_through_many() -> None:
+def test_pages_repeat_nothing() -> None:
     columns, _ = corpus()
-    names = [f"photo {i}" for i in range(300)]
-    ranker = mc.Reranker(ASKED).fit(columns, ids=names)
+    ranker = mc.Reranker(WISHES).fit(columns, ids=[f"photo {i}" for i in range(300)])
     rows, scores = queries(3, 60, 300)
     first = ranker.rerank_many(rows, scores, 10)
     second = ranker.rerank_many(rows, scores, 10, already=first)
@@ -118,15 +93,20 @@ def test_already_shown_ids_and_pages_through_many() -> None:
         assert first[q].ids[0].startswith("photo ")
         assert not set(first[q].ids) & set(second[q].ids)
         assert second[q].ids == ranker.rerank(rows[q], scores[q], 10, already=first[q].ids).ids
+    pages: list[Any] = [None]
+    for _ in range(3):
+        pages.append(mc.rerank(LABELS, CITY, k=2, already=pages[-1]))
+    assert sorted([*pages[1], *pages[2], *pages[3]]) == [0, 1, 2, 3, 4, 5]
+    assert pages[3].shown_before == sorted([*pages[1], *pages[2]])
+    twice = mc.Candidates(scores=[4, 3, 2, 1], ids=["x", "x", "y", "z"])
+    assert mc.rerank(twice, [], k=4, already=mc.rerank(twice, [], k=1)).ids == ["y", "z"]
 
 
 def test_a_ranking_describes_its_results() -> None:
-    columns, vectors = corpus(60)
-    found = mc.Candidates(scores=np.linspace(2, 1, 60), columns=columns, vectors=vectors)
-    plain = mc.rerank(found, ASKED[:1], 10)
-    assert plain.relevance.tolist() == sorted(plain.relevance, reverse=True)
-    ranking = mc.rerank(found, ASKED, 10)
+    candidates = candidates_of(60)
+    ranking = mc.rerank(candidates, WISHES, 10)
     assert (ranking.was == ranking.positions + 1).all()
+    assert (ranking[0], ranking[-1], ranking[:2]) == (ranking.ids[0], ranking.ids[9], ranking.ids[:2])
     assert list(ranking.gains) == ["relevance", "place"]  # closeness to named values is part of relevance
     assert (np.diff(ranking.gains["relevance"]) <= 0).all()
     explained = ranking.explain()
@@ -135,76 +115,80 @@ def test_a_ranking_describes_its_results() -> None:
         assert reason.gain == pytest.approx(sum(values[place] for values in ranking.gains.values()))
     chosen = sorted(explained.results, key=lambda reason: reason.step or 0)
     assert [reason.step for reason in chosen] == list(range(1, 11))
-    left = explained.left_out
-    assert [reason.step for reason in left] == [None] * 3
-    assert not {reason.id for reason in left} & set(ranking.ids)
-    assert all(reason.gain <= chosen[-1].gain + 1e-9 for reason in left)
-    assert all(reason.because for reason in left)
-    text = str(explained)
-    assert text.startswith("spread place, focus hour near 18, focus who near bo x 0.5; strength 0.5")
-    assert "left out" in text
+    assert [reason.step for reason in explained.left_out] == [None] * 3
+    assert not {reason.id for reason in explained.left_out} & set(ranking.ids)
+    assert all(reason.because and reason.gain <= chosen[-1].gain + 1e-9 for reason in explained.left_out)
+    assert str(explained).startswith("spread place, focus hour near 18, focus who near bo x 0.5; strength 0.5")
     data = json.loads(json.dumps([ranking.to_dict(), explained.to_dict()]))
     assert data[0]["results"][0]["id"] == ranking.ids[0]
     assert mc.from_dict(data[0]["method"]) == mc.Mascot()
-    assert [mc.from_dict(wish) for wish in data[0]["wishes"]] == ASKED
+    assert [mc.from_dict(wish) for wish in data[0]["wishes"]] == WISHES
     assert repr(ranking) == f"Ranking(10: {ranking.ids[:6]!r}...)"
+    baseline = mc.rerank(candidates, WISHES, 5, mc.Mmr(0.3))
+    assert baseline.gains == {}
+    assert str(baseline.explain()).count("\n") >= 5
+
+
+def test_explanations_word_by_word() -> None:
+    text = str(mc.rerank(LABELS, [CITY, mc.limit("city", 2)], k=4, strength=0.9, protect=1).explain())
+    assert text.splitlines() == [
+        "spread city, at most 2 per city; strength 0.9",
+        "1st               0  the only one from Rome; first of at most two from Rome; the best match",
+        "2nd, was 4th      3  the only one from Oslo; first of at most two from Oslo",
+        "3rd, was 5th      4  the only one from Lima; first of at most two from Lima",
+        "4th, was 6th      5  the only one from Bern; first of at most two from Bern",
+        "left out",
+        "was 2nd           1  city: adds too little new",
+        "was 3rd           2  city: adds too little new",
+    ]
+    whole = mc.rerank(LABELS, CITY, k=3, protect=3)
+    assert {reason.because for reason in whole.explain().left_out} == {"every place is protected"}
+    assert mc.rerank(LABELS, CITY, k=3, already=[0, 1, 2]).explain().left_out == []
+    named = mc.Candidates(scores=[3, 2, 1], columns={"relevance": ["a", "a", "b"]})
+    assert list(mc.rerank(named, mc.spread("relevance"), k=2).gains) == ["relevance", "relevance 2"]
+
+
+@pytest.mark.parametrize(("k", "protected"), [(1, 1), (3, 1), (4, 2), (6, 2), (7, 3), (20, 3)])
+def test_of_few_results_few_are_protected(k: int, protected: int) -> None:
+    assert mc.Mascot().protected(k) == protected
+    assert mc.Mascot(protect=5).protected(k) == 5
+    for backend in ("numpy", "native"):
+        assert mc.rerank(LABELS, CITY, k=3, strength=0.9, backend=backend).ids == [0, 3, 4]
+        assert mc.rerank(LABELS, CITY, k=3, strength=0.9, protect=3, backend=backend).ids == [0, 1, 2]
 
 
 def test_gains_are_the_objective_s() -> None:
     """The sum of all gains is the value of the chosen set."""
     columns, _ = corpus(80)
-    found = mc.Candidates(scores=np.random.default_rng(0).random(80), columns=columns)
-    asked = [mc.spread(mc.Place.grid()), mc.focus(mc.Category("who"))]
+    candidates = mc.Candidates(scores=np.random.default_rng(0).random(80), columns=columns)
+    wishes = [mc.spread(mc.Place.grid()), mc.focus(mc.Category("who"))]
     for weight in ("query", "uniform"):
-        ranking = mc.rerank(found, asked, 15, mc.Mascot.paper(0.4, weight))  # type: ignore[arg-type]
-        r = (found.scores - found.scores.min()) / (np.ptp(found.scores) + 1e-8)
+        ranking = mc.rerank(candidates, wishes, 15, mc.Mascot.paper(0.4, weight))  # type: ignore[arg-type]
+        r = (candidates.scores - candidates.scores.min()) / (np.ptp(candidates.scores) + 1e-8)
         value = 0.6 * r[ranking.positions].sum()
-        for wish in asked:
+        for wish in wishes:
             p = wish.attribute.membership(columns, None).sparse().dense()
             omega = (p * r[:, None]).max(axis=0) if weight == "query" else np.ones(p.shape[1])
             value += wish.sign * 0.4 * (omega * (1 - np.prod(1 - p[ranking.positions], axis=0))).sum()
         assert sum(values.sum() for values in ranking.gains.values()) == pytest.approx(value)
 
 
-def test_baselines_explain_themselves_by_rank() -> None:
-    columns, vectors = corpus(60)
-    found = mc.Candidates(scores=np.linspace(2, 1, 60), columns=columns, vectors=vectors)
-    ranking = mc.rerank(found, ASKED, 5, mc.Mmr(0.3))
-    assert ranking.gains == {}
-    assert str(ranking.explain()).count("\n") >= 5
-
-
-def test_methods_are_values() -> None:
-    for method in METHODS:
-        assert mc.from_dict(method.to_dict()) == method
-        assert hash(mc.from_dict(method.to_dict())) == hash(method)
+def test_the_published_method_and_defaults() -> None:
     published = mc.Mascot(0.4, 0, "query", True, scale=False, order="selection", balance=False)
     assert mc.Mascot.paper(0.4) == published
     assert mc.Mascot().strength == 0.5
     assert mc.Mascot(keep=0.9).strength is None
 
 
-def in_a_fresh_process(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
-
-
-def test_import_loads_numpy_alone() -> None:
-    heavy = (
-        "['numba', 'torch', 'PIL', 'fastapi', 'scipy', 'sklearn', 'pandas', 'typer', 'rich', 'matplotlib', 'sqlite3']"
-    )
-    code = f"import sys, mascot; print([name for name in {heavy} if name in sys.modules])"
-    assert in_a_fresh_process(code) == "[]"
-
-
-def test_the_first_rerank_of_a_process_loads_nothing_heavy() -> None:
-    code = (
-        "import sys, mascot as mc, numpy as np; r = np.random.default_rng(0);"
-        "c = mc.Candidates(scores=r.random(200), columns={'lat': r.uniform(-90, 90, 200),"
-        "'lon': r.uniform(-180, 180, 200), 'taken': r.uniform(0, 24, 200)});"
-        "print(len(mc.rerank(c, [mc.spread(mc.Place()), mc.focus(mc.HourOfDay())], 20)),"
-        "[name for name in ('numba', 'llvmlite', 'scipy', 'pandas') if name in sys.modules])"
-    )
-    assert in_a_fresh_process(code) == "20 []"
+def test_the_first_rerank_of_a_process_loads_numpy_alone() -> None:
+    code = """
+import sys, mascot as mc
+heavy = "numba torch PIL fastapi scipy sklearn pandas typer rich matplotlib sqlite3".split()
+columns = {"lat": [0.0, 9.0], "lon": [0.0, 9.0], "taken": [3, 5]}
+page = mc.rerank(mc.Candidates([2, 1], columns=columns), [mc.spread(mc.Place()), mc.focus(mc.HourOfDay())])
+print(len(page), [name for name in heavy if name in sys.modules])
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "2 []\n"
 
 
 HITS = [

@@ -25,16 +25,10 @@ COLUMNS: dict[str, Any] = {
 VECTORS = RNG.normal(size=(ROWS, 8)).astype(np.float32)
 IDS = [f"photo {i}" for i in range(ROWS)]
 WISHES: list[Any] = [
-    mc.spread(mc.Place()),
-    mc.spread(mc.Place.grid(), 0.5),
-    mc.focus(mc.HourOfDay("hour", missing="neutral"), near=18, within=2),
-    mc.focus("who", 0.5, near="bo"),
-    mc.spread(mc.Date("day")),
-    mc.spread(mc.Clusters(6)),
-    mc.limit("who", 4),
-    mc.limit(mc.Weekday("day"), 5, fill=True),
-    mc.share(mc.DayOfYear("day"), {"January": 0.2}),
-]
+    mc.spread(mc.Place()), mc.spread(mc.Place.grid(), 0.5), mc.spread(mc.Date("day")), mc.spread(mc.Clusters(6)),
+    mc.focus(mc.HourOfDay("hour", missing="neutral"), near=18, within=2), mc.focus("who", 0.5, near="bo"),
+    mc.limit("who", 4), mc.limit(mc.Weekday("day"), 5, fill=True), mc.share(mc.DayOfYear("day"), {"January": 0.2}),
+]  # fmt: skip
 
 
 def part(start: int, end: int) -> dict[str, Any]:
@@ -47,7 +41,7 @@ def fitted(method: Any = None) -> mc.Reranker:
 
 def queries(seed: int = 1, rows: int = ROWS) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
-    return np.stack([rng.choice(rows, 40, replace=False) for _ in range(6)]), rng.random((6, 40))
+    return np.stack([rng.choice(rows, 40, replace=False) for _ in range(4)]), rng.random((4, 40))
 
 
 def answers(ranker: mc.Reranker, rows: Any, scores: Any) -> list[Any]:
@@ -108,18 +102,15 @@ def test_a_saved_reranker_answers_as_before(method: Any, tmp_path: Path) -> None
     loaded = mc.Reranker.load(tmp_path / "ranker.npz")
     assert (loaded.wishes, loaded.method, len(loaded)) == (ranker.wishes, ranker.method, ROWS)
     assert answers(loaded, *queries()) == answers(ranker, *queries())
-    loaded.save(tmp_path / "again.npz")
-    assert answers(mc.Reranker.load(tmp_path / "again.npz"), *queries()) == answers(ranker, *queries())
 
 
 def test_a_file_that_is_not_a_saved_reranker_is_refused(tmp_path: Path) -> None:
-    for name, content in {"text": b"not a file of arrays", "empty": b""}.items():
-        (tmp_path / name).write_bytes(content)
+    (tmp_path / "text").write_bytes(b"not a file of arrays")
+    (tmp_path / "empty").write_bytes(b"")
+    np.savez(tmp_path / "other.npz", x=np.arange(3))
+    for name in ("text", "empty", "other.npz"):
         with pytest.raises(mc.InputError, match=r"^Reranker.load needs a file that Reranker.save wrote, got "):
             mc.Reranker.load(tmp_path / name)
-    np.savez(tmp_path / "other.npz", x=np.arange(3))
-    with pytest.raises(mc.InputError, match=r"^Reranker.load needs a file that Reranker.save wrote, got "):
-        mc.Reranker.load(tmp_path / "other.npz")
     with pytest.raises(FileNotFoundError):
         mc.Reranker.load(tmp_path / "none")
     with pytest.raises(mc.InputError, match=r"^Reranker must be fitted to a corpus first"):
@@ -154,9 +145,6 @@ def test_a_query_does_not_read_the_whole_corpus() -> None:
         def membership(self, columns: Any, vectors: Any) -> Any:
             Counted.calls += 1
             return np.eye(4)[np.asarray(columns["x"], np.int64)]
-
-        def features(self, columns: Any, vectors: Any) -> Any:
-            return self.membership(columns, vectors)
 
     ranker = mc.Reranker(mc.spread(Counted())).fit({"x": np.arange(1000) % 4})
     before = Counted.calls

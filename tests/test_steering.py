@@ -12,39 +12,29 @@ from hypothesis import strategies as st
 
 import mascot as mc
 
-COMMON = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
-SELLERS = st.sampled_from(["a", "b", "c", "d", None, ("a", "b"), ("c", "d", "e")])
-REGIONS = st.sampled_from(["north", "south", "west", None])
+COMMON = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+SELLERS = ("a", "b", "c", "d", None, ("a", "b"), ("c", "d", "e"))
 BACKENDS: tuple[Any, ...] = ("numpy", "native")
 
 
 @st.composite
 def candidates(draw: st.DrawFn, sellers: Any = SELLERS) -> mc.Candidates[int]:
-    count = draw(st.integers(1, 40))
-    scores = draw(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5, 0.9, 40.0]), min_size=count, max_size=count))
+    count, rng = draw(st.integers(1, 40)), np.random.default_rng(draw(st.integers(0, 2**31)))
     columns = {
-        "seller": draw(st.lists(sellers, min_size=count, max_size=count)),
-        "region": draw(st.lists(REGIONS, min_size=count, max_size=count)),
-        "hour": draw(st.lists(st.sampled_from([0.0, 6.0, 12.0, 18.0, 23.5]), min_size=count, max_size=count)),
+        "seller": [sellers[i] for i in rng.integers(0, len(sellers), count)],
+        "region": rng.choice(np.array(["north", "south", "west", None]), count),
+        "hour": rng.choice([0.0, 6.0, 12.0, 18.0, 23.5], count),
     }
-    vectors = np.random.default_rng(count).normal(size=(count, 3))
-    return mc.Candidates(scores=scores, columns=columns, vectors=vectors)
+    scores = rng.choice([0.1, 0.2, 0.3, 0.5, 0.9, 40.0], count)
+    return mc.Candidates(scores, columns=columns, vectors=rng.normal(size=(count, 3)))
 
 
 METHODS = st.sampled_from(
     [
-        mc.Mascot(),
-        mc.Mascot(1.0, protect=50),
-        mc.Mascot(0.0),
-        mc.Mascot(keep=0.9),
-        mc.Mascot.paper(0.5),
-        mc.Mmr(0.4),
-        mc.Mmr(1.0),
-        mc.Relevance(),
+        mc.Mascot(), mc.Mascot(1.0, protect=50), mc.Mascot(0.0), mc.Mascot(keep=0.9), mc.Mascot.paper(0.5), mc.Mmr(0.4),
+        mc.Mmr(1.0), mc.Relevance(),
     ]
-)
+)  # fmt: skip
 OTHERS = st.sampled_from(
     [
         [],
@@ -114,21 +104,13 @@ def test_a_limit_holds_on_every_page(query: mc.Candidates[int], n: int, k: int, 
     assert len({*page.shown_before, *page.ids}) == shown
 
 
-@COMMON
-@given(candidates(), st.integers(1, 3), st.integers(1, 2), st.integers(1, 12), METHODS)
-def test_two_limits_hold_together(query: mc.Candidates[int], n: int, m: int, k: int, method: Any) -> None:
-    page = both(query, [mc.limit("seller", n), mc.limit("region", m)], k, method)
-    assert max(counts(page, list(query.columns["seller"])).values(), default=0) <= n
-    assert max(counts(page, list(query.columns["region"])).values(), default=0) <= m
-
-
 SHARES = st.sampled_from(
     [{"a": 0.5}, {"a": 0.6, "b": 0.4}, {"a": 0.3, "b": 0.3, "c": 0.3}, {"a": 1.0}, {"a": 0.0, "b": 0.5}, {"zoe": 0.5}]
 )
 
 
 @COMMON
-@given(candidates(st.sampled_from(["a", "b", "c", "d", None])), OTHERS, SHARES, st.integers(1, 15), METHODS)
+@given(candidates(("a", "b", "c", "d", None)), OTHERS, SHARES, st.integers(1, 15), METHODS)
 def test_shares_are_met_exactly_where_the_candidates_allow(
     query: mc.Candidates[int], others: list[mc.Wish], shares: dict[str, float], k: int, method: Any
 ) -> None:
@@ -153,12 +135,15 @@ def test_shares_are_met_exactly_where_the_candidates_allow(
 
 
 @COMMON
-@given(candidates(), st.integers(1, 3), SHARES, st.integers(1, 12), METHODS)
-def test_a_limit_of_one_attribute_comes_before_the_shares_of_another(
-    query: mc.Candidates[int], n: int, shares: dict[str, float], k: int, method: Any
+@given(candidates(), st.integers(1, 3), st.integers(1, 2), SHARES, st.integers(1, 12), METHODS)
+def test_limits_hold_together_and_come_before_the_shares_of_another_attribute(
+    query: mc.Candidates[int], n: int, m: int, shares: dict[str, float], k: int, method: Any
 ) -> None:
-    page = both(query, [mc.limit("region", n), mc.share("seller", shares)], k, method)
+    page = both(
+        query, [mc.limit("region", n), mc.limit(mc.HourOfDay("hour"), m), mc.share("seller", shares)], k, method
+    )
     assert max(counts(page, list(query.columns["region"])).values(), default=0) <= n
+    assert max(Counter(query.columns["hour"][page.positions]).values(), default=0) <= m
 
 
 def test_targets_are_counts_by_largest_remainder() -> None:
@@ -192,9 +177,8 @@ def test_a_limit_and_a_share_of_one_attribute_agree_where_they_can(backend: Any)
     ids=lambda part: type(part).__name__,
 )
 def test_limits_count_hours_days_weekdays_and_months(attribute: Any, labels: Any, backend: Any) -> None:
-    times = np.datetime64("2024-01-01T00:30", "s") + np.random.default_rng(0).integers(0, 40, 60) * np.timedelta64(
-        5, "h"
-    )
+    hours = np.random.default_rng(0).integers(0, 40, 60)
+    times = np.datetime64("2024-01-01T00:30", "s") + hours * np.timedelta64(5, "h")
     query = mc.Candidates(np.linspace(1, 0, 60), columns={"t": times})
     page = mc.rerank(query, mc.limit(attribute, 2), 40, backend=backend)
     _, repeats = np.unique(labels(times)[page.positions], return_counts=True)
@@ -211,7 +195,7 @@ def seller_counts(strength: float, seed: int, backend: Any) -> list[int]:
     return [int(n) for n in np.bincount(np.asarray(query.columns["seller"])[page.positions], minlength=4)]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_dial_goes_evenly_from_relevance_to_balance(seed: int, backend: Any) -> None:
     steps = [seller_counts(strength, seed, backend) for strength in (0, 0.25, 0.5, 0.75, 1)]
@@ -261,13 +245,12 @@ def extreme(rng: Any, scores: Any, pinned: float) -> tuple[int, float]:
     return row, float(scores[row])
 
 
-@pytest.mark.parametrize("options", [{}, {"keep": 0.9}, {"keep": 0.95}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"keep": 0.9}], ids=str)
 @pytest.mark.parametrize("scores", SCORES.values(), ids=SCORES)
 def test_a_pinned_score_counts_as_the_outermost_of_the_others(scores: Any, options: dict[str, float]) -> None:
-    assert share_changed(scores, outermost, 40, options, "native") <= 0.05
-    assert share_changed(scores, outermost, 5, options, "numpy") <= 0.05
+    assert share_changed(scores, outermost, 25, options, "native") <= 0.05
 
 
 @pytest.mark.parametrize("options", [{}, {"keep": 0.9}], ids=str)
 def test_a_pin_on_the_best_or_worst_leaves_the_others_alone(options: dict[str, float]) -> None:
-    assert share_changed(SCORES["uniform"], extreme, 100, options, "native") <= 0.05
+    assert share_changed(SCORES["uniform"], extreme, 40, options, "native") <= 0.05

@@ -14,6 +14,7 @@ from mascot.attributes.columns import as_array, vectors_of
 from mascot.bins import Floats
 from mascot.errors import InputError, hashed, warn_once
 from mascot.kernels.reference import normalized
+from mascot.methods.base import Table
 
 TableLike = Any  # a dictionary of columns, or a pandas, Polars, Arrow or Hugging Face table
 VectorsLike = Any  # an array, or a list or column of vectors
@@ -56,9 +57,8 @@ class Candidates(Generic[Id]):
 
     @overload
     def __init__(
-        self: Candidates[int], scores: ArrayLike, ids: None = None, columns: TableLike = None,
-        vectors: VectorsLike = None,
-    ) -> None: ...  # fmt: skip
+        self: Candidates[int], scores: ArrayLike, ids: None = None, columns: Any = None, vectors: Any = None
+    ) -> None: ...
 
     @overload
     def __init__(
@@ -115,20 +115,18 @@ class Candidates(Generic[Id]):
         columns = RecordColumns(rows)
         scores: Any = np.arange(len(rows), 0, -1, dtype=np.float64)
         if score is not None:
-            scores = [columns.value(row, score) for row in rows]
+            scores = columns.cells(score)
             for at, value in enumerate(scores):
                 if value is None:
-                    raise InputError(
-                        f"Candidates.from_records needs {score!r} in every record, got none at position {at}"
-                    )
-        ids = None
-        if id is not None:
-            ids = [columns.value(row, id) for row in rows]
-            ids = None if all(name is None for name in ids) else ids
+                    rule = f"needs {score!r} in every record, got none at position {at}"
+                    raise InputError(f"Candidates.from_records {rule}")
+        ids = None if id is None else columns.cells(id)
+        if ids is not None and all(name is None for name in ids):
+            ids = None
         result: Candidates[Any] = Candidates(scores, ids)
         result.columns, result.source = columns, rows
         if vector is not None:
-            result.vectors = as_vectors([columns.value(row, vector) for row in rows], (len(rows),), "Candidates")
+            result.vectors = as_vectors(columns.cells(vector), (len(rows),), "Candidates")
         return result
 
     def __len__(self) -> int:
@@ -239,24 +237,15 @@ def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> 
         raise InputError(f"{owner} must be numbers, got {scores!r:.80}") from None
     if array.ndim != dimensions:
         raise InputError(f"{owner} must have {dimensions} dimension(s), got {array.ndim}")
-    if array.size:
-        _check_finite(array, owner)
+    if not np.isfinite(array).all():
+        bad = ~np.isfinite(array)
+        raise InputError(f"{owner} must be finite, got {array[bad][0]} at position {int(np.flatnonzero(bad)[0])}")
     return array
 
 
 def scaled(scores: Floats, robust: bool = False) -> Floats:
-    """Return scores scaled to 0..1 over the candidates, as rankings show relevance.
-
-    With `robust`, far outliers count as the outermost of the other scores.
-    """
+    """Return scores scaled to 0..1 over the candidates, as rankings show relevance."""
     return normalized(scores, robust) if len(scores) else scores
-
-
-def _check_finite(scores: Floats, owner: str) -> None:
-    if np.isfinite(scores).all():
-        return
-    bad = ~np.isfinite(scores)
-    raise InputError(f"{owner} must be finite, got {scores[bad][0]} at position {int(np.flatnonzero(bad)[0])}")
 
 
 def on_host(values: Any) -> Any:
@@ -289,14 +278,14 @@ def as_columns(columns: Any, shape: tuple[int, ...], owner: str, like: str = "sc
     return arrays
 
 
-def as_corpus(columns: Any, vectors: Any, owner: str) -> tuple[dict[str, NDArray[Any]], Floats | None, int]:
-    """Return the columns and vectors of a corpus, and its number of rows: the length of the first column."""
+def as_corpus(columns: Any, vectors: Any, owner: str) -> tuple[Table, int]:
+    """Return the columns and vectors (float32) of a corpus, and its number of rows: those of the first column."""
     arrays = {}
     for name, values in named_columns(columns, owner):
         arrays[name] = as_array(_sequence(on_host(values), f"{owner}.columns[{name!r}]"))
-    matrix = (
-        None if vectors is None else vectors_of(_sequence(on_host(vectors), f"{owner}.vectors"), f"{owner}.vectors")
-    )
+    matrix = None
+    if vectors is not None:
+        matrix = vectors_of(_sequence(on_host(vectors), f"{owner}.vectors"), f"{owner}.vectors")
     first = next(iter(arrays.values()), matrix)
     if first is None:
         raise InputError(f"{owner}.fit needs columns or vectors, got neither")
@@ -306,7 +295,8 @@ def as_corpus(columns: Any, vectors: Any, owner: str) -> tuple[dict[str, NDArray
     like = repr(next(iter(arrays))) if arrays else "its rows"
     if matrix is not None:
         _check_vectors(matrix, (count,), owner, like)
-    return as_columns(arrays, (count,), owner, like), matrix, count
+    single = None if matrix is None else matrix.astype(np.float32)
+    return Table(as_columns(arrays, (count,), owner, like), single), count
 
 
 def _sequence(values: Any, owner: str) -> Any:

@@ -59,8 +59,8 @@ def check_positive(owner: str, value: Any) -> None:
     require(value <= sys.float_info.max, owner, "must be at most 1.8e308", value)  # an integer may be larger
 
 
-def check_share(owner: str, value: Any) -> None:
-    require(is_number(value) and 0 <= value <= 1, owner, "must be in 0..1", value)
+def check_share(owner: str, value: Any, rule: str = "must be in 0..1") -> None:
+    require(is_number(value) and 0 <= value <= 1, owner, rule, value)
 
 
 def check_whole(owner: str, value: Any, least: int) -> None:
@@ -69,6 +69,11 @@ def check_whole(owner: str, value: Any, least: int) -> None:
 
 def check_switch(owner: str, value: Any) -> None:
     require(isinstance(value, (bool, np.bool_)), owner, "must be True or False", value)
+
+
+def check_one_of(owner: str, value: Any, *options: str | None) -> None:
+    *first, last = map(repr, options)
+    require(value in options, owner, f"must be {', '.join(first)} or {last}", value)
 
 
 def hashed(ids: Iterable[Any], rule: str) -> set[Hashable]:

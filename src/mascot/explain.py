@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -120,11 +120,6 @@ def describe_wish(wish: AnyWish) -> str:
     return text + (f" x {wish.weight:g}" if wish.weight != 1 else "")
 
 
-def explain_ranking(ranking: Ranking[Any]) -> Explanation:
-    """Return the reasons for a ranking's results."""
-    return _Explainer(ranking).explanation()
-
-
 def replay_gains(ranking: Ranking[Any]) -> Account | None:
     """Return the gains of each result and of the best candidates left out; None for methods other than `Mascot`."""
     method = ranking.method
@@ -186,125 +181,113 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
 
 def _runners_up(ranking: Ranking[Any]) -> Ints:
     """Return the best candidates left out, by score."""
-    problem = ranking._problem
-    scores = problem.scores
-    excluded = np.concatenate([ranking._problem_positions, problem.seen_of(0)])
-    order = np.argsort(-scores, kind="stable")
+    excluded = np.concatenate([ranking._problem_positions, ranking._problem.seen_of(0)])
+    order = np.argsort(-ranking._problem.scores, kind="stable")
     return np.asarray(order[~np.isin(order, excluded)][:_LEFT_OUT])
 
 
-class _Explainer:
+class Explainer:
     """Writes the explanation of one ranking from its fitted wishes and gains."""
 
     def __init__(self, ranking: Ranking[Any]) -> None:
-        self.ranking, self.fitted = ranking, ranking._fitted
-        self.results = ranking._problem_positions
-        rows = ranking._rows
-        self.rows: Ints = np.arange(len(ranking._problem.scores)) if rows is None else rows
-        self.problem = ranking._problem.only(0)
-        account = ranking._account
-        self.account = account
+        self.ranking, self.fitted, self.results = ranking, ranking._fitted, ranking._problem_positions
+        self.rows: Ints = np.arange(len(ranking._problem.scores)) if ranking._rows is None else ranking._rows
+        self.problem, self.account = ranking._problem.only(0), ranking._account
+        self.names = names_of(self.fitted.coverage)
         self.step = {position: s for s, position in enumerate(ranking._selection.positions[0].tolist())}
-        self.runners_up = _runners_up(ranking)
 
     def explanation(self) -> Explanation:
         ranking = self.ranking
-        results = [self._reason(int(i), place) for place, i in enumerate(self.results)]
-        left_out = [self._left_out(m, int(i)) for m, i in enumerate(self.runners_up)]
+        results = [self._selected(int(i), place) for place, i in enumerate(self.results)]
+        left_out = [self._left_out(m, int(i)) for m, i in enumerate(_runners_up(ranking))]
         return Explanation(results, left_out, ranking.strength, ranking.wishes, tuple(self._notes()))
 
-    def _reason(self, i: int, place: int) -> Reason:
-        gains: dict[str, float] = {}
-        opened: dict[str, list[str]] = {}
-        if self.account is not None:
-            gains = {name: float(values[place]) for name, values in self.ranking.gains.items()}
-            names = names_of(self.fitted.coverage)
-            opened = {name: self.account.opened[a][self.step[i]] for a, name in enumerate(names)}
-        return self._make(i, self.step[i] + 1, gains, opened, "; ".join(self._sentences(i, place)))
-
-    def _make(self, i: int, step: int | None, gains: dict[str, float], opened: Any, because: str) -> Reason:
+    def _reason(self, i: int, step: int | None, gains: dict[str, float], opened: Any, because: str) -> Reason:
         ranking = self.ranking
         position = i if ranking._remaining is None else int(ranking._remaining[i])
-        return Reason(
-            ranking._ids[position], position, int(ranking._rank_of[position]), float(ranking._all_relevance[position]),
-            step, gains, opened, because,
-        )  # fmt: skip
+        was, relevance = int(ranking._rank_of[position]), float(ranking._all_relevance[position])
+        return Reason(ranking._ids[position], position, was, relevance, step, gains, opened, because)
 
-    def _sentences(self, i: int, place: int) -> list[str]:
-        parts = []
-        for wish, focus in zip(self.fitted.aims, self.fitted.focuses, strict=True):
-            parts.append(_near_text(wish, focus.bins, focus.point, int(self.rows[i])))
-        for wish, bins in zip(self.fitted.coverage, self.problem.bins, strict=True):
-            parts.append(_coverage_text(wish, bins, i, self.results))
-        for constraint, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
-            parts.append(self._count_text(constraint, labels, i, place))
-        selection = self.ranking._selection
+    def _codes(self, labels: SparseBins, i: int) -> list[int]:
+        """Return the labels of a candidate that a limit or share counts."""
+        codes: list[int] = labels.take(self.rows[[i]]).indices.tolist()
+        return codes
+
+    def _selected(self, i: int, place: int) -> Reason:
+        opened: dict[str, list[str]] = {}
+        if self.account is not None:
+            opened = {name: self.account.opened[a][self.step[i]] for a, name in enumerate(self.names)}
+        gains = {name: float(values[place]) for name, values in self.ranking.gains.items()}
+        return self._reason(i, self.step[i] + 1, gains, opened, "; ".join(filter(None, self._sentences(i, place))))
+
+    def _sentences(self, i: int, place: int) -> Iterator[str]:
+        fitted, selection = self.fitted, self.ranking._selection
         step = self.step[i] - selection.pinned
         if step < 0:
-            parts.insert(0, "pinned")
-        elif step < selection.protect:
-            parts.append("one of the best matches" if selection.protect > 1 else "the best match")
-        return [part for part in parts if part]
+            yield "pinned"
+        for wish, focus in zip(fitted.aims, fitted.focuses, strict=True):
+            yield _near_text(wish, focus.bins, focus.point, int(self.rows[i]))
+        for wish, bins in zip(fitted.coverage, self.problem.bins, strict=True):
+            yield _coverage_text(wish, bins, i, self.results)
+        for constraint, labels in zip(fitted.constraints, fitted.labels, strict=True):
+            yield self._count_text(constraint, labels, i, place)
+        if 0 <= step < selection.protect:
+            yield "one of the best matches" if selection.protect > 1 else "the best match"
 
     def _count_text(self, wish: Limit | Share, labels: SparseBins, i: int, place: int) -> str:
-        codes = labels.take(self.rows[[i]]).indices
-        if not len(codes):
+        codes = self._codes(labels, i)
+        if not codes:
             return ""
-        code = int(codes[0])
-        name = labels.name(code)
-        same = [p for p, j in enumerate(self.results) if code in labels.take(self.rows[[j]]).indices]
+        name = labels.name(codes[0])
+        same = [p for p, j in enumerate(self.results) if codes[0] in self._codes(labels, j)]
         if isinstance(wish, Limit):
-            return f"{_ordinal_word(same.index(place) + 1)} of at most {_number_word(wish.n)} from {name}"
+            return f"{_ordinal(same.index(place) + 1, words=True)} of at most {_number(wish.n)} from {name}"
         if name not in wish.shares:
             return ""
         return f"the only one from {name}" if len(same) == 1 else f"one of {len(same)} from {name}"
 
     def _left_out(self, m: int, i: int) -> Reason:
-        account = self.account
         for wish, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
-            for code in labels.take(self.rows[[i]]).indices:
-                count = sum(int(code) in labels.take(self.rows[[j]]).indices for j in self.results)
+            for code in self._codes(labels, i):
+                count = sum(code in self._codes(labels, j) for j in self.results)
                 if isinstance(wish, Limit) and count >= wish.n:
-                    return self._make(i, None, {}, {}, f"{labels.name(int(code))} already has {_number_word(wish.n)}")
+                    return self._reason(i, None, {}, {}, f"{labels.name(code)} already has {_number(wish.n)}")
+        account, selection = self.account, self.ranking._selection
         if account is None or not len(self.results):
-            return self._make(i, None, {}, {}, "")
-        names = names_of(self.fitted.coverage)
-        gains = {"relevance": float(account.other_relevance[m])}
-        gains |= {name: float(account.other_gains[a, m]) for a, name in enumerate(names)}
-        selection = self.ranking._selection
+            return self._reason(i, None, {}, {}, "")
+        names = ["relevance", *self.names]
+        gains = dict(zip(names, map(float, (account.other_relevance[m], *account.other_gains[:, m])), strict=True))
+        last = dict(zip(names, map(float, (account.relevance[-1], *account.gains[:, -1])), strict=True))
+        worst = max(names, key=lambda name: last[name] - gains[name])
         if len(self.results) - selection.pinned <= selection.protect:
-            rule = "protected" if len(self.results) > selection.pinned else "pinned"
-            return self._make(i, None, gains, {}, f"every place is {rule}")
-        last = {"relevance": float(account.relevance[-1])}
-        last |= {name: float(account.gains[a, -1]) for a, name in enumerate(names)}
-        short = {name: last[name] - gains[name] for name in gains}
-        worst = max(short, key=lambda name: short[name])
-        if short[worst] <= 0:
-            return self._make(i, None, gains, {}, "as good as the last result, and behind it in the input")
-        if worst == "relevance":
-            return self._make(i, None, gains, {}, "less relevant than the last result")
-        sign = self.fitted.coverage[names.index(worst)].sign
-        verb = "adds too little new" if sign > 0 else "is too far from the others"
-        return self._make(i, None, gains, {}, f"{worst}: {verb}")
+            because = f"every place is {'protected' if len(self.results) > selection.pinned else 'pinned'}"
+        elif last[worst] - gains[worst] <= 0:
+            because = "as good as the last result, and behind it in the input"
+        elif worst == "relevance":
+            because = "less relevant than the last result"
+        else:
+            sign = self.fitted.coverage[self.names.index(worst)].sign
+            because = f"{worst}: {'adds too little new' if sign > 0 else 'is too far from the others'}"
+        return self._reason(i, None, gains, {}, because)
 
-    def _notes(self) -> list[str]:
-        notes = []
+    def _notes(self) -> Iterator[str]:
+        """Yield the shares that could not be met."""
         for wish, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
             if isinstance(wish, Limit):
                 continue
-            targets = wish.targets(len(self.results))
+            targets, own = wish.targets(len(self.results)), labels.take(self.rows)
+            owner = np.repeat(np.arange(own.rows), np.diff(own.indptr))
             names = labels.labels if labels.labels is not None else tuple(map(str, range(labels.count)))
             for value in wish.shares:
                 codes = [code for code, name in enumerate(names) if name == value]
-                count = sum(bool(np.isin(labels.take(self.rows[[j]]).indices, codes).any()) for j in self.results)
-                if count < targets[value]:
-                    available = sum(bool(np.isin(labels.take(self.rows[[j]]).indices, codes).any())
-                                    for j in range(len(self.rows)))  # fmt: skip
-                    reason = "no candidate has it" if not available else "the candidates have no more"
-                    if available >= targets[value]:
-                        reason = "limits and protected results leave no room"
-                    notes.append(f"share {wish.attribute.name}: {count} of {targets[value]} from {value} ({reason})")
-        return notes
+                having = np.isin(np.arange(own.rows), owner[np.isin(own.indices, codes)])
+                count, available, target = int(having[self.results].sum()), int(having.sum()), targets[value]
+                if count >= target:
+                    continue
+                reason = "no candidate has it" if not available else "the candidates have no more"
+                if available >= target:
+                    reason = "limits and protected results leave no room"
+                yield f"share {wish.attribute.name}: {count} of {target} from {value} ({reason})"
 
 
 def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
@@ -330,11 +313,10 @@ def _coverage_text(wish: Wish, bins: Bins, i: int, results: Ints) -> str:
     """Return how a result compares with the other results in one attribute."""
     if bool(bins.missing(np.array([i]))[0]):
         return f"{wish.attribute.name} unknown"
-    pairs = bins if isinstance(bins, SparseBins) else None
-    if pairs is not None:
-        codes = pairs.take(np.array([i])).indices
-        name = pairs.name(int(codes[0]))
-        same = sum(bool(np.isin(pairs.take(np.array([j])).indices, codes).any()) for j in results)
+    if isinstance(bins, SparseBins):
+        codes = bins.take(np.array([i])).indices
+        name = bins.name(int(codes[0]))
+        same = sum(bool(np.isin(bins.take(np.array([j])).indices, codes).any()) for j in results)
         article = f"from {name}" if isinstance(wish.attribute, Category) else f"of {name}"
         return f"the only one {article}" if same == 1 else f"one of {same} {article}"
     other_results = results[results != i]
@@ -360,9 +342,8 @@ def _value_text(bins: Bins, row: int) -> str:
     if bins.unit == "date":
         return str(np.datetime64(int(value * 86_400), "s").astype("M8[D]"))
     if bins.unit in ("weekday", "season"):
-        return AxisBins((bins.resolve().axes[0],), bins.values, bins.unit).name(
-            round(value / bins.resolve().axes[0].step) % bins.resolve().axes[0].count
-        )
+        (axis,) = bins.resolve().axes
+        return bins.name(round(value / axis.step) % axis.count)
     return f"{value:g}"
 
 
@@ -396,18 +377,16 @@ def _text(target: Any) -> str:
     return ", ".join(map(str, target)) if isinstance(target, tuple) else str(target)
 
 
-def _ordinal(number: int) -> str:
+def _number(number: int) -> str:
+    return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
+
+
+def _ordinal(number: int, words: bool = False) -> str:
+    if words and number < len(_ORDINALS):
+        return _ORDINALS[number]
     suffix = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{suffix}"
 
 
-_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-
-
-def _number_word(number: int) -> str:
-    return _WORDS[number] if number < len(_WORDS) else str(number)
-
-
-def _ordinal_word(number: int) -> str:
-    return _ORDINALS[number] if number < len(_ORDINALS) else _ordinal(number)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from mascot.attributes.attribute import missing_rule
-from mascot.bins import Bins, Bools, Floats, Ints, SparseBins, join_bins
+from mascot.bins import AxisBins, Bins, Bools, Floats, GlobeBins, Ints, SparseBins
 from mascot.errors import OptionError
 from mascot.kernels.native import MOST_QUOTAS
 from mascot.kernels.reference import Quota
@@ -47,18 +48,12 @@ class FittedWishes:
 
     def dropped(self, rows: Ints | None) -> Bools | None:
         """Return which candidates are left out, because they were removed or miss a value; None: none."""
-        mask: Bools | None = None
-        binned = [
-            *zip(self.coverage, self.bins, strict=True),
-            *((wish, focus.bins) for wish, focus in zip(self.aims, self.focuses, strict=True)),
-        ]
-        for wish, bins in binned:
-            if missing_rule(wish.attribute) == "drop":
-                missing = bins.missing(rows)
-                mask = missing if mask is None else mask | missing
+        all_bins = (*self.bins, *(focus.bins for focus in self.focuses))
+        binned = zip((*self.coverage, *self.aims), all_bins, strict=True)
+        masks = [bins.missing(rows) for wish, bins in binned if missing_rule(wish.attribute) == "drop"]
         if self.removed is not None:
-            removed = self.removed if rows is None else self.removed[rows]
-            mask = removed if mask is None else mask | removed
+            masks.append(self.removed if rows is None else self.removed[rows])
+        mask = np.logical_or.reduce(masks) if masks else None
         return mask if mask is not None and mask.any() else None
 
     def problem(
@@ -67,13 +62,9 @@ class FittedWishes:
     ) -> tuple[Problem, Ints | None]:  # fmt: skip
         """Return the problem of Q queries and, where candidates are left out, the positions of those that stay.
 
-        Parameters
-        ----------
-        ptr : [Q + 1]
-        rows : [T] rows of the candidates; None: candidate t is row t
-        scores : [T]
-        seen : positions in each query that earlier pages showed
-        pinned : of those seen in a single query, the positions that count towards the quotas and are never left out
+        `ptr` [Q + 1], `rows` [T] and `scores` [T] are those of `Problem`. `seen` are the positions in each query that
+        earlier pages showed; `pinned`, in a single query, those of them that count towards the quotas and are never
+        left out.
         """
         quotas = tuple(
             _reduced(wish.for_k(quota, k), pinned if rows is None else rows[pinned])
@@ -93,25 +84,19 @@ class FittedWishes:
             scores = scores[remaining]
             counts = np.add.reduceat(np.append(~dropped, False), ptr[:-1]) * (np.diff(ptr) > 0)
             shorter = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            parts = [within[a:b] for a, b in pairwise(shorter)]
             if len(tables) > 1:
-                tables = tuple(
-                    table.take(within[a:b]) for table, a, b in zip(tables, shorter, shorter[1:], strict=False)
-                )
+                tables = tuple(table.take(part) for table, part in zip(tables, parts, strict=True))
             if seen is not None:
-                seen = [
-                    np.flatnonzero(np.isin(within[a:b], of))
-                    for of, a, b in zip(seen, shorter, shorter[1:], strict=False)
-                ]
+                seen = [np.flatnonzero(np.isin(part, of)) for of, part in zip(seen, parts, strict=True)]
             ptr, remaining = shorter, within
-        seen_ptr: Ints | None = None
-        seen_flat: Ints | None = None
+        seen_ptr = seen_flat = None
         if seen is not None and any(len(of) for of in seen):
             seen_ptr = np.concatenate([[0], np.cumsum([len(of) for of in seen])]).astype(np.int64)
             seen_flat = np.concatenate(seen).astype(np.int64)
         coverage = self.coverage
-        named_weight = 0.0
+        named_weight = float(sum(focus.weight for focus in self.focuses))
         if self.focuses:
-            named_weight = float(sum(focus.weight for focus in self.focuses))
             strength = getattr(method, "strength", None)
             strength = DEFAULT_STRENGTH if strength is None else float(strength)
             scores = aim_scores(scores, ptr, rows, self.focuses, k, strength, getattr(method, "robust", True))
@@ -141,7 +126,7 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
 
     Attributes that search for their bins (`local`) do so in each query.
     """
-    coverage, aims, constraints = _sort_wishes(wishes)
+    coverage, aims, constraints = sort_wishes(wishes)
     vectors = _as_float64(table)
 
     def by_group(make: Any, attribute: Any) -> Any:
@@ -160,23 +145,14 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
     return assemble(wishes, rows, (table,), bins, focuses, labels)
 
 
-def _sort_wishes(
-    wishes: tuple[AnyWish, ...],
-) -> tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Limit | Share, ...]]:
+def sort_wishes(wishes: Sequence[AnyWish]) -> tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Limit | Share, ...]]:
     """Return the coverage wishes, the focuses with a named value, and the limits and shares."""
-    coverage: list[Wish] = []
-    aims: list[Wish] = []
-    constraints: list[Limit | Share] = []
-    for wish in wishes:
-        if not isinstance(wish, Wish):
-            constraints.append(wish)
-        elif wish.near is None:
-            coverage.append(wish)
-        else:
-            aims.append(wish)
+    coverage = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is None)
+    aims = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is not None)
+    constraints = tuple(wish for wish in wishes if not isinstance(wish, Wish))
     if len(constraints) > MOST_QUOTAS:
         raise OptionError(f"wishes must have at most {MOST_QUOTAS} limits and shares, got {len(constraints)}")
-    return tuple(coverage), tuple(aims), tuple(constraints)
+    return coverage, aims, constraints
 
 
 def assemble(
@@ -184,7 +160,7 @@ def assemble(
     focuses: tuple[NamedFocus, ...], labels: tuple[SparseBins, ...], removed: Bools | None = None,
 ) -> FittedWishes:  # fmt: skip
     """Sort the wishes by kind beside their bins and labels."""
-    coverage, aims, constraints = _sort_wishes(wishes)
+    coverage, aims, constraints = sort_wishes(wishes)
     quotas = tuple(wish.quota(row_labels) for wish, row_labels in zip(constraints, labels, strict=True))
     return FittedWishes(wishes, rows, tables, coverage, bins, aims, focuses, constraints, labels, quotas, removed)
 
@@ -194,21 +170,21 @@ def join_fitted(parts: Sequence[FittedWishes]) -> FittedWishes:
     first = parts[0]
     if len(parts) == 1:
         return first
-    labels = tuple(_join_by_name([part.labels[c] for part in parts]) for c in range(len(first.labels)))
-    focuses = tuple(
-        replace(focus, bins=_join_by_name([part.focuses[f].bins for part in parts]))
-        for f, focus in enumerate(first.focuses)
-    )
-    return assemble(
-        first.wishes, sum(part.rows for part in parts), tuple(table for part in parts for table in part.tables),
-        tuple(_join_by_name([part.bins[a] for part in parts]) for a in range(len(first.bins))), focuses, labels,
-    )  # fmt: skip
+
+    def joined(bins_of: Callable[[FittedWishes], Iterable[Bins]]) -> tuple[Any, ...]:
+        return tuple(_join_by_name(list(own)) for own in zip(*map(bins_of, parts), strict=True))
+
+    tables = tuple(table for part in parts for table in part.tables)
+    aimed = joined(lambda part: [focus.bins for focus in part.focuses])
+    focuses = tuple(replace(focus, bins=bins) for focus, bins in zip(first.focuses, aimed, strict=True))
+    bins, labels = joined(lambda part: part.bins), joined(lambda part: part.labels)
+    return assemble(first.wishes, sum(part.rows for part in parts), tables, bins, focuses, labels)
 
 
 def _join_by_name(parts: list[Any]) -> Any:
     """Join bins side by side; labels, numbered on their own in each part, get one numbering by name."""
     if not all(isinstance(part, SparseBins) and part.labels is not None for part in parts):
-        return join_bins(parts)
+        return _join_bins(parts)
     names: dict[tuple[str, int], int] = {}  # 1 and "1" are two labels with one name: they are counted
     renumbered: list[Bins] = []
     for part in parts:
@@ -219,7 +195,32 @@ def _join_by_name(parts: list[Any]) -> Any:
             occurrences[label] += 1
         codes = codes or [0]
         renumbered.append(replace(part, indices=np.array(codes, np.int64)[part.indices], labels=None))
-    return replace(join_bins(renumbered), count=max(len(names), 1), labels=tuple(name for name, _ in names))  # type: ignore[type-var]
+    return replace(_join_bins(renumbered), count=max(len(names), 1), labels=tuple(name for name, _ in names))  # type: ignore[type-var]
+
+
+def _join_bins(parts: Sequence[Bins]) -> Bins:
+    """Return the rows of all parts, one part after the other.
+
+    Kernels look at one query at a time, so bins of different parts may share numbers; names are taken from the parts.
+    """
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if isinstance(first, AxisBins) and all(isinstance(p, AxisBins) and p.axes == first.axes for p in parts):
+        columns = zip(*(p.values for p in parts if isinstance(p, AxisBins)), strict=True)
+        return replace(first, values=tuple(np.concatenate(column) for column in columns))
+    if isinstance(first, GlobeBins) and all(isinstance(p, GlobeBins) and p.sigma_km == first.sigma_km for p in parts):
+        globes = [p for p in parts if isinstance(p, GlobeBins)]
+        return replace(first, lat=np.concatenate([p.lat for p in globes]), lon=np.concatenate([p.lon for p in globes]))
+    rows = [part.sparse() for part in parts]
+    starts = np.cumsum([0, *(len(part.indices) for part in rows)])
+    values = None
+    if any(part.values is not None for part in rows):
+        values = np.concatenate([np.ones(len(p.indices)) if p.values is None else p.values for p in rows])
+    return SparseBins(
+        np.concatenate([[0], *(part.indptr[1:] + at for part, at in zip(rows, starts, strict=False))]),
+        np.concatenate([part.indices for part in rows]), values, max(part.count for part in rows),
+    )  # fmt: skip
 
 
 def _as_float64(table: Table) -> Floats | None:

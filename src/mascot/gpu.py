@@ -24,13 +24,12 @@ from mascot.attributes.place import Grid
 from mascot.bins import GlobeBins, SparseBins
 from mascot.bins.distance import SMALLEST, distances, unit_of
 from mascot.errors import InputError, OptionError
-from mascot.fitting import FittedWishes, fit_wishes
+from mascot.fitting import FittedWishes, fit_wishes, sort_wishes
 from mascot.kernels import native
 from mascot.kernels.constants import FENCE, FEW
 from mascot.kernels.gpu import bins_on_device, cupy, launcher, quotas_on_device
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults
 from mascot.kernels.gpu.plan import KernelBins, Task, alike
-from mascot.kernels.recent import Recent
 from mascot.kernels.reference import Quota
 from mascot.methods.aim import dial_share
 from mascot.methods.base import Table
@@ -114,17 +113,20 @@ class DeviceBatch:
             raise InputError(f"DeviceBatch.scores must be Q x N with at least one candidate, got {self.scores.shape}")
         self.columns: dict[str, Any] = {}
         for name, column in (columns or {}).items():
-            csr = isinstance(column, Csr)
-            self.columns[name] = _csr(column, name) if csr else _as_cupy(column, name)
-            shape = (len(self.columns[name].indptr) - 1,) if csr else self.columns[name].shape
-            expected_shape = (self.scores.size,) if csr else self.scores.shape
-            if shape != expected_shape:
-                raise InputError(f"DeviceBatch.columns[{name!r}] must be {expected_shape} like scores, got {shape}")
+            if isinstance(column, Csr):
+                types = (np.int64, np.int64, np.float64)
+                values: Any = Csr(*(_as_cupy(part, name, dtype) for part, dtype in zip(column, types, strict=True)))
+                shape, expected = (len(values.indptr) - 1,), (self.scores.size,)
+            else:
+                values = _as_cupy(column, name)
+                shape, expected = values.shape, self.scores.shape
+            if shape != expected:
+                raise InputError(f"DeviceBatch.columns[{name!r}] must be {expected} like scores, got {shape}")
+            self.columns[name] = values
         self.vectors = None if vectors is None else _as_cupy(vectors, "DeviceBatch.vectors", np.float64)
         if self.vectors is not None and self.vectors.shape[:2] != self.scores.shape:
-            raise InputError(
-                f"DeviceBatch.vectors must be {self.scores.shape} x D like scores, got {self.vectors.shape}"
-            )
+            expected, shape = self.scores.shape, self.vectors.shape
+            raise InputError(f"DeviceBatch.vectors must be {expected} x D like scores, got {shape}")
         self._fitted: list[tuple[tuple[AnyWish, ...], _DeviceWishes]] = []
         self._last: tuple[Any, ...] = (None, None, None, None)  # the most recent call, which is likely to be repeated
 
@@ -152,14 +154,12 @@ class DeviceBatch:
         return DeviceRankings(select(), self._like, method.strength, restore)
 
     def _fit(self, wishes: Sequence[AnyWish]) -> _DeviceWishes:
-        coverage = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is None)
-        aims = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is not None)
-        constraints = tuple(wish for wish in wishes if isinstance(wish, (Limit, Share)))
+        coverage, aims, constraints = sort_wishes(wishes)
         bins = [self._bins(wish) for wish in coverage]
         target_distances = [self._target_distances(wish) for wish in aims]
-        missing = [_missing(part) for wish, part in zip(coverage, bins, strict=True) if _drops(wish)]
+        missing = [_missing(part) for wish, part in zip(coverage, bins, strict=True) if _rule(wish) == "drop"]
         pairs = zip(aims, target_distances, strict=True)
-        missing += [cupy().isnan(distance) for wish, (distance, _) in pairs if _drops(wish)]
+        missing += [cupy().isnan(distance) for wish, (distance, _) in pairs if _rule(wish) == "drop"]
         dropped = functools.reduce(operator.or_, missing) if missing else None
         quotas = quotas_on_device([self._quota(wish) for wish in constraints])
         return _DeviceWishes(coverage, alike(bins), aims, tuple(target_distances), constraints, quotas, dropped)
@@ -257,14 +257,11 @@ def rank_rows(fitted: FittedWishes, rows: Any, scores: Any, k: int, method: Any,
         seen = cp.zeros(values.shape, bool)
         for column in _as_cupy(already, "already", np.int64).T:
             seen |= row_numbers == column[:, None]
-    on_device = _corpora.get(id(fitted), lambda: (fitted, _corpus(fitted)))[1]
-    select, restore = _prepare(on_device, values, row_numbers, seen, method, k)
+    select, restore = _prepare(_corpus(fitted), values, row_numbers, seen, method, k)
     return DeviceRankings(select(), scores, method.strength, restore)
 
 
-_corpora: Recent[tuple[FittedWishes, _DeviceWishes]] = Recent(4)
-
-
+@functools.lru_cache(maxsize=4)
 def _corpus(fitted: FittedWishes) -> _DeviceWishes:
     """Return the bins, distances and labels of a corpus on the device."""
     cp = cupy()
@@ -309,9 +306,7 @@ def _prepare(
     weights = np.array([float(wish.weight) for wish in fitted.coverage])
     named_weight = float(sum(wish.weight for wish in fitted.aims))
     options = method.kernel_options(min(k, width), weights, named_weight)
-    rules = tuple(
-        native.NEUTRAL if missing_rule(wish.attribute) == "neutral" else native.LAST for wish in fitted.coverage
-    )
+    rules = tuple(native.NEUTRAL if _rule(wish) == "neutral" else native.LAST for wish in fitted.coverage)
     quotas = tuple(
         replace(quota, capacity=cp.asarray(wish.for_k(quota, k).capacity))
         for wish, quota in zip(fitted.constraints, fitted.quotas, strict=True)
@@ -395,8 +390,8 @@ def _seen(already: Any, shape: tuple[int, int]) -> Any:
     return mask[:, :size]
 
 
-def _drops(wish: Wish) -> bool:
-    return missing_rule(wish.attribute) == "drop"
+def _rule(wish: Wish) -> str:
+    return missing_rule(wish.attribute)
 
 
 def _missing(bins: KernelBins) -> Any:
@@ -409,11 +404,6 @@ def _missing(bins: KernelBins) -> Any:
 def _check_method(method: Any) -> None:
     if not isinstance(method, Mascot):
         raise OptionError(f"backend 'gpu' must have the method Mascot, got {method!r}")
-
-
-def _csr(column: Csr, name: str) -> Csr:
-    indptr, indices = _as_cupy(column.indptr, name, np.int64), _as_cupy(column.indices, name, np.int64)
-    return Csr(indptr, indices, _as_cupy(column.values, name, np.float64))
 
 
 def _as_cupy(tensor: Any, owner: str, dtype: Any = None) -> Any:

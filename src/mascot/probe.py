@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mascot.attributes.attribute import missing_rule
-from mascot.bins import Axis, Bins, Ints
+from mascot.bins import Axis, Bins
 from mascot.candidates import Candidates
 from mascot.explain import names_of
 from mascot.kernels.reference import normalized
@@ -62,24 +61,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """How much relevance survives each step. `print` shows it as a table.
+    """How much relevance survives each step. `print` shows it as a table."""
 
-    Attributes
-    ----------
-    k
-        Length of the list that was probed.
-    kept
-        Summed relevance of the unstepped result, as a share of the best possible.
-    steps
-        One `Step` per knob and direction.
-    skipped
-        What could not be stepped, and why.
-    """
-
-    k: int
-    kept: float
-    steps: tuple[Step, ...]
-    skipped: tuple[str, ...] = ()
+    k: int  # length of the list that was probed
+    kept: float  # summed relevance of the unstepped result, as a share of the best possible
+    steps: tuple[Step, ...]  # one per knob and direction
+    skipped: tuple[str, ...] = ()  # what could not be stepped, and why
 
     @property
     def worst(self) -> Step | None:
@@ -106,13 +93,8 @@ class Probe:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as plain data, ready for JSON."""
-        return {
-            "verdict": self.verdict,
-            "k": self.k,
-            "kept": self.kept,
-            "steps": [step.to_dict() for step in self.steps],
-            "skipped": list(self.skipped),
-        }
+        data = {"verdict": self.verdict, "k": self.k, "kept": self.kept}
+        return data | {"steps": [step.to_dict() for step in self.steps], "skipped": list(self.skipped)}
 
 
 def probe(
@@ -142,7 +124,8 @@ def probe(
     base_wishes = unstepped.wishes
     steered = [wish for wish in base_wishes if isinstance(wish, Wish)]
     bins = [wish.bins(candidates.columns, candidates.vectors, len(candidates)) for wish in steered]
-    rows = _ranked_rows(steered, bins, len(candidates))
+    dropped = unstepped._fitted.dropped(None)
+    rows = np.arange(len(candidates)) if dropped is None else np.flatnonzero(~dropped)
     ideal = normalized(candidates.scores[rows]) if len(rows) else np.zeros(0)
 
     def share(result: Ranking[Any]) -> float:
@@ -153,20 +136,30 @@ def probe(
     steps: list[Step] = []
     skipped: list[str] = []
 
-    def step(knob: str, value: float, stepped: float, share_left: float) -> None:
-        steps.append(Step(knob, value, stepped, share_left, share_left / base if base > 0 else 1.0))
+    def add_step(move: _Move, changed_wishes: Sequence[AnyWish], changed_method: Method) -> None:
+        left = share(rerank(candidates, changed_wishes, k, changed_method))
+        steps.append(Step(move.knob, move.value, move.stepped, left, left / base if base > 0 else 1.0))
 
-    for name, value, stepped, moved in _moves(base_method, "", None, skipped):
-        step(name, value, stepped, share(rerank(candidates, base_wishes, k, moved)))
+    for move in _moves(base_method, "", None, skipped):
+        add_step(move, base_wishes, move.owner)
     for wish, label, wish_bins in zip(steered, names_of(steered), bins, strict=True):
-        for name, value, stepped, moved in _moves(wish.attribute, f"{label}.", wish_bins.take(rows), skipped):
-            changed = [replace(wish, attribute=moved) if other is wish else other for other in base_wishes]
-            step(name, value, stepped, share(rerank(candidates, changed, k, base_method)))
+        for move in _moves(wish.attribute, f"{label}.", wish_bins.take(rows), skipped):
+            changed = [replace(wish, attribute=move.owner) if other is wish else other for other in base_wishes]
+            add_step(move, changed, base_method)
     return Probe(min(k, len(rows)), base, tuple(steps), tuple(skipped))
 
 
-def _moves(owner: Any, prefix: str, bins: Bins | None, skipped: list[str]) -> Iterator[tuple[str, float, float, Any]]:
-    """Yield every knob of a method or attribute, stepped down and up: (knob, value, stepped, changed owner)."""
+class _Move(NamedTuple):
+    """A knob, stepped, and the method or attribute with that value."""
+
+    knob: str
+    value: float
+    stepped: float
+    owner: Any
+
+
+def _moves(owner: Any, prefix: str, bins: Bins | None, skipped: list[str]) -> Iterator[_Move]:
+    """Yield every knob of a method or attribute, stepped down and up."""
     for name in [f.name for f in fields(owner) if f.name in _KNOBS] if is_dataclass(owner) else []:
         value = getattr(owner, name)
         if value is None and bins is not None:
@@ -183,7 +176,7 @@ def _moves(owner: Any, prefix: str, bins: Bins | None, skipped: list[str]) -> It
             except ValueError as error:  # the next value is outside the knob's own rule
                 skipped.append(f"{prefix}{name} {value:.4g} to {stepped:.4g}: {error}")
                 continue
-            yield prefix + name, value, stepped, moved
+            yield _Move(prefix + name, value, stepped, moved)
 
 
 def _width_here(bins: Bins, name: str) -> float | None:
@@ -192,12 +185,3 @@ def _width_here(bins: Bins, name: str) -> float | None:
     axes: Sequence[Axis] = getattr(closed, "axes", ())
     width: float | None = axes[0].sigma if len(axes) == 1 else getattr(closed, name, None)
     return width
-
-
-def _ranked_rows(wishes: Sequence[Wish], bins: Sequence[Bins], count: int) -> Ints:
-    """Return positions of the candidates that no attribute drops."""
-    dropped = np.zeros(count, bool)
-    for wish, wish_bins in zip(wishes, bins, strict=True):
-        if missing_rule(wish.attribute) == "drop":
-            dropped |= wish_bins.missing()
-    return np.flatnonzero(~dropped)

@@ -14,7 +14,6 @@ from mascot.attributes import Place as Place
 from mascot.attributes import Weekday as Weekday
 from mascot.candidates import Batch as Batch
 from mascot.candidates import Candidates as Candidates
-from mascot.described import from_dict as from_dict
 from mascot.errors import InputError as InputError
 from mascot.errors import MascotError as MascotError
 from mascot.errors import MissingExtra as MissingExtra
@@ -30,6 +29,7 @@ from mascot.methods import Relevance as Relevance
 from mascot.probe import probe as probe
 from mascot.ranking import Ranking as Ranking
 from mascot.ranking import Rankings as Rankings
+from mascot.registry import from_dict as from_dict
 from mascot.rerank import Reranker as Reranker
 from mascot.rerank import rerank as rerank
 from mascot.rerank import rerank_many as rerank_many

@@ -11,7 +11,7 @@ import numpy as np
 
 from mascot.bins import Floats, Ints
 from mascot.candidates import Id, scaled
-from mascot.explain import Account, Explanation, explain_ranking, names_of, replay_gains
+from mascot.explain import Account, Explainer, Explanation, names_of, replay_gains
 from mascot.fitting import FittedWishes
 from mascot.methods.base import Method, Problem, Selection
 from mascot.serialize import plain
@@ -72,7 +72,7 @@ class Ranking(Generic[Id]):
 
     @cached_property
     def _all_relevance(self) -> Floats:
-        return scaled(self._scores, robust=getattr(self.method, "robust", False))
+        return scaled(self._scores, getattr(self.method, "robust", False))
 
     @property
     def relevance(self) -> Floats:
@@ -117,7 +117,7 @@ class Ranking(Generic[Id]):
 
     def explain(self) -> Explanation:
         """Return why each result was selected, and why the best other candidates were not."""
-        return explain_ranking(self)
+        return Explainer(self).explanation()
 
     def to_dict(self, gains: bool = True) -> dict[str, Any]:
         """Return the ranking as plain data, ready for JSON; without gains it is faster."""

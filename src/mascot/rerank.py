@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mascot.bins import Floats, Ints
-from mascot.candidates import Batch, Candidates, Id, as_corpus, as_ids, finite_scores
+from mascot.candidates import Batch, Candidates, Id, TableLike, VectorsLike, as_corpus, as_ids, finite_scores
 from mascot.errors import InputError, OptionError, check_whole, hashed, require
 from mascot.fitting import FittedWishes, fit_wishes, join_fitted
 from mascot.methods.base import NO_POSITIONS, Method, Table
@@ -213,10 +213,7 @@ class Reranker:
         return 0 if self._fitted_wishes is None else self._fitted_wishes.rows
 
     def fit(
-        self,
-        columns: Mapping[str, Any] | None = None,
-        vectors: ArrayLike | None = None,
-        ids: Sequence[Hashable] | None = None,
+        self, columns: TableLike = None, vectors: VectorsLike = None, ids: Sequence[Hashable] | None = None
     ) -> Reranker:
         """Read the corpus: clusters are computed and labels numbered now; widths still follow each query's candidates.
 
@@ -227,36 +224,26 @@ class Reranker:
         ids
             Hashable names of the rows (default: row numbers).
         """
-        corpus_columns, corpus_vectors, count = as_corpus(columns, vectors, "Reranker")
-        table = Table(corpus_columns, None if corpus_vectors is None else corpus_vectors.astype(np.float32))
+        table, count = as_corpus(columns, vectors, "Reranker")
         names = None if ids is None else as_ids(ids, count, "Reranker", "rows")
-        self._fitted_wishes = fit_wishes(self.wishes, table, count)
-        self._ids = names
+        self._fitted_wishes, self._ids = fit_wishes(self.wishes, table, count), names
         return self
 
     def append(
-        self,
-        columns: Mapping[str, Any] | None = None,
-        vectors: ArrayLike | None = None,
-        ids: Sequence[Hashable] | None = None,
+        self, columns: TableLike = None, vectors: VectorsLike = None, ids: Sequence[Hashable] | None = None
     ) -> Reranker:
         """Add rows at the end; the rows before keep their numbers. Clusters are computed again over all rows."""
         fitted = self._require_fitted()
         (table,) = fitted.tables
-        new_columns, new_vectors, count = as_corpus(columns, vectors, "Reranker.append")
-        if set(new_columns) != set(table.columns):
-            raise InputError(f"Reranker.append needs the columns {sorted(table.columns)}, got {sorted(new_columns)}")
-        if (new_vectors is None) != (table.vectors is None):
-            raise InputError("Reranker.append needs vectors exactly where fit had them")
-        if (ids is None) != (self._ids is None):
-            raise InputError("Reranker.append needs ids exactly where fit had them")
-        all_columns = {name: _append(column, new_columns[name]) for name, column in table.columns.items()}
-        all_vectors = None
-        if new_vectors is not None and table.vectors is not None:
-            all_vectors = np.concatenate([table.vectors, new_vectors.astype(np.float32)])
-        names = None
-        if ids is not None and self._ids is not None:
-            names = [*self._ids, *as_ids(ids, count, "Reranker.append", "rows")]
+        new, count = as_corpus(columns, vectors, "Reranker.append")
+        if set(new.columns) != set(table.columns):
+            raise InputError(f"Reranker.append needs the columns {sorted(table.columns)}, got {sorted(new.columns)}")
+        for part, before, after in (("vectors", table.vectors, new.vectors), ("ids", self._ids, ids)):
+            if (before is None) != (after is None):
+                raise InputError(f"Reranker.append needs {part} exactly where fit had them")
+        all_columns = {name: _append(column, new.columns[name]) for name, column in table.columns.items()}
+        all_vectors = None if new.vectors is None else np.concatenate([table.vectors, new.vectors])
+        names = None if ids is None else [*(self._ids or ()), *as_ids(ids, count, "Reranker.append", "rows")]
         refitted = fit_wishes(self.wishes, Table(all_columns, all_vectors), fitted.rows + count)
         if fitted.removed is not None:
             refitted = replace(refitted, removed=np.append(fitted.removed, np.zeros(count, bool)))
@@ -301,6 +288,9 @@ class Reranker:
             raise InputError("Reranker must be fitted to a corpus first: call fit(columns, vectors)")
         return self._fitted_wishes
 
+    def _ids_of(self, rows: Ints) -> list[Any]:
+        return rows.tolist() if self._ids is None else [self._ids[row] for row in rows]
+
     def rerank(
         self, rows: ArrayLike, scores: ArrayLike, k: int = 20, already: Already = None, backend: Backend = "auto"
     ) -> Ranking[Any]:
@@ -317,7 +307,7 @@ class Reranker:
         check_wishes(self.wishes, k)
         fitted = self._require_fitted()
         corpus_rows = _corpus_rows(rows, fitted.rows)
-        ids = [self._ids[row] for row in corpus_rows] if self._ids is not None else corpus_rows.tolist()
+        ids = self._ids_of(corpus_rows)
         seen = _seen(already, ids)
         return _rank_one(fitted, corpus_rows, _scores_for(scores, corpus_rows), seen, ids, k, self.method, backend)
 
@@ -348,14 +338,10 @@ class Reranker:
             ranked: Rankings[Any] = rank_rows(fitted, rows, scores, k, self.method, already)
             return ranked
         ptr, flat_rows, flat_scores = _flatten(rows, scores, fitted.rows)
-        seen = None
+        ids: Any = flat_rows
         if already is not None or self._ids is not None:
-            names = self._ids
-            parts = [flat_rows[a:b] for a, b in pairwise(ptr)]
-            ids: Any = [p.tolist() if names is None else [names[row] for row in p] for p in parts]
-            seen = _seen_each(already, ids)
-        else:
-            ids = flat_rows
+            ids = [self._ids_of(flat_rows[a:b]) for a, b in pairwise(ptr)]
+        seen = _seen_each(already, ids)
         return _rank_many(fitted, ptr, flat_rows, flat_scores, seen, ids, k, self.method, backend, threads)
 
 
@@ -368,7 +354,7 @@ def _append(column: Any, more: Any) -> Any:
 
 
 def _list_candidates(candidates: Any) -> list[Candidates[Any]]:
-    candidate_lists = list(candidates) if isinstance(candidates, Iterable) else []
+    candidate_lists = list(candidates) if isinstance(candidates, Iterable) else [candidates]
     wrong = [part for part in candidate_lists if not isinstance(part, Candidates)]
     if wrong or not isinstance(candidates, Iterable):
         type_name = type((wrong or [candidates])[0]).__name__
@@ -395,10 +381,9 @@ def _check(
     names: set[str] = {f.name for f in fields(base_method)} if is_dataclass(base_method) else set()
     for name in options:
         require(name in names, name, f"is not a parameter of {type(base_method).__name__}", options[name])
-    if "keep" in options and "strength" not in options and "strength" in names:
-        options["strength"] = None  # keep searches for it
-    if "strength" in options and options["strength"] is not None and "keep" in names:
-        options.setdefault("keep", None)
+    for name, other in (("keep", "strength"), ("strength", "keep")):  # one replaces the other
+        if name in options and other in names:
+            options.setdefault(other, None)
     changed_method: Method = replace(base_method, **options)  # type: ignore[type-var]
     return changed_method
 
@@ -434,9 +419,9 @@ def _pinned(pin: Iterable[Hashable], ids: Sequence[Hashable], k: int) -> Ints:
     hashed(pinned_ids, "pin must name candidates by their ids")
     unique_ids = list(dict.fromkeys(pinned_ids))
     positions = {id_: position for position, id_ in reversed(list(enumerate(ids)))}
-    for id_ in unique_ids:
-        if id_ not in positions:
-            raise InputError(f"pin must name candidates by their ids, got {id_!r}")
+    unknown = [id_ for id_ in unique_ids if id_ not in positions]
+    if unknown:
+        raise InputError(f"pin must name candidates by their ids, got {unknown[0]!r}")
     require(len(unique_ids) <= k, "k", f"must be at least {len(unique_ids)}, as many as are pinned", k)
     return np.array([positions[id_] for id_ in unique_ids], np.int64)
 
@@ -460,15 +445,10 @@ def _per_query(entries: Any, owner: str) -> list[Any]:
 
 def _flatten(rows: Any, scores: Any, count: int) -> tuple[Ints, Ints, Floats]:
     """Return rows and scores of all queries one after the other, and where each query starts."""
-    if (
-        isinstance(rows, np.ndarray)
-        and isinstance(scores, np.ndarray)
-        and rows.ndim == 2
-        and rows.shape == scores.shape
-    ):
+    arrays = isinstance(rows, np.ndarray) and isinstance(scores, np.ndarray)
+    if arrays and rows.ndim == 2 and rows.shape == scores.shape:
         flat = _corpus_rows(rows.reshape(-1), count)
-        checked = finite_scores(scores, 2).reshape(-1)
-        return np.arange(len(rows) + 1) * rows.shape[1], flat, checked
+        return np.arange(len(rows) + 1) * rows.shape[1], flat, finite_scores(scores, 2).reshape(-1)
     query_rows = [_corpus_rows(r, count) for r in _per_query(rows, "rows")]
     if not query_rows:
         raise InputError("rerank_many needs at least one query, got none")

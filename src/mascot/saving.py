@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from mascot.bins import Axis, AxisBins, Bins, GlobeBins, SparseBins
-from mascot.described import from_dict
 from mascot.errors import InputError, OptionError
 from mascot.fitting import FittedWishes, assemble
 from mascot.methods.aim import NamedFocus
 from mascot.methods.base import Method, Table
+from mascot.registry import from_dict
 from mascot.wishes import AnyWish
 
 _VERSION = 1

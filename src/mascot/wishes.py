@@ -10,13 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mascot.attributes.attribute import (
-    Attribute,
-    Columns,
-    as_bins,
-    check_missing,
-    missing_rule,
-)  # fmt: skip
+from mascot.attributes.attribute import Attribute, Columns, as_bins, check_missing, missing_rule
 from mascot.attributes.category import Category
 from mascot.attributes.columns import as_array
 from mascot.attributes.place import NamedPoint
@@ -35,17 +29,10 @@ class Wish(Value):
 
     Parameters
     ----------
-    attribute
-        What the wish is about: `Place()`, `Category("camera")`, the name of a column of labels, or one of your own.
-    sign
-        1 to spread, -1 to focus.
-    weight
-        How much it counts beside the other wishes; above 0 (default: 1).
-    near
-        The value to focus on, see `focus` (default: None, the relevant candidates decide).
-    within
-        The distance from `near` at which closeness is one half, in the attribute's unit (default: None, half of the
-        results asked for lie within it).
+    attribute, sign
+        What the wish is about; 1 to spread, -1 to focus.
+    weight, near, within
+        As for `focus`.
     """
 
     attribute: Attribute
@@ -156,16 +143,13 @@ class Share(Value):
         names = labels.labels or tuple(str(code) for code in range(labels.count))
         group_of = np.array([groups.get(name, other) for name in names] or [other], np.int64)
         owner = np.repeat(np.arange(labels.rows), np.diff(labels.indptr))
-        pairs = np.unique(np.stack([owner, group_of[labels.indices]]), axis=1)
+        has_group = np.zeros((labels.rows, other + 1), bool)
+        has_group[owner, group_of[labels.indices]] = True
         # Rows with a named value count for it alone; rows without any count as others.
-        has_value = np.isin(np.arange(labels.rows), pairs[0, pairs[1] < other])
-        pairs = pairs[:, (pairs[1] < other)]
-        without_value = np.flatnonzero(~has_value)
-        rows = np.concatenate([pairs[0], without_value])
-        groups_of_rows = np.concatenate([pairs[1], np.full(len(without_value), other)])
-        order = np.argsort(rows, kind="stable")
+        has_group[:, other] = ~has_group[:, :other].any(axis=1)
+        rows, groups_of_rows = np.nonzero(has_group)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=labels.rows))]).astype(np.int64)
-        return Quota(indptr, groups_of_rows[order].astype(np.int64), np.zeros(other + 1, np.int64), 1)
+        return Quota(indptr, groups_of_rows.astype(np.int64), np.zeros(other + 1, np.int64), 1)
 
 
 class _HashableDict(dict[str, float]):
@@ -182,10 +166,8 @@ def labels_of_rows(wish: Limit | Share, columns: Columns, vectors: Floats | None
     """Return the values that a limit or share counts, for all rows."""
     attribute: Any = wish.attribute
     owner = f"{'limit' if isinstance(wish, Limit) else 'share'}({attribute.name})"
-    bins = (
-        attribute.labels(columns, vectors) if hasattr(attribute, "labels") else attribute.membership(columns, vectors)
-    )
-    labels = as_bins(bins, type(attribute).__name__, rows)
+    labels_or_bins = attribute.labels if hasattr(attribute, "labels") else attribute.membership
+    labels = as_bins(labels_or_bins(columns, vectors), type(attribute).__name__, rows)
     if not isinstance(labels, SparseBins):
         raise OptionError(f"{owner} needs an attribute with labels such as Category('city'), got {attribute!r}")
     return labels
@@ -198,10 +180,11 @@ def check_wishes(wishes: AnyWish | Sequence[AnyWish], k: int | None = None) -> t
     for wish in checked:
         if not isinstance(wish, (Wish, Limit, Share)):
             raise OptionError(f"wishes must be spread(...), focus(...), limit(...) or share(...), got {wish!r}")
-    for share_ in (wish for wish in checked if isinstance(wish, Share) and k is not None):
-        for limit_ in (wish for wish in checked if isinstance(wish, Limit) and not wish.fill):
-            largest = max(share_.shares, key=lambda value: share_.shares[value])
-            target = share_.targets(k or 0)[largest]
+    limits = [wish for wish in checked if isinstance(wish, Limit) and not wish.fill]
+    for share_ in (wish for wish in checked if isinstance(wish, Share) and limits and k is not None):
+        largest = max(share_.shares, key=share_.shares.__getitem__)
+        target = share_.targets(k or 0)[largest]
+        for limit_ in limits:
             if limit_.attribute == share_.attribute and target > limit_.n:
                 raise OptionError(
                     f"limit({limit_.attribute.name}) contradicts share({share_.attribute.name}): "

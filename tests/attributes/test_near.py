@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import mascot as mc
 from mascot.bins.globe import great_circle_km
-from mascot.methods.aim import NamedFocus, aim_scores, closeness
-from mascot.wishes import Wish
+from mascot.methods.aim import aim_scores
 
 RNG = np.random.default_rng(0)
 COLUMNS = {
@@ -24,66 +23,49 @@ COLUMNS = {
     "taken": [f"2020-{1 + i % 12:02}-{1 + i % 28:02}T{i % 24:02}:30" for i in range(60)] + ["2021-07-04T19:00"],
 }
 NAMED: list[tuple[Any, Any]] = [
-    (mc.HourOfDay("hour"), 19),
-    (mc.Number("price"), 5.0),
-    (mc.Place(), (38.7, -9.1)),
-    (mc.Place.grid(), (38.7, -9.1)),
-    (mc.Date("taken"), "2021-07-04"),
-    (mc.Weekday("taken"), "Sunday"),
-    (mc.DayOfYear("taken"), "2000-07-04"),
+    (mc.HourOfDay("hour"), 19), (mc.Number("price"), 5.0), (mc.Place(), (38.7, -9.1)), (mc.Grid(), (38.7, -9.1)),
+    (mc.Date("taken"), "2021-07-04"), (mc.Weekday("taken"), "Sunday"), (mc.DayOfYear("taken"), "2000-07-04"),
     (mc.Category("camera"), "X100"),
-]
-every_attribute = pytest.mark.parametrize(("attribute", "near"), NAMED, ids=lambda part: type(part).__name__)
+]  # fmt: skip
 
 
-def focus_of(wish: Wish, columns: dict[str, Any], rows: int) -> NamedFocus:
-    candidates = mc.Candidates(np.zeros(rows), columns=columns)
-    return wish.named_focus(wish.bins(candidates.columns, None, rows))
+def closeness(wish: mc.Wish, columns: dict[str, Any]) -> Any:
+    rows = len(next(iter(columns.values())))
+    return wish.closeness(mc.Candidates(np.zeros(rows), columns=columns).columns, None, rows, 20)
 
 
-@every_attribute
-@pytest.mark.parametrize("backend", ["numpy", "native"])
-def test_the_candidate_at_the_value_comes_first(attribute: Any, near: Any, backend: Any) -> None:
-    candidates = mc.Candidates(np.ones(61), columns=COLUMNS)
-    ranking = mc.rerank(candidates, mc.focus(attribute, near=near), 20, strength=1.0, protect=0, backend=backend)
-    if isinstance(attribute, (mc.Weekday, mc.DayOfYear)):  # others lie on the same day
-        assert 60 in ranking.ids
-    else:
-        assert ranking.ids[0] == 60
-    assert ranking.explain().results[0].because
-
-
-@every_attribute
-def test_closeness_falls_from_one_to_zero_with_distance(attribute: Any, near: Any) -> None:
-    near_all = closeness(focus_of(mc.focus(attribute, near=near), COLUMNS, 61), None, np.array([0, 61]), 20)
-    assert ((near_all >= 0) & (near_all <= 1)).all()
-    assert near_all[60] == near_all.max()
+@pytest.mark.parametrize(("attribute", "near"), NAMED, ids=lambda part: type(part).__name__)
+def test_the_candidate_at_the_value_comes_first(attribute: Any, near: Any) -> None:
+    wish = mc.focus(attribute, near=near)
+    close = closeness(wish, COLUMNS)
+    assert ((close >= 0) & (close <= 1)).all()
+    assert close[60] == close.max()
+    for backend in ("numpy", "native"):
+        ranking = mc.rerank(mc.Candidates(np.ones(61), columns=COLUMNS), wish, strength=1, protect=0, backend=backend)
+        others_on_that_day = isinstance(attribute, (mc.Weekday, mc.DayOfYear))
+        assert 60 in (ranking.ids if others_on_that_day else ranking.ids[:1])
+        assert ranking.explain().results[0].because
 
 
 def test_closeness_is_one_half_at_the_distance_within() -> None:
     hours = {"hour": [18.0, 20.0, 16.0, 6.0, np.nan]}
-    focus = focus_of(mc.focus(mc.HourOfDay("hour"), near=18, within=2), hours, 5)
-    assert closeness(focus, None, np.array([0, 5]), 20).tolist() == [1.0, 0.5, 0.5, 1 / 7, 0.0]
-    place = {"lat": [38.7, 40.0], "lon": [-9.1, -9.1]}
+    wish = mc.focus(mc.HourOfDay("hour"), near=18, within=2)
+    assert closeness(wish, hours).tolist() == [1.0, 0.5, 0.5, 1 / 7, 0.0]
     apart = float(great_circle_km(np.radians([40.0]), np.radians([-9.1]), (np.radians(38.7), np.radians(-9.1)))[0])
-    focus = focus_of(mc.focus(mc.Place(), near=(38.7, -9.1), within=apart), place, 2)
-    assert closeness(focus, None, np.array([0, 2]), 20) == pytest.approx([1.0, 0.5])
+    wish = mc.focus(mc.Place(), near=(38.7, -9.1), within=apart)
+    assert closeness(wish, {"lat": [38.7, 40.0], "lon": [-9.1, -9.1]}) == pytest.approx([1.0, 0.5])
+    # Without it, half of the 20 results are closer than one half.
+    assert (closeness(mc.focus(mc.Number("price"), near=0), {"price": np.arange(100.0)}) >= 0.5).sum() == 10
 
 
-def test_without_within_half_of_the_results_are_closer_than_one_half() -> None:
-    prices = {"price": np.arange(100.0)}
-    focus = focus_of(mc.focus(mc.Number("price"), near=0), prices, 100)
-    near_all = closeness(focus, None, np.array([0, 100]), 20)
-    assert (near_all >= 0.5).sum() == 10
-
-
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(-1e308, 1e308), min_size=1, max_size=30), st.floats(0, 1), st.booleans())
 def test_aimed_scores_stay_finite_and_in_the_range_of_the_scores(
     scores: list[float], strength: float, robust: bool
 ) -> None:
     count = len(scores)
-    focus = focus_of(mc.focus(mc.Number("price"), near=3), {"price": np.arange(float(count))}, count)
+    wish = mc.focus(mc.Number("price"), near=3)
+    focus = wish.named_focus(wish.bins({"price": np.arange(float(count))}, None, count))
     aimed = aim_scores(np.array(scores), np.array([0, count]), None, [focus], 5, strength, robust)
     assert np.isfinite(aimed).all()
     if max(scores) > min(scores):
@@ -92,22 +74,16 @@ def test_aimed_scores_stay_finite_and_in_the_range_of_the_scores(
         assert aimed.max() <= max(scores) + slack
 
 
-def test_strength_0_ignores_the_value_and_strength_1_the_scores() -> None:
+def test_strength_protection_and_keep_act_on_the_combined_relevance() -> None:
     candidates = mc.Candidates(np.linspace(1, 0, 61), columns=COLUMNS)
     wish = mc.focus(mc.Number("price"), near=5)
     assert mc.rerank(candidates, wish, 10, strength=0.0).ids == list(range(10))
     nearest = np.argsort(np.abs(COLUMNS["price"] - 5), kind="stable")[:10]
     assert mc.rerank(candidates, wish, 10, strength=1.0).ids == nearest.tolist()
-
-
-def test_protection_order_and_keep_act_on_the_combined_relevance() -> None:
-    candidates = mc.Candidates(np.linspace(1, 0, 61), columns=COLUMNS)
-    wish = mc.focus(mc.Number("price"), near=5)
     plain = mc.rerank(candidates, wish, 10, strength=0.9, protect=0)
     assert mc.rerank(candidates, wish, 10, strength=0.9, protect=10).ids == plain.ids
     assert 60 in plain.ids[:3]
-    kept = mc.rerank(candidates, [wish, mc.spread("camera")], 10, keep=0.9)
-    assert 60 in kept.ids
+    assert 60 in mc.rerank(candidates, [wish, mc.spread("camera")], 10, keep=0.9).ids
 
 
 def test_a_value_that_is_missing_is_farther_than_any() -> None:
@@ -115,12 +91,32 @@ def test_a_value_that_is_missing_is_farther_than_any() -> None:
     assert mc.rerank(candidates, mc.focus(mc.HourOfDay("hour"), near=18), 3, strength=1.0).ids == [2, 1, 0]
 
 
+@pytest.mark.parametrize(
+    ("attribute", "column", "near", "nearest"),
+    [
+        (mc.Number("x"), np.linspace(0, 100, 11), 130, [7, 8, 9, 10]),
+        (mc.Number("x"), np.linspace(0, 100, 11), -1e99, [0, 1, 2, 3]),
+        (mc.Date("x"), [f"2019-01-{day + 1:02d}" for day in range(11)], "2031-05-05", [7, 8, 9, 10]),
+        (mc.HourOfDay("x", sigma=0.2), [8 + 0.2 * step for step in range(11)], 14, [7, 8, 9, 10]),
+    ],
+)
+def test_a_point_beyond_all_candidates_draws_the_nearest(attribute: Any, column: Any, near: Any, nearest: Any) -> None:
+    candidates = mc.Candidates(np.full(11, 0.5), columns={"x": column})
+    wish, method = mc.focus(attribute, near=near), mc.Mascot(1.0, protect=0)
+    for backend in ("numpy", "native"):
+        ranking = mc.rerank(candidates, wish, 4, method, backend=backend)
+        assert sorted(ranking.positions) == nearest
+        assert mc.rerank_many([candidates, candidates], wish, 4, method, backend=backend)[1].ids == ranking.ids
+    ranker = mc.Reranker(wish, method).fit(candidates.columns)  # each query of a corpus has its own nearest
+    pages = ranker.rerank_many([[0, 1, 2, 3], [4, 5, 6, 7]], [[1.0] * 4] * 2, k=1)
+    assert pages.ids == ([[0], [4]] if nearest[0] == 0 else [[3], [7]])
+
+
 @pytest.mark.parametrize("method", [mc.Mmr(0.3), mc.KDpp(), mc.MsDpp(), mc.Clustering(clusters=5), mc.Relevance()])
 def test_every_method_aims(method: Any) -> None:
     candidates = mc.Candidates(np.linspace(0.6, 0.5, 61), columns=COLUMNS, vectors=RNG.normal(size=(61, 4)))
     wish = mc.focus(mc.HourOfDay("hour"), near=19, weight=2.0)
-    ranking = mc.rerank(candidates, [wish, mc.spread("camera")], 5, method)
-    assert 60 in ranking.ids
+    assert 60 in mc.rerank(candidates, [wish, mc.spread("camera")], 5, method).ids
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
+import os
 import shutil
 import subprocess
 import tempfile
@@ -19,34 +21,32 @@ import pytest
 
 from mascot.kernels import gpu
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults
-from mascot.kernels.gpu.plan import (
-    INPUT,
-    OUTPUT,
-    KernelBins,
-    Task,
-    address,
-    alike,
-    index_name,
-    plan_task,
-    source,
-)  # fmt: skip
+from mascot.kernels.gpu.plan import INPUT, OUTPUT, KernelBins, Task, address, alike, index_name, plan_task, source
 from mascot.kernels.native import KernelResults, Options, PackedBins
 from mascot.kernels.reference import Quota
 
 
-@functools.lru_cache(maxsize=16)
+@functools.cache
 def library(*names: str) -> Any:
-    """Return the source built with these names and compiler options; skip the test where there is no compiler."""
+    """Return the source built with these names and compiler options; skip the test where there is no compiler.
+
+    Builds are kept under `build`, so that the processes of a run share them.
+    """
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("the emulation of the GPU kernel needs g++")
-    with tempfile.TemporaryDirectory(prefix="mascot-gpu-") as folder:
-        target, text = Path(folder) / "kernel.so", Path(folder) / "kernel.cpp"
-        command = [compiler, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-DEMULATED"]
-        text.write_text(source(), encoding="utf-8")
-        options = (name if name.startswith("-") else f"-D{name}" for name in names)
-        subprocess.run([*command, *options, "-o", str(target), str(text)], check=True)
-        return ctypes.CDLL(str(target))
+    options = [name if name.startswith("-") else f"-D{name}" for name in names]
+    command = [compiler, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-DEMULATED", *options]
+    digest = hashlib.sha256(repr((command, source())).encode()).hexdigest()[:24]
+    target = Path(__file__).resolve().parents[2] / "build" / "gpu" / f"{digest}.so"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            build, text = Path(folder) / "kernel.so", Path(folder) / "kernel.cpp"
+            text.write_text(source(), encoding="utf-8")
+            subprocess.run([*command, "-o", str(build), str(text)], check=True)
+            os.replace(build, target)
+    return ctypes.CDLL(str(target))
 
 
 def run(task: Task, queries: DeviceQueries, names: tuple[str, ...] = (), tight: bool = True) -> DeviceResults:
@@ -90,10 +90,10 @@ def emulate(monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...] = (), tight:
 class NumpyDevice:
     """CuPy's functions by numpy: the "device" is the host."""
 
+    asnumpy = staticmethod(np.asarray)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
-
-    asnumpy = staticmethod(np.asarray)
 
 
 class Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,21 +15,14 @@ from worlds import CASES, QUOTAS, ragged, world
 import mascot as mc
 from mascot.kernels.gpu.plan import KernelBins, Task, plan_task
 from mascot.methods.mascot import pack_bins
-from test_exactness import candidates, methods, wishes
+from test_exactness import assert_same, candidates, methods, wishes
 
 COMMON = settings(
-    max_examples=60,
-    deadline=None,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    max_examples=40, phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+)  # fmt: skip
 BUILDS = st.sampled_from(
-    [
-        (),
-        ("THREADS=8", "COLUMNS=3"),
-        ("THREADS=32", "LANES=4", "COLUMNS=5"),
-        ("THREADS=96", "LANES=2", "EAGER=1", "TALL=16", "LONG=10"),
-    ]
+    [("THREADS=32", "LANES=4", "COLUMNS=5"), ("THREADS=96", "LANES=2", "EAGER=1", "TALL=16", "LONG=10")]
 )
 FUSED = ("-O2", "-march=native", "-ffp-contract=fast")  # NVRTC too fuses multiplications and additions
 PINNED = st.sampled_from([1e3, 1e6, -1e9, 1e300, -1.7e308, 1.7e308, 5e-324])
@@ -46,12 +38,6 @@ def quotas(draw: st.DrawFn) -> Any:
     return mc.share(attribute, dict(zip(values, parts, strict=False)))
 
 
-@st.composite
-def balanced(draw: st.DrawFn) -> mc.Mascot:
-    """A method, with its balance drawn too."""
-    return replace(draw(methods()), balance=draw(st.booleans()))
-
-
 def agree(
     pools: list[mc.Candidates[Any]], asked: list[Any], method: mc.Mascot, k: int, already: list[list[Any]],
     names: tuple[str, ...] = (), tight: bool = True,
@@ -60,25 +46,13 @@ def agree(
         emulate(patch, names, tight)
         many = mc.rerank_many(pools, asked, k, method, already=already, backend="gpu")
     for pool, seen, ranking in zip(pools, already, many, strict=True):
-        reference = mc.rerank(pool, asked, k, method, already=seen, backend="numpy")
-        assert ranking.ids == reference.ids
-        ours, theirs = ranking._selection, reference._selection
-        assert _selected(ours) == _selected(theirs)
-        assert ours.stages.tolist() == theirs.stages.tolist()
-        assert ranking.strength == reference.strength
-        np.testing.assert_allclose(ours.multipliers, theirs.multipliers, rtol=1e-9)
-        np.testing.assert_allclose(ours.tops, theirs.tops, rtol=1e-9)
-        np.testing.assert_allclose(ours.rooms, theirs.rooms, rtol=1e-9)
-
-
-def _selected(selection: Any) -> list[int]:
-    return [position for position in selection.positions[0].tolist() if position >= 0]
+        assert_same(mc.rerank(pool, asked, k, method, already=seen, backend="numpy"), ranking)
 
 
 @COMMON
 @given(
     st.lists(candidates(), min_size=1, max_size=3), st.lists(wishes(), max_size=4), st.lists(quotas(), max_size=2),
-    balanced(), st.integers(1, 30), BUILDS, st.booleans(), st.data(),
+    methods(), st.integers(1, 30), BUILDS, st.booleans(), st.data(),
 )  # fmt: skip
 def test_kernel_selects_what_the_reference_selects(
     pools: list[mc.Candidates[Any]], asked: list[Any], constraints: list[Any], method: mc.Mascot, k: int,
@@ -89,40 +63,29 @@ def test_kernel_selects_what_the_reference_selects(
         agree(pools, [*asked, *constraints], method, k, already, names, tight)
 
 
-@COMMON
-@given(
-    candidates(),
-    st.lists(wishes(), min_size=1, max_size=2),
-    balanced(),
-    st.lists(PINNED, min_size=1, max_size=3),
-    BUILDS,
-)
+@settings(COMMON, max_examples=30)
+@given(candidates(), st.lists(wishes(), max_size=2), methods(), st.lists(PINNED, min_size=1, max_size=3), BUILDS)
 def test_pinned_scores_are_ignored_alike(
     pool: mc.Candidates[Any], asked: list[Any], method: mc.Mascot, pinned: list[float], names: tuple[str, ...]
 ) -> None:
     scores = pool.scores.copy()
-    for at, score in enumerate(pinned):
-        scores[(7 * at) % len(scores)] = score
-    if not method.normalize:
-        scores = np.clip(scores, -1e100, 1e100)
+    scores[np.arange(len(pinned)) * 7 % len(scores)] = pinned if method.normalize else np.clip(pinned, -1e100, 1e100)
     agree([mc.Candidates(scores, columns=pool.columns, vectors=pool.vectors)], asked, method, 10, [[]], names)
 
 
 @pytest.mark.parametrize("asked", [*CASES.values(), *QUOTAS.values()], ids=[*CASES, *QUOTAS])
-@pytest.mark.parametrize(
-    "method", [mc.Mascot(), mc.Mascot.paper(0.4), mc.Mascot(keep=0.9)], ids=["guarded", "paper", "keep"]
-)
-def test_full_size_queries_are_selected_alike(asked: list[Any], method: mc.Mascot) -> None:
-    pools = [world(200, seed) for seed in range(3)]
-    agree(pools, asked, method, 20, [[], [3, 7], []])
+def test_full_size_queries_are_selected_alike(asked: list[Any]) -> None:
+    pools = [world(200, seed) for seed in range(2)]
     few = ("THREADS=416", "LANES=2", "EAGER=1", "TALL=10", "LONG=10", "COLUMNS=5")
-    agree(pools[:1], asked, method, 20, [[5]], few)
+    agree(pools, asked, mc.Mascot(), 20, [[], [3, 7]])
+    agree(pools[:1], asked, mc.Mascot.paper(0.4), 20, [[5]], few)
+    agree(pools[:1], asked, mc.Mascot(keep=0.9), 20, [[]], few)
 
 
-@pytest.mark.parametrize("asked", [CASES["globe"], CASES["towns"]], ids=["globe", "towns"])
-def test_no_cell_around_a_pole_is_lost_to_fused_multiply_add(asked: list[Any]) -> None:
+def test_no_cell_around_a_pole_is_lost_to_fused_multiply_add() -> None:
     pools = [ragged(seed) for seed in range(15)]
-    agree(pools, asked, mc.Mascot(), 20, [[] for _ in pools], FUSED)
+    for name in ("globe", "towns"):
+        agree(pools, CASES[name], mc.Mascot(), 20, [[] for _ in pools], FUSED)
 
 
 def test_largest_problems_fit() -> None:

@@ -30,32 +30,26 @@ def test_without_a_gpu_the_error_names_the_remedy(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(mc.MissingExtra, match=r"pip install cupy-cuda13x"):
         mc.rerank_many([hits()], mc.spread(mc.HourOfDay("hour")), backend="gpu")
     cupy.cache_clear()
-
-
-def test_methods_that_do_not_select_there_are_refused() -> None:
     with pytest.raises(mc.OptionError, match="backend 'gpu' must have the method Mascot"):
         mc.rerank_many([hits()], mc.spread(mc.HourOfDay("hour")), method=mc.Mmr(), backend="gpu")
 
 
-@pytest.mark.parametrize(
-    ("n", "k", "wishes", "text"),
-    [
+def test_limits_are_named() -> None:
+    for n, k, wishes, text in (
         (2049, 5, 1, "takes at most 2,048 candidates a query, got 2049"),
         (300, 257, 1, "takes k up to 256, got 257"),
         (5, 5, 9, "takes at most 8 wishes, got 9"),
-    ],
-)
-def test_limits_are_named(n: int, k: int, wishes: int, text: str) -> None:
-    with pytest.raises(mc.OptionError, match=text):
-        plan(n, k, wishes)
+    ):
+        with pytest.raises(mc.OptionError, match=text):
+            plan(n, k, wishes)
 
 
 @pytest.mark.parametrize("kibibytes", [64, 99, 163, 227])  # T4, Ada, A100, H100
 @pytest.mark.parametrize("n", [200, 500, 1000, 2048])
 def test_what_a_device_cannot_hold_goes_to_global_memory(kibibytes: int, n: int) -> None:
-    made = plan(n, 20, 4, Chip(kibibytes * 1024, (kibibytes + 1) * 1024))
-    assert made.slab or made.size + 1024 <= kibibytes * 1024
-    assert made.slab == (made.size > min(200, kibibytes - 1) * 1024)
+    layout = plan(n, 20, 4, Chip(kibibytes * 1024, (kibibytes + 1) * 1024))
+    assert layout.slab or layout.size + 1024 <= kibibytes * 1024
+    assert layout.slab == (layout.size > min(200, kibibytes - 1) * 1024)
 
 
 def test_the_source_has_the_shared_constants() -> None:

@@ -21,26 +21,22 @@ SHAPES = st.tuples(st.integers(1, 40), st.integers(1, 5))
 POINTS = st.one_of(arrays(np.float64, SHAPES, elements=COARSE), arrays(np.float64, SHAPES, elements=FINE))
 
 
-@settings(max_examples=80)
-@given(POINTS, st.integers(1, 12), st.integers(0, 5))
-def test_labels_are_a_partition_around_means(points, clusters, seed):
-    labels, centres = kmeans(points, clusters, seed)
-    assert len(centres) <= min(clusters, len(np.unique(points, axis=0)))
-    assert np.unique(labels).tolist() == list(range(len(centres)))
+@settings(max_examples=60)
+@given(POINTS, st.integers(1, 12), st.integers(0, 5), st.sampled_from([1, 2, 50]))
+def test_labels_are_a_partition_around_means(points, clusters, seed, iterations):
+    labels, centres = kmeans(points, clusters, seed, iterations)
+    distinct, member = np.unique(points, axis=0, return_inverse=True)
+    assert len(centres) <= min(clusters, len(distinct))
+    assert np.unique(labels).tolist() == list(range(len(centres)))  # no cluster is empty
     for label, centre in enumerate(centres):
         np.testing.assert_allclose(centre, points[labels == label].mean(axis=0), rtol=1e-12, atol=1e-9)
+    if np.isin(points, [-2.0, -1.0, 0.0, 0.5, 1.0, 3.0]).all():  # equal points share a label, distinct ones suffice
+        assert len(centres) == min(clusters, len(distinct))
+        if iterations == 50:
+            assert len(set(zip(member.ravel().tolist(), labels.tolist(), strict=True))) == len(distinct)
 
 
-@settings(max_examples=80)
-@given(arrays(np.float64, SHAPES, elements=COARSE), st.integers(1, 12), st.integers(0, 5))
-def test_equal_points_share_a_label_and_distinct_points_suffice(points, clusters, seed):
-    labels, centres = kmeans(points, clusters, seed)
-    distinct, member = np.unique(points, axis=0, return_inverse=True)
-    assert len(centres) == min(clusters, len(distinct))
-    assert len(set(zip(member.ravel().tolist(), labels.tolist(), strict=True))) == len(distinct)
-
-
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(POINTS, st.integers(1, 12), st.integers(-300, 300))
 def test_labels_do_not_depend_on_type_unit_or_blocks(points, clusters, power):
     labels = kmeans(points, clusters, 0)[0].tolist()
@@ -57,11 +53,26 @@ def test_labels_are_those_of_earlier_versions():
     assert "".join(map(str, kmeans(points, 5, seed=3)[0])) == earlier
 
 
-@settings(max_examples=50)
+@pytest.mark.parametrize("seed", range(3))
+def test_it_ends_where_lloyd_ends(seed):
+    points = np.random.default_rng(seed).normal(size=(300, 4))
+    labels, centres = kmeans(points, 15, seed, iterations=500)
+    np.testing.assert_array_equal(labels, ((points[:, None] - centres) ** 2).sum(axis=-1).argmin(axis=1))
+
+
+def test_it_refills_an_empty_cluster_with_the_farthest_point():
+    labels, squared = np.array([0, 0, 0, 1]), np.array([1.0, 4.0, 2.0, 9.0])
+    module._refill(labels, squared, 3)
+    assert labels.tolist() == [0, 2, 0, 1]  # the last point is farther, but alone in its cluster
+    labels, centres = kmeans(np.empty((0, 7)), 5, seed=0)
+    assert (labels.shape, centres.shape) == ((0,), (0, 7))
+
+
+@settings(max_examples=30)
 @given(st.integers(1, 600), st.integers(0, 10**6), st.integers(-60, 0))
 def test_products_of_rounded_rows_are_exact_in_any_order(width, seed, smallest):
     rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(9, width)) * 2.0 ** rng.integers(smallest, 1, size=(9, 1))
+    rows = rng.normal(size=(5, width)) * 2.0 ** rng.integers(smallest, 1, size=(5, 1))
     rounded = module._rounded(rows)
     bits = min(24, (53 - (width - 1).bit_length()) // 2)
     largest = np.abs(rows).max(axis=1, keepdims=True)
@@ -97,20 +108,21 @@ import numpy as np
 from mascot.kernels.kmeans import kmeans
 
 rng = np.random.default_rng(0)
-for count, width, clusters in ((300, 100, 12), (7000, 384, 10), (3001, 129, 37)):
-    points = rng.normal(size=(count, width))
-    labels, centres = kmeans(points, clusters, 0, iterations=12)
+for count, width, clusters in ((300, 100, 12), (4000, 384, 10), (3001, 129, 37)):
+    labels, centres = kmeans(rng.normal(size=(count, width)), clusters, 0, iterations=6)
     print(hashlib.sha256(labels.tobytes() + centres.tobytes()).hexdigest())
 """
 
 
 def test_labels_do_not_depend_on_the_number_of_threads():
-    digests = set()
-    for threads in (1, 2, 3):
-        names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-        environment = {**os.environ, **dict.fromkeys(names, str(threads))}
-        command = [sys.executable, "-c", PROGRAM]
-        digests.add(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM], env={**os.environ, **dict.fromkeys(names, threads)}, check=True,
+            capture_output=True,
+        ).stdout
+        for threads in ("1", "3")
+    }  # fmt: skip
     assert len(digests) == 1
 
 
@@ -121,6 +133,5 @@ def test_clusters_leaves_rows_of_nan_out():
     present = ~np.isnan(holes).any(axis=1)
     rows = mc.Clusters(4).features({}, holes)
     np.testing.assert_array_equal(rows[present], mc.Clusters(4).features({}, vectors[present]))
-    assert (rows[present].sum(axis=1) == 1).all()
     assert not rows[~present].any()
     assert not mc.Clusters(4).features({}, np.full((3, 2), np.nan)).any()

@@ -35,17 +35,12 @@ def make_problem(seed=0, count=30, signs=(1, 1), weights=None, with_vectors=True
             rows[-copies:] = rows[:copies]
     seen = np.array(seen, np.int64)
     return Problem(
-        ptr=np.array([0, count]),
-        scores=ranked,
-        bins=(),
-        signs=np.array(signs, float),
-        weights=np.ones(len(signs)) if weights is None else np.array(weights, float),
-        rules=("last",) * len(signs),
+        ptr=np.array([0, count]), scores=ranked, bins=(), signs=np.array(signs, float),
+        weights=np.ones(len(signs)) if weights is None else np.array(weights, float), rules=("last",) * len(signs),
         attributes=tuple(Block(f"block {j}") for j in range(len(signs))),
         tables=(Table({f"block {j}": block for j, block in enumerate(blocks)}, images if with_vectors else None),),
-        seen_ptr=np.array([0, len(seen)]) if len(seen) else None,
-        seen=seen if len(seen) else None,
-    )
+        seen_ptr=np.array([0, len(seen)]) if len(seen) else None, seen=seen if len(seen) else None,
+    )  # fmt: skip
 
 
 def features(problem):
@@ -60,6 +55,13 @@ def replace_rows(problem, scores, blocks, images):
     """Return the problem with other scores, features and vectors."""
     table = Table({f"block {j}": block for j, block in enumerate(blocks)}, images)
     return dataclasses.replace(problem, scores=scores, tables=(table,))
+
+
+def bursts(signs=(1, 1)):
+    """Return 200 candidates of equal scores: 20 scenes, ten copies of each."""
+    problem = make_problem(count=200, signs=signs)
+    images, *blocks = (np.repeat(rows[:20], 10, axis=0) for rows in (vectors(problem), *features(problem)))
+    return replace_rows(problem, np.full(200, 0.3), blocks, images)
 
 
 def selected(method, problem, k):
@@ -86,8 +88,8 @@ def largest_determinants(kernel, k):
     return picks
 
 
-def released_greedy(kernel, k):
-    """Run the published update in plain loops: divide by d_j^2 + 1e-10, stop when no variance is positive."""
+def released_greedy(kernel, scores, k):
+    """Run the published update in plain loops: divide by d_j^2 + 1e-10, then fill up by score."""
     variance = [kernel[i][i] for i in range(len(kernel))]
     rows = [[] for _ in kernel]
     picks = []
@@ -102,4 +104,4 @@ def released_greedy(kernel, k):
             rows[i].append(e)
             if i != j:
                 variance[i] -= e * e
-    return picks
+    return (picks + [i for i in np.argsort(-scores, kind="stable").tolist() if i not in picks])[:k]

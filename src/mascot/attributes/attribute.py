@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.bins import Bins, Floats, SparseBins
-from mascot.errors import InputError, check_positive, require
+from mascot.errors import InputError, check_one_of, check_positive
 
 Columns = Mapping[str, NDArray[Any]]
 Missing = Literal["last", "neutral", "drop"]
@@ -35,7 +35,7 @@ def missing_rule(attribute: Attribute) -> Missing:
 
 
 def check_missing(owner: str, rule: str) -> None:
-    require(rule in ("last", "neutral", "drop"), f"{owner}.missing", "must be 'last', 'neutral' or 'drop'", rule)
+    check_one_of(f"{owner}.missing", rule, "last", "neutral", "drop")
 
 
 def check_sigma(owner: str, sigma: float | None) -> None:

@@ -34,10 +34,8 @@ class Branches(Value):
     ----------
     counts
         Numbers of branches; the tree is cut once for each (default: 15, 30 and 60).
-    missing
-        What a candidate without a vector gets: ``"last"``, ``"neutral"`` or ``"drop"``.
-    name
-        Name in explanations and gains.
+    missing, name
+        What a candidate without a vector gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
 
     Examples
     --------

@@ -23,10 +23,8 @@ class Category(Value):
     ----------
     column
         Column of labels, any hashable values. None, NaN, pandas.NA, empty text and an empty list are missing.
-    missing
-        What a candidate without a label gets: ``"last"``, ``"neutral"`` or ``"drop"``.
-    name
-        Name in explanations and gains (default: the column's name).
+    missing, name
+        What a candidate without a label gets (``"last"``, ``"neutral"``, ``"drop"``); default name: the column's.
     """
 
     column: str

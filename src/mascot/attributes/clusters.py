@@ -26,10 +26,8 @@ class Clusters(Value):
         Number of clusters (default: 10); fewer where there are fewer vectors.
     seed
         Seed of k-means: the same seed gives the same clusters, with any number of threads.
-    missing
-        What a candidate without a vector gets: ``"last"``, ``"neutral"`` or ``"drop"``.
-    name
-        Name in explanations and gains.
+    missing, name
+        What a candidate without a vector gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
     column
         Column of vectors, N x D or a list each (default: the candidates' own vectors).
     """

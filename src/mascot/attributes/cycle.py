@@ -22,8 +22,40 @@ MONTHS = (
 )  # fmt: skip
 
 
-def _circle_bins(values: Floats, period: float, bins: int, sigma: float, unit: str) -> AxisBins:
-    return AxisBins((Axis(0.0, period / bins, bins, sigma, period),), (values,), unit)
+class _CircleAttribute(Value):
+    """What attributes on a circle share: `bins` bumps of width `sigma`, the first at 0."""
+
+    __slots__ = ()
+    column: str
+    period: float
+    bins: int
+    sigma: Any
+    missing: Missing
+    unit: str
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        check_whole(f"{owner}.bins", self.bins, 1)
+        check_positive(f"{owner}.sigma", self.width)
+        check_missing(owner, self.missing)
+
+    @property
+    def width(self) -> float:
+        """The width in use."""
+        width: float = self.sigma
+        return width
+
+    def _values(self, columns: Columns) -> Floats:
+        raise NotImplementedError
+
+    def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
+        axis = Axis(0.0, self.period / self.bins, self.bins, self.width, self.period)
+        return AxisBins((axis,), (self._values(columns),), self.unit)
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        """Return points on the unit circle; zeros where the value is missing."""
+        angle = self._values(columns) * (2 * math.pi / self.period)
+        return np.nan_to_num(np.stack([np.sin(angle), np.cos(angle)], axis=1), copy=False)
 
 
 def _named_codes(values: Floats, names: tuple[str, ...]) -> SparseBins:
@@ -32,20 +64,8 @@ def _named_codes(values: Floats, names: tuple[str, ...]) -> SparseBins:
     return one_hot(codes, len(names), names)
 
 
-def _circle(values: Floats, period: float) -> Floats:
-    """Return points on the unit circle; zeros where the value is missing."""
-    angle = values * (2 * math.pi / period)
-    return np.nan_to_num(np.stack([np.sin(angle), np.cos(angle)], axis=1), copy=False)
-
-
-def _check(owner: str, bins: int, sigma: float, missing: str) -> None:
-    check_whole(f"{owner}.bins", bins, 1)
-    check_positive(f"{owner}.sigma", sigma)
-    check_missing(owner, missing)
-
-
 @dataclass(frozen=True, slots=True)
-class HourOfDay(Value):
+class HourOfDay(_CircleAttribute):
     """Time of day on a 24-hour circle, to the minute. Local time counts: a time zone is ignored.
 
     Parameters
@@ -56,10 +76,8 @@ class HourOfDay(Value):
         Number of bins, the first at midnight (default: 24).
     sigma
         Width of a bin in hours (default: 1.5).
-    missing
-        What a candidate without a time gets: ``"last"``, ``"neutral"`` or ``"drop"``.
-    name
-        Name in explanations and gains.
+    missing, name
+        What a candidate without a time gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
     """
 
     column: str = "taken"
@@ -67,28 +85,21 @@ class HourOfDay(Value):
     sigma: float = 1.5
     missing: Missing = "last"
     name: str = "hour"
+    period, unit = 24.0, "hour"
 
-    def __post_init__(self) -> None:
-        _check("HourOfDay", self.bins, self.sigma, self.missing)
-
-    def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
-        values = hours(columns, self.column, "HourOfDay")
-        return _circle_bins(values, 24.0, self.bins, self.sigma, "hour")
-
-    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        return _circle(hours(columns, self.column, "HourOfDay"), 24.0)
+    def _values(self, columns: Columns) -> Floats:
+        return hours(columns, self.column, "HourOfDay")
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Return the clock hour of each row, ``"18:00"`` from 18:00 to 18:59: what `limit` and `share` count."""
-        values = hours(columns, self.column, "HourOfDay")
-        return _named_codes(values, tuple(f"{hour}:00" for hour in range(24)))
+        return _named_codes(self._values(columns), tuple(f"{hour}:00" for hour in range(24)))
 
     def point(self, value: Any) -> dict[str, Any]:
         return near_point(hours, self.column, value, "HourOfDay", "an hour like 18 or 18:30")
 
 
 @dataclass(frozen=True, slots=True)
-class DayOfYear(Value):
+class DayOfYear(_CircleAttribute):
     """Time of year on a circle of 366 days.
 
     Parameters
@@ -99,10 +110,8 @@ class DayOfYear(Value):
         Number of bins, the first on 1 January (default: 24, half-months).
     sigma
         Width of a bin in days (default: 15).
-    missing
-        What a candidate without a time gets: ``"last"``, ``"neutral"`` or ``"drop"``.
-    name
-        Name in explanations and gains.
+    missing, name
+        What a candidate without a time gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
     """
 
     column: str = "taken"
@@ -110,33 +119,27 @@ class DayOfYear(Value):
     sigma: float = 15.0
     missing: Missing = "last"
     name: str = "season"
+    period, unit = 366.0, "season"
 
-    def __post_init__(self) -> None:
-        _check("DayOfYear", self.bins, self.sigma, self.missing)
-
-    def _days(self, columns: Columns) -> Floats:
+    def _since_new_year(self, columns: Columns, unit: str) -> Floats:
+        """Return the days ("D") or months ("M") since the year began."""
         moments = times(columns, self.column, "DayOfYear")
-        days = (moments.astype("datetime64[D]") - moments.astype("datetime64[Y]")).astype("timedelta64[D]")
-        return np.where(np.isnat(moments), np.nan, days.astype(np.float64))
+        passed = moments.astype(f"datetime64[{unit}]") - moments.astype("datetime64[Y]")
+        return np.where(np.isnat(moments), np.nan, passed.astype(f"timedelta64[{unit}]").astype(np.float64))
 
-    def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
-        return _circle_bins(self._days(columns), 366.0, self.bins, self.sigma, "season")
-
-    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        return _circle(self._days(columns), 366.0)
+    def _values(self, columns: Columns) -> Floats:
+        return self._since_new_year(columns, "D")
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Return the month of each row: what `limit` and `share` count."""
-        moments = times(columns, self.column, "DayOfYear")
-        months = (moments.astype("datetime64[M]") - moments.astype("datetime64[Y]")).astype(np.float64)
-        return _named_codes(np.where(np.isnat(moments), np.nan, months), MONTHS)
+        return _named_codes(self._since_new_year(columns, "M"), MONTHS)
 
     def point(self, value: Any) -> dict[str, Any]:
         return near_point(times, self.column, value, "DayOfYear", "a time (ISO, EXIF or datetime)")
 
 
 @dataclass(frozen=True, slots=True)
-class Weekday(Value):
+class Weekday(_CircleAttribute):
     """Day of the week, Monday 0 to Sunday 6.
 
     Parameters
@@ -145,34 +148,24 @@ class Weekday(Value):
         Column of times.
     sigma
         Width of a bin in days (default: 0.5, which hardly mixes the days).
-    missing
-        What a candidate without a time gets: ``"last"``, ``"neutral"`` or ``"drop"``.
-    name
-        Name in explanations and gains.
+    missing, name
+        What a candidate without a time gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
     """
 
     column: str = "taken"
     sigma: float = 0.5
     missing: Missing = "last"
     name: str = "weekday"
+    period, bins, unit = 7.0, 7, "weekday"
 
-    def __post_init__(self) -> None:
-        _check("Weekday", 7, self.sigma, self.missing)
-
-    def _days(self, columns: Columns) -> Floats:
+    def _values(self, columns: Columns) -> Floats:
         moments = times(columns, self.column, "Weekday")
         days = moments.astype("datetime64[D]").astype(np.int64) + 3  # 1970-01-01 was a Thursday
         return np.where(np.isnat(moments), np.nan, days % 7)
 
-    def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
-        return _circle_bins(self._days(columns), 7.0, 7, self.sigma, "weekday")
-
-    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        return _circle(self._days(columns), 7.0)
-
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Return the day of the week of each row: what `limit` and `share` count."""
-        return _named_codes(self._days(columns), WEEKDAYS)
+        return _named_codes(self._values(columns), WEEKDAYS)
 
     def point(self, value: Any) -> dict[str, Any]:
         if isinstance(value, str) and value.capitalize() in WEEKDAYS:
@@ -181,7 +174,7 @@ class Weekday(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Cycle(Value):
+class Cycle(_CircleAttribute):
     """Numbers on a circle: compass bearings, phases, hues.
 
     Parameters
@@ -194,10 +187,8 @@ class Cycle(Value):
         Number of bins, the first at 0 (default: 24).
     sigma
         Width of a bin in the column's unit (default: one and a half bins).
-    missing
-        What a candidate without a number gets: ``"last"``, ``"neutral"`` or ``"drop"``.
-    name
-        Name in explanations and gains (default: the column's name).
+    missing, name
+        What a candidate without a number gets (``"last"``, ``"neutral"``, ``"drop"``); default name: the column's.
     """
 
     column: str
@@ -206,31 +197,26 @@ class Cycle(Value):
     sigma: float | None = None
     missing: Missing = "last"
     name: str = ""
+    unit = "number"
+
+    @property
+    def width(self) -> float:
+        return self.period / self.bins * 1.5 if self.sigma is None else self.sigma
 
     def __post_init__(self) -> None:
         check_positive("Cycle.period", self.period)
         smallest, largest = 1 / LARGEST_NUMBER, LARGEST_NUMBER  # angles and bins stay finite and positive
         require(smallest <= self.period <= largest, "Cycle.period", "must lie within 1e-150..1e150", self.period)
-        check_whole("Cycle.bins", self.bins, 1)  # the width depends on both
-        _check("Cycle", self.bins, self.width, self.missing)
+        _CircleAttribute.__post_init__(self)
         object.__setattr__(self, "name", self.name or self.column)
 
-    @property
-    def width(self) -> float:
-        """The width in use (default: one and a half bins)."""
-        return self.period / self.bins * 1.5 if self.sigma is None else self.sigma
-
-    def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
-        values = numbers(columns, self.column, "Cycle") % self.period
-        return _circle_bins(values, self.period, self.bins, self.width, "number")
-
-    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        return _circle(numbers(columns, self.column, "Cycle"), self.period)
+    def _values(self, columns: Columns) -> Floats:
+        return numbers(columns, self.column, "Cycle") % self.period
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Return the nearest centre of each row: what `limit` and `share` count."""
         step = self.period / self.bins
-        values = np.floor(numbers(columns, self.column, "Cycle") / step + 0.5) % self.bins
+        values = np.floor(self._values(columns) / step + 0.5) % self.bins
         return _named_codes(values, tuple(f"{step * number:g}" for number in range(self.bins)))
 
     def point(self, value: Any) -> dict[str, Any]:

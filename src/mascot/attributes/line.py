@@ -23,12 +23,8 @@ def _line_bins(values: Floats, sigma: float | None, smallest: float, owner: str,
     valued = values[~np.isnan(values)]
     if sigma is not None and len(valued):
         bins = float(valued.max() - valued.min()) / (SPACING * sigma)
-        require(
-            bins <= _MOST_BINS,
-            owner,
-            f"must leave at most {_MOST_BINS:,} bins over the candidates' range",
-            sigma,
-        )
+        rule = f"must leave at most {_MOST_BINS:,} bins over the candidates' range"
+        require(bins <= _MOST_BINS, owner, rule, sigma)
     return AxisBins((Axis(sigma=sigma or 0.0, smallest=smallest),), (values,), unit)
 
 
@@ -52,10 +48,8 @@ class Number(Value):
         Width of a bin in the column's unit (default: an eighth of the root-mean-square difference between two
         candidates, outliers ignored, so that the unit of the column does not matter; outliers then count as just
         beyond the other values).
-    missing
-        What a candidate without a number gets: ``"last"``, ``"neutral"`` or ``"drop"``.
-    name
-        Name in explanations and gains (default: the column's name).
+    missing, name
+        What a candidate without a number gets (``"last"``, ``"neutral"``, ``"drop"``); default name: the column's.
     """
 
     column: str
@@ -93,10 +87,8 @@ class Date(Value):
         Column of times.
     sigma_days
         Width of a bin in days (default: follows the candidates, as for `Number`; at least an hour).
-    missing
-        What a candidate without a time gets: ``"last"``, ``"neutral"`` or ``"drop"``.
-    name
-        Name in explanations and gains.
+    missing, name
+        What a candidate without a time gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
     """
 
     column: str = "taken"

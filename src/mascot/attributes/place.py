@@ -12,6 +12,7 @@ from mascot.attributes.attribute import Columns, Missing, check_missing, check_s
 from mascot.attributes.category import text_labels
 from mascot.attributes.columns import numbers_within, printable
 from mascot.bins import Axis, AxisBins, Floats, GlobeBins, SparseBins
+from mascot.bins.globe import unit_vectors
 from mascot.errors import InputError, OptionError, check_positive, check_whole, require
 from mascot.serialize import Value
 
@@ -32,8 +33,98 @@ class NamedPoint(tuple[float, ...]):
         return (self[0], self[1], self.name)
 
 
+class _Located(Value):
+    """What attributes of places share: columns of latitude and longitude, in degrees."""
+
+    __slots__ = ()
+    lat: str
+    lon: str
+    owner = "Place"  # in messages
+
+    def _coordinates(self, columns: Columns, wrap: bool = False) -> tuple[Floats, Floats]:
+        """Return latitude and longitude in degrees; a place that lacks either is missing.
+
+        With `wrap`, longitudes are brought to -180..180: 179 degrees and -179 degrees are neighbours.
+        """
+        north, lowest, highest, missing = numbers_within(columns, self.lat, self.owner)
+        east, west_end, east_end, also_missing = numbers_within(columns, self.lon, self.owner)
+        if lowest < -90 or highest > 90:
+            wrong = north[np.abs(north) > 90][0]
+            raise InputError(f"{self.owner} column {self.lat!r} must be a latitude in -90..90, got {wrong}")
+        if wrap and (west_end < -180 or east_end >= 180):
+            east = (east + 180) % 360 - 180
+        if not (missing or also_missing):
+            return north, east
+        unknown = np.isnan(north + east)
+        return np.where(unknown, np.nan, north), np.where(unknown, np.nan, east)
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        """Return points on the unit sphere; zeros where the place is missing."""
+        lat, lon = self._coordinates(columns)
+        points = unit_vectors(np.radians(lat), np.radians(lon))
+        return np.nan_to_num(np.ascontiguousarray(points.T), copy=False)
+
+    def point(self, value: Any) -> dict[str, Any]:
+        try:
+            north, east = (float(part) for part in value)
+        except (TypeError, ValueError):
+            raise InputError(f"{self.owner}: near must be (latitude, longitude), got {printable(value)!r}") from None
+        if not (abs(north) <= 90 and math.isfinite(east)):
+            rule = "must be a latitude in -90..90 and a longitude"
+            raise InputError(f"{self.owner}: near {rule}, got {printable(value)!r}")
+        return {self.lat: north, self.lon: east}
+
+
 @dataclass(frozen=True, slots=True)
-class Place(Value):
+class Grid(_Located):
+    """The paper's geography: a flat grid over latitude and longitude, distances in degrees, no wrap.
+
+    p = exp(-d^2 / (2 sigma^2)), and p below 0.01 is 0. `Place.grid` is the same.
+
+    Parameters
+    ----------
+    lat, lon
+        Columns in degrees.
+    cells
+        Number of evenly spaced centres from -90 to 90, and from -180 to 180, ends included (default: 20).
+    sigma
+        Width of a bin in degrees (default: 15).
+    missing, name
+        What a candidate without a place gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
+    """
+
+    lat: str = "lat"
+    lon: str = "lon"
+    cells: int = 20
+    sigma: float = 15.0
+    missing: Missing = "last"
+    name: str = "place"
+    owner = "Place.grid"
+
+    def __post_init__(self) -> None:
+        check_whole("Place.grid.cells", self.cells, 2)
+        check_positive("Place.grid.sigma", self.sigma)
+        check_missing("Place.grid", self.missing)
+
+    def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
+        steps = self.cells - 1
+        axes = (
+            Axis(-90.0, 180.0 / steps, self.cells, self.sigma),
+            Axis(-180.0, 360.0 / steps, self.cells, self.sigma),
+        )
+        return AxisBins(axes, self._coordinates(columns), "degrees")
+
+    def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
+        """Return the nearest grid cell of each row: what `limit` and `share` count."""
+        cells = self.cells - 1
+        lat, lon = self._coordinates(columns)
+        code = np.floor((lat + 90) / 180 * cells + 0.5) * self.cells + np.floor((lon + 180) / 360 * cells + 0.5)
+        bins = self.membership(columns, vectors)
+        return text_labels([None if value != value else bins.name(int(value)) for value in code.tolist()])
+
+
+@dataclass(frozen=True, slots=True)
+class Place(_Located):
     """Points on the globe: great-circle distance, no edge at the antimeridian or the poles.
 
     Parameters
@@ -43,10 +134,8 @@ class Place(Value):
     sigma_km
         Width of a bin in kilometres (default: an eighth of the candidates' root-mean-square distance, outliers
         ignored, so that one city and the whole world both work; at least 50 m).
-    missing
-        What a candidate without a place gets: ``"last"``, ``"neutral"`` or ``"drop"``.
-    name
-        Name in explanations and gains.
+    missing, name
+        What a candidate without a place gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
 
     Examples
     --------
@@ -60,6 +149,7 @@ class Place(Value):
     sigma_km: float | None = None
     missing: Missing = "last"
     name: str = "place"
+    grid = staticmethod(Grid)  # the paper's grid
 
     def __post_init__(self) -> None:
         check_sigma("Place.sigma_km", self.sigma_km)
@@ -67,118 +157,10 @@ class Place(Value):
         require(not thin, "Place.sigma_km", f"must be >= {_NARROWEST_KM:g}, a metre", self.sigma_km)
         check_missing("Place", self.missing)
 
-    @staticmethod
-    def grid(
-        lat: str = "lat",
-        lon: str = "lon",
-        cells: int = 20,
-        sigma: float = 15.0,
-        missing: Missing = "last",
-        name: str = "place",
-    ) -> Grid:
-        """Return the paper's grid: `cells` x `cells` centres over the world, width in degrees, no wrap. See `Grid`."""
-        return Grid(lat, lon, cells, sigma, missing, name)
-
     def membership(self, columns: Columns, vectors: Floats | None) -> GlobeBins:
-        lat, lon = coordinates(columns, self.lat, self.lon, "Place", wrap=True)
+        lat, lon = self._coordinates(columns, wrap=True)
         return GlobeBins(np.radians(lat), np.radians(lon), self.sigma_km or 0.0)
-
-    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        return unit_vectors(*coordinates(columns, self.lat, self.lon, "Place"))
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Refuse: places have no names to count; a column of cities has."""
         raise OptionError("limit and share count named values: use a column of cities or countries, got Place")
-
-    def point(self, value: Any) -> dict[str, Any]:
-        return _point(value, self.lat, self.lon, "Place")
-
-
-@dataclass(frozen=True, slots=True)
-class Grid(Value):
-    """The paper's geography: a flat grid over latitude and longitude, distances in degrees, no wrap.
-
-    p = exp(-d^2 / (2 sigma^2)), and p below 0.01 is 0. Usually made by `Place.grid`.
-
-    Parameters
-    ----------
-    lat, lon
-        Columns in degrees.
-    cells
-        Number of evenly spaced centres from -90 to 90, and from -180 to 180, ends included (default: 20).
-    sigma
-        Width of a bin in degrees (default: 15).
-    missing
-        What a candidate without a place gets: ``"last"``, ``"neutral"`` or ``"drop"``.
-    name
-        Name in explanations and gains.
-    """
-
-    lat: str = "lat"
-    lon: str = "lon"
-    cells: int = 20
-    sigma: float = 15.0
-    missing: Missing = "last"
-    name: str = "place"
-
-    def __post_init__(self) -> None:
-        check_whole("Place.grid.cells", self.cells, 2)
-        check_positive("Place.grid.sigma", self.sigma)
-        check_missing("Place.grid", self.missing)
-
-    def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
-        steps = self.cells - 1
-        axes = (
-            Axis(-90.0, 180.0 / steps, self.cells, self.sigma),
-            Axis(-180.0, 360.0 / steps, self.cells, self.sigma),
-        )
-        return AxisBins(axes, coordinates(columns, self.lat, self.lon, "Place.grid"), "degrees")
-
-    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        return unit_vectors(*coordinates(columns, self.lat, self.lon, "Place.grid"))
-
-    def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
-        """Return the nearest grid cell of each row: what `limit` and `share` count."""
-        cells = self.cells - 1
-        lat, lon = coordinates(columns, self.lat, self.lon, "Place.grid")
-        code = np.floor((lat + 90) / 180 * cells + 0.5) * self.cells + np.floor((lon + 180) / 360 * cells + 0.5)
-        bins = self.membership(columns, vectors)
-        return text_labels([None if value != value else bins.name(int(value)) for value in code.tolist()])
-
-    def point(self, value: Any) -> dict[str, Any]:
-        return _point(value, self.lat, self.lon, "Place.grid")
-
-
-def coordinates(columns: Columns, lat: str, lon: str, owner: str, wrap: bool = False) -> tuple[Floats, Floats]:
-    """Return latitude and longitude in degrees; a place that lacks either is missing.
-
-    With `wrap`, longitudes are brought to -180..180: 179 degrees and -179 degrees are neighbours.
-    """
-    north, lowest, highest, missing = numbers_within(columns, lat, owner)
-    east, west_end, east_end, also_missing = numbers_within(columns, lon, owner)
-    if lowest < -90 or highest > 90:
-        wrong = np.abs(north) > 90
-        raise InputError(f"{owner} column {lat!r} must be a latitude in -90..90, got {north[wrong][0]}")
-    if wrap and (west_end < -180 or east_end >= 180):
-        east = (east + 180) % 360 - 180
-    if not (missing or also_missing):
-        return north, east
-    unknown = np.isnan(north + east)
-    return np.where(unknown, np.nan, north), np.where(unknown, np.nan, east)
-
-
-def unit_vectors(lat: Floats, lon: Floats) -> Floats:
-    """Return points on the unit sphere; zeros where the place is missing."""
-    north, east = np.radians(lat), np.radians(lon)
-    points = np.stack([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)], axis=1)
-    return np.nan_to_num(points, copy=False)
-
-
-def _point(value: Any, lat: str, lon: str, owner: str) -> dict[str, Any]:
-    try:
-        north, east = (float(part) for part in value)
-    except (TypeError, ValueError):
-        raise InputError(f"{owner}: near must be (latitude, longitude), got {printable(value)!r}") from None
-    if not (abs(north) <= 90 and math.isfinite(east)):
-        raise InputError(f"{owner}: near must be a latitude in -90..90 and a longitude, got {printable(value)!r}")
-    return {lat: north, lon: east}

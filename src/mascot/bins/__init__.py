@@ -12,12 +12,12 @@ three kinds, and every attribute makes one of them:
 """
 
 from mascot.bins.axis import Axis, AxisBins
-from mascot.bins.base import Bins, Bools, Floats, Ints
+from mascot.bins.base import Bins
 from mascot.bins.globe import GlobeBins, great_circle_km, place_name
-from mascot.bins.join import join_bins
 from mascot.bins.sparse import SparseBins, one_hot
+from mascot.kernels.reference import Bools, Floats, Ints
 
 __all__ = [
-    "Axis", "AxisBins", "Bins", "Bools", "Floats", "GlobeBins", "Ints", "SparseBins", "great_circle_km", "join_bins",
-    "one_hot", "place_name",
+    "Axis", "AxisBins", "Bins", "Bools", "Floats", "GlobeBins", "Ints", "SparseBins", "great_circle_km", "one_hot",
+    "place_name",
 ]  # fmt: skip

@@ -8,10 +8,11 @@ from datetime import date
 
 import numpy as np
 
-from mascot.bins.base import Bools, Floats, Ints
-from mascot.bins.outliers import inliers
+from mascot.bins.base import inliers
+from mascot.bins.globe import place_name
 from mascot.bins.sparse import SparseBins, from_pairs, ranges
 from mascot.kernels.constants import BEYOND, MARGIN, REACH, SCALE, SPACING
+from mascot.kernels.reference import Bools, Floats, Ints
 
 SECONDS_A_DAY = 86_400.0
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -53,9 +54,8 @@ class Axis:
                 ceiling, high = (float(last), float(last)) if high > last else (ceiling, high)
         step = SPACING * sigma
         count = math.ceil((high - low) / step) + 1 + 2 * MARGIN
-        return replace(
-            self, start=low - MARGIN * step, step=step, count=count, sigma=sigma, floor=floor, ceiling=ceiling
-        )
+        start = low - MARGIN * step
+        return replace(self, start=start, step=step, count=count, sigma=sigma, floor=floor, ceiling=ceiling)
 
     def window(self, values: Floats) -> tuple[Ints, Ints]:
         """Return the first bin (possibly outside the axis) and the number of bins within reach of each value."""
@@ -101,13 +101,8 @@ class AxisBins:
     def name(self, bin_: int) -> str:
         if self.unit == "degrees":
             rows, columns = self.axes
-            lat, lon = (
-                rows.start + bin_ // columns.count * rows.step,
-                columns.start + bin_ % columns.count * columns.step,
-            )
-            from mascot.bins.globe import place_name
-
-            return place_name(lat, lon, rows.step)
+            lat = rows.start + bin_ // columns.count * rows.step
+            return place_name(lat, columns.start + bin_ % columns.count * columns.step, rows.step)
         (axis,) = self.axes
         return _value_name(self.unit, axis, axis.start + axis.step * bin_)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from mascot.bins.axis import AxisBins
-from mascot.bins.base import Bins, Floats, Ints
+from mascot.bins.base import Bins
 from mascot.bins.globe import GlobeBins, great_circle_km
+from mascot.kernels.reference import Floats, Ints
 
 # Distances below which closeness does not rise any further, by the unit of the bins.
 SMALLEST = {"hour": 0.25, "season": 1.0, "weekday": 0.5, "date": 1.0, "degrees": 5.0, "globe": 5.0, "number": 0.0}
@@ -38,9 +39,8 @@ def distances(bins: Bins, point: Bins, rows: Ints | None) -> Floats:
         period = bins.axes[0].period
         return np.minimum(difference % period, period - difference % period) if period > 0 else difference
     memberships, target_bins = bins.sparse(), point.sparse()
-    if (
-        memberships.labels is not None and target_bins.labels is not None
-    ):  # each numbers its labels differently: compare names
+    if memberships.labels is not None and target_bins.labels is not None:
+        # Each numbers its labels differently: compare names.
         names = {target_bins.labels[code] for code in target_bins.indices}
         codes = np.array([code for code, label in enumerate(memberships.labels) if label in names], np.int64)
     else:

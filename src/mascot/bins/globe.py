@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mascot.bins.base import Bools, Floats, Ints
-from mascot.bins.outliers import inliers
+from mascot.bins.base import inliers
 from mascot.bins.sparse import SparseBins, from_pairs, ranges
 from mascot.kernels.constants import EARTH_KM, REACH, SCALE, SMALLEST_KM, SPACING
+from mascot.kernels.reference import Bools, Floats, Ints
 
 _RING_SHIFT = 32  # a bin's number is ring * 2**32 + cell
 

@@ -1,1 +1,1 @@
-"""Loops over arrays. `reference` is the law; the other backends select what it selects."""
+"""Loops over arrays. `reference` is the specification; the other backends select what it selects."""

@@ -10,9 +10,7 @@ REACH = math.sqrt(2 * math.log(1 / CUTOFF))  # widths at which a bump falls to t
 SCALE = 8.0  # self-scaled width: root-mean-square distance between two rows, divided by this
 SPACING = 1.5  # distance between self-scaled bin centres, in widths; bumps then sum to a flat field
 MARGIN = 3  # bins beyond the outermost rows of a self-scaled axis, so that every row keeps its whole bump
-OUTLIER = 1 + math.sqrt(
-    5
-)  # standard deviations; the square is irrational, so no row of whole numbers lies exactly there
+OUTLIER = 1 + math.sqrt(5)  # deviations; its square is irrational, so no row of whole numbers lies exactly there
 ROUNDS = 3  # passes of the outlier search
 LEAST = 1e-13  # share of the whole deviation below which the inliers are all the same, and every row counts
 BEYOND = 12.0  # widths from the outermost inlier to where outliers are put on an axis

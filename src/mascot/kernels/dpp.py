@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from mascot.kernels.reference import Floats, Ints
 
 _LARGEST_EXPONENT = 200.0  # of a quality; L holds products of two, and Cholesky updates square those
 _ROUNDING = 1e-10  # a marginal variance below this share of the diagonal is rounding: the candidate is a copy
@@ -17,19 +15,8 @@ _RELEASED_EPSILON = 1e-10
 def ensemble(similarity: Floats, scores: Floats, theta: float) -> Floats:
     """Return L = diag(alpha) S diag(alpha) with quality alpha_i = exp(theta / (2 (1 - theta)) * r_i), r raw.
 
-    Scores whose quality would overflow (or all underflow) are shifted by a constant first: that scales all of L,
-    which does not change the exact greedy selection.
-
-    Parameters
-    ----------
-    similarity : array of shape [..., N, N]
-    scores : array of shape [..., N]
-    theta : float
-        0 <= theta < 1; towards 1 only relevance counts.
-
-    Returns
-    -------
-    array of shape [..., N, N]
+    S is [..., N, N], scores [..., N], 0 <= theta < 1. Scores whose quality would overflow (or all underflow) are
+    shifted by a constant first: that scales all of L, which does not change the exact greedy selection.
     """
     exponents = theta / (2.0 * (1.0 - theta)) * scores
     largest = exponents.max(axis=-1, keepdims=True)
@@ -51,26 +38,18 @@ def greedy_map(kernels: Floats, scores: Floats, k: int, seen: Ints, released: bo
 
     The first step takes the largest diagonal entry, whatever its sign. Once no marginal variance is
     positive, the highest raw score is taken instead. Seen candidates count as taken before the first
-    step, so a second page continues the first.
+    step, so a second page continues the first. Returns positions [Q, min(k, N)]; -1 where a query had fewer left.
 
     Parameters
     ----------
-    kernels : array of shape [Q, N, N]
-        One L per query.
-    scores : array of shape [Q, N]
-        Raw scores, for filling up.
-    k : int
-    seen : array of shape [Q, S]
-        Positions taken before, in their order; -1 is no position, so rows may differ in length.
-    released : bool
+    kernels, scores
+        L [Q, N, N] of each query, and raw scores [Q, N], for filling up.
+    seen
+        [Q, S] positions taken before, in their order; -1 is no position, so rows may differ in length.
+    released
         Divide by d_j^2 + 1e-10 in place of d_j, as the published experiments did. Repulsion is then
         weaker where the entries of L exceed 1, the values are no longer determinants, and the scale
         of the scores matters.
-
-    Returns
-    -------
-    array of shape [Q, min(k, N)]
-        Positions in the order they were taken; -1 where a query had fewer left.
     """
     queries, count, _ = kernels.shape
     query_index = np.arange(queries)

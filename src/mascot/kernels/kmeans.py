@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from mascot.kernels.reference import Floats, Ints
 
 _BLOCK_VALUES = 1 << 20  # float64 values of points held at once: 8 MiB
 _TILE_ROWS = 16
@@ -23,29 +22,11 @@ _ROUNDING = 1e-13  # a squared distance below this share of the squared lengths 
 def kmeans(points: NDArray[np.floating], clusters: int, seed: int, iterations: int = 50) -> tuple[Ints, Floats]:
     """Lloyd's algorithm from a greedy k-means++ start (Arthur and Vassilvitskii, 2007).
 
-    A cluster that loses its last point starts again at the point farthest from its own centre. A
-    point equally near to several centres belongs to the first of them. Labels do not depend on the
-    number of threads.
-
-    Parameters
-    ----------
-    points : array of shape [N, D]
-        Finite values of any float type. Each point is compared by the leading bits of its values, 24
-        for up to 32 dimensions and 22 for up to 512, counted from the largest value of the point.
-    clusters : int
-        Number of clusters, at least 1.
-    seed : int
-        Seed of the start.
-    iterations : int
-        Maximum rounds of Lloyd's algorithm; it stops earlier when no label changes.
-
-    Returns
-    -------
-    labels : array of shape [N]
-        The cluster of each point, 0..k-1; no cluster is empty.
-    centres : array of shape [k, D]
-        The mean of each cluster's points, float64. k is `clusters`, or the number of distinct points
-        where that is smaller.
+    Returns the cluster of each point [N], and the mean of each cluster's points [k, D]. No cluster is empty: k is
+    `clusters`, or the number of distinct points where that is smaller. A cluster that loses its last point starts
+    again at the point farthest from its own centre. A point equally near to several centres belongs to the first of
+    them. Points [N, D] are finite, of any float type. Each is compared by the leading bits of its values, 24 for up to
+    32 dimensions and 22 for up to 512, counted from its largest value.
 
     Examples
     --------

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from mascot.kernels.reference import Floats
 
 _FEW_COLUMNS = 8  # up to here differences are as fast as a matrix product, and exact
 _CLOSE = 1e-7  # squared distances below this share of the largest squared length are computed again, exactly
@@ -15,20 +14,10 @@ _PAIRS_AT_ONCE = 4096
 
 
 def similarities(features: Floats, out: Floats | None = None) -> Floats:
-    """Return S_ij = 1 / (1 + Euclidean distance of rows i and j), the kernel of every DPP here.
+    """Return S_ij = 1 / (1 + Euclidean distance of rows i and j) [..., N, N], the kernel of every DPP here.
 
-    It is positive semi-definite for any rows, its diagonal is exactly 1, and two equal rows have
+    It is positive semi-definite for any rows [..., N, d], its diagonal is exactly 1, and two equal rows have
     similarity exactly 1.
-
-    Parameters
-    ----------
-    features : array of shape [..., N, d]
-    out : array of shape [..., N, N], optional
-        Where to write the result.
-
-    Returns
-    -------
-    array of shape [..., N, N]
     """
     matrix = np.empty((*features.shape[:-1], features.shape[-2])) if out is None else out
     _squared_distances(features, matrix)
@@ -40,17 +29,7 @@ def similarities(features: Floats, out: Floats | None = None) -> Floats:
 def joined(features: Sequence[Floats], signs: Floats, weights: Floats, vectors: Floats | None) -> Floats:
     """Return one row per candidate: [unit image vector, (s_j w_j / sum w) * features of each attribute j].
 
-    With all weights 1 the factors are the published s_j / A.
-
-    Parameters
-    ----------
-    features : A arrays of shape [..., N, d_j]
-    signs, weights : arrays of shape [A]
-    vectors : array of shape [..., N, D], or None where the candidates have no vectors
-
-    Returns
-    -------
-    array of shape [..., N, sum of d_j + D]
+    With all weights 1 the factors are the published s_j / A. `features` are A arrays [..., N, d_j].
     """
     blocks = [] if vectors is None else [vectors]
     if len(weights):

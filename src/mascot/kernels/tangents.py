@@ -12,11 +12,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mascot.kernels.reference import Floats
 from mascot.kernels.similarity import similarities
-
-Floats = NDArray[np.float64]
 
 _RIDGE = 1e-3  # added to the diagonal, so that the logarithm of a singular matrix exists
 _NOTHING = 1e-12  # norms of tangents that cancelled
@@ -27,17 +25,7 @@ _TAYLOR = np.array([1.0 / math.factorial(power) for power in range(17)])
 
 
 def tangents(features: Sequence[Floats]) -> Floats:
-    """Return T_j = logm(S_j + 1e-3 I) of each block of features, S_ij = 1 / (1 + distance).
-
-    Parameters
-    ----------
-    features : A arrays of shape [..., N, d_j]
-        d_j may differ, all other dimensions must be equal.
-
-    Returns
-    -------
-    array of shape [..., A, N, N]
-    """
+    """Return T_j = logm(S_j + 1e-3 I) [..., A, N, N] of A blocks of features [..., N, d_j], S = 1 / (1 + distance)."""
     *queries, count, _ = features[0].shape
     diagonal = np.arange(count)
     stacked = np.empty((*queries, len(features), count, count))
@@ -54,14 +42,9 @@ def tangents(features: Sequence[Floats]) -> Floats:
 
 
 def combine(
-    attributes: Floats,
-    image: Floats | None,
-    scores: Floats,
-    signs: Floats,
-    weights: Floats,
-    beta: float,
+    attributes: Floats, image: Floats | None, scores: Floats, signs: Floats, weights: Floats, beta: float,
     normalize: str | None = None,
-) -> Floats:
+) -> Floats:  # fmt: skip
     """Return M = expm((1 - beta) * mean_j(s_j T_j) + beta * T_img), the mean weighted by w_j.
 
     Two scalings even out tangents of different length (norms are Frobenius norms):
@@ -74,20 +57,12 @@ def combine(
 
     Parameters
     ----------
-    attributes : array of shape [..., A, N, N]
-        One tangent per attribute. Where A is 0 only the image term is used, for any beta.
-    image : array of shape [..., N, N], or None
-        None drops the image term, as beta = 0 does.
-    scores : array of shape [..., N]
-        Raw scores r; used by the scalings only, which need them all > 0.
-    signs, weights : arrays of shape [A]
-    beta : float
-        Share of the image term, 0..1.
-    normalize : None, "tn" or "tn+tvms"
-
-    Returns
-    -------
-    array of shape [..., N, N]
+    attributes
+        [..., A, N, N] one tangent per attribute. Where A is 0 only the image term is used, for any beta.
+    image
+        [..., N, N]; None drops the image term, as beta = 0 does.
+    scores
+        [..., N] raw scores r; used by the scalings only, which need them all > 0.
     """
     if image is None or not len(signs):
         beta = 0.0 if image is None else 1.0

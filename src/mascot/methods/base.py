@@ -92,7 +92,7 @@ class Problem:
         return replace(
             self, ptr=np.array([0, len(rows)]), scores=self.scores_of(q), rows=None,
             bins=tuple(bins.take(rows) for bins in self.bins), tables=(self.table_of(q),),
-            quotas=tuple(_take_quota(quota, rows) for quota in self.quotas),
+            quotas=tuple(quota.take(rows) for quota in self.quotas),
             seen_ptr=np.array([0, len(seen)]) if len(seen) else None, seen=seen if len(seen) else None,
         )  # fmt: skip
 
@@ -186,14 +186,6 @@ def open_positions(problem: Problem, q: int) -> Bools:
     fresh = np.ones(len(problem.scores_of(q)), bool)
     fresh[problem.seen_of(q)] = False
     return fresh
-
-
-def _take_quota(quota: Quota, rows: Ints) -> Quota:
-    starts = quota.indptr[rows]
-    counts = quota.indptr[rows + 1] - starts
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    pairs = np.repeat(starts - indptr[:-1], counts) + np.arange(indptr[-1])
-    return replace(quota, indptr=indptr, labels=quota.labels[pairs])
 
 
 def _features(attribute: Any, table: Table, rows: int) -> Floats:

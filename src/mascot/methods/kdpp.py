@@ -109,8 +109,7 @@ def select_determinant(
             kernels = np.stack([ensemble(*similarity(q), theta) for q in batch])
             scores = np.stack([problem.scores_of(q) for q in batch])
             seen = np.stack([problem.seen_of(q) for q in batch])
-            for q, positions in zip(
-                batch, greedy_map(kernels, scores, len(picks[batch[0]]), seen, released), strict=True
-            ):
+            chosen = greedy_map(kernels, scores, len(picks[batch[0]]), seen, released)
+            for q, positions in zip(batch, chosen, strict=True):
                 picks[q] = positions
     return stack_positions(picks, k, np.where(np.diff(problem.ptr) > 0, strength, 0.0))

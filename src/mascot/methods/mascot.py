@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from mascot.bins import AxisBins, Bins, Floats, GlobeBins, Ints
 from mascot.errors import (
     InputError,
     OptionError,
+    check_one_of,
     check_share,
     check_switch,
     check_whole,
-    is_number,
     require,
     warn_once,
-)  # fmt: skip
+)
 from mascot.kernels import native, reference
 from mascot.kernels.constants import NOTHING, TIE
 from mascot.methods.base import Problem, Selection
@@ -28,7 +28,6 @@ from mascot.serialize import Value
 
 DEFAULT_STRENGTH = 0.5
 _PROTECT = 3
-_A_THIRD = 3
 _LARGEST_SCORE = 1e150  # raw scores that are summed without rescaling
 
 
@@ -84,21 +83,19 @@ class Mascot(Value):
                     f"Mascot.keep searches for the strength: give keep or strength, got keep={self.keep!r} "
                     f"and strength={self.strength!r}"
                 )
-            valid = is_number(self.keep) and 0 < self.keep <= 1
-            require(valid, "Mascot.keep", "must be in 0..1 and above 0", self.keep)
+            rule = "must be in 0..1 and above 0"
+            check_share("Mascot.keep", self.keep, rule)
+            require(self.keep > 0, "Mascot.keep", rule, self.keep)
         elif self.strength is None:
             object.__setattr__(self, "strength", DEFAULT_STRENGTH)
         if self.strength is not None:
             check_share("Mascot.strength", self.strength)
         if self.protect is not None:
             check_whole("Mascot.protect", self.protect, 0)
-        check_switch("Mascot.normalize", self.normalize)
-        check_switch("Mascot.scale", self.scale)
-        check_switch("Mascot.balance", self.balance)
-        valid = self.bin_weight in ("uniform", "query")
-        require(valid, "Mascot.bin_weight", "must be 'uniform' or 'query'", self.bin_weight)
-        valid = self.order in ("relevance", "selection")
-        require(valid, "Mascot.order", "must be 'relevance' or 'selection'", self.order)
+        for switch in ("normalize", "scale", "balance"):
+            check_switch(f"Mascot.{switch}", getattr(self, switch))
+        check_one_of("Mascot.bin_weight", self.bin_weight, "uniform", "query")
+        check_one_of("Mascot.order", self.order, "relevance", "selection")
 
     @classmethod
     def paper(
@@ -114,14 +111,13 @@ class Mascot(Value):
 
     def protected(self, k: int) -> int:
         """Return how many of k results are protected."""
-        return min(_PROTECT, math.ceil(k / _A_THIRD)) if self.protect is None else int(self.protect)
+        return min(_PROTECT, math.ceil(k / 3)) if self.protect is None else int(self.protect)
 
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k of each query's candidates, or as many as there are."""
         if not self.normalize and np.abs(problem.scores).max(initial=0.0) > _LARGEST_SCORE:
-            raise InputError(
-                f"scores must be within -1e150..1e150 without rescaling, got {np.abs(problem.scores).max()}"
-            )
+            largest = np.abs(problem.scores).max()
+            raise InputError(f"scores must be within -1e150..1e150 without rescaling, got {largest}")
         options = self.kernel_options(k, problem.weights, problem.named_weight)
         options = options._replace(k=min(k, problem.longest))  # a query protects as many in a batch as alone
         if problem.backend == "gpu":
@@ -132,20 +128,20 @@ class Mascot(Value):
             raise OptionError(f"backend 'native' cannot be used: {native.description()}")
         if problem.backend == "numpy" or not native.available():
             if problem.backend == "auto":
-                warn_once(f"mascot runs on numpy, tens of times slower: no native kernel ({native.description()}). "
-                          "Install gcc or clang, then install mascot again")  # fmt: skip
+                reason = f"no native kernel ({native.description()}). Install gcc or clang, then install mascot again"
+                warn_once(f"mascot runs on numpy, tens of times slower: {reason}")
             return self._select_numpy(problem, options)
         return self._select_packed(problem, options, native.select)
 
     def kernel_options(self, k: int, weights: Floats, named_weight: float) -> native.Options:
         """Return what kernels are told: `weights` of the coverage wishes, and the weight of named focuses."""
         flags = (
-            (native.QUERY_WEIGHT if self.bin_weight == "query" else 0)
-            | (native.NORMALIZE if self.normalize else 0)
-            | (native.SCALE if self.scale else 0)
-            | (native.ROBUST if self.robust and not named_weight else 0)
-            | (native.BALANCE if self.balance else 0)
-            | (native.BY_RELEVANCE if self.order == "relevance" else 0)
+            native.QUERY_WEIGHT * (self.bin_weight == "query")
+            | native.NORMALIZE * bool(self.normalize)
+            | native.SCALE * bool(self.scale)
+            | native.ROBUST * bool(self.robust and not named_weight)
+            | native.BALANCE * bool(self.balance)
+            | native.BY_RELEVANCE * (self.order == "relevance")
         )
         # A named focus is part of relevance: coverage gets what the named wishes leave of the strength.
         strength, keep = float(self.strength or 0.0), float(self.keep or 0.0)
@@ -197,10 +193,8 @@ def pack_bins(bins: Bins) -> native.PackedBins:
     """Return bins as the native kernel takes them."""
     if isinstance(bins, AxisBins):
         axes: list[float] = []
-        for axis in bins.axes:
-            axes += (
-                axis.start, axis.step, axis.count, axis.sigma, axis.period, axis.smallest, axis.floor, axis.ceiling,
-            )  # fmt: skip
+        for a in bins.axes:
+            axes += (a.start, a.step, a.count, a.sigma, a.period, a.smallest, a.floor, a.ceiling)
         axes += [0.0] * (16 - len(axes))
         plane = len(bins.values) == 2
         x, y = _contiguous(bins.values[0]), _contiguous(bins.values[1]) if plane else None
@@ -213,13 +207,8 @@ def pack_bins(bins: Bins) -> native.PackedBins:
     return native.PackedBins(native.LABELS, indptr=pairs.indptr, indices=pairs.indices, values=pairs.values)
 
 
-_packed = lru_cache(maxsize=16)(pack_bins)
-
-
-def pack_once(bins: Bins) -> native.PackedBins:
-    """Return the same object each time: the GPU keeps the bins of a corpus, and recognises them by identity."""
-    key: Any = bins
-    return _packed(key)
+# Returns the same object each time: the GPU keeps the bins of a corpus, and recognises them by identity.
+pack_once: Callable[..., native.PackedBins] = lru_cache(maxsize=16)(pack_bins)
 
 
 def _contiguous(values: Floats) -> Floats:

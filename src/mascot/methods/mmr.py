@@ -8,10 +8,9 @@ import numpy as np
 
 from mascot.bins import Bools, Floats, Ints
 from mascot.errors import OptionError, check_share, check_switch
-from mascot.kernels.mmr import greedy_mmr
 from mascot.kernels.reference import select_stages
 from mascot.kernels.similarity import joined
-from mascot.methods.base import NO_POSITIONS, Problem, Selection, select_each
+from mascot.methods.base import NO_POSITIONS, Problem, Selection, open_positions, select_each
 from mascot.methods.relevance import best_positions
 from mascot.serialize import Value
 
@@ -43,8 +42,7 @@ class Mmr(Value):
     - With A attributes each counts (1 / A)^2 of the image vectors in the dot product.
     - Raw scores are compared with similarities in 0..1, so the useful range of strength depends on the retriever.
     - Candidates without vectors are compared by their attributes alone; with neither, the order is relevance.
-      Candidates that earlier pages showed count as selected, so a second page continues the first.
-    - Limits and shares are obeyed.
+    - A second page continues the first. Limits and shares are obeyed.
     """
 
     strength: float = 0.5
@@ -64,28 +62,45 @@ class Mmr(Value):
         return select_each(problem, k, self.strength, lambda q, k: self._choose(problem, q, k))
 
     def _choose(self, problem: Problem, q: int, k: int) -> Ints:
-        scores, vectors = problem.scores_of(q), problem.unit_vectors_of(q)
+        scores, seen, vectors = problem.scores_of(q), problem.seen_of(q), problem.unit_vectors_of(q)
         best = best_positions(problem, q, k)
         if self.strength == 0 or (vectors is None and not len(problem.signs)):
             return best
         rows = joined(problem.features_of(q), problem.signs, problem.weights, vectors)
+        greedy = _Greedy(rows, scores, self.strength)
+        for position in seen:
+            greedy.take(position)
         if problem.quotas:
-            return self._choose_within_quotas(problem, q, k, rows)
-        return np.asarray(greedy_mmr(rows[None], scores[None], self.strength, len(best), problem.seen_of(q)[None])[0])
+            return select_stages(NO_POSITIONS, seen, len(scores), k, problem.counts_of(q), greedy.choose)[0]
+        allowed = open_positions(problem, q)
+        picks = np.empty_like(best)
+        for step in range(len(best)):
+            picks[step] = greedy.choose(allowed)
+            allowed[picks[step]] = False
+        return picks
 
-    def _choose_within_quotas(self, problem: Problem, q: int, k: int, rows: Floats) -> Ints:
-        scores, seen = problem.scores_of(q), problem.seen_of(q)
+
+class _Greedy:
+    """The candidates of one query, and the similarity of each to the most similar one taken so far.
+
+    Similarities are dot products of rows [N, D], min-max scaled to 0..1 over all pairs (all 0 where they are equal).
+    """
+
+    def __init__(self, rows: Floats, scores: Floats, strength: float) -> None:
         products = rows @ rows.T
-        span = products.max() - products.min()
-        similarity = (products - products.min()) / span if span > 0 else np.zeros_like(products)
-        picks = seen.tolist()
+        self._rows, self._worth = rows, scores  # where nothing was taken before, the highest score is first
+        self._lowest = products.min()
+        span = products.max() - self._lowest
+        self._factor = strength / span if span > 0 else 0.0
+        self._relevance = (1.0 - strength) * scores
+        self._nearest = np.full(len(rows), self._lowest)
 
-        def choose(allowed: Bools) -> int:
-            worth = scores
-            if picks:
-                worth = (1 - self.strength) * scores - self.strength * similarity[:, picks].max(axis=1)
-            best = int(np.where(allowed, worth, -np.inf).argmax())
-            picks.append(best)
-            return best
+    def take(self, position: int) -> None:
+        # Summed row by row: BLAS would give equal candidates unequal similarities.
+        np.maximum(self._nearest, np.einsum("nd,d->n", self._rows, self._rows[position]), out=self._nearest)
+        self._worth = self._relevance - self._factor * (self._nearest - self._lowest)
 
-        return select_stages(NO_POSITIONS, seen, len(scores), k, problem.counts_of(q), choose)[0]
+    def choose(self, allowed: Bools) -> int:
+        best = int(np.where(allowed, self._worth, -np.inf).argmax())
+        self.take(best)
+        return best

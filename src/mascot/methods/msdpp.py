@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from mascot.bins import Floats
-from mascot.errors import InputError, check_share, check_switch, require
+from mascot.errors import InputError, check_one_of, check_share, check_switch
 from mascot.kernels.tangents import combine, tangents, unit_logarithm
 from mascot.methods.base import Problem, Selection, refuse_quotas
 from mascot.methods.kdpp import select_determinant
@@ -71,8 +71,7 @@ class MsDpp(Value):
         check_share("MsDpp.strength", self.strength)
         check_share("MsDpp.beta", self.beta)
         check_switch("MsDpp.released", self.released)
-        is_valid = self.normalize in (None, "tn", "tn+tvms")
-        require(is_valid, "MsDpp.normalize", "must be None, 'tn' or 'tn+tvms'", self.normalize)
+        check_one_of("MsDpp.normalize", self.normalize, None, "tn", "tn+tvms")
 
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k of each query's candidates, or as many as there are."""

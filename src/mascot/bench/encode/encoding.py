@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mascot.bench.alone import alone
 from mascot.bench.datasets.folder import ENCODED, content, read_folder, slug
 from mascot.bench.encode.scoring import Report, Vectors
 from mascot.bench.encode.vectors import EncodedModel, append, read_encoding, resume, write_lists
+from mascot.bench.files import alone
 from mascot.errors import InputError, OptionError, require
 from mascot.photos.encoders import Picture, open_encoder
-from mascot.photos.encoders.devices import pick_device
+from mascot.photos.encoders.runtime import pick_device
 
 # The two models of the published results.
 _PUBLISHED = {"blip2": "blip2:Salesforce/blip2-itm-vit-g-coco", "clip": "clip:openai/clip-vit-large-patch14"}

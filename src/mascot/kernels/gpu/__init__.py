@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,9 @@ import numpy as np
 from mascot.kernels.gpu.launch import DeviceQueries, cupy, launcher
 from mascot.kernels.gpu.plan import KernelBins, Task, alike
 from mascot.kernels.native import LABELS, KernelResults, Options, PackedBins
-from mascot.kernels.recent import Recent
 from mascot.kernels.reference import Floats, Ints, Quota
 
 __all__ = ["bins_on_device", "cupy", "launcher", "quotas_on_device", "select"]
-
-_corpora: Recent[tuple[tuple[PackedBins, ...], tuple[KernelBins, ...]]] = Recent(4)  # bins that stay on the device
 
 
 def select(
@@ -51,18 +49,14 @@ def select(
     return launcher(task, queries)().host()
 
 
+@lru_cache(maxsize=4)
 def bins_on_device(bins: tuple[PackedBins, ...]) -> tuple[KernelBins, ...]:
     """Return a corpus' bins on the device; those of the last few corpora stay there."""
-    cp = cupy()
-    key = tuple(id(part) for part in bins)
-    return _corpora.get(key, lambda: (bins, alike([KernelBins.of(part, cp) for part in bins])))[1]
+    return alike([KernelBins.of(part, cupy()) for part in bins])
 
 
 def quotas_on_device(quotas: Sequence[Quota]) -> tuple[Quota, ...]:
     """Return quotas with their arrays on the device."""
     xp: Any = cupy()
-
-    def copy(values: Any) -> Any:
-        return xp.asarray(values, dtype=np.int64)
-
-    return tuple(Quota(copy(q.indptr), copy(q.labels), copy(q.capacity), q.stages) for q in quotas)
+    arrays = [[xp.asarray(part, dtype=np.int64) for part in (q.indptr, q.labels, q.capacity)] for q in quotas]
+    return tuple(Quota(a, b, c, q.stages) for (a, b, c), q in zip(arrays, quotas, strict=True))

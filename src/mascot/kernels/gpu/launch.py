@@ -17,7 +17,6 @@ from mascot.errors import InputError, MissingExtra
 from mascot.extras import install_command, packages_of
 from mascot.kernels.gpu.plan import INPUT, Chip, KernelPlan, Task, address, plan_task, source
 from mascot.kernels.native import KernelResults
-from mascot.kernels.recent import Recent
 
 _FEW = 132  # queries that leave most of the device idle get more threads each
 _SLABS = 264  # blocks at a time where arenas are in global memory
@@ -47,20 +46,14 @@ def chip(device: int) -> Chip:
     return Chip(int(attributes["MaxSharedMemoryPerBlockOptin"]), int(attributes["MaxSharedMemoryPerMultiprocessor"]))
 
 
-_kernels: Recent[Any] = Recent(64)
-
-
-def _compile(cp: Any, plan: KernelPlan) -> Any:
-    """Return the kernel for this kind of task."""
-
-    def compile_source() -> Any:
-        options = ("-std=c++17", *(f"-D{name}" for name in plan.names))
-        kernel = cp.RawModule(code=source(), options=options).get_function("select_all")
-        if not plan.slab and plan.size + 1024 > _ALWAYS:  # the kernel takes a few bytes of its own
-            kernel.max_dynamic_shared_size_bytes = plan.size
-        return kernel
-
-    return _kernels.get((cp.cuda.runtime.getDevice(), plan.names, plan.size), compile_source)
+@functools.lru_cache(maxsize=64)
+def _compile(device: int, names: tuple[str, ...], shared: int) -> Any:
+    """Return the kernel for this kind of task, with `shared` bytes of shared memory, on the current device."""
+    options = ("-std=c++17", *(f"-D{name}" for name in names))
+    kernel = cupy().RawModule(code=source(), options=options).get_function("select_all")
+    if shared + 1024 > _ALWAYS:  # the kernel takes a few bytes of its own
+        kernel.max_dynamic_shared_size_bytes = shared
+    return kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +131,11 @@ def launcher(task: Task, queries: DeviceQueries) -> Callable[[], DeviceResults]:
     """
     cp = cupy()
     count, k, kinds = queries.count, task.options.k, len(task.bins)
-    device = chip(cp.cuda.runtime.getDevice())
+    device = cp.cuda.runtime.getDevice()
 
     def prepare(tight: bool) -> tuple[KernelPlan, Any]:
-        plan = plan_task(task, queries.width, tight, count <= _FEW, cp, device)
-        return plan, _compile(cp, plan)
+        plan = plan_task(task, queries.width, tight, count <= _FEW, cp, chip(device))
+        return plan, _compile(device, plan.names, 0 if plan.slab else plan.size)
 
     plan, kernel = prepare(tight=True)
     launch = Launch(plan, kernel, queries)

@@ -13,8 +13,7 @@ import numpy as np
 
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults, cupy, launcher
 from mascot.kernels.gpu.plan import KernelBins, Task
-from mascot.kernels.native import KernelResults, PackedBins
-from mascot.kernels.parallel import cores
+from mascot.kernels.native import KernelResults, PackedBins, cores
 from mascot.kernels.reference import Floats
 
 _CHUNK = 1 << 19  # numbers of a column in one transfer, about

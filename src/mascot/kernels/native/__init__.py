@@ -8,15 +8,16 @@ eight bytes wide.
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mascot.kernels.parallel import in_chunks
 from mascot.kernels.reference import Floats, Ints, Quota
 
 LINE, PLANE, GLOBE, LABELS = 0, 1, 2, 3  # shapes of bins
@@ -43,6 +44,12 @@ class PackedBins(NamedTuple):
     indptr: Ints | None = None  # LABELS
     indices: Ints | None = None
     values: Floats | None = None  # None: every membership is 1
+
+    def __eq__(self, other: object) -> bool:  # by identity: the GPU keeps the bins of a corpus, and recognises them
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
 
 class Options(NamedTuple):
@@ -157,6 +164,11 @@ def select(
     return KernelResults(positions, ranked, strengths, multipliers, tops, rooms, stages)
 
 
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _run(batch: bytes, count: int, threads: int | None) -> None:
     """Select in ranges of queries, on several threads; ctypes releases the interpreter lock."""
 
@@ -164,7 +176,13 @@ def _run(batch: bytes, count: int, threads: int | None) -> None:
         if _Library.select(batch, first, last):
             raise MemoryError("the native kernel ran out of memory")
 
-    if count == 1:
-        work(0, 1)
-    else:
-        in_chunks(work, count, threads)
+    threads = 1 if count == 1 else min(threads or cores(), count)
+    if threads <= 1:
+        work(0, count)
+        return
+    # Sixteen chunks per thread, so that a slow core or a long query does not hold up the others; but not too small,
+    # because every chunk allocates its own workspace.
+    size = max(count // (16 * threads), min(64, -(-count // threads)))
+    with ThreadPoolExecutor(threads) as pool:
+        for future in [pool.submit(work, start, min(start + size, count)) for start in range(0, count, size)]:
+            future.result()
