@@ -17,7 +17,7 @@ from mascot.cli import main
 
 COMMAND = [sys.executable, "-m", "mascot.cli"]
 # Commands of the examples that run in this process where the line needs no shell: a start costs half a second.
-_IN_PROCESS = re.compile(r"mascot (rerank|probe|demo|bench|--version|--help)\b[^|<>;&$`]*")
+_IN_PROCESS = re.compile(r"mascot (rerank|probe|tune|demo|bench|--version|--help)\b[^|<>;&$`]*")
 
 
 def run_command(

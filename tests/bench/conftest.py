@@ -23,6 +23,15 @@ def local_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def single_blas_thread() -> Iterator[None]:
+    """Use one thread of linear algebra: on a busy machine several of them spin, and take many times as long."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
+
+
 @pytest.fixture(scope="session")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     """The base and MASCOT on four queries of the simulated PixelProse: the `suite` and its results in `folder`."""

@@ -40,13 +40,13 @@ def _fields(**changed: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _npz(folder: Path, **changed: Any) -> Path:
+def npz_file(folder: Path, **changed: Any) -> Path:
     path = folder / "mine.npz"
     np.savez(path, **_fields(**changed))
     return path
 
 
-def _parquet(folder: Path, **changed: Any) -> Path:
+def parquet_file(folder: Path, **changed: Any) -> Path:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as writer
 
@@ -67,17 +67,17 @@ def _parquet(folder: Path, **changed: Any) -> Path:
 
 
 def test_files_round_trip(tmp_path: Path) -> None:
-    data = Arrays(_npz(tmp_path)).load()
+    data = Arrays(npz_file(tmp_path)).load()
     assert (data.images, data.queries) == (30, 10)
     assert {name: len(split.queries) for name, split in data.splits.items()} == {"validation": 2, "test": 8}
     query = int(data.splits["test"].queries[0])
     np.testing.assert_array_equal(data.candidates(query, 5).images, np.argsort(-_fields()["scores"][query])[:5])
     assert data.positives[3].tolist() == [3]
-    pairs = Arrays(_npz(tmp_path, positives=np.array([[0, 4], [0, 5], [9, 1]]))).load().positives
+    pairs = Arrays(npz_file(tmp_path, positives=np.array([[0, 4], [0, 5], [9, 1]]))).load().positives
     assert [pairs[0].tolist(), pairs[1].tolist(), pairs[9].tolist()] == [[4, 5], [], [1]]
-    data = Arrays(_npz(tmp_path, scores=None, query_vectors=np.ones((10, 4)))).load()
+    data = Arrays(npz_file(tmp_path, scores=None, query_vectors=np.ones((10, 4)))).load()
     assert data.query_vectors is not None
-    data = Arrays(_parquet(tmp_path)).load()
+    data = Arrays(parquet_file(tmp_path)).load()
     assert (data.images, data.queries, data.positives[5].tolist()) == (25, 6, [5])
     assert data.vectors is not None
     np.testing.assert_array_equal(data.vectors[7], [7.0, 1.0])
@@ -102,12 +102,9 @@ def test_files_round_trip(tmp_path: Path) -> None:
         ({"vectors": np.ones((30, 0))}, r"vectors must be numbers of 2 dimensions, got float64 \(30, 0\)"),
         ({"vectors": np.full((30, 4), np.inf)}, r"mine.npz: Dataset.vectors must be finite, got inf"),
         ({"column:camera": np.array("a")}, r"column:camera must hold one value for each image, got shape \(\)"),
-        ({"column:camera": np.ones((30, 2))}, r"column:camera must hold one value for each image, got shape \(30, 2\)"),
         ({"column:camera": np.ones(30, complex)}, "column:camera must hold numbers, times or text, got complex128"),
-        ({"column:camera": np.ones(30, "f8,f8")}, "column:camera must hold numbers, times or text"),
         ({"column:": np.ones(30)}, "column: must have a name"),
         ({"column:r@10": np.ones(30)}, "column:r@10 must have another name: 'r@10' is a measure"),
-        ({"column:appearance": np.ones(30)}, "'appearance' is a measure of the benchmark"),
         ({"column:geo": np.ones(30)}, "'geo' is a task of the benchmark"),
         ({"column:lon": None}, "column:lat needs 'lon' beside it"),
         ({"column:lat": np.ones(30, bool)}, "column:lat must be degrees, got bool"),
@@ -116,7 +113,6 @@ def test_files_round_trip(tmp_path: Path) -> None:
         ({"column:weight": np.full(30, np.nan)}, "column:weight must hold at least one value, got none"),
         ({"column:camera": np.array(["", " "] * 15)}, "column:camera must hold at least one value, got none"),
         ({"vectors": np.zeros((30, 4))}, "vectors must not be 0 or missing everywhere"),
-        ({"vectors": np.full((30, 4), np.nan)}, "vectors must not be 0 or missing everywhere"),
         ({"column:who": np.array(["a", None] * 15, object)}, r"mine.npz: column:who must hold .* no Python objects"),
         ({"column:cluster": np.full(30, -1)}, "column:cluster must hold at least one cluster, got none"),
         ({"column:cluster": np.ones((30, 2))}, r"column:cluster must hold one value for each image, got shape"),
@@ -124,7 +120,7 @@ def test_files_round_trip(tmp_path: Path) -> None:
 )
 def test_npz_errors_name_the_field(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Arrays(_npz(tmp_path, **changed)).load()
+        Arrays(npz_file(tmp_path, **changed)).load()
 
 
 @pytest.mark.parametrize(
@@ -143,19 +139,16 @@ def test_npz_errors_name_the_field(tmp_path: Path, changed: dict[str, Any], mess
         ({"score": [None] * 150}, "row 2: score must be a finite number, got None"),
         ({"vector": [[1.0]] * 149 + [[1.0, 2.0]]}, None),
         ({"query": [["q"]] * 150}, r"row 1: query must be text or a number, got \['q'\]"),
-        ({"id": [[1]] * 150}, "row 1: id must be text or a number"),
         ({"id": [None] * 150}, "row 1: id must be text or a number, got None"),
         ({"vector": ["text"] * 150}, "vector must be a list of numbers, got 'text'"),
-        ({"vector": [["a"]] * 150}, "vector must be a list of numbers"),
         ({"vector": [1.0] * 150}, "vector must be a list of numbers, got 1.0"),
-        ({"vector": [[]] * 150}, "vector must be a list of numbers"),
         ({"positive": [False] * 150}, "at least one query must have a positive"),
         ({"camera": [{"make": "a"}] * 150}, "column 'camera' must hold numbers, times, text or lists of them"),
         ({"kept": ["a"] * 150}, "column 'kept' must have another name"),
     ],
 )
 def test_parquet_errors_name_the_column(tmp_path: Path, changed: dict[str, Any], message: str | None) -> None:
-    path = _parquet(tmp_path, **changed)
+    path = parquet_file(tmp_path, **changed)
     if message is None:  # the first occurrence of an id counts for its vector
         assert Arrays(path).load().images == 25
         return
@@ -164,7 +157,7 @@ def test_parquet_errors_name_the_column(tmp_path: Path, changed: dict[str, Any],
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    whole = _npz(tmp_path).read_bytes()
+    whole = npz_file(tmp_path).read_bytes()
     array = io.BytesIO()
     np.save(array, np.ones(3))
     contents = {"text": b"no", "cut": whole[:2000], "empty": b"", "npy": array.getvalue()}
@@ -192,12 +185,12 @@ def test_a_flipped_bit_is_refused_or_harmless(small: bytes, at: float, bit: int)
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return _npz(tmp_path_factory.mktemp("small")).read_bytes()
+    return npz_file(tmp_path_factory.mktemp("small")).read_bytes()
 
 
 def test_methods_that_take_logarithms_are_left_out_with_a_note(tmp_path: Path) -> None:
-    assert arrays(_npz(tmp_path)).notes == ()
-    path = _npz(tmp_path, scores=np.random.default_rng(1).random((10, 30)) - 0.5)
+    assert arrays(npz_file(tmp_path)).notes == ()
+    path = npz_file(tmp_path, scores=np.random.default_rng(1).random((10, 30)) - 0.5)
     suite = arrays(path)
     assert set(LABELS) - set(suite.labels) == {"ms-dpp+tn", "ms-dpp+tn+tvms"}
     assert re.match(r"ms-dpp\+tn and ms-dpp\+tn\+tvms take the logarithm .* the lowest is -0\.4", suite.notes[0])
@@ -218,7 +211,7 @@ def test_changed_data_shows_its_own_numbers(tmp_path: Path) -> None:
     scores[np.arange(10), np.arange(10)] = 1.0
     recalls = []
     for positives in (np.arange(10), np.arange(10) + 15, np.arange(10)):
-        path = _npz(tmp_path, scores=scores, positives=positives)
+        path = npz_file(tmp_path, scores=scores, positives=positives)
         suite = arrays(path, ["base"], quick=True)
         run(replace(suite, tasks=suite.tasks[-1:]), tmp_path / "out", jobs=1)
         (results,) = averages.read(tmp_path / "out")
@@ -230,8 +223,8 @@ def test_changed_data_shows_its_own_numbers(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changes_in_use_is_refused(tmp_path: Path) -> None:
-    source = Arrays(_npz(tmp_path))
-    assert Arrays(_npz(tmp_path, positives=np.arange(10)[::-1])) != source
+    source = Arrays(npz_file(tmp_path))
+    assert Arrays(npz_file(tmp_path, positives=np.arange(10)[::-1])) != source
     with pytest.raises(InputError, match="the file changed while it was in use"):
         source.load()
 
@@ -239,7 +232,7 @@ def test_a_file_that_changes_in_use_is_refused(tmp_path: Path) -> None:
 def _of_sizes(folder: Path, sizes: list[int]) -> Path:
     """A query for each size, with so many candidates; its last one is right."""
     rows = [(query, image, size) for query, size in enumerate(sizes) for image in range(size)]
-    return _parquet(
+    return parquet_file(
         folder,
         query=[f"q{query}" for query, *_ in rows],
         id=[image for _, image, _ in rows],
@@ -273,7 +266,7 @@ def test_a_search_without_its_measure_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_users_file_runs(tmp_path: Path) -> None:
-    suite = arrays(_npz(tmp_path), ["base", "mmr", "ms-dpp", "mascot", "guarded"], quick=True)
+    suite = arrays(npz_file(tmp_path), ["base", "mmr", "ms-dpp", "mascot", "guarded"], quick=True)
     assert [task.name for task in suite.tasks] == ["geo_hour", "geo", "hour", "camera"]
     records = run(replace(suite, tasks=suite.tasks[-1:]), tmp_path / "out", jobs=1)
     main = [record for record in records if record["study"] == "main"]

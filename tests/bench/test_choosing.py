@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mascot.bench.choosing import choose, time_single
 from mascot.bench.datasets.dataset import Dataset, Lists, Ragged, Split
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
-from mascot.bench.grid import GUARDED, best, dpp, search
+from mascot.bench.grid import DPPS, GUARDED, best, dpp, search
 from mascot.bench.measure import measure, per_query
 from mascot.bench.points import Point
 from mascot.bench.query_set import QuerySet
@@ -34,25 +34,21 @@ def _alone(point: Point, material: QuerySet) -> np.ndarray:
     return ranker.rerank_many(material.rows, material.scores, k=point.k).positions
 
 
-@pytest.mark.parametrize("label", ["k-dpp", "ms-dpp", "ms-dpp+tn", "ms-dpp+tn+tvms"])
-def test_dpps_choose_as_they_do_alone(label: str, material: QuerySet) -> None:
+def test_methods_choose_as_they_do_alone(material: QuerySet) -> None:
+    asked = ((GEO_HOUR, SPREAD), (GEO_HOUR, FOCUS), (GEO_HOUR, "geo+hour-"), (HOUR, FOCUS))
     points = [
         Point(label, task, direction, dpp(label, beta, theta, released), k=10, n=30)
-        for task, direction in ((GEO_HOUR, SPREAD), (GEO_HOUR, FOCUS), (GEO_HOUR, "geo+hour-"), (HOUR, FOCUS))
+        for label in DPPS
+        for task, direction in asked
         for beta in (0.4, 0.6)
         for theta, released in ((0.8, False), (0.9, True), (0.0, False))
     ]
-    made = {choice.point: choice.positions for choice in choose(points, material)}
-    assert set(made) == set(points)
+    points += [Point("mmr", HOUR, direction, Mmr(0.5, published=True), k=10, n=30) for direction in (SPREAD, FOCUS)]
+    positions = {choice.point: choice.positions for choice in choose(points, material)}
+    assert set(positions) == set(points)
     for point in points:
-        np.testing.assert_array_equal(made[point], _alone(point, material))
-
-
-def test_mmr_does_not_see_the_direction(material: QuerySet) -> None:
-    points = [Point("mmr", HOUR, direction, Mmr(0.5, published=True), k=10, n=30) for direction in (SPREAD, FOCUS)]
-    first, second = choose(points, material)
-    np.testing.assert_array_equal(first.positions, second.positions)
-    np.testing.assert_array_equal(second.positions, _alone(points[1], material))
+        np.testing.assert_array_equal(positions[point], _alone(point, material))
+    np.testing.assert_array_equal(positions[points[-1]], positions[points[-2]])  # MMR does not see the direction
 
 
 def _lists(sizes: list[int], lowest: float = 0.1) -> Dataset:
@@ -93,26 +89,23 @@ def test_a_list_is_measured_as_if_it_were_alone(method: object, sizes: list[int]
 
 
 def test_found_at_gives_recall_at_every_k() -> None:
-    material = QuerySet(_lists([30, 25, 20, 15, 10, 5]), "test", 30)
+    queries = QuerySet(_lists([30, 25, 20, 15, 10, 5]), "test", 30)
     point = Point("mmr", HOUR, SPREAD, Mmr(0.5), n=30)
-    (choice,) = choose([point], material)
-    record = measure(point, choice.positions, material)
+    (choice,) = choose([point], queries)
+    record = measure(point, choice.positions, queries)
     ranks = np.array(record["per_query"]["found_at"])
     for k in (1, 3, 5, 10, 20):
         assert record["summary"][f"r@{k}"] == ((ranks >= 1) & (ranks <= k)).mean()
     assert "found_at" not in record["summary"]
 
 
-def test_an_empty_list_is_named() -> None:
+def test_empty_lists_and_logarithms_of_negative_scores_are_refused() -> None:
     with pytest.raises(InputError, match="lists: every query must have a candidate, query 1 has none"):
         QuerySet(_lists([3, 0]), "test", 30).rows  # noqa: B018
-
-
-def test_the_logarithm_of_a_negative_score_is_refused() -> None:
-    material = QuerySet(_lists([20, 20], lowest=-0.5), "test", 30)
+    queries = QuerySet(_lists([20, 20], lowest=-0.5), "test", 30)
     point = Point("ms-dpp+tn", HOUR, SPREAD, MsDpp(normalize="tn"), k=5, n=30)
     with pytest.raises(InputError, match="needs scores > 0, got -0"):
-        list(choose([point], material))
+        list(choose([point], queries))
 
 
 def test_each_update_of_a_dpp_is_searched_for_and_swept() -> None:

@@ -114,7 +114,7 @@ def test_the_published_method_collapses_where_it_did() -> None:
 
 def test_ms_dpp_loses_recall_on_focus() -> None:
     # At a setting of the published grid. Where the setting is chosen on validation it is 0.145 in the full run.
-    few = QuerySet(PixelProseSim().load(), limit=24)
+    few = QuerySet(PixelProseSim().load(), limit=10)
     point = Point("ms-dpp", GEO_HOUR, FOCUS, dpp("ms-dpp", 0.4, 0.8))
     ours = published("mascot", GEO_HOUR, FOCUS)
     assert ours is not None

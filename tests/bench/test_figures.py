@@ -260,15 +260,6 @@ def test_one_city_fills_the_map() -> None:
     assert len(figure.axes) == 6
 
 
-def test_the_least_v_is_that_of_equal_results() -> None:
-    places = {name: np.full(60, 10.0) for name in ("lat", "lon", "taken")}
-    alike = figures.of_query(replace(dataset(), columns=places), k=10)
-    titles = alike.findobj(lambda a: isinstance(a, Text) and "V = " in a.get_text())
-    (least,) = {title.get_text().partition("V = ")[2] for title in titles}
-    assert f"of the results, {least} if all are alike" in title_of(alike)
-    assert 0.3 < float(least) < 0.4
-
-
 def test_candidates_without_a_place_or_a_time_are_not_drawn() -> None:
     columns = dict(dataset().columns)
     gaps = columns | {"lat": np.where(np.arange(60) % 2, np.nan, columns["lat"])}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_arrays import npz_file, parquet_file
 
 from mascot import metrics
 from mascot.bench import tables
@@ -27,16 +28,7 @@ _PAIRS = np.array([(query, (3 * query + step) % 30) for query in range(8) for st
 
 
 def npz(folder: Path, **changed: Any) -> Path:
-    rng = np.random.default_rng(0)
-    fields: dict[str, Any] = {
-        "scores": rng.random((10, 30)),
-        "vectors": rng.standard_normal((30, 4)),
-        "positives": np.arange(10),
-        "column:camera": np.array(["a", "b", "c"] * 10),
-    }
-    fields.update(changed)
-    np.savez(folder / "mine.npz", **{name: value for name, value in fields.items() if value is not None})
-    return folder / "mine.npz"
+    return npz_file(folder, **{"column:lat": None, "column:lon": None, "column:taken": None}, **changed)
 
 
 def measured(suite: Benchmark, direction: str = SPREAD, label: str = "base", k: int = 20) -> dict[str, Any]:
@@ -138,18 +130,13 @@ def test_judged_clusters_are_counted_and_are_no_attribute(tmp_path: Path) -> Non
 
 
 def test_a_right_answer_that_was_not_found_is_a_miss(tmp_path: Path) -> None:
-    arrow = pytest.importorskip("pyarrow")
-    import pyarrow.parquet as writer
-
     rows = [(query, image) for query in range(6) for image in range(25)]
-    columns = {
-        "query": [query for query, _ in rows],
-        "id": [image for _, image in rows],
-        "score": [None if (query, image) == (2, 24) else 1.0 - image / 50 for query, image in rows],
-        "positive": [image == (24 if query == 2 else 0) for query, image in rows],
-        "camera": ["ab"[image % 2] for _, image in rows],
-    }
-    writer.write_table(arrow.table(columns), tmp_path / "mine.parquet")
+    parquet_file(
+        tmp_path,
+        score=[None if row == (2, 24) else 1.0 - row[1] / 50 for row in rows],
+        positive=[image == (24 if query == 2 else 0) for query, image in rows],
+        vector=None,
+    )
     data = Arrays(tmp_path / "mine.parquet").load()
     assert data.positives[2].tolist() == [24]
     assert 24 not in data.candidates(2, 30).images  # the validation query is 3

@@ -39,7 +39,7 @@ def released(study: str, label: str, plan: Benchmark = PLAN) -> list[Point]:
     return [point for point in points if (point.study, point.label, point.point) == (study, label, "published")]
 
 
-def summary(point: Point, dataset: Dataset, limit: int | None = 250) -> dict[str, float]:
+def summary(point: Point, dataset: Dataset, limit: int = 250) -> dict[str, float]:
     query_set = QuerySet(dataset, point.split, point.n, limit)
     (choice,) = choose([point], query_set)
     means: dict[str, float] = measure(point, choice.positions, query_set)["summary"]
@@ -87,7 +87,7 @@ def test_preference_has_one_width_for_all_tasks_and_is_near_the_published(datase
     assert not released("prs", "ms-dpp")
     for task, direction in ((HOUR, FOCUS), (HOUR, SPREAD), (GEO, SPREAD)):
         points = [p for p in released("prs", "mascot") if (p.task, p.direction) == (task, direction)]
-        diversity = [summary(replace(point, n=200), dataset, None)["metadata"] for point in points[::5]]
+        diversity = [summary(replace(point, n=200), dataset)["metadata"] for point in points[::5]]
         scores = [1 - value if direction is FOCUS else value for value in diversity]
         paper = Published("pixelprose").prs(task.name, direction, "mascot")
         assert metrics.prs(scores) == pytest.approx(paper, abs=0.05)

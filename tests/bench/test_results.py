@@ -14,23 +14,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from mascot.bench import averages, results
 from mascot.bench.results import RecordStore, digest, read
 from mascot.bench.run import run
 from mascot.bench.studies import studies
+from mascot.cli.bench import bench
 from mascot.errors import InputError
 
-_RUN = """
-import sys
-from pathlib import Path
-from mascot.bench.run import run
-from dataclasses import replace
-from mascot.bench.presets import arrays
-if __name__ == "__main__":
-    suite = arrays(Path(sys.argv[1]), ["base", "mascot"], quick=True)
-    run(replace(suite, tasks=tuple(task for task in suite.tasks if task.name == "hour")), Path(sys.argv[2]), jobs=2)
-"""
 _FIELDS = {
     "dataset": str, "data_hash": str, "seed": int, "split": str, "study": str, "task": str, "direction": str,
     "label": str, "method": dict, "wishes": list, "k": int, "n": int, "queries": list, "per_query": dict,
@@ -82,11 +74,6 @@ def test_a_folder_of_another_run_is_refused(simulated: SimpleNamespace, tmp_path
         read(tmp_path / "nothing")
 
 
-def test_keys_name_their_content() -> None:
-    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
-    assert digest({"a": 1}) != digest({"a": 2})
-
-
 def _put(store: RecordStore, number: int, seed: int = 0, data: str = "a", **fields: object) -> None:
     known = {"dataset": "mine", "seed": seed, "data_hash": data, "split": "test", "versions": results.versions()}
     store.put({"number": number}, {**known, "study": "main", "label": "base", **fields})
@@ -125,12 +112,12 @@ def test_a_partial_run_is_known_as_such(tmp_path: Path) -> None:
     _put(store, 0, 0)
     _put(store, 1, 1)
     _put(store, 2, 1, label="mmr")
-    (found,) = averages.read(tmp_path)
-    assert found.run_seeds == (0, 1)
-    assert [(point[4], seeds) for point, seeds in found.missing.items()] == [("mmr", [0])]
-    assert found.where(label="base").missing == {}
-    assert "the last run into this folder did not come to its end: points may be missing" in found.notes
-    assert "1 of 2 points were not measured on every seed (0, 1)" in found.notes
+    (partial,) = averages.read(tmp_path)
+    assert partial.run_seeds == (0, 1)
+    assert [(point[4], seeds) for point, seeds in partial.missing.items()] == [("mmr", [0])]
+    assert partial.where(label="base").missing == {}
+    assert "the last run into this folder did not come to its end: points may be missing" in partial.notes
+    assert "1 of 2 points were not measured on every seed (0, 1)" in partial.notes
     store.finish()
     assert not any("did not come to its end" in note for note in averages.read(tmp_path)[0].notes)
 
@@ -140,32 +127,37 @@ def test_recall_at_every_k() -> None:
     assert [averages.recall(k)(record) for k in (1, 2, 3, 4, 5, 6)] == [0.25, 0.25, 0.5, 0.75, 0.75, None]
 
 
-def test_versions_are_part_of_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_keys_name_their_content_and_the_versions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    assert digest({"a": 1}) != digest({"a": 2})
     store = RecordStore(tmp_path)
     store.put({"versions": results.versions()}, {"study": "main"})
     monkeypatch.setattr("mascot.__version__", "99")
     assert store.get({"versions": results.versions()}) is None
 
 
-def _own(folder: Path) -> Path:
-    """A small file of one's own, with hours."""
-    rng = np.random.default_rng(0)
-    hours = {"column:taken": rng.uniform(0, 24, 60), "positives": np.arange(30)}
-    np.savez(folder / "mine.npz", scores=rng.random((30, 60)), vectors=rng.standard_normal((60, 8)), **hours)
-    return folder / "mine.npz"
+def _contents(out: Path) -> dict[Path, tuple[int, bytes]]:
+    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in (out / "points").glob("[!.]*.json")}
 
 
-def _until_there_are_points(points: Path, started: subprocess.Popen[str]) -> None:
-    for _ in range(1200):
-        if points.is_dir() and len(list(points.glob("[!.]*.json"))) >= 5:
-            return
-        assert started.poll() is None, "the run ended before it could be stopped"
+def _run_until_there_are(points: int, words: list[str], out: Path) -> subprocess.Popen[str]:
+    """Start the command in a session of its own, and return once there are so many points."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mascot", "bench", *words], start_new_session=True, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    until = time.monotonic() + 120
+    while not out.is_dir() or len(_contents(out)) < points:
+        assert process.poll() is None, "the run ended before it could be stopped"
+        assert time.monotonic() < until
         time.sleep(0.05)
+    return process
 
 
-def _gone(group: int) -> bool:
-    """Whether all processes of a group end within a few seconds."""
-    for _ in range(100):
+def _is_gone(group: int) -> bool:
+    """Return whether all processes of a group end within a few seconds."""
+    for _ in range(200):
         try:
             os.killpg(group, 0)
         except ProcessLookupError:
@@ -174,42 +166,28 @@ def _gone(group: int) -> bool:
     return False
 
 
-_ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-
-
-def test_ctrl_c_says_how_to_go_on_and_nothing_else(tmp_path: Path) -> None:
-    """The terminal sends SIGINT to the command and to its workers."""
-    out = tmp_path / "out"
-    words = ["bench", "run", str(_own(tmp_path)), "--methods", "base,ms-dpp,k-dpp", "--jobs", "2", "--out", str(out)]
-    command = [sys.executable, "-m", "mascot", *words]
-    started = subprocess.Popen(
-        command, env=_ENVIRONMENT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    _until_there_are_points(out / "points", started)
-    os.killpg(started.pid, signal.SIGINT)
-    said, told = started.communicate(timeout=240)
-    lines = [line for line in told.splitlines() if not re.match("(search|test): ", line)]
-    assert (said, lines) == ("", ["mascot: stopped; the same mascot bench run resumes it"])
-    assert started.returncode == 130
-    assert _gone(started.pid), "a worker is left"
-
-
-def test_a_killed_run_resumes(tmp_path: Path) -> None:
-    """SIGKILL in the middle, then once more: the files that were there are not touched, the rest is added."""
-    script, out = tmp_path / "go.py", tmp_path / "out"
-    script.write_text(_RUN)
-    command = [sys.executable, str(script), str(_own(tmp_path)), str(out)]
-    started = subprocess.Popen(command, env=_ENVIRONMENT, start_new_session=True, text=True)
-    points = out / "points"
-    _until_there_are_points(points, started)
-    os.kill(started.pid, signal.SIGKILL)
-    started.wait()
-    time.sleep(1.5)  # workers notice that their parent is gone
-    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in points.glob("[!.]*.json")}
-    assert len(before) >= 5
+def test_a_killed_and_a_stopped_run_resume(tmp_path: Path) -> None:
+    """SIGKILL, then Ctrl-C for the command and its workers: complete files stay as they are, the rest is added."""
+    rng, out = np.random.default_rng(0), tmp_path / "out"
+    fields = {"vectors": rng.standard_normal((60, 8)), "column:taken": rng.uniform(0, 24, 60)}
+    np.savez(tmp_path / "mine.npz", scores=rng.random((30, 60)), positives=np.arange(30), **fields)
+    words = ["run", str(tmp_path / "mine.npz"), "--methods", "base,mascot,k-dpp", "--out", str(out), "--jobs"]
+    killed = _run_until_there_are(5, [*words, "2"], out)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    assert _is_gone(killed.pid), "a worker is left"
+    before = _contents(out)
     assert len(read(out)) == len(before)
-    subprocess.run(command, env=_ENVIRONMENT, check=True, timeout=300)
-    after = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in points.glob("[!.]*.json")}
-    assert len(after) > len(before)
-    assert {path: after[path] for path in before} == before
-    assert len(read(out)) == len(after)
+    stopped = _run_until_there_are(len(before) + 3, [*words, "2"], out)
+    os.killpg(stopped.pid, signal.SIGINT)
+    output, errors = stopped.communicate(timeout=240)
+    lines = [line for line in errors.splitlines() if not re.match("(search|test): ", line)]
+    assert (output, lines) == ("", ["mascot: stopped; the same mascot bench run resumes it"])
+    assert stopped.returncode == 130
+    assert _is_gone(stopped.pid), "a worker is left"
+    between = _contents(out)
+    done = CliRunner().invoke(bench, [*words, "1"])
+    assert done.exit_code == 0, done.output
+    after = _contents(out)
+    assert before.items() <= between.items() <= after.items()
+    assert len(read(out)) == len(after) > len(between)

@@ -5,6 +5,6 @@ are the published bins of its places and hours, and `PublishedHour` is its hour 
 a setting on a task. `run` turns the points into `Job`s for the `JobWorkers`: a job asks a `QuerySet`, the queries of a
 split with their candidates, and each `PointSelection` of a method becomes a record in the `RecordStore`.
 
-`mascot.bench.averages`, `tables`, `figures` and `compare` are functions of these records; `datasets`, `prepare` and
-`encode` make datasets.
+`mascot.bench.averages` groups these records; `tables`, `figures` and `compare` are functions of them; `datasets`,
+`prepare` and `encode` make datasets.
 """

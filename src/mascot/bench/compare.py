@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from mascot.bench import naming
-from mascot.bench.averages import Average, Measure, RunResults, average, collect, query_mean, summary
+from mascot.bench.averages import Average, RunResults, average, collect, query_mean, summary
 from mascot.bench.published import Published
 from mascot.bench.results import Record, read
 from mascot.bench.tables.analysis import DISPLACED, GAINS, MIXED, displaced, gain, milliseconds
 from mascot.bench.tables.control import FLOORS, SWEEPS, all_points, fronts, reflection
+from mascot.bench.tables.grid import mean
 from mascot.errors import OptionError
 
 FORMATS = ("text", "markdown", "csv")
@@ -60,9 +61,6 @@ def differences(records: Iterable[Record]) -> list[Difference]:
 
 
 def _differences(results: RunResults, published: Published) -> Iterator[Difference]:
-    def mean(table: str, measure: str, value: Measure, paper: Callable[[str, str, str], Any]) -> _Pair:
-        return _Pair(table, measure, partial(RunResults.average, measure=value), paper)
-
     main = results.where(study="main")
     for split, images in published.sizes().items():
         ours = average(record.get("sizes", {}).get(split, {}).get("images") for record in main.records)
@@ -70,15 +68,15 @@ def _differences(results: RunResults, published: Published) -> Iterator[Differen
     for name, share in published.places().items():
         ours = average(record.get("places", {}).get(name) for record in main.records)
         yield from _difference("places", ("", "", "", None), name, ours, share)
-    yield from _compared(main, [mean("main", name, summary(name), published.row) for name in MEASURES])
-    yield from _compared(main, [mean("appearance", "appearance", summary("appearance"), published.appearance)])
+    yield from _compared(main, [_Pair("main", name, mean(summary(name)), published.row) for name in MEASURES])
+    yield from _compared(main, [_Pair("appearance", "appearance", mean(summary("appearance")), published.appearance)])
     gains = [_Pair("first gain", name, partial(gain, name=name), published.first_gain) for name in GAINS]
-    yield from _compared(main, [mean("first result", "agrees", query_mean("top1"), published.top1), *gains])
+    yield from _compared(main, [_Pair("first result", "agrees", mean(query_mean("top1")), published.top1), *gains])
     for direction, label, point, cell in main.split("direction", "label", "point"):
         paper = published.displaced(cell.names("task"), direction, label) or ()
         for name, percentage in zip(DISPLACED, paper, strict=False):
-            case = ("all", direction, label, point)
-            yield from _difference("first result", case, name, displaced(cell, name), percentage)
+            ours = displaced(cell, name)
+            yield from _difference("first result", ("all", direction, label, point), name, ours, percentage)
     for study in ("strength", "prs"):
         yield from _compared(
             results.where(study=study), [_Pair("prs", "prs", partial(reflection, which=0), published.prs)]
@@ -94,13 +92,13 @@ def _differences(results: RunResults, published: Published) -> Iterator[Differen
             yield from _difference("fixed recall", (*case, None), "dm", reached, floors.get(floor), f">= {floor:.2f}")
     yield from _compared(
         results.where(study="mixed"),
-        [mean("mixed", name, value, published.mixed) for name, value in MIXED.items()],
+        [_Pair("mixed", name, mean(value), published.mixed) for name, value in MIXED.items()],
     )
     yield from _compared(
         results.where(study="clusters"),
-        [mean("clusters", name, summary(name), published.clusters) for name in ("dm", "r@10")],
+        [_Pair("clusters", name, mean(summary(name)), published.clusters) for name in ("dm", "r@10")],
     )
-    times = mean("runtime", "ms", milliseconds, lambda task, direction, label: published.runtime(label))
+    times = _Pair("runtime", "ms", mean(milliseconds), lambda task, direction, label: published.runtime(label))
     yield from _compared(results.where(study="runtime"), [times])
 
 
@@ -119,8 +117,9 @@ def _difference(
 ) -> Iterator[Difference]:
     """Yield the difference where both numbers exist; `case` is task, direction, label and point."""
     if isinstance(ours, Average) and published is not None:
-        *words, point = case
-        yield Difference(table, *words, point or "", measure, at, ours.value, published, ours.seeds)
+        task, direction, label, point = case
+        numbers = (ours.value, published, ours.seeds)
+        yield Difference(table, task, direction, label, point or "", measure, at, *numbers)
 
 
 def compare(folder: Path | str, format: str = "text") -> str:

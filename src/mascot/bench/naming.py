@@ -44,11 +44,7 @@ def released(label: str) -> str:
 
 
 def origin(label: str) -> str:
-    """Return the label without that suffix.
-
-    >>> origin(released("ms-dpp"))
-    'ms-dpp'
-    """
+    """Return the label without that suffix."""
     return label.removesuffix(_RELEASED)
 
 
@@ -58,26 +54,13 @@ def display(field: str, name: str) -> str:
 
 
 def method(label: str) -> str:
-    """Return the display name of a method.
-
-    >>> method(released("ms-dpp"))
-    'MS-DPP, released'
-    """
+    """Return the display name of a method; that of a variant says so: ``MS-DPP, released``."""
     name = _NAMES["label"].get(origin(label), origin(label))
     return name if origin(label) == label else f"{name}, released"
 
 
 def task(name: str) -> str:
     return TASKS.get(name, name)
-
-
-def key(label: str) -> str:
-    """Return the label as part of a table's name, without spaces.
-
-    >>> key(released("ms-dpp"))
-    'ms-dpp-released'
-    """
-    return label.replace(" ", "-")
 
 
 def position(field: str, value: object) -> tuple[float, str]:

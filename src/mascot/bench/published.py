@@ -39,20 +39,10 @@ def load() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The numbers of the paper for one dataset. Methods return None, or an empty value, where it has none.
+    """The numbers of the paper for one dataset of ours. Methods return None, or an empty value, where it has none.
 
-    Parameters
-    ----------
-    dataset
-        Our name of the dataset. ``pixelprose-sim`` is compared with the published PixelProse; for datasets that are
-        not in the paper there are no numbers.
-
-    Examples
-    --------
     >>> Published("pixelprose-sim").row("geo_hour", "focus", "mascot")
     {'hm': 0.3135, 'r@10': 0.941, 'dm': 0.1881, 'r@1': 0.7202, 'r@3': 0.8193, 'r@5': 0.8657, 'r@20': 0.9812}
-    >>> Published("my photographs").row("geo_hour", "focus", "mascot") is None
-    True
     """
 
     dataset: str

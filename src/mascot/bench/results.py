@@ -15,16 +15,13 @@ A record, as `read` returns it::
     split       "test" or "validation"
     study       "main", "search", "strength", "sigma_geo", "sigma_time", "grid", "mixed", "clusters", "runtime" or
                 "protect"
-    task        "geo_hour", "hour", "geo", "clusters", "all" or "all-k-means" (div400; once "all, look by k-means"), or
-                one of the dataset's own
+    task        one of `naming.TASKS`, or one of the dataset's own
     direction   "spread", "focus", "geo+hour-" or "geo-hour+"
-    label       "base", "clustering", "mmr", "k-dpp", "ms-dpp", "ms-dpp+tn", "ms-dpp+tn+tvms", "prob-coverage",
-                "no-normalization", "uniform-binning", "mascot", "guarded", "guarded-10", or "pyversity-..."
+    label       one of `naming.METHODS` or `naming.OUTSIDE`
     point       how the setting came about: "published" (the paper's table), "inferred" (the paper does not print it;
                 see `grid.INFERRED`), "validated" (searched on the validation split), "released" (of a DPP with the
-                greedy update of the published experiments, searched with that update, or swept from there),
-                "default" (nothing was chosen), "batch" or "single" (runtime), or null; in the mixed study the
-                setting of "released" is a fixed one
+                greedy update of the published experiments, searched with that update, or swept from there; fixed in
+                the mixed study), "default" (nothing was chosen), "batch" or "single" (runtime), or null
     method      its parameters; of DPPs "released" says which update
     wishes      their parameters
     value       the value of what the study sweeps, or null
@@ -33,20 +30,17 @@ A record, as `read` returns it::
     bare        how many queries have no positive
     queries     the queries, by number
     retrieval   what "hm" takes for relevance: "r@10", or "map" on Incidents1M
-    per_query   lists as long as `queries`: "r@1", "r@3", "r@5", "r@10", "r@20" (0 or 1), "found_at" (rank of the first
-                positive, 0 where none is shown: R@K is the share in 1..K, see `averages.recall`), "appearance" and
-                "metadata" (normalised Vendi scores, never inverted; null where a single result is shown; no appearance
-                without vectors), one Vendi score for each attribute ("geo", "hour", ...), "top1" (agreement with the
-                base), "displaced", "other_bin", "kept" (share of relevance); where measured also "first_gain"
-                (coverage of the first pick); where queries have several positives "map" (average precision over the
-                results, divided by the positives found), "mrr" (one over the rank of the first) and "p@5", "p@10",
-                "p@20"; on judged data "p@20", "cr@20", "f1@20". A query without a positive has null for all that
-                is about positives
+    per_query   lists as long as `queries`, null where a query has no such number: "r@1", "r@3", "r@5", "r@10", "r@20"
+                (0 or 1), "found_at" (rank of the first positive, 0 where none is shown), "appearance" and "metadata"
+                (normalised Vendi scores, never inverted; no appearance without vectors), one Vendi score for each
+                attribute, "top1" (agreement with the base), "displaced", "other_bin", "kept" (share of relevance),
+                "first_gain" (coverage of the first pick); where queries have several positives "map" (average
+                precision, divided by the positives found), "mrr", "p@5", "p@10", "p@20"; on judged data "p@20",
+                "cr@20", "f1@20"
     summary     means of the above but "found_at", and "dm", "hm"; without vectors "dm" is of the metadata alone
-    subsets     where the dataset names some: {"unseen": {"queries": [...], "summary": {...}}}, the same of the
-                queries in that split, on div400 the topics that no choice has seen
-    seconds     a query's share of the time (the median where queries were timed one by one); null where the work
-                was shared with other points
+    subsets     {"unseen": {"queries": [...], "summary": {...}}}: the same of the queries in that split, on div400 the
+                topics that no choice has seen
+    seconds     a query's share of the time (the median where queries were timed one by one); null where it was shared
     versions    of the packages
     id          the hash
 

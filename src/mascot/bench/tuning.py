@@ -223,7 +223,7 @@ def tune(
     return Tuning(
         verdict, reason, k, count, len(settings), f"{'nDCG' if metric == 'ndcg' else 'P'}@{k}",
         f"CR@{k}" if clusters else "wishes met", relevance_weight, seed, recommended, settings[winner],
-        *(_interval(score[2], draws) for score in (alone, default, held_out)),
+        _interval(alone[2], draws), _interval(default[2], draws), _interval(held_out[2], draws),
         over_relevance, over_default, default_over, tuple(wish_list), _python(wish_list, recommended, k),
         {name: _means(score) for name, score in ways.items()}, tuple(fold_results), tuple(curve), tuple(notes),
     )  # fmt: skip

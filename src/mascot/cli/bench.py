@@ -87,9 +87,7 @@ def run(
         str,
         typer.Argument(metavar="DATASET", help="pixelprose-sim, div400, an npz or Parquet file, or an encoded folder."),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the results go; a killed run resumes there.")
-    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the results go; a killed run resumes there.")],
     data: Annotated[
         Path | None, typer.Option(metavar="PATH", help=f"Folder of the files of div400 (default: ${_DIV400}).")
     ] = None,
@@ -127,7 +125,7 @@ def run(
 def prepare(
     name: Annotated[str, typer.Argument(metavar="NAME", help="pixelprose, visual-genome, incidents1m or skyscript.")],
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the dataset goes; a stopped preparation resumes there.")
+        Path, typer.Option(metavar="DIR", help="Where the dataset goes; a stopped preparation resumes there.")
     ],
     limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Largest number of images.")] = None,
     workers: Annotated[int, typer.Option(metavar="N", min=1, help="Number of parallel requests.")] = 8,
@@ -215,7 +213,7 @@ def tables(
     results: _Results,
     format: Annotated[TableFormat, typer.Option(help="Format of the tables.")] = TableFormat.text,
     out: Annotated[
-        str | None, typer.Option("--out", metavar="PATH", help="A file, or a folder that ends with / (default: print).")
+        str | None, typer.Option(metavar="PATH", help="A file, or a folder that ends with / (default: print).")
     ] = None,
     only: Annotated[str | None, _comma_list("Tables, by name or prefix", "all")] = None,
 ) -> None:
@@ -253,7 +251,7 @@ def steering(
 @bench.command()
 def figures(
     results: _Results,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the figures go.")] = Path("figures"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go.")] = Path("figures"),
     data: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="The encoded folder, npz or Parquet file, for the figure of one query."),

@@ -59,7 +59,7 @@ def of_query(
     query_number = _first_right(dataset, split) if query is None else query
     hits = dataset.candidates(query_number, n, split)
     values = [hours_of(dataset.columns, time), *(dataset.columns[name].astype(float) for name in place)]
-    drawable = np.isfinite(values).all(axis=0)[hits.images]
+    drawable = np.asarray(np.isfinite(values).all(axis=0))[hits.images]
     if drawable.sum() < 2:
         raise mc.InputError(
             f"qualitative figure: query {query_number} must have 2 candidates with a place and a time, "

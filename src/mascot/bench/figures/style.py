@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import cycle, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 import numpy as np
 
@@ -79,8 +79,6 @@ _METHODS = {
     "pyversity-ssd": Look("#8F8FB8", "H"),
     "guarded-10": Look("#006180", "<", 1.3, (0, (6, 1.5)), 4.4, 5),
 }
-_OTHER_COLOURS = ("#7A5195", "#A05195", "#5C5C8A", "#9467BD", "#6B4C9A", "#B07AA1")
-_OTHER_MARKERS = ("<", "8", "H", "1", "2", "3")
 
 _TASKS = {
     "geo_hour": Look("#2B2B2B", "o", 1.4),
@@ -95,24 +93,15 @@ _TASK_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
 
 
 def method(label: str) -> Look:
-    """Return a method's look, the same in every figure; that of an unknown method is derived from its name."""
-    look = _METHODS.get(naming.origin(label))
-    if look is not None:
-        return look if naming.origin(label) == label else Look(look.colour, look.marker, 0.9, ":", look.size)
-    number = crc32(label.encode())
-    return Look(_OTHER_COLOURS[number % len(_OTHER_COLOURS)], _OTHER_MARKERS[number // 7 % len(_OTHER_MARKERS)])
+    """Return a method's look, the same in every figure."""
+    look = _METHODS[naming.origin(label)]
+    return look if naming.origin(label) == label else Look(look.colour, look.marker, 0.9, ":", look.size)
 
 
 def tasks(names: Sequence[str]) -> dict[str, Look]:
     """Return the looks of a figure's tasks, all different; a dataset's own tasks get theirs in turn."""
-    dataset_tasks = [name for name in names if name not in _TASKS]
-    looks = {name: _task_look(number) for number, name in enumerate(dataset_tasks)}
-    return {name: _TASKS.get(name) or looks[name] for name in names}
-
-
-def _task_look(number: int) -> Look:
-    turn, place = divmod(number, len(_TASK_LOOKS))
-    return Look(*_TASK_LOOKS[place], 1.4, _TASK_DASHES[turn % len(_TASK_DASHES)])
+    looks = cycle(Look(*look, 1.4, dashes) for dashes, look in product(_TASK_DASHES, _TASK_LOOKS))
+    return {name: _TASKS[name] if name in _TASKS else next(looks) for name in names}
 
 
 @contextmanager

@@ -12,20 +12,8 @@ from mascot.bench.datasets.dataset import Floats
 from mascot.bench.measure import DEGREES
 from mascot.bench.published import Published
 from mascot.bench.results import Record
-from mascot.bench.tables.grid import (
-    OURS,
-    PAPER,
-    Column,
-    ResultTable,
-    Section,
-    TableRow,
-    Value,
-    by_method,
-    means,
-    printed,
-    sections,
-    table,
-)
+from mascot.bench.tables import grid
+from mascot.bench.tables.grid import OURS, PAPER, Column, ResultTable, Section, TableRow, Value
 
 # What is measured of mixed directions, and of the first pick's gains.
 MIXED: dict[str, Measure] = {
@@ -60,15 +48,14 @@ def mixed(results: RunResults, published: Published) -> Iterator[ResultTable]:
         paper = published.mixed(*runs.case)
         return f"{paper['strength']:g}" if paper else None
 
-    paper = printed(MIXED, published.mixed, ("hm",), digits=3)
+    paper = grid.printed(MIXED, published.mixed, ("hm",), digits=3)
     ours = [
-        replace(column, group=OURS, cell=partial(RunResults.average, measure=measure))
+        replace(column, group=OURS, cell=grid.mean(measure))
         for column, measure in zip(paper, MIXED.values(), strict=True)
     ]
     columns = [Column("strength", OURS, strengths), *ours, Column("strength", PAPER, strength), *paper]
     notes = [_MIXED_NOTE, *([_THETA_NOTE] if published.mixed("", "geo+hour-", "ms-dpp") else [])]
-    parts = sections(study, by_method(columns), ("direction",))
-    yield table(study, "mixed", "Mixed directions", columns, notes, parts)
+    yield grid.table(study, "mixed", "Mixed directions", columns, notes, levels=("direction",))
 
 
 def clusters(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -79,9 +66,9 @@ def clusters(results: RunResults, published: Published) -> Iterator[ResultTable]
     study = results.where(study="clusters").preferred()
     study = study.filter(lambda record: (record["method"].get("protect") or 0) < record["k"])
     keys = ("dm", results.retrieval, "hm")
-    columns = means(keys, ranked=("hm",), digits=3) + printed(keys[:2], published.clusters, digits=3)
-    parts = sections(study, by_method(columns), ("direction",))
-    yield table(study, "clusters", "Ten clusters of the image vectors as the attribute", columns, (), parts)
+    columns = grid.means(keys, ranked=("hm",), digits=3) + grid.printed(keys[:2], published.clusters, digits=3)
+    title = "Ten clusters of the image vectors as the attribute"
+    yield grid.table(study, "clusters", title, columns, levels=("direction",))
 
 
 def first_gain(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -89,7 +76,7 @@ def first_gain(results: RunResults, published: Published) -> Iterator[ResultTabl
     main = results.where(study="main").preferred()
     columns = [Column(name, OURS, partial(gain, name=name), digits=2) for name in GAINS]
     columns += [Column("not 0, %", OURS, partial(gain, name="not 0, %"), digits=1)]
-    columns += printed(GAINS, published.first_gain, digits=2)
+    columns += grid.printed(GAINS, published.first_gain, digits=2)
 
     def rows(part: RunResults) -> Iterator[TableRow]:
         for task, label, runs in part.split("task", "label"):
@@ -97,13 +84,13 @@ def first_gain(results: RunResults, published: Published) -> Iterator[ResultTabl
             yield TableRow(f"{naming.method(label)}, {naming.task(task)}", cells)
 
     measured = main.filter(lambda record: len(per_query(record, "first_gain")) > 0)
-    parts = sections(measured, rows, ("direction",))
-    yield table(main, "first-gain", "Coverage gain of the first pick", columns, (), parts, "method, task")
+    parts = grid.sections(measured, rows, ("direction",))
+    yield grid.table(main, "first-gain", "Coverage gain of the first pick", columns, (), parts, "method, task")
 
 
 def gain(runs: RunResults, name: str) -> Average | None:
     """Return a statistic of the first pick's gains: one of `GAINS`, or the percentage of those that are not 0."""
-    statistic = GAINS.get(name, lambda values: 100 * float((values != 0).mean()))
+    statistic: Callable[[Floats], float] = GAINS.get(name) or (lambda values: 100 * float((values != 0).mean()))
     return average(statistic(values) for record in runs.records if len(values := per_query(record, "first_gain")))
 
 
@@ -111,16 +98,16 @@ def top1(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield whether the first result is still the base's, and whether one that was displaced left its bin."""
     main = results.where(study="main").preferred()
     columns = [
-        Column("agrees", OURS, partial(RunResults.average, measure=query_mean("top1"))),
-        *means(("r@1",)),
+        Column("agrees", OURS, grid.mean(query_mean("top1"))),
+        *grid.means(("r@1",)),
         *(Column(name, OURS, partial(displaced, name=name), digits=1) for name in DISPLACED),
         Column("agrees", PAPER, lambda runs: published.top1(*runs.case)),
-        *printed(("r@1",), published.recall),
+        *grid.printed(("r@1",), published.recall),
         *(Column(name, PAPER, digits=1) for name in DISPLACED),
     ]
     parts: list[Section] = []
     for direction, runs in main.split("direction"):
-        parts += sections(runs, by_method(columns))
+        parts += grid.sections(runs, grid.by_method(columns))
         totals = []
         for label, method_runs in runs.split("label"):
             paper = published.displaced(method_runs.names("task"), direction, label) or (None, None)
@@ -132,7 +119,7 @@ def top1(results: RunResults, published: Published) -> Iterator[ResultTable]:
         "Agrees: share of queries with the base's first result. Displaced: queries whose right first result gave way, "
         "of all queries; other bin: how many of these moved to another primary bin."
     )
-    yield table(main, "top1", "The first result", columns, (note,), parts)
+    yield grid.table(main, "top1", "The first result", columns, (note,), parts)
 
 
 def displaced(runs: RunResults, name: str) -> Average | None:
@@ -161,7 +148,7 @@ def runtime(results: RunResults, published: Published) -> Iterator[ResultTable]:
     columns.append(Column("A6000", PAPER, lambda runs: published.runtime(runs.case[-1]), digits=2))
     sequential = published.runtime("mascot", sequential=True)
     note = f"Published: RTX A6000, N=200, K=20, 424 bins; MASCOT vectorised, sequential {sequential} ms."
-    yield table(study, "runtime", "Milliseconds a query", columns, () if sequential is None else (note,))
+    yield grid.table(study, "runtime", "Milliseconds a query", columns, () if sequential is None else (note,))
 
 
 def milliseconds(record: Record) -> float | None:

@@ -13,20 +13,8 @@ from mascot.bench.averages import RunResults, summary
 from mascot.bench.measure import PRECISIONS
 from mascot.bench.published import Published
 from mascot.bench.results import Record
-from mascot.bench.tables.grid import (
-    OURS,
-    PAPER,
-    Column,
-    ResultTable,
-    Section,
-    TableRow,
-    Value,
-    by_method,
-    means,
-    printed,
-    sections,
-    table,
-)
+from mascot.bench.tables import grid
+from mascot.bench.tables.grid import OURS, PAPER, Column, ResultTable, Section, TableRow, Value
 
 _RECALLS = ("r@1", "r@3", "r@5", "r@10", "r@20")
 _SEVERAL = ("map", "mrr", *(f"p@{at}" for at in PRECISIONS))
@@ -61,13 +49,13 @@ def sizes(results: RunResults, published: Published) -> Iterator[ResultTable]:
         rows.append(TableRow(split, (images, queries, *last_cells)))
     columns = (Column("images", digits=0), Column("queries", digits=0), Column("asked"), Column("attributes"))
     note = "Asked: queries of these results, and of the search before. Attributes: what is spread or focused."
-    yield table(main, "sizes", "The dataset", columns, (note,), [Section("", tuple(rows))], "split")
+    yield grid.table(main, "sizes", "The dataset", columns, (note,), [Section("", tuple(rows))], "split")
 
 
 def comparison(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield HM, R@10 (or MAP), DM and R@1 of every method, for each direction and operating point."""
     keys, ranked = ("hm", results.retrieval, "dm", "r@1"), ("hm",)
-    columns = means(keys, ranked=ranked) + printed(keys, published.row, ranked)
+    columns = grid.means(keys, ranked=ranked) + grid.printed(keys, published.row, ranked)
     blind = results.where(study="main").blind
     notes = ("Without vectors DM is the diversity of the metadata alone.",) if blind else ()
     yield from _by_direction_and_point(results, "", "", columns, notes)
@@ -75,14 +63,14 @@ def comparison(results: RunResults, published: Published) -> Iterator[ResultTabl
 
 def recall(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield R@1, 3, 5, 10 and 20 of every method."""
-    columns = means(_RECALLS, ranked=_RECALLS) + printed(_RECALLS, published.recall, _RECALLS)
+    columns = grid.means(_RECALLS, ranked=_RECALLS) + grid.printed(_RECALLS, published.recall, _RECALLS)
     yield from _by_direction_and_point(results, "recall-", "recall, ", columns)
 
 
 def several(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield MAP, MRR and precision of every method, where queries have several positives."""
     if any("mrr" in record["summary"] for record in results.where(study="main").records):
-        columns = means(_SEVERAL, "", ranked=_SEVERAL)
+        columns = grid.means(_SEVERAL, "", ranked=_SEVERAL)
         note = "MAP divides by the positives found, as published; R@K, of other tables, asks whether any is there."
         yield from _by_direction_and_point(results, "several-", "several positives, ", columns, (note,))
 
@@ -94,7 +82,7 @@ def judged(results: RunResults, published: Published) -> Iterator[ResultTable]:
         is_judged = any(runs.average(summary(key)) is not None for key in _JUDGED)
         return runs.average(summary("kept")) if is_judged else None
 
-    columns = [*means(_JUDGED, "", ranked=_JUDGED), Column("kept", cell=relevance_kept)]
+    columns = [*grid.means(_JUDGED, "", ranked=_JUDGED), Column("kept", cell=relevance_kept)]
     yield from _by_direction_and_point(results, "judged-", "clusters found, ", columns)
     for name, part in subsets(results):
         yield from _by_direction_and_point(part, f"judged-{name}-", f"clusters found, {name} topics, ", columns)
@@ -119,7 +107,7 @@ def _at_their_best(results: RunResults) -> ResultTable:
         "all other topics, and once on all of them. The second flatters who has more settings."
     )
     title = "Clusters found, spread, every method at its best"
-    return table(swept, "judged-settings-spread", title, columns, (note,), sections(swept, rows, ("task",)))
+    return grid.table(swept, "judged-settings-spread", title, columns, (note,), grid.sections(swept, rows, ("task",)))
 
 
 def _choices(records: Sequence[Record]) -> list[float] | None:
@@ -164,8 +152,8 @@ def _by_direction_and_point(
         notes = [*sentences, *(f"{mark} {word}" for mark, word in stand_ins(part, point).items())]
         where = f" {naming.POINTS[point]}" if point else ""
         key = prefix + "-".join(filter(None, (direction, point)))
-        parts = sections(part, by_method(columns, partial(marked, point)), ("task",))
-        yield table(part, key, f"{heading}{direction}{where}".capitalize(), columns, notes, parts)
+        parts = grid.sections(part, grid.by_method(columns, partial(marked, point)), ("task",))
+        yield grid.table(part, key, f"{heading}{direction}{where}".capitalize(), columns, notes, parts)
 
 
 def appearance(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -179,10 +167,9 @@ def appearance(results: RunResults, published: Published) -> Iterator[ResultTabl
         return {} if score is None else {"appearance": score, **(published.row(*case) or {})}
 
     keys = ("appearance", "dm", results.retrieval)
-    columns = means(keys) + printed(keys, numbers)
+    columns = grid.means(keys) + grid.printed(keys, numbers)
     note = "Appearance is the normalised Vendi score of the image vectors; it is never inverted."
-    parts = sections(main, by_method(columns), ("direction",))
-    yield table(main, "appearance", "Appearance diversity, geo + hour", columns, (note,), parts)
+    yield grid.table(main, "appearance", "Appearance diversity, geo + hour", columns, (note,), levels=("direction",))
 
 
 def parameters(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -200,14 +187,14 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
 
     names = {"strength": "strength", "sigma_geo": "σ geo", "sigma_time": "σ time"}
     columns = [Column(name, OURS, ours(key)) for key, name in (names | {"other": "other"}).items()]
-    columns += means((results.retrieval,))
+    columns += grid.means((results.retrieval,))
     columns += [Column(name, PAPER, paper(key)) for key, name in names.items()]
     columns.append(Column(results.retrieval.upper(), PAPER, retrieved))
     notes = (
         "Several values: the seeds chose differently. Widths in degrees (geo) and hours (time).",
         "Strength of the DPPs is 1 - theta.",
     )
-    yield table(main, "parameters", "Parameters chosen on validation", columns, notes)
+    yield grid.table(main, "parameters", "Parameters chosen on validation", columns, notes)
 
 
 def _texts(record: Record) -> dict[str, str | None]:

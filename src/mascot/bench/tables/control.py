@@ -89,7 +89,7 @@ def _sweep(sweep: RunResults, published: Published, study: str, stub: str, label
             cells.append(runs.average(summary(sweep.retrieval)))
             cells.append(printed[case].get(at) if is_printed else runs.average(summary("dm")))
         rows.append(TableRow(f"{value:g}", tuple(cells), bold=frozenset(bold)))
-    key = f"{study}-{naming.key(label)}"
+    key = f"{study}-{label}".replace(" ", "-")
     title = f"{naming.method(label)}{' R@10' if is_printed else ''} as {stub} changes"
     notes = ["* the published operating point."] if any(row.bold for row in rows) else []
     return table(sweep, key, title, columns, notes, [Section("", tuple(rows))], stub)
@@ -126,7 +126,8 @@ def fronts(results: RunResults) -> list[Value]:
         pairs = [(summary(results.retrieval)(record), summary("dm")(record)) for record in run.records]
         present = [(recall, dm) for recall, dm in pairs if recall is not None and dm is not None]
         if present:
-            fronts.append(metrics.fixed_recall_front(*zip(*present, strict=True), FLOORS))
+            recalls, diversities = zip(*present, strict=True)
+            fronts.append(metrics.fixed_recall_front(recalls, diversities, FLOORS))
     best: list[Value] = []
     for reached in zip(*fronts, strict=True):
         values = [point.diversity for point in reached if point is not None]
@@ -149,4 +150,5 @@ def protection(results: RunResults, published: Published) -> Iterator[ResultTabl
 
     for label, runs in study.split("label"):
         title = f"{naming.method(label)} as the number of protected results changes"
-        yield table(study, f"protect-{naming.key(label)}", title, columns, (), sections(runs, rows), "protect")
+        key = f"protect-{label}".replace(" ", "-")
+        yield table(study, key, title, columns, (), sections(runs, rows), "protect")

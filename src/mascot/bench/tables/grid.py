@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mascot.bench import naming
-from mascot.bench.averages import Average, RunResults, summary
+from mascot.bench.averages import Average, Measure, RunResults, summary
 
 Value = Average | float | str | None
 Rows = Callable[[RunResults], Iterable["TableRow"]]
@@ -30,24 +30,25 @@ class Column:
     signed: bool = False  # with its plus sign
 
 
+def mean(measure: Measure) -> Callable[[RunResults], Average | None]:
+    """Return the function from records to the mean of a measure over their seeds."""
+    return lambda runs: runs.average(measure)
+
+
 def means(keys: Iterable[str], group: str = OURS, ranked: Sequence[str] = (), digits: int = 4) -> list[Column]:
     """Return a column for each number of the summaries: the mean over seeds."""
-    return [_mean(key, group, digits, key in ranked) for key in keys]
-
-
-def _mean(key: str, group: str, digits: int, ranked: bool) -> Column:
-    return Column(_heading(key), group, lambda runs: runs.average(summary(key)), digits, ranked)
+    return [Column(_heading(key), group, mean(summary(key)), digits, key in ranked) for key in keys]
 
 
 def printed(
     keys: Iterable[str], lookup: Callable[..., Mapping[str, Any] | None], ranked: Sequence[str] = (), digits: int = 4
 ) -> list[Column]:
     """Return a column for each published number; `lookup(task, direction, label)` returns those of a method."""
-    return [_printed(key, lookup, digits, key in ranked) for key in keys]
 
+    def cell(key: str) -> Callable[[RunResults], Value]:
+        return lambda runs: (lookup(*runs.case) or {}).get(key)
 
-def _printed(key: str, lookup: Callable[..., Mapping[str, Any] | None], digits: int, ranked: bool) -> Column:
-    return Column(_heading(key), PAPER, lambda runs: (lookup(*runs.case) or {}).get(key), digits, ranked)
+    return [Column(_heading(key), PAPER, cell(key), digits, key in ranked) for key in keys]
 
 
 def _heading(key: str) -> str:
@@ -144,10 +145,10 @@ def sections(results: RunResults, rows: Rows, levels: Sequence[str] = ("directio
 
 def table(
     results: RunResults, key: str, title: str, columns: Sequence[Column], notes: Iterable[str] = (),
-    parts: Sequence[Section] | None = None, stub: str = "method",
+    parts: Sequence[Section] | None = None, stub: str = "method", levels: Sequence[str] = ("direction", "task"),
 ) -> ResultTable:  # fmt: skip
-    """Return a table of results, by default with a section for each direction and task, and a row for each method."""
-    parts = sections(results, by_method(columns)) if parts is None else parts
+    """Return a table of results, by default with a section for each of the levels, and a row for each method."""
+    parts = sections(results, by_method(columns), levels) if parts is None else parts
     layout = (stub, tuple(columns), tuple(parts), tuple(notes))
     return ResultTable(results.dataset, key, title, results.setting, *layout, seeds=len(results.names("seed")))
 
