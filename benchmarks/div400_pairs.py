@@ -38,7 +38,7 @@ def _pairs(dataset: Dataset, rows: Ints) -> tuple[Floats, Any]:
     assert dataset.vectors is not None
     vectors = dataset.vectors[rows]
     vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    taken = times(columns, "taken", "pair_auc")[rows]
+    taken = times({"taken": columns["taken"][rows]}, "taken", "pair_auc")
     days = np.abs(taken[i] - taken[j]) / _DAY
     lat, lon = columns["lat"][rows], columns["lon"][rows]
     apart = np.hypot(lat[i] - lat[j], (lon[i] - lon[j]) * np.cos(np.radians((lat[i] + lat[j]) / 2))) * _KM_A_DEGREE

@@ -10,7 +10,6 @@ import pytest
 from benchmarks import div400_pairs
 from benchmarks.div400_ceilings import CASES, ceilings
 
-import mascot as mc
 from mascot import metrics
 from mascot.bench.averages import collect
 from mascot.bench.choosing import choose, time_single
@@ -20,7 +19,7 @@ from mascot.bench.measure import measure
 from mascot.bench.points import Point
 from mascot.bench.presets import DIV400_TASK, DIV400_TASKS
 from mascot.bench.query_set import QuerySet
-from mascot.bench.tasks import SPREAD, BenchTask
+from mascot.bench.tasks import GEO, SPREAD
 from mascot.errors import InputError
 
 
@@ -69,7 +68,7 @@ def test_spreading_finds_more_clusters_than_the_input_order_and_branches_than_k_
 
 
 def test_topics_that_no_choice_has_seen_are_summed_up_on_their_own(material: QuerySet) -> None:
-    point = Point("base", BenchTask("user", (mc.Category("user"),)), n=150)
+    point = Point("base", GEO, n=150)
     (choice,) = choose([point], material)
     record = {"dataset": "div400", "seed": 0, "data_hash": "", "split": "test", "queries": material.queries.tolist()}
     record |= point.to_dict() | measure(point, choice.positions, material, subsets=("unseen",))

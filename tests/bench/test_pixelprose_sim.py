@@ -61,7 +61,7 @@ def test_splits_vectors_and_columns(datasets: list[Dataset]) -> None:
             assert np.shape(vectors) == (996, 256)
             np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
         for name, queries, count in (("validation", 199, 199), ("test", 797, 200)):
-            scores = np.concatenate([block.scores for block in dataset.blocks(200, name)])
+            scores = np.stack([hits.scores for hits in dataset.hits(200, name)])
             assert scores.shape == (queries, count)
             assert scores.min() > 0
         assert scores[:, 0].mean() == pytest.approx(0.44, abs=0.02)
@@ -105,21 +105,19 @@ def test_parameters_are_checked(wrong: dict[str, Any], message: str) -> None:
 # The Dataset class itself.
 
 
-def test_blocks_and_single_queries_agree_with_a_full_sort(datasets: list[Dataset]) -> None:
+def test_all_queries_and_single_ones_agree_with_a_full_sort(datasets: list[Dataset]) -> None:
     dataset = datasets[0]
     vectors, query_vectors = np.asarray(dataset.vectors), np.asarray(dataset.query_vectors)
-    pool = np.sort(dataset.splits["test"].images)
-    blocks = list(dataset.blocks(200, size=300))
-    assert [len(block.queries) for block in blocks] == [300, 300, 197]
-    for block in blocks:
-        query, images = int(block.queries[5]), block.images[5]
-        np.testing.assert_array_equal(
-            images, pool[np.argsort(-vectors[pool] @ query_vectors[query], kind="stable")[:200]]
-        )
-        hits = dataset.candidates(query, 200)
-        np.testing.assert_array_equal(hits.images, images)
-        np.testing.assert_allclose(hits.scores, block.scores[5], rtol=0, atol=2e-12)
-        np.testing.assert_array_equal(hits.relevant, images == query)
+    test = dataset.splits["test"]
+    pool, every = np.sort(test.images), list(dataset.hits(200))
+    assert [hits.query for hits in every] == test.queries.tolist()
+    for hits in every[5::200]:
+        best = pool[np.argsort(-vectors[pool] @ query_vectors[hits.query], kind="stable")[:200]]
+        np.testing.assert_array_equal(hits.images, best)
+        np.testing.assert_array_equal(hits.relevant, best == hits.query)
+        single = dataset.candidates(hits.query, 200)
+        np.testing.assert_array_equal(single.images, best)
+        np.testing.assert_allclose(single.scores, hits.scores, rtol=0, atol=2e-12)
 
 
 def test_equal_images_tie_and_the_lower_row_comes_first_at_the_cut_too() -> None:
@@ -145,13 +143,12 @@ def _listed(**changes: Any) -> Dataset:
     return Dataset(**(fields | changes))
 
 
-def test_ready_made_lists_are_sorted_padded_and_kept_to_the_split() -> None:
+def test_ready_made_lists_are_sorted_and_kept_to_the_split() -> None:
     dataset = _listed()
-    (block,) = dataset.blocks(3)
-    assert block.images.tolist() == [[0, 2, 4], [1, -1, -1], [-1, -1, -1]]
-    assert block.counts.tolist() == [3, 1, 0]
-    assert block.relevant.tolist() == [[False, True, True], [False] * 3, [False] * 3]
-    assert block.scores[1].tolist() == [0.4, -np.inf, -np.inf]
+    every = list(dataset.hits(3))
+    assert [hits.images.tolist() for hits in every] == [[0, 2, 4], [1], []]
+    assert [hits.relevant.tolist() for hits in every] == [[False, True, True], [False], []]
+    assert every[1].scores.tolist() == [0.4]
     assert dataset.candidates(1, 3, "validation").images.tolist() == [3]
     assert dataset.candidates(2, 3).images.tolist() == []
     assert dataset.content_hash == _listed(name="another name").content_hash

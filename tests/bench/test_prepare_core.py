@@ -24,7 +24,7 @@ from range_server import Server, local_web
 
 from mascot.bench.datasets.folder import read_folder, splits
 from mascot.bench.prepare import pictures
-from mascot.bench.prepare.outcomes import Journal, Loss, Tally, run_all
+from mascot.bench.prepare.outcomes import Journal, Loss, Tally
 from mascot.bench.prepare.preparation import Preparation, permutation
 from mascot.bench.prepare.recipes import RECIPES, options_of, prepare, settings_of
 from mascot.bench.prepare.web import Web
@@ -52,70 +52,70 @@ def test_a_journal_keeps_the_last_of_a_key_and_a_torn_line_is_overwritten(tmp_pa
 
 
 def run(
-    path: Path, items: list[int], task: Callable[[int], dict[str, Any]], workers: int = 4, **options: Any
-) -> list[tuple[int, dict[str, Any]]]:
-    with Journal(path) as journal:
-        return run_all(items, str, task, journal, workers=workers, **options)
+    out: Path, count: int, task: Callable[[int], None], workers: int = 4, report: Any = lambda *_: None
+) -> tuple[list[int], Tally]:
+    """The items for which a task succeeds, and the counts."""
+    prep = Preparation("pixelprose", out, Web(), workers=workers, report=report)
+    rows = [{"id": str(i), "number": i} for i in range(count)]
+    accepted = prep.gather(rows, "id", lambda row: task(row["number"]) or {"file": "none", "bytes": 0}, "step")
+    return [row["number"] for row in accepted], prep.tallies[0]
 
 
 def test_outcomes_are_in_the_order_of_the_items(tmp_path: Path) -> None:
-    def task(item: int) -> dict[str, Any]:
+    def task(item: int) -> None:
         time.sleep(0.02 * (item % 3 == 0))
         if item % 5 == 0:
             raise Loss("dead link", "404")
-        return {"twice": 2 * item}
 
-    progress: list[tuple[int, int | None]] = []
-    outcomes = run(tmp_path / "j", list(range(30)), task, report=lambda count, total: progress.append((count, total)))
-    assert [item for item, _ in outcomes] == list(range(30))
-    assert [entry["ok"]["twice"] for _, entry in outcomes if "ok" in entry] == [2 * i for i in range(30) if i % 5]
-    assert {entry["lost"] for _, entry in outcomes if "lost" in entry} == {"dead link"}
-    assert progress == [(count, 30) for count in range(1, 31)]
+    progress: list[tuple[str, int, int | None]] = []
+    accepted, tally = run(tmp_path, 30, task, report=lambda *step: progress.append(step))
+    assert accepted == [i for i in range(30) if i % 5]
+    assert tally.to_dict() == {"step": "step", "looked_at": 30, "kept": 24, "lost": {"dead link": 6}}
+    assert progress == [("pictures", count, 30) for count in range(1, 31)]
 
 
-def silent_from(first: int, last: int, host: str) -> Callable[[int], dict[str, Any]]:
+def silent_from(first: int, last: int, host: str) -> Callable[[int], None]:
     """A task whose server does not answer for some of the items."""
 
-    def task(item: int) -> dict[str, Any]:
+    def task(item: int) -> None:
         if first <= item < last:
             raise Loss("no answer", "refused", f"http://{host.format(item)}.example/x")
-        return {}
 
     return task
 
 
 @pytest.mark.parametrize("task", [silent_from(0, 1000, "a"), silent_from(5, 1000, "{}")], ids=["all", "many hosts"])
-def test_no_network_ends_the_run(tmp_path: Path, task: Callable[[int], dict[str, Any]]) -> None:
+def test_no_network_ends_the_run(tmp_path: Path, task: Callable[[int], None]) -> None:
     with pytest.raises(InputError, match=r"the last 20 requests had no answer.*network up\?.*again to continue"):
-        run(tmp_path / "j", list(range(1000)), task)
-    assert len((tmp_path / "j").read_bytes().splitlines()) < 200
+        run(tmp_path, 1000, task)
+    assert len((tmp_path / "work" / "pictures.jsonl").read_bytes().splitlines()) < 200
     # Those are tried again, and without a failure of their own they do not end the next run.
-    assert all(entry == {"ok": {}} for _, entry in run(tmp_path / "j", list(range(20)), lambda item: {}))
+    assert run(tmp_path, 20, lambda item: None)[0] == list(range(20))
 
 
 def test_one_dead_server_does_not_end_the_run(tmp_path: Path) -> None:
-    assert len(run(tmp_path / "j", list(range(60)), silent_from(5, 50, "gone"))) == 60
+    assert run(tmp_path, 60, silent_from(5, 50, "gone"))[1].to_dict()["lost"] == {"no answer": 45}
 
 
 def test_another_exception_of_a_task_ends_the_run(tmp_path: Path) -> None:
-    def task(item: int) -> dict[str, Any]:
+    def task(item: int) -> None:
         if item == 3:
             raise OSError(28, "No space left on device")
-        return {}
 
     with pytest.raises(OSError, match="No space left"):
-        run(tmp_path / "j", list(range(10)), task, 1)
-    assert {"0", "1", "2"} <= set(Journal(tmp_path / "j").entries)
-    with pytest.raises(InputError, match="3 items must have unique keys"):
-        run(tmp_path / "j", [3, 4, 4], lambda item: {})
+        run(tmp_path, 10, task, 1)
+    assert {"0", "1", "2"} <= set(Journal(tmp_path / "work" / "pictures.jsonl").entries)
+    with pytest.raises(InputError, match="2 items must have unique keys"):
+        Preparation("pixelprose", tmp_path, Web()).gather([{"id": "a"}, {"id": "a"}], "id", dict, "step")
 
 
 def test_ctrl_c_does_not_wait_for_slow_tasks(tmp_path: Path) -> None:
     code = (
-        "import time; from pathlib import Path; from mascot.bench.prepare.outcomes import Journal, run_all\n"
-        "def task(i):\n"
+        "import time; from pathlib import Path; from mascot.bench.prepare.preparation import Preparation, Web\n"
+        "def task(row):\n"
         "    print('begun', flush=True); time.sleep(60); return {}\n"
-        f"run_all(range(9), str, task, Journal(Path({str(tmp_path / 'j')!r})), workers=3)"
+        "rows = [{'id': str(i)} for i in range(9)]\n"
+        f"Preparation('pixelprose', Path({str(tmp_path)!r}), Web(), workers=3).gather(rows, 'id', task, 'step')"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None

@@ -171,11 +171,10 @@ def _scores(dataset: Dataset, n: int) -> tuple[float, int]:
     """Return the lowest score of a candidate, and how many queries score several candidates all alike."""
     lowest, tied = np.inf, set()
     for split in dataset.splits:
-        for block in dataset.blocks(n, split):
-            low = np.where(block.images >= 0, block.scores, np.inf).min(axis=1)
-            lowest = min(lowest, float(low.min(initial=np.inf)))
-            equal = (block.counts > 1) & (low == block.scores[:, 0])
-            tied |= set(block.queries[equal].tolist())
+        for hits in dataset.hits(n, split):
+            lowest = min(lowest, float(hits.scores.min(initial=np.inf)))
+            if len(hits.scores) > 1 and hits.scores[0] == hits.scores[-1]:
+                tied.add(hits.query)
     return lowest, len(tied)
 
 

@@ -38,14 +38,13 @@ class QuerySet:
         rows: list[Ints] = []
         scores: list[Floats] = []
         relevant = np.zeros((len(self.queries), self.n), np.bool_)
-        for block in self.dataset.blocks(self.n, self.split, queries=self.queries):
-            for i, (query, count) in enumerate(zip(block.queries.tolist(), block.counts.tolist(), strict=True)):
-                if not count:
-                    name = self.dataset.name
-                    raise mc.InputError(f"{name}: every query must have a candidate, query {query} has none")
-                relevant[len(rows), :count] = block.relevant[i, :count]
-                rows.append(block.images[i, :count])
-                scores.append(block.scores[i, :count])
+        for hits in self.dataset.hits(self.n, self.split, self.queries):
+            if not len(hits.images):
+                name = self.dataset.name
+                raise mc.InputError(f"{name}: every query must have a candidate, query {hits.query} has none")
+            relevant[len(rows), : len(hits.images)] = hits.relevant
+            rows.append(hits.images)
+            scores.append(hits.scores)
         return rows, scores, relevant
 
     @property

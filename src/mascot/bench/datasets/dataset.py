@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ Stamp = tuple[int, int] | None
 # BLAS sums equal rows in different orders, so equal images would not tie; this step is far above its
 # error and far below any difference that means something.
 _SCORE_STEP = 2.0**-40
+_BLOCK = 256  # queries whose scores of all images are in memory at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,20 +101,10 @@ class Lists:
 class QueryHits:
     """The candidates of one query, best first; equal scores keep the lower row first."""
 
+    query: int
     images: Ints  # [n], rows of the dataset
     scores: Floats  # [n], never rising
     relevant: Bools  # [n], true for a positive
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HitBlock:
-    """The candidates of B queries as rectangles; short lists are padded behind their end."""
-
-    queries: Ints  # [B]
-    images: Ints  # [B, n], -1 where padded
-    scores: Floats  # [B, n], -inf where padded
-    relevant: Bools  # [B, n], false where padded
-    counts: Ints  # [B], candidates of each query, <= n
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,20 +194,12 @@ class Dataset:
 
     def candidates(self, query: int, n: int, split: str = "test") -> QueryHits:
         """Return the n best candidates of one query, or all of them where there are fewer."""
-        block = next(self.blocks(n, split, queries=np.array([query])))
-        count = int(block.counts[0])
-        return QueryHits(block.images[0, :count], block.scores[0, :count], block.relevant[0, :count])
+        return next(self.hits(n, split, [query]))
 
-    def blocks(
-        self, n: int, split: str = "test", *, size: int = 256, queries: ArrayLike | None = None
-    ) -> Iterator[HitBlock]:
-        """Yield the n best candidates of a split's queries, or of some of them, `size` queries at a time.
-
-        The width of the blocks is n or the number of images of the split. Never more than `size` x (images of the
-        split) scores are in memory.
-        """
-        if n < 1 or size < 1:
-            raise InputError(f"Dataset.blocks n and size must be >= 1, got {n}, {size}")
+    def hits(self, n: int, split: str = "test", queries: ArrayLike | None = None) -> Iterator[QueryHits]:
+        """Yield the n best candidates of each query of a split, or of some of its queries."""
+        if n < 1:
+            raise InputError(f"Dataset.hits n must be >= 1, got {n}")
         if split not in self.splits:
             raise InputError(f"Dataset split must be one of {sorted(self.splits)}, got {split!r}")
         part = self.splits[split]
@@ -224,33 +207,22 @@ class Dataset:
         stray = query_rows[~np.isin(query_rows, part.queries)]
         if len(stray):
             raise InputError(f"Dataset queries must be of the split {split!r}, got {int(stray[0])}")
-        width = min(n, len(part.images))
-        search = self._search(np.sort(part.images), width)
-        for start in range(0, len(query_rows), size):
-            block = query_rows[start : start + size]
-            images = np.full((len(block), width), -1, dtype=np.int64)
-            scores = np.full((len(block), width), -np.inf)
-            relevant = np.zeros((len(block), width), dtype=np.bool_)
-            counts = np.zeros(len(block), dtype=np.int64)
-            for i, (query, (rows, values)) in enumerate(zip(block.tolist(), search(block), strict=True)):
-                counts[i] = count = len(rows)
-                images[i, :count], scores[i, :count] = rows, values
-                relevant[i, :count] = np.isin(rows, self.positives[query])
-            yield HitBlock(block, images, scores, relevant, counts)
+        ranked = self._ranked(query_rows, np.sort(part.images), min(n, len(part.images)))
+        for query, (images, scores) in zip(query_rows.tolist(), ranked, strict=True):
+            yield QueryHits(query, images, scores, np.isin(images, self.positives[query]))
 
-    def _search(self, pool: Ints, n: int) -> Callable[[Ints], Iterable[tuple[Ints, Floats]]]:
-        """Return a function that yields of each query the n best images of the pool, and their scores."""
+    def _ranked(self, queries: Ints, pool: Ints, n: int) -> Iterator[tuple[Ints, Floats]]:
+        """Yield the n best images of the pool for each query, and their scores."""
         if self.lists is not None:
-            lists, inside = self.lists, np.isin(np.arange(self.images), pool)
-            return lambda queries: (lists.within(query, inside, n) for query in queries.tolist())
+            inside = np.isin(np.arange(self.images), pool)
+            yield from (self.lists.within(query, inside, n) for query in queries.tolist())
+            return
         vectors, query_vectors = np.asarray(self.vectors)[pool], np.asarray(self.query_vectors)
-
-        def search(queries: Ints) -> Iterator[tuple[Ints, Floats]]:
-            for scores in np.round((query_vectors[queries] @ vectors.T) / _SCORE_STEP) * _SCORE_STEP:
+        for start in range(0, len(queries), _BLOCK):
+            block = query_vectors[queries[start : start + _BLOCK]]
+            for scores in np.round((block @ vectors.T) / _SCORE_STEP) * _SCORE_STEP:
                 best = _best(scores, n)
                 yield pool[best], scores[best]
-
-        return search
 
 
 def stamp(path: Path) -> Stamp:

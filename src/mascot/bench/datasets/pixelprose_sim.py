@@ -244,11 +244,10 @@ def base_figures(dataset: Dataset) -> dict[str, float]:
     def diversity(features: Floats) -> Floats:
         return metrics.normalised_vendi(metrics.similarity_kernel(features))
 
-    blocks = list(dataset.blocks(200))
-    images = np.concatenate([block.images[:, :20] for block in blocks])
-    relevant = np.concatenate([block.relevant[:, :20] for block in blocks])
+    hits = list(dataset.hits(20))
+    images, relevant = np.stack([query.images for query in hits]), np.stack([query.relevant for query in hits])
     vectors = np.asarray(dataset.vectors)
-    looks = np.concatenate([diversity(vectors[block.images[:, :20]]) for block in blocks])
+    looks = np.concatenate([diversity(vectors[rows]) for rows in np.array_split(images, 4)])  # small in memory
     figures = {f"R@{at}": float(metrics.recall_at_k(relevant, at).mean()) for at in (1, 3, 5, 10, 20)}
     figures["appearance"] = float(looks.mean())
     place, hour = (metric_features(attribute, dataset.columns, None)[images] for attribute in (PLACE, HOUR_OF_DAY))

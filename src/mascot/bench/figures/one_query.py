@@ -90,11 +90,8 @@ def of_query(
 def _first_right(dataset: Dataset, split: str) -> int:
     if split not in dataset.splits or not len(dataset.splits[split].queries):
         raise mc.InputError(f"qualitative figure: the dataset has no queries in the split {split!r}")
-    for block in dataset.blocks(1, split):
-        right = np.flatnonzero(block.relevant[:, 0])
-        if len(right):
-            return int(block.queries[right[0]])
-    return int(dataset.splits[split].queries[0])
+    right = (hits.query for hits in dataset.hits(1, split) if hits.relevant.any())
+    return next(right, int(dataset.splits[split].queries[0]))
 
 
 def qualitative(

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from multiprocessing.pool import AsyncResult, ThreadPool
 from pathlib import Path
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from typing import Any
 
-from mascot.errors import InputError
-
-T = TypeVar("T")
 Outcome = dict[str, Any]  # {"ok": value}, or {"lost": reason, "detail": ..., "url": ...}
 Progress = Callable[[int, "int | None"], None]  # count so far, count in all
 
 NO_ANSWER = "no answer"  # the only temporary reason of a loss: the next run tries again
 _EXAMPLES = 5
-_AHEAD = 16  # tasks handed out per worker
-_STREAK, _HOSTS, _LONG_STREAK = 20, 10, 100  # failures in a row that mean that the network is down
 
 
 @dataclass(eq=False)
@@ -121,56 +113,3 @@ def value_of(outcome: Outcome) -> Any:
     if "lost" in outcome:
         raise Loss(outcome["lost"], outcome["detail"], outcome["url"])
     return outcome["ok"]
-
-
-def run_all(
-    items: Sequence[T],
-    key: Callable[[T], str],
-    task: Callable[[T], dict[str, Any]],
-    journal: Journal,
-    *,
-    workers: int = 8,
-    report: Progress = lambda count, total: None,
-    enough: int | None = None,
-    valid: Callable[[dict[str, Any]], bool] = lambda value: True,
-) -> list[tuple[T, Outcome]]:
-    """Run `task` in threads for every item that the journal does not have; return items and outcomes, in order.
-
-    A task returns a value of JSON types or raises `Loss`; any other exception ends the run. The list ends with the last
-    of `enough` successes. Where a journaled value is not `valid` any more, the task runs again.
-    """
-    if len({key(item) for item in items}) < len(items):
-        raise InputError(f"{len(items)} items must have unique keys")
-
-    def settle(item: T) -> Outcome:
-        entry = journal.entries.get(key(item), {})
-        if "ok" in entry and not valid(entry["ok"]):
-            del journal.entries[key(item)]
-        return journal.settle(key(item), lambda: task(item))
-
-    outcomes: list[tuple[T, Outcome]] = []
-    active: deque[tuple[T, AsyncResult[Outcome]]] = deque()
-    successes, answered, silent = 0, False, list[str | None]()  # hosts of the last requests, which had no answer
-    with ThreadPool(workers) as pool:  # its end waits for no task, and so for no server
-        while successes != enough and len(outcomes) < len(items):
-            room = _AHEAD * workers if enough is None else min(_AHEAD * workers, enough - successes)
-            for item in items[len(outcomes) + len(active) : len(outcomes) + room]:
-                active.append((item, pool.apply_async(settle, (item,))))
-            item, result = active.popleft()
-            while not result.ready():
-                result.wait(timeout=1.0)  # bounded: a signal just before an unbounded wait would be seen at its end
-            outcome = result.get()
-            outcomes.append((item, outcome))
-            successes += "ok" in outcome
-            if outcome.get("lost") != NO_ANSWER:
-                answered, silent = True, []
-            elif key(item) not in journal.retried:  # what failed in an earlier run may be gone for good
-                silent.append(urlsplit(outcome["url"] or "").hostname)
-            count = len(silent)
-            if count >= _LONG_STREAK or (count >= _STREAK and (len(set(silent)) >= _HOSTS or not answered)):
-                raise InputError(
-                    f"the last {count} requests had no answer, such as {outcome['url']}: {outcome['detail']}; "
-                    "is the network up? Run the same command again to continue"
-                )
-            report(len(outcomes), len(items))
-    return outcomes

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import random
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
-from operator import itemgetter
+from multiprocessing.pool import AsyncResult, ThreadPool
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -21,7 +22,7 @@ from mascot import __version__
 from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.files import replace_text, sha256
 from mascot.bench.prepare import pictures
-from mascot.bench.prepare.outcomes import Journal, Loss, Tally, run_all, value_of
+from mascot.bench.prepare.outcomes import NO_ANSWER, Journal, Loss, Outcome, Tally, value_of
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
 
@@ -30,6 +31,8 @@ Queries = Mapping[str, Iterable[int]] | None
 Report = Callable[[str, int, "int | None"], None]  # step, items that are finished, items in all
 
 _LEAST_IMAGES = 5  # with fewer there is no validation split
+_AHEAD = 16  # tasks handed out per worker
+_STREAK, _HOSTS, _LONG_STREAK = 20, 10, 100  # failures in a row that mean that the network is down
 
 
 def option(published: Any, correct: Any, choices: tuple[str, ...] = ()) -> Any:
@@ -81,16 +84,45 @@ class Preparation:
         return pictures.store(self.web.get(row["url"]), self.out, row["id"], **options)
 
     def gather(self, rows: Sequence[Row], key: str, task: Callable[[Row], Row], step: str) -> list[Row]:
-        """Run `task`, which stores a picture, for the rows up to the limit; return the successful, with its values."""
-        tally, accepted = self.tally(step), []
-        with Journal(self.work / "pictures.jsonl") as journal:
-            outcomes = run_all(
-                rows, itemgetter(key), task, journal, workers=self.workers, report=partial(self.report, "pictures"),
-                enough=self.limit, valid=partial(pictures.exists, self.out),
-            )  # fmt: skip
-        for row, outcome in outcomes:
-            with tally.item(row[key]):
-                accepted.append(row | value_of(outcome))
+        """Run `task`, which stores a picture, for the rows up to the limit; return the successful, with its values.
+
+        A row whose outcome is in the journal is not run again, unless its picture is gone. A task runs in a thread and
+        returns values of JSON types or raises `Loss`; any other exception ends the run.
+        """
+        if len({row[key] for row in rows}) < len(rows):
+            raise InputError(f"{len(rows)} items must have unique keys")
+        tally, accepted, count = self.tally(step), list[Row](), 0
+        active: deque[AsyncResult[Outcome]] = deque()
+        answered, silent = False, list[str | None]()  # hosts of the last requests, which had no answer
+        # The end of the pool waits for no task, and so for no server.
+        with Journal(self.work / "pictures.jsonl") as journal, ThreadPool(self.workers) as pool:
+
+            def settle(row: Row) -> Outcome:
+                entry = journal.entries.get(row[key], {})
+                if "ok" in entry and not pictures.exists(self.out, entry["ok"]):
+                    del journal.entries[row[key]]
+                return journal.settle(row[key], lambda: task(row))
+
+            while len(accepted) != self.limit and count < len(rows):
+                room = min(_AHEAD * self.workers, (self.limit or len(rows)) - len(accepted))
+                active += [pool.apply_async(settle, (row,)) for row in rows[count + len(active) : count + room]]
+                row, result, count = rows[count], active.popleft(), count + 1
+                while not result.ready():
+                    result.wait(timeout=1.0)  # bounded: a signal just before an unbounded wait would be seen at its end
+                outcome = result.get()
+                with tally.item(row[key]):
+                    accepted.append(row | value_of(outcome))
+                if outcome.get("lost") != NO_ANSWER:
+                    answered, silent = True, []
+                elif row[key] not in journal.retried:  # what failed in an earlier run may be gone for good
+                    silent.append(urlsplit(outcome["url"] or "").hostname)
+                streak, hosts = len(silent), len(set(silent))
+                if streak >= _LONG_STREAK or (streak >= _STREAK and (hosts >= _HOSTS or not answered)):
+                    raise InputError(
+                        f"the last {streak} requests had no answer, such as {outcome['url']}: {outcome['detail']}; "
+                        "is the network up? Run the same command again to continue"
+                    )
+                self.report("pictures", count, len(rows))
         return accepted
 
     def finish(
