@@ -44,7 +44,8 @@ class Tab:
     """A page of one visitor, which tests use one after the other: a new one takes seconds to open."""
 
     def __init__(self, chromium: Any, address: str, **options: Any) -> None:
-        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 800}} | options)
+        self.size = options.pop("viewport", {"width": 1280, "height": 800})
+        context = chromium.new_context(viewport=self.size, **options)
         context.set_default_timeout(60_000)
         self.address, self.errors, self.page = address, list[str](), context.new_page()
         self.page.on("console", lambda entry: self.errors.append(entry.text) if entry.type == "error" else None)
@@ -63,6 +64,7 @@ class Tab:
         """Remove what a test has left behind; the page must not have reported an error."""
         self.page.evaluate("localStorage.clear()")
         self.page.unroute_all()
+        self.page.set_viewport_size(self.size)
         self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
         self.page.mouse.move(0, 0)
         errors = list(self.errors)
