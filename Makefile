@@ -40,9 +40,8 @@ lint: .venv/.dev
 	$(BIN)/vulture
 
 # Lint and the unit tests of the core, without engines, Ray, a browser or torch: a minute on two cores.
-UNIT := attributes methods metrics kernels $(patsubst %,test_%.py,errors names probe properties registry rerank reranker tables words)
 check: .venv/.dev lint
-	$(BIN)/pytest -n auto -m "not slow and not integration" $(addprefix tests/,$(UNIT))
+	$(BIN)/pytest -n auto -m "not slow and not integration" tests/attributes tests/kernels tests/methods tests/metrics tests/test_*.py
 
 # The site, with an API reference from the docstrings. Strict: a broken link is an error.
 docs: .venv/.dev

@@ -130,7 +130,7 @@ def search_large(rows: int, queries: int) -> None:
 
 
 def _from_blobs(store: Store, vector: NDArray[np.float32]) -> NDArray[np.int64]:
-    ids, blobs = zip(*store.vectors(f"{Given.fingerprint}-1"), strict=True)
+    ids, blobs = zip(*store.vectors_of(Given.fingerprint), strict=True)
     matrix = np.frombuffer(b"".join(blobs), np.float32).reshape(-1, _DIM)
     return np.array(ids)[np.argsort(-(matrix @ vector))[:200]]
 

@@ -168,7 +168,7 @@ def _validation(body: bytes) -> None:
     import pydantic  # only for this comparison
 
     from mascot.server import models
-    from mascot.server.bodies import JsonDecoder
+    from mascot.server.bodies import BodyDecoder
 
     number = Annotated[float, pydantic.Field(ge=-1e100, le=1e100)]
     text = Annotated[str, pydantic.Field(max_length=1000)]
@@ -178,7 +178,7 @@ def _validation(body: bytes) -> None:
         "columns": (dict[text, list[cell]], {}), "wishes": (list[dict[str, Any]], []), "k": (int, 20),
     }  # fmt: skip
     model = pydantic.create_model("Rerank", __config__=pydantic.ConfigDict(extra="forbid", strict=True), **fields)
-    decoder = JsonDecoder(models.Rerank)
+    decoder = BodyDecoder(models.Rerank)
     for name, decode in (("msgspec", decoder.decode), ("pydantic", model.model_validate_json)):
         times = []
         for _ in range(9):
@@ -211,9 +211,9 @@ def main() -> None:
     if options.validation:
         _validation(body)
         return
-    from mascot.server import kernel
+    from mascot.server.reranking import kernel_name
 
-    kernel.name()  # the in-process call uses the compiled kernel too
+    kernel_name()  # the in-process call uses the compiled kernel too
     wishes = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour"))]
     vectors = np.random.default_rng(2).random((_ROWS, _WIDTH), np.float32)
     arrow = _arrow_body(rows, vectors)
@@ -235,7 +235,7 @@ def main() -> None:
                 return mc.rerank(candidates, wishes, _K)
 
             print(
-                f"{_ROWS} rows, place + hour, mascot {mc.__version__}, kernel {kernel.name()}, {os.cpu_count()} cores"
+                f"{_ROWS} rows, place + hour, mascot {mc.__version__}, kernel {kernel_name()}, {os.cpu_count()} cores"
             )
             _compare("JSON", process.pid, lambda: connection.post(body, _JSON), lambda: local(False), 1.5)
             name = f"Arrow, {_WIDTH}-d vectors"

@@ -1,4 +1,4 @@
-"""Run the command in this process, and run the console examples of a page again."""
+"""Run the command in this process or on a terminal, and run the console examples of a page again."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
 from mascot.cli import main
 
+COMMAND = [sys.executable, "-m", "mascot.cli"]
 # Commands of the examples that run in this process where the line needs no shell: a start costs half a second.
-_IN_PROCESS = re.compile(r"mascot (rerank|probe|demo|--version|--help)\b[^|<>;&$`]*")
+_IN_PROCESS = re.compile(r"mascot (rerank|probe|demo|bench|--version|--help)\b[^|<>;&$`]*")
 
 
 def run_command(
@@ -50,6 +52,27 @@ def environment(**more: str) -> dict[str, str]:
     parts = variables.get("PYTHONPATH", "").split(os.pathsep)
     path = os.pathsep.join(str(Path(part).resolve()) for part in parts if part)
     return {**variables, **({"PYTHONPATH": path} if path else {}), **more}
+
+
+def on_a_terminal(*words: str, given: str | None = None, columns: int = 100, **variables: str) -> str:
+    """Return what a terminal shows: standard output, error and, unless `given`, input are one."""
+    import pty  # not on Windows
+
+    ours, theirs = pty.openpty()
+    env = environment(TERM="xterm-256color", COLUMNS=str(columns), **variables)
+    source = theirs if given is None else subprocess.PIPE
+    running = subprocess.Popen([*COMMAND, *words], stdin=source, stdout=theirs, stderr=theirs, env=env)
+    os.close(theirs)
+    if running.stdin is not None and given is not None:
+        running.stdin.write(given.encode())
+        running.stdin.close()
+    text = b""
+    with suppress(OSError):  # Linux: the other end has closed
+        while part := os.read(ours, 65536):
+            text += part
+    os.close(ours)
+    running.wait(timeout=240)
+    return text.decode().replace("\r\n", "\n")
 
 
 def retold(page: Path, folder: Path, given: Mapping[str, str] | None = None) -> str:

@@ -1,4 +1,6 @@
-"""Every Python block of README and docs runs; a comment `# ...` after a print, or a text block, is what it prints."""
+"""Every Python block of README, docs and tutorials runs; a comment `# ...` after a print, or a text block, is what it
+prints. Each tutorial has a picture that `python -m docs.tutorials.figures` draws.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,10 @@ import mascot
 from retelling import environment
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]  # and test_tutorials
-
-
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *TUTORIALS]
 SERVICE = "http://127.0.0.1:8765"
+NEEDS = {"rag": "langchain_core", "migrating": "pyversity"}  # packages that tutorials compare with
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +47,8 @@ def blocks(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
 def test_the_examples_of_a_page_run_and_print_what_they_say(page: Path, request: pytest.FixtureRequest) -> None:
+    if page in TUTORIALS and page.stem in NEEDS:
+        pytest.importorskip(NEEDS[page.stem], reason="this tutorial needs the package")
     names: dict[str, object] = {}
     text = page.read_text(encoding="utf-8")
     for block in blocks(page):
@@ -54,8 +58,7 @@ def test_the_examples_of_a_page_run_and_print_what_they_say(page: Path, request:
             exec(compile(code, page.name, "exec"), names)
         behind = re.match(r"```\n\n```text\n(.*?)```", text.partition(block)[2], flags=re.S)
         assert behind is None or printed.getvalue().endswith(behind.group(1)), f"{page.name} says {behind.group(1)}"
-        expected = re.findall(r"^print\(.*\)\n# (.*)$", block, flags=re.M)
-        for line in expected:
+        for line in re.findall(r"^print\(.*\)\n# (.*)$", block, flags=re.M):
             assert line in printed.getvalue().splitlines(), f"{page.name} says {line!r}"
 
 
@@ -65,16 +68,24 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_every_tutorial_has_a_picture_that_a_command_draws(tmp_path: Path) -> None:
+    source = (ROOT / "docs" / "tutorials" / "figures.py").read_text(encoding="utf-8")
+    assert set(re.findall(r'^    "([\w-]+)": draw_', source, re.M)) == {page.stem for page in TUTORIALS}
+    for page in TUTORIALS:
+        assert f"]({page.stem}.png)" in page.read_text(encoding="utf-8")
+    pytest.importorskip("matplotlib", reason="pictures need pip install matplotlib")
+    pytest.importorskip("pyversity", reason="the pictures compare with it: pip install pyversity")
+    from docs.tutorials import figures
+
+    figure = figures.draw_product_search(figures.variables("product-search.md"))
+    figure.savefig(tmp_path / "picture.png")
+    assert len(figure.axes) == 2
+    figures.plt.close(figure)
+
+
 def modules() -> list[ModuleType]:
-    core = (
-        "mascot.attributes",
-        "mascot.candidates",
-        "mascot.registry",
-        "mascot.words",
-        "mascot.rerank",
-        "mascot.wishes",
-        "mascot.metrics",
-    )
+    rooms = ("attributes", "candidates", "registry", "words", "rerank", "wishes", "metrics")
+    core = tuple(f"mascot.{room}" for room in rooms)
     names = [module.name for module in pkgutil.walk_packages(mascot.__path__, "mascot.")]
     return [mascot, *(importlib.import_module(name) for name in names if name.startswith(core))]
 

@@ -14,20 +14,8 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
-from mascot.attributes import (
-    Attribute,
-    Branches,
-    Category,
-    Clusters,
-    Cycle,
-    Date,
-    DayOfYear,
-    Grid,
-    HourOfDay,
-    Number,
-    Place,
-    Weekday,
-)
+from mascot import attributes
+from mascot.attributes import Attribute, Category
 from mascot.attributes.attribute import Missing
 from mascot.attributes.category import labels_of
 from mascot.errors import OptionError
@@ -44,6 +32,7 @@ _MONTHS = (
     "july", "august", "september", "october", "november", "december",
 )  # fmt: skip
 _LEAP_YEAR = 2024  # any leap year will do where only the day of the year counts
+_MAX_LABELS = 8  # labels in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,37 +61,29 @@ def spread(text: str, missing: Missing = "last") -> Wish:
 def focus(text: str, missing: Missing = "last") -> Wish:
     """Return the wish typed after `--focus`.
 
-    >>> focus("place=35.7,139.7").near
+    >>> focus("place=35.7,139.7~50").near
     (35.7, 139.7)
     """
     before, tilde, within = text.rpartition("~")
-    if tilde and "=" in before:
-        within, _, weight_text = within.partition("*")
-        attribute, near, weight = _parse(before + (f"*{weight_text}" if weight_text else ""), missing)
-        try:
-            return Wish(attribute, -1, weight, near, _number(within))
-        except ValueError as error:
-            raise OptionError(f"{text!r}: {error}") from None
-    attribute, near, weight = _parse(text, missing)
-    return Wish(attribute, -1, weight, near)
+    if not tilde or "=" not in before:
+        attribute, near, weight = _parse(text, missing)
+        return Wish(attribute, -1, weight, near)
+    within, star, weight_text = within.partition("*")
+    attribute, near, weight = _parse(before + star + weight_text, missing)
+    try:
+        return Wish(attribute, -1, weight, near, _number(within))
+    except ValueError as error:
+        raise OptionError(f"{text!r}: {error}") from None
 
 
 def limit(text: str, fill: bool = False) -> Limit:
-    """Return the limit typed after `--limit`.
-
-    >>> limit("seller=2").n
-    2
-    """
+    """Return the limit typed after `--limit`."""
     name, count = split_limit(text)
     return Limit(_parse(name, "last")[0], count, fill)
 
 
 def split_limit(text: str) -> tuple[str, int]:
-    """Return what a typed limit counts, and how many.
-
-    >>> split_limit("seller=2")
-    ('seller', 2)
-    """
+    """Return what a typed limit counts, and how many: `("seller", 2)` for `seller=2`."""
     name, equals, count = (part.strip() for part in text.rpartition("="))
     if not equals or not re.fullmatch(r"[0-9]{1,18}", count):
         raise OptionError(f"{text!r}: write NAME=N, such as seller=2")
@@ -110,11 +91,7 @@ def split_limit(text: str) -> tuple[str, int]:
 
 
 def share(text: str) -> Share:
-    """Return the target shares typed after `--share`.
-
-    >>> share("region=Europe:60%,Asia:0.4").shares
-    {'Europe': 0.6, 'Asia': 0.4}
-    """
+    """Return the target shares typed after `--share`."""
     name, shares = split_share(text)
     return Share(_parse(name, "last")[0], shares)
 
@@ -125,17 +102,15 @@ def split_share(text: str) -> tuple[str, dict[str, float]]:
     >>> split_share("city=Porto:25%,Faro:0.5")
     ('city', {'Porto': 0.25, 'Faro': 0.5})
     """
-    name, equals, parts = (part.strip() for part in text.partition("="))
+    name, _, parts = (part.strip() for part in text.partition("="))
     shares: dict[str, float] = {}
-    for part in parts.split(",") if parts else []:
-        value, colon, number = (piece.strip() for piece in part.rpartition(":"))
-        try:
+    try:
+        for part in parts.split(","):
+            value, number = (piece.strip() for piece in part.rsplit(":", 1))
             shares[value] = float(number[:-1]) / 100 if number.endswith("%") else float(number)
-        except ValueError:
-            colon = ""
-        if not colon or not value:
-            raise OptionError(f"{text!r}: write NAME=VALUE:SHARE,..., such as region=Europe:60%,Asia:40%")
-    if not equals or not shares:
+    except ValueError:
+        shares = {}
+    if not shares or "" in shares:
         raise OptionError(f"{text!r}: write NAME=VALUE:SHARE,..., such as region=Europe:60%,Asia:40%")
     return name, shares
 
@@ -168,8 +143,7 @@ def method(
 
 def columns_of(wish: AnyWish) -> list[str]:
     """Return the columns that a typed wish reads."""
-    attribute: Any = wish.attribute
-    columns = [getattr(attribute, f.name) for f in fields(attribute) if f.name in ("lat", "lon", "column")]
+    columns = [getattr(wish.attribute, name, None) for name in ("lat", "lon", "column")]
     return [name for name in columns if name is not None]
 
 
@@ -183,7 +157,8 @@ def anchored(wish: AnyWish, labels: Iterable[Any]) -> AnyWish:
     labels_by_text = {str(label): label for cell in labels for label in labels_of(cell)}
     folded = {text.casefold(): label for text, label in reversed(labels_by_text.items())}
     if wish.near not in labels_by_text and wish.near.casefold() not in folded:
-        examples = ", ".join(list(labels_by_text)[:8]) + (", ..." if len(labels_by_text) > 8 else "")
+        more = ", ..." if len(labels_by_text) > _MAX_LABELS else ""
+        examples = ", ".join(list(labels_by_text)[:_MAX_LABELS]) + more
         raise OptionError(f"column {wish.attribute.column!r} has no value {wish.near!r}; its values: {examples}")
     return replace(wish, near=labels_by_text.get(wish.near, folded.get(wish.near.casefold())))
 
@@ -266,15 +241,15 @@ def _point(text: str) -> tuple[float, float]:
     parts = text.split(",")
     if len(parts) != 2:
         raise ValueError(f"must be latitude,longitude, got {text!r}")
-    lat, lon = _number(parts[0]), _number(parts[1])
-    Place().point((lat, lon))  # checks the range
+    lat, lon = map(_number, parts)
+    attributes.Place().point((lat, lon))  # checks the range
     return lat, lon
 
 
 def _hour(text: str) -> float:
     """Return the hour of `18`, `18.5` or `18:30`."""
-    clock = re.fullmatch(r"(\d{1,2}):(\d{1,2})", text)
-    if ":" in text and not (clock and int(clock[2]) < 60):
+    clock = re.fullmatch(r"(\d{1,2}):([0-5]?\d)", text)
+    if ":" in text and not clock:
         raise ValueError(f"must be an hour like 18 or 18:30, got {text!r}")
     hour = int(clock[1]) + int(clock[2]) / 60 if clock else _number(text)
     if not 0 <= hour <= 24:
@@ -296,35 +271,34 @@ def _date(text: str) -> str:
 
 def _season(text: str) -> str:
     """Return a day of the year: `07-14`, a whole date, or the middle of a month given by name."""
-    month = _index_of(text, _MONTHS)
+    month = _beginning_with(text, _MONTHS)
     if month is not None:
-        return f"{_LEAP_YEAR}-{month + 1:02d}-15"
+        return f"{_LEAP_YEAR}-{_MONTHS.index(month) + 1:02d}-15"
     return _date(f"{_LEAP_YEAR}-{text}" if re.fullmatch(r"\d{2}-\d{2}", text) else text)
 
 
 def _weekday(text: str) -> str:
-    day = _index_of(text, _DAYS)
+    day = _beginning_with(text, _DAYS)
     if day is None:
         raise ValueError(f"must be a day of the week, got {text!r}")
-    return _DAYS[day]
+    return day
 
 
-def _index_of(text: str, names: tuple[str, ...]) -> int | None:
-    """Return the index of the name that begins with this text of at least three letters, or None."""
-    prefix = text.lower()
-    return next((i for i, name in enumerate(names) if len(prefix) >= 3 and name.startswith(prefix)), None)
+def _beginning_with(text: str, names: Iterable[str]) -> str | None:
+    """Return the name that begins with this text of at least three letters, or None."""
+    return next((name for name in names if len(text) >= 3 and name.startswith(text.lower())), None)
 
 
 _KINDS = {
-    "place": _Kind("place[:LAT,LON]", Place, (str, str), ("lat", "lon"), _point),
-    "grid": _Kind("grid[:LAT,LON]", Grid, (str, str), ("lat", "lon"), _point),
-    "hour": _Kind("hour[:COLUMN]", HourOfDay, (str,), ("taken",), _hour),
-    "season": _Kind("season[:COLUMN]", DayOfYear, (str,), ("taken",), _season),
-    "weekday": _Kind("weekday[:COLUMN]", Weekday, (str,), ("taken",), _weekday),
-    "date": _Kind("date[:COLUMN]", Date, (str,), ("taken",), _date),
-    "number": _Kind("number:COLUMN", Number, (str,), (), _number),
-    "cycle": _Kind("cycle:COLUMN,PERIOD", Cycle, (str, _number), (), _number),
+    "place": _Kind("place[:LAT,LON]", attributes.Place, (str, str), ("lat", "lon"), _point),
+    "grid": _Kind("grid[:LAT,LON]", attributes.Grid, (str, str), ("lat", "lon"), _point),
+    "hour": _Kind("hour[:COLUMN]", attributes.HourOfDay, (str,), ("taken",), _hour),
+    "season": _Kind("season[:COLUMN]", attributes.DayOfYear, (str,), ("taken",), _season),
+    "weekday": _Kind("weekday[:COLUMN]", attributes.Weekday, (str,), ("taken",), _weekday),
+    "date": _Kind("date[:COLUMN]", attributes.Date, (str,), ("taken",), _date),
+    "number": _Kind("number:COLUMN", attributes.Number, (str,), (), _number),
+    "cycle": _Kind("cycle:COLUMN,PERIOD", attributes.Cycle, (str, _number), (), _number),
     "category": _Kind("category:COLUMN", Category, (str,), (), str),
-    "branches": _Kind("branches[:COUNT]", Branches, (lambda word: (_integer(word),),), ("16",)),
-    "look": _Kind("look[:CLUSTERS]", Clusters, (_integer,), ("10",)),
+    "branches": _Kind("branches[:COUNT]", attributes.Branches, (lambda word: (_integer(word),),), ("16",)),
+    "look": _Kind("look[:CLUSTERS]", attributes.Clusters, (_integer,), ("10",)),
 }

@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,13 +29,11 @@ class Manners:
     headers: dict[str, str] = field(default_factory=dict)  # sent with every answer
     redirect: str | None = None  # where to, with 302
     no_ranges: bool = False  # the whole file whatever is asked
-    no_head: bool = False  # 405 to HEAD
     no_length: bool = False  # the end of the connection is the end of the file
     wait: float = 0.0  # seconds before any answer
     drip: float = 0.0  # seconds between bytes
-    cut: list[int] = field(default_factory=list)  # the connection breaks behind so many bytes, one for each request
+    cut: list[int] = field(default_factory=list)  # the connection breaks after so many bytes, one for each request
     hang_up: int = 0  # so many connections are closed without an answer
-    pace: float = 0.0  # seconds between blocks of 16 KiB
     etag: str | None = None  # instead of the hash of the content; "" for none
 
 
@@ -52,14 +50,18 @@ class Server:
     """Files and manners by path; `requests` has every request. Change them at any time."""
 
     def __init__(self) -> None:
-        self.files: dict[str, bytes | Callable[[], bytes]] = {}
+        self.url = ""
+        self.lock = threading.Lock()
+        self.busy = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all files and requests."""
+        self.files: dict[str, bytes] = {}
         self.manners: dict[str, Manners] = {}
         self.requests: list[Request] = []
         self.sent: Counter[str] = Counter()  # body bytes by path
         self.together = 0  # the most requests that were answered at a time
-        self.url = ""
-        self.lock = threading.Lock()
-        self._now = 0
 
     def put(self, path: str, content: bytes, **manners: Any) -> str:
         """Serve a file; its address."""
@@ -73,17 +75,6 @@ class Server:
         with self.lock:
             return sum(each.path == path and method in (None, each.method) for each in self.requests)
 
-    @contextmanager
-    def busy(self) -> Iterator[None]:
-        with self.lock:
-            self._now += 1
-            self.together = max(self.together, self._now)
-        try:
-            yield
-        finally:
-            with self.lock:
-                self._now -= 1
-
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -91,17 +82,22 @@ class _Handler(BaseHTTPRequestHandler):
     server: Any
 
     def do_GET(self) -> None:
-        self._answer()
+        state: Server = self.server.state
+        with state.lock:
+            state.busy += 1
+            state.together = max(state.together, state.busy)
+        try:
+            self._answer(state, unquote(self.path.split("?")[0]))
+        finally:
+            with state.lock:
+                state.busy -= 1
 
-    def do_HEAD(self) -> None:
-        self._answer()
+    do_HEAD = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
         """Quietly."""
 
-    def _answer(self) -> None:
-        state: Server = self.server.state
-        path = unquote(self.path.split("?")[0])
+    def _answer(self, state: Server, path: str) -> None:
         with state.lock:
             state.requests.append(Request(self.command, path, dict(self.headers.items())))
             manners = state.manners.get(path, Manners())
@@ -109,90 +105,62 @@ class _Handler(BaseHTTPRequestHandler):
             manners.hang_up -= hang_up
             status = manners.statuses.pop(0) if manners.statuses else manners.always
             cut = manners.cut.pop(0) if manners.cut else None
-        with state.busy():
-            if manners.wait:
-                time.sleep(manners.wait)
-            if hang_up:
-                self.close_connection = True
-                return
-            if status is not None:
-                self._say(status, b"<html>trouble</html>", manners.headers)
-            elif manners.redirect is not None:
-                self._say(302, b"", {**manners.headers, "Location": manners.redirect})
-            elif manners.no_head and self.command == "HEAD":
-                self._say(405, b"", manners.headers)
-            elif path not in state.files:
-                self._say(404, b"<html>not found</html>", {})
-            else:
-                content = state.files[path]
-                self._give(content() if callable(content) else content, manners, cut)
-
-    def _say(self, status: int, body: bytes, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Type": "text/html", **headers}.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def _give(self, content: bytes, manners: Manners, cut: int | None) -> None:
-        etag = manners.etag if manners.etag is not None else f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-        span = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
-        same = self.headers.get("If-Range") in (None, etag)
-        if span and same and not manners.no_ranges:
-            if span[1]:
-                start, end = int(span[1]), min(int(span[2] or len(content) - 1), len(content) - 1)
-            else:
-                start, end = max(0, len(content) - int(span[2])), len(content) - 1
-            if start >= len(content):
-                self._say(416, b"", {"Content-Range": f"bytes */{len(content)}"})
-                return
-            self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{end}/{len(content)}")
-            content = content[start : end + 1]
+        time.sleep(manners.wait)
+        if hang_up:
+            self.close_connection = True
+        elif status is not None:
+            self._head(status, {**manners.headers, "Content-Length": "0"})
+        elif manners.redirect is not None:
+            self._head(302, {**manners.headers, "Location": manners.redirect, "Content-Length": "0"})
+        elif path not in state.files:
+            self._head(404, {"Content-Length": "0"})
         else:
-            self.send_response(200)
-        if not manners.no_ranges:
-            self.send_header("Accept-Ranges", "bytes")
-        for name, value in manners.headers.items():
+            self._give(state, path, manners, cut)
+
+    def _head(self, status: int, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
             self.send_header(name, value)
+        self.end_headers()
+
+    def _give(self, state: Server, path: str, manners: Manners, cut: int | None) -> None:
+        content, status, headers = state.files[path], 200, dict(manners.headers)
+        etag = manners.etag if manners.etag is not None else f'"{hashlib.sha256(content).hexdigest()[:16]}"'
         if etag:
-            self.send_header("ETag", etag)
+            headers["ETag"] = etag
+        span = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        if span and self.headers.get("If-Range") in (None, etag) and not manners.no_ranges:
+            start, end = int(span[1]), min(int(span[2]), len(content) - 1)
+            if start >= len(content):
+                self._head(416, {"Content-Range": f"bytes */{len(content)}", "Content-Length": "0"})
+                return
+            status, headers = 206, {"Content-Range": f"bytes {start}-{end}/{len(content)}", **headers}
+            content = content[start : end + 1]
         if manners.no_length:
             self.close_connection = True
-            self.send_header("Connection", "close")
+            headers["Connection"] = "close"
         else:
-            self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self._send(content, manners, cut)
-
-    def _send(self, content: bytes, manners: Manners, cut: int | None) -> None:
-        state: Server = self.server.state
+            headers["Content-Length"] = str(len(content))
+        self._head(status, headers)
         size = 1 if manners.drip else CHUNK
-        body = content if cut is None else content[:cut]
+        body = content[:cut] if self.command == "GET" else b""
         try:
             for start in range(0, len(body), size):
                 block = body[start : start + size]
                 with state.lock:  # before: the client may be done with it at once
-                    state.sent[unquote(self.path.split("?")[0])] += len(block)
+                    state.sent[path] += len(block)
                 self.wfile.write(block)
-                if manners.drip or manners.pace:
-                    time.sleep(manners.drip or manners.pace)
+                time.sleep(manners.drip)
         except OSError:
             self.close_connection = True
-        if cut is not None:
+        if cut is not None and cut < len(content):
             self.close_connection = True
 
 
 class _Quiet(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
-
-    def __init__(self, state: Server) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.state = state
+    state: Server
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is what the tests are about."""
@@ -201,8 +169,8 @@ class _Quiet(ThreadingHTTPServer):
 @contextmanager
 def serving(certificate: ssl.SSLContext | None = None) -> Iterator[Server]:
     """A server on a free port of this machine, with or without TLS."""
-    state = Server()
-    http = _Quiet(state)
+    http = _Quiet(("127.0.0.1", 0), _Handler)
+    http.state = state = Server()
     if certificate is not None:
         http.socket = certificate.wrap_socket(http.socket, server_side=True)
     state.url = f"{'https' if certificate else 'http'}://127.0.0.1:{http.server_address[1]}"
@@ -217,5 +185,5 @@ def serving(certificate: ssl.SSLContext | None = None) -> Iterator[Server]:
 
 
 def local_web(**options: Any) -> Web:
-    """An HTTP client that may connect to a server on this machine."""
-    return Web(allow_private=True, **options)
+    """An HTTP client that may connect to a server on this machine, and is not patient."""
+    return Web(**{"allow_private": True, "timeout": 30.0, "retries": 2, "pause": 0.01, **options})

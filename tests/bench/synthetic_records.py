@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,7 @@ STUDIES = ("main", "strength", "sigma_geo", "sigma_time", "grid", "mixed", "clus
 _AT = ("r@1", "r@3", "r@5", "r@10", "r@20")
 _PAPER = Published("pixelprose-sim")
 _BASE = [0.7905, 0.9134, 0.9435, 0.9737, 0.9887]
-_GUARDED_DM = {
-    ("geo_hour", "focus"): 0.293,
-    ("hour", "focus"): 0.47,
-    ("geo", "focus"): 0.49,
-    ("geo_hour", "spread"): 0.949,
-    ("hour", "spread"): 0.93,
-    ("geo", "spread"): 0.93,
-}
+_GUARDED_DM = dict(zip(product(TASKS, ("focus", "spread")), (0.293, 0.949, 0.47, 0.93, 0.49, 0.93), strict=True))
 _MS = {"clustering": 9.0, "mmr": 1.1, "k-dpp": 1.9, "ms-dpp": 12.4, "ms-dpp+tn": 12.9, "ms-dpp+tn+tvms": 13.1}
 
 
@@ -35,13 +29,18 @@ def records(
     seeds: Sequence[int] = (0, 1, 2), studies: Sequence[str] = STUDIES, queries: int = 60
 ) -> list[dict[str, Any]]:
     """Every record of the studies; the same arguments give the same records."""
-    return [record for seed in seeds for study in studies for record in _STUDIES[study](study, seed, queries)]
+    return [
+        record(seed, queries, study=study, **options)
+        for seed in seeds
+        for study in studies
+        for options in _STUDIES[study](study, seed)
+    ]
 
 
-def save(found: Sequence[dict[str, Any]], folder: Path) -> Path:
+def save(results: Sequence[dict[str, Any]], folder: Path) -> Path:
     """Write records as the benchmark does."""
-    for number, one in enumerate(found):
-        RecordStore(folder).put({"number": number}, one)
+    for number, result in enumerate(results):
+        RecordStore(folder).put({"number": number}, result)
     return folder
 
 
@@ -89,93 +88,80 @@ def record(
     }  # fmt: skip
 
 
-def _main(study: str, seed: int, queries: int) -> Iterator[dict[str, Any]]:
-    for task in TASKS:
-        for direction in DIRECTIONS:
-            for label in METHODS:
-                curve, dm = _level(task, direction, label)
-                points: tuple[str, ...] = ("published", "validated")
-                if label in ("base", "guarded", "guarded-10"):
-                    points = ("default",)
-                elif label == "prob-coverage":
-                    points = ("inferred", "validated")
-                elif label == "ms-dpp":
-                    points = ("published", "validated", "released")
-                for point in points:
-                    yield record(
-                        seed, queries, study=study, task=task, direction=direction, label=label, point=point,
-                        curve=curve, dm=dm, strength=0.3 if seed else 0.4,
-                    )  # fmt: skip
+Options = Iterator[dict[str, Any]]
+
+
+def _main(study: str, seed: int) -> Options:
+    special = {"base": ["default"], "guarded": ["default"], "guarded-10": ["default"]}
+    special |= {"prob-coverage": ["inferred", "validated"], "ms-dpp": ["published", "validated", "released"]}
+    for task, direction, label in product(TASKS, DIRECTIONS, METHODS):
+        curve, dm = _level(task, direction, label)
+        options = {"task": task, "direction": direction, "label": label, "curve": curve, "dm": dm}
+        for point in special.get(label, ["published", "validated"]):
+            yield {**options, "point": point, "strength": 0.3 if seed else 0.4}
 
 
 def _level(task: str, direction: str, label: str) -> tuple[list[float], float]:
     row = _PAPER.row(task, direction, label)
-    if row is not None:
+    if row:
         return [row[key] for key in _AT], row["dm"]
-    base = _PAPER.row(task, direction, "base") or {}
     dm = _GUARDED_DM[task, direction]
     if label == "guarded":
         return [0.7905, 0.9134, 0.925, 0.95, 0.965], dm
-    return _BASE, (dm + base["dm"]) / 2
+    return _BASE, (dm + _base_dm(task, direction)) / 2
 
 
-def _sweep(study: str, seed: int, queries: int) -> Iterator[dict[str, Any]]:
+def _base_dm(task: str, direction: str) -> float:
+    return (_PAPER.row(task, direction, "base") or {})["dm"]
+
+
+def _sweep(study: str, seed: int) -> Options:
     """MASCOT follows the published sweep; the others fall gently."""
     labels = ("mmr", "k-dpp", "ms-dpp", "prob-coverage", "mascot", "guarded") if study == "strength" else ("mascot",)
-    for task in TASKS:
-        for direction in DIRECTIONS:
-            said = _PAPER.sweep(study, task, direction, "mascot")
-            base = (_PAPER.row(task, direction, "base") or {})["dm"]
-            values = sorted({*said, *((0.6,) if study == "strength" else ())}) if said else []
-            for label in labels:
-                end = _GUARDED_DM[task, direction] if label == "guarded" else _level(task, direction, label)[1]
-                for value in values:
-                    share = value if study == "strength" else 0.5
-                    recall = 0.9737 - {"guarded": 0.03, "mmr": 0.1}.get(label, 0.5) * share**2
-                    if label == "mascot":
-                        recall = said.get(value, (said.get(0.5, 0) + said.get(0.7, 0)) / 2)
-                    sign = -1 if (label, direction) == ("mmr", "focus") else 1
-                    dm = float(np.clip(base + sign * (end - base) * share**0.7, 0.02, 0.99))
-                    yield record(
-                        seed, queries, study=study, task=task, direction=direction, label=label, value=value,
-                        point="default" if label == "guarded" else "published", dm=dm,
-                        curve=[recall * part for part in (0.8, 0.9, 0.95, 1.0, 1.0)],
-                    )  # fmt: skip
+    for task, direction, label in product(TASKS, DIRECTIONS, labels):
+        published = _PAPER.sweep(study, task, direction, "mascot")
+        values = sorted({*published, *((0.6,) if study == "strength" else ())}) if published else []
+        base = _base_dm(task, direction)
+        end = _GUARDED_DM[task, direction] if label == "guarded" else _level(task, direction, label)[1]
+        for value in values:
+            share = value if study == "strength" else 0.5
+            recall = 0.9737 - {"guarded": 0.03, "mmr": 0.1}.get(label, 0.5) * share**2
+            if label == "mascot":
+                recall = published.get(value, (published.get(0.5, 0) + published.get(0.7, 0)) / 2)
+            sign = -1 if (label, direction) == ("mmr", "focus") else 1
+            yield {
+                "task": task, "direction": direction, "label": label, "value": value,
+                "point": "default" if label == "guarded" else "published",
+                "dm": float(np.clip(base + sign * (end - base) * share**0.7, 0.02, 0.99)),
+                "curve": [recall * part for part in (0.8, 0.9, 0.95, 1.0, 1.0)],
+            }  # fmt: skip
 
 
-def _protect(study: str, seed: int, queries: int) -> Iterator[dict[str, Any]]:
-    for task in TASKS:
-        for direction in DIRECTIONS:
-            base = (_PAPER.row(task, direction, "base") or {})["dm"]
-            for value in (0, 1, 3, 5, 8, 10):
-                dm = base + (_GUARDED_DM[task, direction] - base) * (1.1 - value / 12)
-                curve = [0.62, 0.8, 0.86, 0.9, 0.93] if value == 0 else [0.79, 0.91, 0.93, 0.93 + value / 250, 0.985]
-                yield record(
-                    seed, queries, study=study, task=task, direction=direction, label="guarded", value=value,
-                    point="default", curve=curve, dm=dm,
-                )  # fmt: skip
+def _protect(study: str, seed: int) -> Options:
+    for task, direction, value in product(TASKS, DIRECTIONS, (0, 1, 3, 5, 8, 10)):
+        base = _base_dm(task, direction)
+        dm = base + (_GUARDED_DM[task, direction] - base) * (1.1 - value / 12)
+        curve = [0.62, 0.8, 0.86, 0.9, 0.93] if value == 0 else [0.79, 0.91, 0.93, 0.93 + value / 250, 0.985]
+        options = {"task": task, "direction": direction, "label": "guarded", "value": value}
+        yield {**options, "point": "default", "curve": curve, "dm": dm}
 
 
-def _mixed(study: str, seed: int, queries: int) -> Iterator[dict[str, Any]]:
-    for direction in ("geo+hour-", "geo-hour+"):
-        for label in ("base", "ms-dpp", "mascot", "guarded"):
-            yield record(
-                seed, queries, study=study, direction=direction, label=label, k=10, dm=0.9,
-                point="default" if label in ("base", "guarded") else "validated",
-            )  # fmt: skip
+def _mixed(study: str, seed: int) -> Options:
+    for direction, label in product(("geo+hour-", "geo-hour+"), ("base", "ms-dpp", "mascot", "guarded")):
+        point = "default" if label in ("base", "guarded") else "validated"
+        yield {"direction": direction, "label": label, "k": 10, "dm": 0.9, "point": point}
 
 
-def _clusters(study: str, seed: int, queries: int) -> Iterator[dict[str, Any]]:
+def _clusters(study: str, seed: int) -> Options:
     for direction, levels in (("spread", (0.815, 0.869, 0.88)), ("focus", (0.42, 0.689, 0.7))):
         for label, dm in zip(("base", "mascot", "guarded"), levels, strict=True):
-            yield record(seed, queries, study=study, task="clusters", direction=direction, label=label, dm=dm)
+            yield {"task": "clusters", "direction": direction, "label": label, "dm": dm}
 
 
-def _runtime(study: str, seed: int, queries: int) -> Iterator[dict[str, Any]]:
-    for label in METHODS:
-        for point, factor in (("single", 1.0), ("batch", 0.3)):
-            ms = _MS.get(label, 0.02 if label == "base" else 0.5) * factor
-            yield record(seed, queries, study=study, label=label, point=point, seconds=ms * (1 + seed / 20) / 1000)
+def _runtime(study: str, seed: int) -> Options:
+    for label, (point, factor) in product(METHODS, (("single", 1.0), ("batch", 0.3))):
+        ms = _MS.get(label, 0.02 if label == "base" else 0.5) * factor
+        yield {"label": label, "point": point, "seconds": ms * (1 + seed / 20) / 1000}
 
 
 _STUDIES = {

@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 
 import mascot as mc
 from mascot.bench import figures
-from mascot.bench.averages import collect
+from mascot.bench.averages import RunResults, collect
 from mascot.bench.datasets.dataset import Dataset, Lists, Ragged, Split
 from mascot.bench.datasets.folder import Query, write_folder
-from mascot.bench.figures import control, relevance, runtime, style
+from mascot.bench.figures import control, relevance, style
 from mascot.bench.naming import METHODS
 from mascot.bench.published import Published
 from mascot.cli.bench import bench
@@ -30,23 +30,34 @@ matplotlib = pytest.importorskip("matplotlib")
 Text = pytest.importorskip("matplotlib.text").Text
 
 PAPER = Published("pixelprose-sim")
-DRAWN = {
-    "recall-published",
-    "recall-validated",
-    "tradeoff-published",
-    "tradeoff-validated",
-    "sensitivity-mascot",
-    "strength-diversity",
-    "strength-recall",
-    "front",
-    "protect-guarded",
-    "runtime",
-}
+STEMS = {
+    "recall-published", "recall-validated", "tradeoff-published", "tradeoff-validated", "sensitivity-mascot",
+    "strength-diversity", "strength-recall", "front", "protect-guarded", "runtime", "qualitative",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def everything() -> list[dict[str, Any]]:
     return synthetic.records(seeds=(0, 1), queries=12)
+
+
+@pytest.fixture(scope="module")
+def results(everything: list[dict[str, Any]]) -> RunResults:
+    (results,) = collect(everything)
+    return results
+
+
+@pytest.fixture
+def unsaved(monkeypatch: pytest.MonkeyPatch) -> dict[Path, Any]:
+    """Figures by their path, which are not rendered: that takes a second each."""
+    saved: dict[Path, Any] = {}
+
+    def save(figure: Any, out: Path, name: str) -> list[Path]:
+        saved[out / f"{name}.png"] = figure
+        return [out / f"{name}.png"]
+
+    monkeypatch.setattr(style, "save", save)
+    return saved
 
 
 def dataset(images: int = 60) -> Dataset:
@@ -67,20 +78,27 @@ def dataset(images: int = 60) -> Dataset:
     )
 
 
+def legend_of(figure: Any) -> list[str]:
+    (legend,) = figure.legends
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def title_of(figure: Any) -> str:
+    return str(figure.legends[0].get_title().get_text())
+
+
 @pytest.mark.slow
 def test_all_are_drawn_and_none_is_empty(everything: list[dict[str, Any]], tmp_path: Path) -> None:
     before = dict(matplotlib.rcParams)
     folder = synthetic.save([r for r in everything if r["seed"] == 0], tmp_path / "results")
     drawn = figures.draw(folder, tmp_path / "figures", dataset(), caption="city")
-    assert {path.name for path in drawn.files} == {
-        f"{name}.{kind}" for name in (*DRAWN, "qualitative") for kind in ("pdf", "png")
-    }
+    assert {path.name for path in drawn.files} == {f"{name}.{kind}" for name in STEMS for kind in ("pdf", "png")}
     for path in drawn.files:
-        data = path.read_bytes()
-        assert data.startswith(b"%PDF" if path.suffix == ".pdf" else b"\x89PNG")
-        assert len(data) > 5_000
+        content = path.read_bytes()
+        assert content.startswith(b"%PDF" if path.suffix == ".pdf" else b"\x89PNG")
+        assert len(content) > 5_000
         if path.suffix == ".png":
-            width, height = struct.unpack(">II", data[16:24])
+            width, height = struct.unpack(">II", content[16:24])
             assert 600 <= width <= 1400  # a column or a page at 200 dpi
             assert height >= 300
     assert drawn.notes == ()
@@ -96,26 +114,33 @@ def test_all_are_drawn_and_none_is_empty(everything: list[dict[str, Any]], tmp_p
         (control.strength, [6, 6]),
         (control.front, [6]),
         (control.protection, [6]),
-        (runtime.runtime, [1]),
+        (control.runtime, [1]),
     ],
 )
-def test_panels(builder: Any, panels: list[int], everything: list[dict[str, Any]]) -> None:
-    (results,) = collect(everything)
+def test_panels(builder: Any, panels: list[int], results: RunResults) -> None:
     with style.drawing():
-        found = [figure for _, figure in builder(results, PAPER)]
-        assert [len(figure.axes) for figure in found] == panels
-        for figure in found:
-            (legend,) = figure.legends
-            assert all(text.get_text() for text in legend.get_texts())
-            assert all(ax.lines or ax.containers for ax in figure.axes)
+        drawn = dict(builder(results, PAPER))
+    assert set(drawn) <= STEMS
+    assert [len(figure.axes) for figure in drawn.values()] == panels
+    for figure in drawn.values():
+        assert all(legend_of(figure))
+        assert all(ax.lines or ax.containers for ax in figure.axes)
+    labels = {ax.get_ylabel() for ax in figure.axes} | {ax.get_xlabel() for ax in figure.axes}
+    stretched = {"recall": "R@K", "strength": "R@10", "front": "R@10"}.get(builder.__name__)
+    assert stretched is None or f"{stretched} (axis stretched towards 1)" in labels
+    if builder is relevance.tradeoff:  # published points are hollow
+        row = PAPER.row("geo_hour", "focus", "ms-dpp")
+        assert row is not None
+        hollow = [line for line in drawn["tradeoff-published"].axes[3].lines if line.get_markerfacecolor() == "none"]
+        assert (row["r@10"], row["dm"]) in [(line.get_xdata()[0], line.get_ydata()[0]) for line in hollow]
 
 
 def test_curves_are_means_and_bands_are_extremes() -> None:
     curves = np.array([[0.6, 0.7, 0.8, 0.9, 0.95], [0.5, 0.65, 0.8, 0.88, 0.97]])
-    found = [synthetic.record(seed, 8) for seed in (0, 1)]
-    for record, curve in zip(found, curves, strict=True):
+    records = [synthetic.record(seed, 8) for seed in (0, 1)]
+    for record, curve in zip(records, curves, strict=True):
         record["summary"] |= {f"r@{k}": height for k, height in zip((1, 3, 5, 10, 20), curve, strict=True)}
-    (results,) = collect(found)
+    (results,) = collect(records)
     with style.drawing():
         _, figure = next(relevance.recall(results, PAPER))
     (ax,) = figure.axes
@@ -123,102 +148,13 @@ def test_curves_are_means_and_bands_are_extremes() -> None:
     np.testing.assert_allclose(line.get_ydata(), curves.mean(axis=0))
     np.testing.assert_allclose(paper.get_ydata(), list(PAPER.recall("geo_hour", "focus", "mascot").values()))
     assert line.get_linestyle() != paper.get_linestyle()
-    assert "published" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "published" in legend_of(figure)
     (band,) = ax.collections
     corners = {tuple(corner) for corner in band.get_paths()[0].vertices.round(6).tolist()}
     assert {(1, 0.6), (1, 0.5), (10, 0.9), (10, 0.88), (20, 0.95), (20, 0.97)} <= corners
 
 
-def test_published_points_are_hollow(everything: list[dict[str, Any]]) -> None:
-    (results,) = collect(everything)
-    row = PAPER.row("geo_hour", "focus", "ms-dpp")
-    assert row is not None
-    with style.drawing():
-        _, figure = next(relevance.tradeoff(results, PAPER))
-        hollow = [line for line in figure.axes[3].lines if line.get_markerfacecolor() == "none"]
-    assert (row["r@10"], row["dm"]) in [(line.get_xdata()[0], line.get_ydata()[0]) for line in hollow]
-
-
-def test_a_method_has_one_colour_and_no_other_methods() -> None:
-    colours = [style.method(label).colour for label in METHODS]
-    assert len(set(colours)) == len(METHODS)
-    assert style.method("ms-dpp released").colour == style.method("ms-dpp").colour
-    assert style.method("pyversity-mmr") == style.method("pyversity-mmr")
-
-
-def test_missing_studies_are_noted(everything: list[dict[str, Any]], tmp_path: Path) -> None:
-    some = [r for r in everything if r["study"] == "runtime"]
-    drawn = figures.draw(synthetic.save(some, tmp_path / "results"), tmp_path / "figures")
-    assert [path.name for path in drawn.files] == ["runtime.pdf", "runtime.png"]
-    notes = [note for _, note in drawn.notes]
-    assert "no recall curves: these results lack its study (main)" in notes
-    assert "no protected results: these results lack its study (protect)" in notes
-    assert "no qualitative figure: it needs the dataset itself (--data)" in notes
-
-
-def test_other_tasks_and_judged_data(tmp_path: Path) -> None:
-    found = []
-    for label in ("base", "mmr", "pyversity-msd", "guarded"):
-        made = synthetic.record(0, 8, label=label, task="photographer", direction="spread", point="default")
-        made["dataset"] = "div400"
-        made["summary"] |= {"p@20": 0.8, "cr@20": 0.4 + 0.01 * len(label)}
-        found.append(made)
-    drawn = figures.draw(synthetic.save(found, tmp_path / "results"), tmp_path / "figures")
-    assert {path.stem for path in drawn.files} == {"recall", "tradeoff", "judged"}
-
-
-def test_several_datasets_have_a_folder_each(everything: list[dict[str, Any]], tmp_path: Path) -> None:
-    some = [r for r in everything if r["study"] == "runtime"]
-    both = some + [{**record, "dataset": "mine"} for record in some]
-    drawn = figures.draw(synthetic.save(both, tmp_path / "results"), tmp_path / "figures")
-    assert {path.parent.name for path in drawn.files} == {"mine", "pixelprose-sim"}
-
-
-def test_equal_results_give_equal_files(everything: list[dict[str, Any]], tmp_path: Path) -> None:
-    folder = synthetic.save([r for r in everything if r["study"] == "runtime"], tmp_path / "results")
-    first, again = (figures.draw(folder, tmp_path / name).files for name in ("a", "b"))
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
-
-
-def test_one_query_has_a_list_a_map_and_a_clock_for_each_way() -> None:
-    figure = figures.of_query(dataset())
-    assert len(figure.axes) == 9
-    assert [ax.name for ax in figure.axes[2::3]] == ["polar"] * 3
-    assert [figure.axes[i].get_title(loc="left") for i in (0, 3, 6)] == ["Plain", "Spread", "Focus"]
-    # Unless one is named, the query is the first whose best candidate is right: here the second.
-    assert "right" in figure.axes[0].texts[1].get_text()
-
-
-def test_one_query_with_pictures() -> None:
-    figure = figures.of_query(dataset(), query=0, picture=lambda row: np.full((30, 40, 3), row * 4, dtype=np.uint8))
-    assert len(figure.axes[0].images) == 3
-
-
-def test_one_city_fills_the_map() -> None:
-    rng = np.random.default_rng(1)
-    found = mc.Candidates(
-        scores=rng.random(30),
-        columns={"lat": 51 + 0.1 * rng.random(30), "lon": 13.7 + 0.1 * rng.random(30), "taken": rng.uniform(0, 24, 30)},
-    )
-    figure = figures.qualitative(found, {"Plain": range(10), "Other": range(10, 20)})
-    west, east = figure.axes[1].get_xlim()
-    assert 0.1 < east - west < 0.5
-    assert len(figure.axes) == 6
-
-
-def test_a_caption_must_be_a_column() -> None:
-    with pytest.raises(InputError, match=r"caption must be a column \(lat, lon, taken, city\), got 'country'"):
-        figures.of_query(dataset(), caption="country")
-
-
-def test_without_matplotlib_the_cure_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    folder = synthetic.save([synthetic.record(0, 4)], tmp_path / "results")
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match=r"needs the package matplotlib: .*pip install .*matplotlib"):
-        figures.draw(folder, tmp_path / "figures")
-
-
-def test_recall_is_drawn_at_every_k_where_the_records_know_it() -> None:
+def test_recall_is_drawn_at_every_k_where_the_records_have_ranks() -> None:
     record = synthetic.record(0, 8, label="base", point="default")
     record["per_query"]["found_at"] = [1, 1, 2, 4, 7, 11, 20, 0]
     (results,) = collect([record])
@@ -233,42 +169,148 @@ def test_recall_is_drawn_at_every_k_where_the_records_know_it() -> None:
     assert line.get_zorder() > max(style.method(label).order for label in METHODS if label != "base")
 
 
-def test_a_stretched_axis_says_so(everything: list[dict[str, Any]]) -> None:
-    (results,) = collect([r for r in everything if r["seed"] == 0])
-    with style.drawing():
-        curves = next(relevance.recall(results, PAPER))[1]
-        _, recall = dict(control.strength(results, PAPER)).items()
-        front = next(control.front(results, PAPER))[1]
-    assert curves.axes[0].get_ylabel() == "R@K (axis stretched towards 1)"
-    assert recall[1].axes[0].get_ylabel() == "R@10 (axis stretched towards 1)"
-    assert front.axes[-1].get_xlabel() == "R@10 (axis stretched towards 1)"
+def test_missing_studies_are_noted_and_equal_results_give_equal_files(
+    everything: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    folder = synthetic.save([r for r in everything if r["study"] == "runtime"], tmp_path / "results")
+    first, again = (figures.draw(folder, tmp_path / name) for name in ("a", "b"))
+    assert [path.name for path in first.files] == ["runtime.pdf", "runtime.png"]
+    assert [path.read_bytes() for path in first.files] == [path.read_bytes() for path in again.files]
+    notes = [note for _, note in first.notes]
+    assert "no recall curves: these results lack its study (main)" in notes
+    assert "no protected results: these results lack its study (protect)" in notes
+    assert "no qualitative figure: it needs the dataset itself (--data)" in notes
+
+
+def test_datasets_have_a_folder_each_and_judged_data_a_figure(tmp_path: Path, unsaved: dict[Path, Any]) -> None:
+    records = [synthetic.record(0, 4, study="runtime", seconds=0.1)]
+    for label in ("base", "mmr", "pyversity-msd", "guarded"):
+        record = synthetic.record(0, 8, label=label, task="photographer", direction="spread", point="default")
+        record["summary"] |= {"p@20": 0.8, "cr@20": 0.4 + 0.01 * len(label), "f1@20": 0.5}
+        records.append(record | {"dataset": "div400"})
+    figures.draw(synthetic.save(records, tmp_path / "results"), tmp_path)
+    assert {path.relative_to(tmp_path).as_posix() for path in unsaved} == {
+        "pixelprose-sim/runtime.png", "div400/recall.png", "div400/tradeoff.png", "div400/judged.png",
+    }  # fmt: skip
+    words = legend_of(unsaved[tmp_path / "div400" / "judged.png"])
+    assert "equal HM of the means" in words
+    assert not any("F1" in word for word in words)
 
 
 def test_settings_that_are_not_published_are_marked_as_in_the_tables(everything: list[dict[str, Any]]) -> None:
-    some = [r for r in everything if r["study"] == "main" and r["seed"] == 0 and r["task"] == "geo"]
-    (results,) = collect([r for r in some if (r["label"], r["point"]) != ("mmr", "published")])
+    main = [r for r in everything if r["study"] == "main" and r["seed"] == 0 and r["task"] == "geo"]
+    (results,) = collect([r for r in main if (r["label"], r["point"]) != ("mmr", "published")])
     with style.drawing():
         for builder in (relevance.tradeoff, relevance.recall):
-            at = {name.partition("-")[2]: figure.legends[0] for name, figure in builder(results, PAPER)}
-            words = [text.get_text() for text in at["published"].get_texts()]
-            assert {"MASCOT", "Prob-Coverage †", "MMR ‡"} <= set(words)
-            assert at["published"].get_title().get_text().splitlines() == [
+            at = {name.partition("-")[2]: figure for name, figure in builder(results, PAPER)}
+            assert {"MASCOT", "Prob-Coverage †", "MMR ‡"} <= set(legend_of(at["published"]))
+            assert title_of(at["published"]).splitlines() == [
                 "† The paper does not print this setting; inferred from its rows.",
                 "‡ The paper does not print this setting; chosen on validation.",
             ]
-            assert not any("‡" in text.get_text() for text in at["validated"].get_texts())
+            assert not any("‡" in word for word in legend_of(at["validated"]))
 
 
-def test_curves_of_judged_data_are_of_the_means() -> None:
-    made = synthetic.record(0, 8, label="mmr", task="all", direction="spread", point="default")
-    made |= {"dataset": "div400"}
-    made["summary"] |= {"p@20": 0.7, "cr@20": 0.6, "f1@20": 0.55}
-    (results,) = collect([made])
+def test_sensitivity_shows_dm_where_nothing_was_published(everything: list[dict[str, Any]]) -> None:
+    swept = [r for r in everything if r["study"] in ("strength", "sigma_geo") and r["label"] == "mascot"]
+    (results,) = collect([{**r, "label": "guarded"} for r in swept])
     with style.drawing():
-        _, figure = next(relevance.judged(results, Published("div400")))
-    words = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert "equal HM of the means" in words
-    assert not any("F1" in word for word in words)
+        ((name, figure),) = control.sensitivity(results, PAPER)
+    assert name == "sensitivity-guarded"
+    labels = [ax.get_ylabel() for ax in figure.axes[::2]]
+    assert labels == ["R@10, spread", "DM, spread", "R@10, focus", "DM, focus"]
+
+
+def test_one_query_has_a_list_a_map_and_a_clock_for_each_way() -> None:
+    figure = figures.of_query(dataset())
+    assert len(figure.axes) == 9
+    assert [ax.name for ax in figure.axes[2::3]] == ["polar"] * 3
+    assert [figure.axes[i].get_title(loc="left") for i in (0, 3, 6)] == ["Plain", "Spread", "Focus"]
+    # Unless one is named, the query is the first whose best candidate is right: here the second.
+    assert "right" in figure.axes[0].texts[1].get_text()
+    assert "V: normalised Vendi score of the results, 0.41 if all are alike" in title_of(figure)  # of 20
+    assert "the outer ring is" in title_of(figure)
+    assert "Bars on the left: the score" in title_of(figure)
+    figure.canvas.draw()
+    place, hour = (ax.findobj(lambda a: isinstance(a, Text) and "V =" in a.get_text())[0] for ax in figure.axes[1:3])
+    assert place.get_window_extent().y0 == pytest.approx(hour.get_window_extent().y0, abs=2)
+    pictured = figures.of_query(dataset(), query=0, picture=lambda row: np.full((30, 40, 3), row * 4, dtype=np.uint8))
+    assert len(pictured.axes[0].images) == 3
+    with pytest.raises(InputError, match=r"caption must be a column \(lat, lon, taken, city\), got 'country'"):
+        figures.of_query(dataset(), caption="country")
+
+
+def test_methods_are_compared_on_one_query(tmp_path: Path, unsaved: dict[Path, Any]) -> None:
+    folder = synthetic.save([synthetic.record(0, 4, study="runtime", seconds=0.1)], tmp_path / "results")
+    figures.draw(folder, tmp_path, dataset(), methods=["base", "ms-dpp", "mascot"])
+    figure = unsaved[tmp_path / "qualitative.png"]
+    names = ["Base", "MS-DPP, spread", "MASCOT, spread", "MS-DPP, focus", "MASCOT, focus"]
+    assert [ax.get_title(loc="left") for ax in figure.axes[::3]] == names
+    figures.draw(folder, tmp_path, dataset(), 0, method=mc.Mascot(strength=1.0, protect=0))
+    assert unsaved[tmp_path / "qualitative.png"].axes[0].texts[0].get_text() != figure.axes[0].texts[0].get_text()
+
+
+def test_one_city_fills_the_map() -> None:
+    rng = np.random.default_rng(1)
+    places = {"lat": 51 + 0.1 * rng.random(30), "lon": 13.7 + 0.1 * rng.random(30), "taken": rng.uniform(0, 24, 30)}
+    candidates = mc.Candidates(scores=rng.random(30), columns=places)
+    figure = figures.qualitative(candidates, {"Plain": range(10), "Other": range(10, 20)})
+    west, east = figure.axes[1].get_xlim()
+    assert 0.1 < east - west < 0.5
+    assert len(figure.axes) == 6
+
+
+def test_the_least_v_is_that_of_equal_results() -> None:
+    places = {name: np.full(60, 10.0) for name in ("lat", "lon", "taken")}
+    alike = figures.of_query(replace(dataset(), columns=places), k=10)
+    titles = alike.findobj(lambda a: isinstance(a, Text) and "V = " in a.get_text())
+    (least,) = {title.get_text().partition("V = ")[2] for title in titles}
+    assert f"of the results, {least} if all are alike" in title_of(alike)
+    assert 0.3 < float(least) < 0.4
+
+
+def test_candidates_without_a_place_or_a_time_are_not_drawn() -> None:
+    columns = dict(dataset().columns)
+    gaps = columns | {"lat": np.where(np.arange(60) % 2, np.nan, columns["lat"])}
+    figures.of_query(replace(dataset(), columns=gaps)).canvas.draw()
+    with pytest.raises(InputError, match="must have 2 candidates with a place and a time, got 0"):
+        figures.of_query(replace(dataset(), columns=columns | {"lat": np.full(60, np.nan)}))
+
+
+@pytest.mark.parametrize("place", [True, False])
+def test_a_file_can_be_drawn_where_its_columns_suit(place: bool, tmp_path: Path, unsaved: dict[Path, Any]) -> None:
+    rng = np.random.default_rng(0)
+    columns = {"column:taken": rng.uniform(0, 24, 30)}
+    columns |= {"column:lat": rng.uniform(-60, 60, 30), "column:lon": rng.uniform(-170, 170, 30)} if place else {}
+    np.savez(tmp_path / "mine.npz", scores=rng.random((6, 30)), positives=np.arange(6), **columns)
+    folder = synthetic.save([synthetic.record(0, 4, study="runtime", seconds=0.1)], tmp_path / "results")
+    words = ["figures", str(folder), "--out", str(tmp_path / "out"), "--data", str(tmp_path / "mine.npz")]
+    done = CliRunner().invoke(bench, words)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "out" / "qualitative.png" in unsaved) == place
+    assert ("mine: no qualitative figure: it needs a column lat and lon" in done.output) != place
+
+
+def test_pictures_of_a_prepared_folder(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    (tmp_path / "images").mkdir()
+    for number in range(3):
+        image.new("RGB", (40, 20), (80 * number, 0, 0)).save(tmp_path / "images" / f"{number}.png")
+    columns = {"id": ["a", "b", "c"], "file": [f"images/{number}.png" for number in range(3)]}
+    write_folder(tmp_path, "tiny", columns, 1, [Query("red", (2,))], {})
+    picture = figures.pictures(tmp_path, side=10)
+    assert picture(2).shape == (5, 10, 3)
+    assert picture(2)[0, 0].tolist() == [160, 0, 0]
+    (tmp_path / "images" / "1.png").unlink()
+    with pytest.raises(InputError, match=r"1\.png gives no picture .*mascot bench prepare"):
+        picture(1)
+
+
+def test_without_matplotlib_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = synthetic.save([synthetic.record(0, 4)], tmp_path / "results")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match=r"needs the package matplotlib: .*pip install .*matplotlib"):
+        figures.draw(folder, tmp_path / "figures")
 
 
 @given(
@@ -290,15 +332,6 @@ def test_the_number_of_a_curve_stands_on_it_inside_and_clear(level: float, point
     assert not ((apart[:, 0] < 0.1) & (apart[:, 1] < 0.05)).any()
 
 
-def test_ones_own_tasks_can_be_told_apart() -> None:
-    names = ["hour", *(f"column {number}" for number in range(14))]
-    looks = style.tasks(names)
-    assert list(looks) == names
-    assert len({(look.colour, look.marker, str(look.dashes)) for look in looks.values()}) == len(names)
-    assert len({look.colour for look in list(looks.values())[:7]}) == 7
-    assert style.tasks(["hour"])["hour"] == looks["hour"]
-
-
 # Machado, Oliveira and Fernandes 2009: what a reader without red or without green receptors sees, of linear RGB.
 _EYES = {
     "all receptors": np.eye(3),
@@ -313,6 +346,11 @@ def test_colours_stay_apart_for_every_eye(eye: str) -> None:
         seen = [_lab(_EYES[eye] @ _linear(look.colour)) for look in looks]
         apart = np.linalg.norm(np.subtract.outer(seen, seen).diagonal(axis1=1, axis2=3), axis=2)
         assert apart[np.triu_indices(len(seen), 1)].min() > least
+    assert style.method("ms-dpp released").colour == style.method("ms-dpp").colour
+    names = ["hour", *(f"column {number}" for number in range(14))]
+    looks_of_tasks = style.tasks(names)
+    assert len({(look.colour, look.marker, str(look.dashes)) for look in looks_of_tasks.values()}) == len(names)
+    assert style.tasks(["hour"])["hour"] == looks_of_tasks["hour"]
 
 
 def _linear(colour: str) -> Any:
@@ -324,82 +362,3 @@ def _lab(linear: Any) -> Any:
     to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
     x, y, z = np.cbrt(to_xyz @ np.clip(linear, 0, 1) / (0.95047, 1, 1.08883))
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
-
-
-def test_sensitivity_shows_dm_where_nothing_was_published(everything: list[dict[str, Any]]) -> None:
-    some = [r for r in everything if r["study"] in ("strength", "sigma_geo") and r["label"] == "mascot"]
-    (results,) = collect([{**r, "label": "guarded"} for r in some])
-    with style.drawing():
-        ((name, figure),) = control.sensitivity(results, PAPER)
-    assert name == "sensitivity-guarded"
-    labels = [ax.get_ylabel() for ax in figure.axes[::2]]
-    assert labels == ["R@10, spread", "DM, spread", "R@10, focus", "DM, focus"]
-
-
-def test_the_figure_of_a_query_explains_itself() -> None:
-    figure = figures.of_query(dataset())
-    said = figure.legends[0].get_title().get_text()
-    assert "V: normalised Vendi score of the results, 0.41 if all are alike" in said  # of 20
-    assert "the outer ring is" in said
-    assert "Bars on the left: the score" in said
-    figure.canvas.draw()
-    place, hour = (ax.findobj(lambda a: isinstance(a, Text) and "V =" in a.get_text())[0] for ax in figure.axes[1:3])
-    assert place.get_window_extent().y0 == pytest.approx(hour.get_window_extent().y0, abs=2)
-
-
-def test_the_least_v_is_that_of_equal_results() -> None:
-    found = dataset()
-    places = {name: np.full(60, 10.0) for name in ("lat", "lon", "taken")}
-    alike = figures.of_query(replace(found, columns=places), k=10)
-    said = alike.legends[0].get_title().get_text()
-    titles = alike.findobj(lambda a: isinstance(a, Text) and "V = " in a.get_text())
-    (least,) = {title.get_text().partition("V = ")[2] for title in titles}
-    assert f"of the results, {least} if all are alike" in said
-    assert 0.3 < float(least) < 0.4
-
-
-def test_candidates_without_a_place_or_a_time_are_not_drawn() -> None:
-    found = dataset()
-    gaps = dict(found.columns) | {"lat": np.where(np.arange(60) % 2, np.nan, found.columns["lat"])}
-    figures.of_query(replace(found, columns=gaps)).canvas.draw()
-    none = dict(found.columns) | {"lat": np.full(60, np.nan)}
-    with pytest.raises(InputError, match="must have 2 candidates with a place and a time, got 0"):
-        figures.of_query(replace(found, columns=none))
-
-
-@pytest.mark.parametrize("place", [True, False])
-def test_a_file_can_be_drawn_where_its_columns_suit(place: bool, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    columns = {"column:taken": rng.uniform(0, 24, 30)}
-    columns |= {"column:lat": rng.uniform(-60, 60, 30), "column:lon": rng.uniform(-170, 170, 30)} if place else {}
-    np.savez(tmp_path / "mine.npz", scores=rng.random((6, 30)), positives=np.arange(6), **columns)
-    folder = synthetic.save([synthetic.record(0, 4, study="runtime", seconds=0.1)], tmp_path / "results")
-    words = ["figures", str(folder), "--out", str(tmp_path / "out"), "--data", str(tmp_path / "mine.npz")]
-    done = CliRunner().invoke(bench, words)
-    assert done.exit_code == 0, done.output
-    assert (tmp_path / "out" / "qualitative.png").is_file() == place
-    assert ("mine: no qualitative figure: it needs a column lat and lon" in done.output) != place
-
-
-def test_another_method_and_query(tmp_path: Path) -> None:
-    folder = synthetic.save([synthetic.record(0, 4, study="runtime", seconds=0.1)], tmp_path / "results")
-    usual, other = (
-        figures.draw(folder, tmp_path / name, dataset(), query, method=method).files[-1].read_bytes()
-        for name, query, method in (("a", 1, None), ("b", 0, mc.Mascot(strength=1.0, protect=0)))
-    )
-    assert usual != other
-
-
-def test_pictures_of_a_prepared_folder(tmp_path: Path) -> None:
-    image = pytest.importorskip("PIL.Image")
-    (tmp_path / "images").mkdir()
-    for number in range(3):
-        image.new("RGB", (40, 20), (80 * number, 0, 0)).save(tmp_path / "images" / f"{number}.png")
-    columns = {"id": ["a", "b", "c"], "file": [f"images/{number}.png" for number in range(3)]}
-    write_folder(tmp_path, "tiny", columns, 1, [Query("red", (2,))], {})
-    picture = figures.pictures(tmp_path, side=10)
-    assert picture(2).shape == (5, 10, 3)
-    assert picture(2)[0, 0].tolist() == [160, 0, 0]
-    (tmp_path / "images" / "1.png").unlink()
-    with pytest.raises(InputError, match=r"1\.png gives no picture .*mascot bench prepare"):
-        picture(1)

@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import synthetic_records as synthetic
 
 from mascot import metrics
 from mascot.bench import tables
 from mascot.bench.averages import collect, uninverted_hm
-from mascot.bench.choosing import choose
 from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.grid import GUARDED
-from mascot.bench.measure import measure
 from mascot.bench.points import Point
 from mascot.bench.presets import arrays
 from mascot.bench.query_set import QuerySet
@@ -53,35 +50,30 @@ def measured(suite: Benchmark, direction: str = SPREAD, label: str = "base", k: 
     return record
 
 
-@pytest.mark.parametrize("direction", [SPREAD, FOCUS])
-def test_without_vectors_dm_is_of_the_metadata_alone(direction: str, tmp_path: Path) -> None:
+def test_without_vectors_dm_is_of_the_metadata_alone(tmp_path: Path) -> None:
     suite = arrays(npz(tmp_path, vectors=None))
     assert suite.metric == "hm"
     assert "there are no vectors: DM is the diversity of the metadata alone" in suite.notes
-    record = measured(suite, direction)
-    channel = np.array(record["per_query"]["metadata"])
-    dm = metrics.harmonic_mean(1 - channel if direction == FOCUS else channel)
-    assert record["summary"]["dm"] == pytest.approx(dm, abs=1e-6)
-    assert record["summary"]["hm"] == metrics.overall(record["summary"]["r@10"], record["summary"]["dm"])
-    assert "appearance" not in record["summary"]
-
-
-def test_without_vectors_tables_show_dm_and_no_appearance(tmp_path: Path) -> None:
-    suite = arrays(npz(tmp_path, vectors=None))
-    made = [measured(suite, FOCUS, label) for label in ("base", "guarded")]
-    sheets = {table.key: table for table in tables.build(made).tables}
+    for direction in (SPREAD, FOCUS):
+        record = measured(suite, direction)
+        channel = np.array(record["per_query"]["metadata"])
+        dm = metrics.harmonic_mean(1 - channel if direction == FOCUS else channel)
+        assert record["summary"]["dm"] == pytest.approx(dm, abs=1e-6)
+        assert record["summary"]["hm"] == metrics.overall(record["summary"]["r@10"], record["summary"]["dm"])
+        assert "appearance" not in record["summary"]
+    records = [record, measured(suite, FOCUS, "guarded")]
+    sheets = {table.key: table for table in tables.build(records).tables}
     assert "appearance" not in sheets
     assert [column.name for column in sheets["focus"].columns] == ["HM", "R@10", "DM", "R@1"]
     assert sheets["focus"].notes == ("Without vectors DM is the diversity of the metadata alone.",)
-    (found,) = collect(made)
-    base, ours = (found.where(label=label) for label in ("base", "guarded"))
-    less = differences.paired(ours, base, "dm", draws=10)
-    assert less is not None
+    (results,) = collect(records)
+    base, ours = (results.where(label=label) for label in ("base", "guarded"))
+    difference = differences.paired(ours, base, "dm", draws=10)
+    assert difference is not None
     expected = ours.records[0]["summary"]["dm"] - base.records[0]["summary"]["dm"]
-    assert less.value == pytest.approx(expected, abs=1e-5)
-    assert uninverted_hm(made[0]) == pytest.approx(
-        metrics.overall(made[0]["summary"]["r@10"], metrics.harmonic_mean(made[0]["per_query"]["metadata"]))
-    )
+    assert difference.value == pytest.approx(expected, abs=1e-5)
+    plain = metrics.overall(record["summary"]["r@10"], metrics.harmonic_mean(record["per_query"]["metadata"]))
+    assert uninverted_hm(record) == pytest.approx(plain)
 
 
 def test_methods_that_need_vectors_are_left_out_with_a_note(tmp_path: Path) -> None:
@@ -95,28 +87,22 @@ def test_methods_that_need_vectors_are_left_out_with_a_note(tmp_path: Path) -> N
 
 
 def test_several_positives_are_measured_by_rank_and_precision(tmp_path: Path) -> None:
-    data = Arrays(npz(tmp_path, positives=_PAIRS[_PAIRS[:, 0] < 8])).load()
-    material = QuerySet(data)
-    point = Point("base", arrays(tmp_path / "mine.npz").tasks[0], SPREAD, Relevance())
-    (choice,) = choose([point], material)
-    found = measure(point, choice.positions, material)
-    hits = material.relevant[:, :20]
-    whole = material.answered
+    suite = arrays(npz(tmp_path, positives=_PAIRS))
+    queries = QuerySet(suite.sources[0][1].load())
+    base, guarded = (measured(suite, SPREAD, label) for label in ("base", "guarded"))
+    hits = queries.relevant[:, :20]
     for name, values in (
         ("map", metrics.average_precision_at_k(hits, 20)),
         ("mrr", metrics.reciprocal_rank(hits)),
         ("p@5", metrics.precision_at_k(hits, 5)),
         ("p@20", metrics.precision_at_k(hits, 20)),
     ):
-        assert found["summary"][name] == pytest.approx(values[whole].mean())
-    assert "mrr" not in measured(arrays(npz(tmp_path)))["summary"]
-
-
-def test_several_positives_have_a_table(tmp_path: Path) -> None:
-    made = [measured(arrays(npz(tmp_path, positives=_PAIRS)), SPREAD, label) for label in ("base", "guarded")]
-    (table,) = [table for table in tables.build(made).tables if table.key.startswith("several")]
+        assert base["summary"][name] == pytest.approx(values[queries.answered].mean())
+    (table,) = [table for table in tables.build([base, guarded]).tables if table.key.startswith("several")]
     assert [column.name for column in table.columns] == ["MAP", "MRR", "P@5", "P@10", "P@20"]
-    assert not [t for t in tables.build(synthetic.records((0,), ("main",), 4)).tables if t.key.startswith("several")]
+    single = measured(arrays(npz(tmp_path)))
+    assert "mrr" not in single["summary"]
+    assert not [table for table in tables.build([single]).tables if table.key.startswith("several")]
 
 
 def test_queries_without_a_positive_count_for_diversity_alone(tmp_path: Path) -> None:
@@ -128,10 +114,10 @@ def test_queries_without_a_positive_count_for_diversity_alone(tmp_path: Path) ->
     for name in ("r@1", "r@10", "found_at", "map", "mrr", "p@10"):
         assert [value is None for value in record["per_query"][name]] == bare
     assert None not in record["per_query"]["metadata"]
-    asked = [value for value in record["per_query"]["r@10"] if value is not None]
-    assert record["summary"]["r@10"] == pytest.approx(np.mean(asked))
-    (found,) = collect([record])
-    assert f"8 queries ({sum(bare)} of them have no positive)" in found.setting
+    recalls = [value for value in record["per_query"]["r@10"] if value is not None]
+    assert record["summary"]["r@10"] == pytest.approx(np.mean(recalls))
+    (results,) = collect([record])
+    assert f"8 queries ({sum(bare)} of them have no positive)" in results.setting
     assert not arrays(npz(tmp_path)).notes
 
 
@@ -174,14 +160,10 @@ def test_a_right_answer_that_was_not_found_is_a_miss(tmp_path: Path) -> None:
     assert 2 in record["queries"]
 
 
-def test_equal_scores_are_noted(tmp_path: Path) -> None:
+def test_equal_scores_are_noted_and_the_search_asks_fifty_or_all(tmp_path: Path) -> None:
     scores = np.random.default_rng(0).random((10, 30))
     scores[:4] = 0.5
-    assert arrays(npz(tmp_path, scores=scores)).notes == (
-        "4 of 10 queries have one score for all candidates: rows decide",
-    )
-
-
-def test_the_search_asks_fifty_or_where_some_have_several_answers_all(tmp_path: Path) -> None:
-    assert arrays(npz(tmp_path)).validation == 50
-    assert arrays(npz(tmp_path, positives=_PAIRS)).validation is None
+    suite = arrays(npz(tmp_path, scores=scores))
+    assert suite.notes == ("4 of 10 queries have one score for all candidates: rows decide",)
+    assert suite.validation == 50
+    assert arrays(npz(tmp_path, positives=_PAIRS)).validation is None  # some have several positives

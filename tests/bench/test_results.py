@@ -10,16 +10,15 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from mascot.bench import averages, results
-from mascot.bench.presets import pixelprose
 from mascot.bench.results import RecordStore, digest, read
 from mascot.bench.run import run
 from mascot.bench.studies import studies
-from mascot.bench.tasks import GEO, HOUR
 from mascot.errors import InputError
 
 _RUN = """
@@ -39,27 +38,10 @@ _FIELDS = {
 }  # fmt: skip
 
 
-def _suite(labels: tuple[str, ...] = ("base", "mascot")):
-    return pixelprose((0,), labels, (HOUR,), quick=True)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("results")
-    run(_suite(), where, jobs=1)
-    return where
-
-
-def test_every_record_has_every_field(folder: Path) -> None:
-    records = read(folder)
-    assert {record["study"] for record in records} >= {
-        "main",
-        "search",
-        "strength",
-        "sigma_time",
-        "clusters",
-        "runtime",
-    }
+def test_every_record_has_every_field(simulated: SimpleNamespace) -> None:
+    records = read(simulated.folder)
+    studies = {"main", "search", "strength", "sigma_time", "clusters", "runtime"}
+    assert {record["study"] for record in records} >= studies
     for record in records:
         for field, kind in _FIELDS.items():
             assert isinstance(record[field], kind), (field, record["study"])
@@ -73,43 +55,36 @@ def test_every_record_has_every_field(folder: Path) -> None:
         assert set(record["per_query"]["r@1"]) <= {0, 1}
 
 
-def test_a_second_run_computes_nothing(folder: Path) -> None:
-    before = {path: path.stat().st_mtime_ns for path in (folder / "points").iterdir()}
-    run(_suite(), folder, jobs=1)
-    assert {path: path.stat().st_mtime_ns for path in (folder / "points").iterdir()} == before
-
-
-def test_a_point_asked_for_twice_is_counted_once(folder: Path) -> None:
-    suite = _suite()
-    again = tuple(point for point in studies(suite, {}) if point.label == "base")
-    ids = [record["id"] for record in run(replace(suite, extra=again), folder, jobs=1)]
+def test_a_second_run_computes_nothing_and_counts_a_point_once(simulated: SimpleNamespace) -> None:
+    points = simulated.folder / "points"
+    before = {path: path.stat().st_mtime_ns for path in points.iterdir()}
+    again = tuple(point for point in studies(simulated.suite, {}) if point.label == "base")
+    ids = [record["id"] for record in run(replace(simulated.suite, extra=again), simulated.folder, jobs=1)]
+    assert {path: path.stat().st_mtime_ns for path in points.iterdir()} == before
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("content", [b"", b'{"study": "main"', b"[1, 2]", b'{"id": "another"}', b"\xff\xfe"])
-def test_a_corrupt_file_is_ignored_and_computed_again(folder: Path, content: bytes) -> None:
-    path = sorted((folder / "points").iterdir())[0]
-    whole = read(folder)
-    path.write_bytes(content)
-    assert len(read(folder)) == len(whole) - 1
-    run(_suite(), folder, jobs=1)
-    again = {record["id"]: record["summary"] for record in read(folder)}
-    assert again == {record["id"]: record["summary"] for record in whole}
+def test_corrupt_files_are_ignored_and_computed_again(simulated: SimpleNamespace) -> None:
+    paths = sorted((simulated.folder / "points").iterdir())
+    whole = {record["id"]: record["summary"] for record in read(simulated.folder)}
+    contents = [b"", b'{"study": "main"', b"[1, 2]", b'{"id": "another"}', b"\xff\xfe"]
+    for path, content in zip(paths, contents, strict=False):
+        path.write_bytes(content)
+    assert len(read(simulated.folder)) == len(whole) - len(contents)
+    run(simulated.suite, simulated.folder, jobs=1)
+    assert {record["id"]: record["summary"] for record in read(simulated.folder)} == whole
+
+
+def test_a_folder_of_another_run_is_refused(simulated: SimpleNamespace, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"holds a run with validation 2; this one has 50: --quick asks fewer"):
+        run(replace(simulated.suite, validation=50), simulated.folder, jobs=1)
+    with pytest.raises(InputError, match="mascot bench run"):
+        read(tmp_path / "nothing")
 
 
 def test_keys_name_their_content() -> None:
     assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
     assert digest({"a": 1}) != digest({"a": 2})
-
-
-def test_a_folder_of_another_run_is_refused(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"holds a run with validation 16; this one has 50: --quick asks fewer"):
-        run(pixelprose((0,), ("base",), (GEO,)), folder, jobs=1)
-
-
-def test_a_missing_folder_names_the_command(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="mascot bench run"):
-        read(tmp_path / "nothing")
 
 
 def _put(store: RecordStore, number: int, seed: int = 0, data: str = "a", **fields: object) -> None:
@@ -169,7 +144,7 @@ def test_versions_are_part_of_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path:
     store = RecordStore(tmp_path)
     store.put({"versions": results.versions()}, {"study": "main"})
     monkeypatch.setattr("mascot.__version__", "99")
-    assert not store.has({"versions": results.versions()})
+    assert store.get({"versions": results.versions()}) is None
 
 
 def _own(folder: Path) -> Path:

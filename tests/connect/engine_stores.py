@@ -1,12 +1,13 @@
-"""Real engines for the tests, each started once: LanceDB, Qdrant's local mode, milvus-lite and PostgreSQL."""
+"""Real engines for the tests: LanceDB, Qdrant's local mode, milvus-lite and PostgreSQL, and what is put into them."""
 
 from __future__ import annotations
 
 import json
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,11 @@ from numpy.typing import NDArray
 
 PLACES = (("Lisbon", "PT", 38.72, -9.14), ("Oslo", "NO", 59.91, 10.75), ("Lima", "PE", -12.05, -77.04),
           ("Kyoto", "JP", 35.01, 135.77))  # fmt: skip
+NEEDED = {
+    "lance": ("lancedb",), "qdrant": ("qdrant_client",), "milvus": ("pymilvus", "milvus_lite"),
+    "postgres": ("psycopg", "pgserver"),
+}  # fmt: skip
+_DATABASES = count()
 
 
 @dataclass(frozen=True)
@@ -49,29 +55,52 @@ class Engine:
             self.name
         ]
 
+    @contextmanager
+    def client(self) -> Iterator[Any]:
+        """The engine's own client; PostgreSQL's commits each statement."""
+        folder = self.base.partition("://")[2]
+        if self.name == "lance":
+            import lancedb
+
+            yield lancedb.connect(folder)
+        elif self.name == "qdrant":
+            import qdrant_client
+
+            with closing(qdrant_client.QdrantClient(path=folder)) as client:
+                yield client
+        elif self.name == "milvus":
+            import pymilvus
+
+            with closing(pymilvus.MilvusClient(folder)) as client:
+                yield client
+        else:
+            import psycopg
+
+            with psycopg.connect(self.base, autocommit=True) as client:
+                yield client
+
 
 @contextmanager
 def started(name: str, folder: Path) -> Iterator[Engine]:
-    if name == "lance":
-        pytest.importorskip("lancedb", reason="needs mascot-rerank[lance]")
-        yield Engine(name, f"lance://{folder}/database")
-    elif name == "qdrant":
-        pytest.importorskip("qdrant_client", reason="needs mascot-rerank[qdrant]")
-        yield Engine(name, f"qdrant+local://{folder}/qdrant")
-    elif name == "milvus":
-        pytest.importorskip("milvus_lite", reason="needs mascot-rerank[milvus] and milvus-lite")
-        pytest.importorskip("pymilvus", reason="needs mascot-rerank[milvus]")
-        yield Engine(name, f"milvus://{folder}/milvus.db")
-    else:
+    for package in NEEDED[name]:
+        pytest.importorskip(package, reason=f"needs mascot-rerank[{name}], and milvus-lite or pgserver")
+    if name == "postgres":
         with postgres() as base:
             yield Engine(name, base)
+    else:
+        start = {
+            "lance": "lance://{}/database",
+            "qdrant": "qdrant+local://{}/qdrant",
+            "milvus": "milvus://{}/milvus.db",
+        }
+        yield Engine(name, start[name].format(folder))
 
 
 @contextmanager
 def postgres() -> Iterator[str]:
     """A PostgreSQL server with pgvector; its address."""
-    pytest.importorskip("psycopg", reason="needs mascot-rerank[postgres]")
-    pgserver = pytest.importorskip("pgserver", reason="needs pgserver, a PostgreSQL with pgvector")
+    import pgserver
+
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # sockets have short names
         server = pgserver.get_server(Path(folder, "data"))
         try:
@@ -80,15 +109,25 @@ def postgres() -> Iterator[str]:
             server.cleanup()
 
 
+def new_database(server: str) -> str:
+    """Return the address of an empty database of the server."""
+    import psycopg
+
+    name = f"tests_{next(_DATABASES)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return server.replace("/postgres?", f"/{name}?")
+
+
 def unit(rows: NDArray[Any]) -> NDArray[np.float32]:
     return (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
 
 
-def some_rows(count: int) -> list[dict[str, Any]]:
+def some_rows(number: int) -> list[dict[str, Any]]:
     """Rows with every kind of value: missing ones, quotes, umlauts, large numbers."""
     rows = []
-    for i in range(count):
-        city, country, lat, lon = PLACES[0] if i < count // 2 else PLACES[i % len(PLACES)]
+    for i in range(number):
+        city, country, lat, lon = PLACES[0] if i < number // 2 else PLACES[i % len(PLACES)]
         known = i % 7 != 0
         rows.append({
             "id": i, "path": f"trip's/ü {i}.jpg", "folder": "trip's", "size": 1000 + i,
@@ -100,3 +139,83 @@ def some_rows(count: int) -> list[dict[str, Any]]:
             "part_of_day": None, "moment": f"m{i // 10}", "problems": "[]", "stamp": "space-1",
         })  # fmt: skip
     return rows
+
+
+# A shop's table, made with the engine's own package: other names than ours, two columns of vectors.
+DIM = 24
+PRODUCT_VECTORS = unit(np.random.default_rng(8).normal(size=(30, DIM)))
+OTHER_VECTORS = unit(np.random.default_rng(7).normal(size=(30, 4)))
+PRODUCTS: list[dict[str, Any]] = [
+    {"sku": f"p{i}", "price": None if i == 4 else i / 2, "brand": "Acme" if i % 2 else f"b{i % 5}",
+     "extra": {"by": f"m{i % 4}", "at": {"lat": float(i), "lon": 0.0}}}
+    for i in range(30)
+]  # fmt: skip
+
+
+def put_products(engine: Engine) -> str:
+    """Write the products; return the name of their table."""
+    pairs = zip(PRODUCT_VECTORS.tolist(), OTHER_VECTORS.tolist(), strict=True)
+    rows = [{**row, "seen": seen, "said": said} for row, (seen, said) in zip(PRODUCTS, pairs, strict=True)]
+    with engine.client() as client:
+        _WRITERS[engine.name](client, rows)
+    return "shop.products" if engine.name == "postgres" else "products"
+
+
+def _put_lance(client: Any, rows: list[dict[str, Any]]) -> None:
+    import pyarrow as pa
+
+    table = pa.Table.from_pylist(rows)
+    for name, dim in (("seen", DIM), ("said", 4)):
+        column = table[name].combine_chunks().cast(pa.list_(pa.float32(), dim))
+        table = table.set_column(table.column_names.index(name), name, column)
+    client.create_table("products", table)
+
+
+def _put_qdrant(client: Any, rows: list[dict[str, Any]]) -> None:
+    from qdrant_client import models
+
+    shapes = {"seen": models.VectorParams(size=DIM, distance=models.Distance.COSINE),
+              "said": models.VectorParams(size=4, distance=models.Distance.EUCLID)}  # fmt: skip
+    client.create_collection("products", vectors_config=shapes)
+    points = [
+        models.PointStruct(
+            id=i,
+            vector={name: row[name] for name in shapes},
+            payload={name: value for name, value in row.items() if name not in shapes and value is not None},
+        )
+        for i, row in enumerate(rows)
+    ]
+    client.upsert("products", points)
+
+
+def _put_milvus(client: Any, rows: list[dict[str, Any]]) -> None:
+    from pymilvus import DataType
+
+    schema = client.create_schema(auto_id=False, enable_dynamic_field=True)
+    schema.add_field("number", DataType.INT64, is_primary=True)
+    schema.add_field("seen", DataType.FLOAT_VECTOR, dim=DIM)
+    schema.add_field("said", DataType.FLOAT_VECTOR, dim=4)
+    index = client.prepare_index_params()
+    index.add_index("seen", index_type="HNSW", metric_type="COSINE", params={"M": 16, "efConstruction": 100})
+    index.add_index("said", index_type="FLAT", metric_type="L2")
+    client.create_collection("products", schema=schema, index_params=index, consistency_level="Strong")
+    named = [{name: value for name, value in row.items() if value is not None} for row in rows]
+    client.insert("products", [{"number": i, **row} for i, row in enumerate(named)])
+
+
+def _put_postgres(client: Any, rows: list[dict[str, Any]]) -> None:
+    client.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    client.execute("CREATE SCHEMA shop")
+    client.execute(
+        f"CREATE TABLE shop.products (sku text PRIMARY KEY, price numeric(8, 2), brand text, extra jsonb, "
+        f"seen vector({DIM}), said vector(4), tags text[], added timestamptz)"
+    )
+    for row in rows:
+        values = [row["sku"], row["price"], row["brand"], json.dumps(row["extra"]), str(row["seen"]), str(row["said"])]
+        client.execute(
+            "INSERT INTO shop.products VALUES (%s, %s, %s, %s, %s::vector, %s::vector, '{a,b}', now())", values
+        )
+    client.execute("INSERT INTO shop.products (sku) VALUES ('without a vector')")
+
+
+_WRITERS = {"lance": _put_lance, "qdrant": _put_qdrant, "milvus": _put_milvus, "postgres": _put_postgres}

@@ -4,23 +4,18 @@ import doctest
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
 from mascot.connect import nested
-from mascot.connect.nested import names_of, unfolded, value_of
-from mascot.connect.searching import _wish
+from mascot.connect.nested import has, names_of, value_of
 from mascot.connect.source import Found, steer
 
 LEAVES = st.none() | st.integers() | st.text(max_size=3)
-ROWS = st.lists(
-    st.dictionaries(
-        st.sampled_from(["a", "b", "a.b", "b.a"]),
-        st.recursive(LEAVES, lambda inner: st.dictionaries(st.sampled_from(["a", "b"]), inner, max_size=2)),
-    ),
-    min_size=1,
-    max_size=4,
+ROWS = st.dictionaries(
+    st.sampled_from(["a", "b", "a.b", "b.a"]),
+    st.recursive(LEAVES, lambda inner: st.dictionaries(st.sampled_from(["a", "b", "a.b"]), inner, max_size=2)),
 )
 
 
@@ -31,16 +26,15 @@ def test_docstring_examples():
 
 
 @given(ROWS)
-def test_a_column_of_that_name_comes_first_and_the_rest_is_kept(rows):
-    columns = {name: [row.get(name) for row in rows] for name in dict.fromkeys(key for row in rows for key in row)}
-    wide = unfolded(columns)
-    assert {name: wide[name] for name in columns} == columns
-    for row in rows:
-        for name, value in row.items():
-            assert value_of(row, name) == value
-            if isinstance(value, dict):
-                for inner in value:
-                    assert f"{name}.{inner}" in wide
+@settings(max_examples=50)
+def test_a_column_of_that_name_comes_first_and_dictionaries_are_looked_into(row):
+    columns = Found(["p"], np.array([1.0]), {name: [value] for name, value in row.items()}).candidates().columns
+    for name, value in row.items():
+        assert value_of(row, name) == value
+        for key, inner in value.items() if isinstance(value, dict) else ():
+            assert has(row, f"{name}.{key}")
+            if f"{name}.{key}" not in row and inner is not None:
+                assert columns.cells(f"{name}.{key}") == [value_of(row, f"{name}.{key}")]
 
 
 def test_labels_within_a_dictionary_are_steered():
@@ -50,6 +44,8 @@ def test_labels_within_a_dictionary_are_steered():
     assert mc.rerank(found.candidates(), wish, k=2, method=mc.Mascot(1.0, protect=1)).ids == ["p", "s"]
     assert found.candidates().columns["meta.at.lat"].tolist() == [1.0, None, None, None]
     assert list(found.records()[0]) == ["meta", "id", "score"]
+    with pytest.raises(mc.InputError, match=r"Found.columns\['seller'\] must have 2 values like ids, got 1"):
+        Found(["a", "b"], np.array([1.0, 0.5]), {"seller": ["x"]}).candidates()
 
 
 def test_records_have_our_id_and_score_and_keep_the_table_s_own():
@@ -60,17 +56,8 @@ def test_records_have_our_id_and_score_and_keep_the_table_s_own():
         {"name": None, "own_id": 8, "own_score": None, "id": "q", "score": 0.25},
     ]
     # Nothing is said twice, nor is nothing said.
-    assert Found(["p", "q"], scores, {"id": ["p", "q"], "score": [None, None]}).records() == [
-        {"id": "p", "score": 0.5}, {"id": "q", "score": 0.25},
-    ]  # fmt: skip
-    assert Found(["p"], scores[:1], {}).records() == [{"id": "p", "score": 0.5}]
+    assert Found(["p"], scores[:1], {"id": ["p"], "score": [None]}).records() == [{"id": "p", "score": 0.5}]
     assert Found([], scores[:0], {"name": []}).records() == []
-
-
-def test_wishes_in_words_look_into_dictionaries():
-    found = Found(["p", "q"], np.array([0.9, 0.8]), {"meta": [{"by": 5}, {"by": "Bob"}]})
-    assert _wish("category:meta.by=5", -1, found, "last") == mc.focus(mc.Category("meta.by"), near=5)
-    assert _wish("category:meta.to=5", -1, found, "last") == mc.focus(mc.Category("meta.to"), near="5")  # all missing
 
 
 def test_whatever_can_be_searched_is_steered():

@@ -27,9 +27,8 @@ def write_jpeg(
     if camera:
         exif[ExifTags.Base.Model] = camera
     if taken:
-        exif.get_ifd(ExifTags.IFD.Exif)[ExifTags.Base.DateTimeOriginal] = datetime.fromisoformat(taken).strftime(
-            "%Y:%m:%d %H:%M:%S"
-        )
+        clock = f"{datetime.fromisoformat(taken):%Y:%m:%d %H:%M:%S}"
+        exif.get_ifd(ExifTags.IFD.Exif)[ExifTags.Base.DateTimeOriginal] = clock
     where = place or (_CITIES[city] if city else None)
     if where:
         gps = exif.get_ifd(ExifTags.IFD.GPSInfo)
@@ -57,20 +56,14 @@ def small_library(root: Path) -> Path:
     # Unlike their neighbours, so that a search shows each of them.
     colours = ((220, 30, 30), (30, 200, 40), (30, 60, 220), (230, 220, 40))
     for i in range(12):
-        write_jpeg(
-            root / "Lisbon" / f"burst {i}.jpg", "Sunset over the water", "Lisbon",
-            f"2019-07-14T20:15:{i:02d}", colour=colours[i % 4],
-        )  # fmt: skip
+        taken = f"2019-07-14T20:15:{i:02d}"
+        write_jpeg(root / f"Lisbon/burst {i}.jpg", "Sunset over the water", "Lisbon", taken, colour=colours[i % 4])
     for i, hour in enumerate((6, 9, 12, 15, 18, 21)):
-        write_jpeg(
-            root / "Tokyo" / f"t{i}.jpg", "Sunset and tower" if i % 2 else "Morning market", "Tokyo",
-            f"2020-11-0{i + 1}T{hour:02d}:30:00", "Pixel 5", (20 * i, 90, 60),
-        )  # fmt: skip
+        caption, taken = "Sunset and tower" if i % 2 else "Morning market", f"2020-11-0{i + 1}T{hour:02d}:30:00"
+        write_jpeg(root / f"Tokyo/t{i}.jpg", caption, "Tokyo", taken, "Pixel 5", (20 * i, 90, 60))
     for i, hour in enumerate((5, 8, 11, 14, 17, 20)):
-        write_jpeg(
-            root / "Sydney" / f"s{i}.jpg", "Sunset over the harbour water", "Sydney",
-            f"2021-01-0{i + 1}T{hour:02d}:00:00", "Pixel 5", (200, 30 * i, 60),
-        )  # fmt: skip
+        caption, taken = "Sunset over the harbour water", f"2021-01-0{i + 1}T{hour:02d}:00:00"
+        write_jpeg(root / f"Sydney/s{i}.jpg", caption, "Sydney", taken, "Pixel 5", (200, 30 * i, 60))
     for i in range(6):
         write_jpeg(root / f"plain{i}.jpg", camera=None, colour=(10, 40 * i, 10))
     return root

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 _COMMIT = "0" * 40
 _LARGE = 50_000  # bytes from which a file has a SHA-256, as files in large file storage do
+CLOSED = "http://127.0.0.1:9"  # an address where nobody answers
 
 
 @dataclass
@@ -27,9 +32,9 @@ class LocalHub:
     address: str = ""
     requests: list[tuple[str, str]] = field(default_factory=list)  # method with range, file
     status: int = 200  # of everything
-    pause_s: float = 0.0  # between 16 KB
     break_after: int | None = None  # bytes of an answer after which the connection is closed
     breaks: int = 0  # how often that still happens
+    interrupts: bool = False  # a broken connection stays open instead, and this process gets a SIGINT
     tampered: bool = False  # one byte of every large file is wrong
 
     @property
@@ -44,13 +49,22 @@ def local_hub(folder: Path, model: str = "someone/model") -> Iterator[LocalHub]:
     hub = LocalHub(folder, model)
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, hub))
     hub.address = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         yield hub
     finally:
-        hub.pause_s = 0
         server.shutdown()
         server.server_close()
+
+
+def use_hub(address: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the client in this process ask this address, and cache in this folder."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", address)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -102,16 +116,15 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command == "HEAD":
             return
         hub = self.hub
-        if hub.break_after is not None and hub.breaks > 0 and len(body) > hub.break_after:
-            hub.breaks -= 1
-            body = body[: hub.break_after]
-        try:
-            for start in range(0, len(body), 16_384):
-                self.wfile.write(body[start : start + 16_384])
-                self.wfile.flush()
-                time.sleep(hub.pause_s)
-        except OSError:  # the client is gone
-            pass
+        is_broken = hub.break_after is not None and hub.breaks > 0 and len(body) > hub.break_after
+        hub.breaks -= is_broken
+        with suppress(OSError):  # the client is gone
+            self.wfile.write(body[: hub.break_after] if is_broken else body)
+            self.wfile.flush()
+            if is_broken and hub.interrupts:
+                time.sleep(0.5)  # until the client has written what was sent
+                os.kill(os.getpid(), signal.SIGINT)
+                self.rfile.read(1)  # until the client hangs up
 
 
 def _described(folder: Path, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""CLIP and its relatives through the real libraries, on small random weights."""
+"""CLIP, its relatives and BLIP-2 through the real libraries, on small random weights."""
 
 from __future__ import annotations
 
@@ -13,24 +13,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from local_hub import local_hub
-from tiny_models import export_onnx, pictures_of, save_clip
+from local_hub import CLOSED, local_hub, use_hub
+from tiny_models import export_onnx, pictures_of, save_blip2, save_clip
 
 from mascot.errors import InputError, OptionError
-from mascot.photos.encoders import Picture, open_encoder
-from mascot.photos.encoders.folders import quiet
+from mascot.photos.encoders import Encoder, Picture, open_encoder
+from mascot.photos.encoders.clip import OnnxClip, clip_forms
+from mascot.photos.encoders.folders import find_model, quiet
 from mascot.photos.encoders.pixels import Pixels
 
 pytest.importorskip("torch", reason="needs torch: pip install torch transformers")
 pytest.importorskip("transformers", reason="needs transformers: pip install torch transformers")
 
-TEXTS = [
-    "a cat on a sofa",
-    "red boat",
-    "Two children play at the beach, at sunset, by an old tower, and so on and on",
-    "x",
-]
-KINDS = ["clip", "metaclip_2", "siglip"]
+TEXTS = ["a cat on a sofa", "red boat", "Two children play at the beach, at sunset, by an old tower, and so on", "x"]
+KINDS = ["clip", "metaclip_2", "siglip", "blip2"]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +35,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
     there = [kind for kind in KINDS if kind != "metaclip_2" or hasattr(transformers, "MetaClip2Model")]
     with quiet():
-        return {kind: save_clip(tmp_path_factory.mktemp(kind), kind) for kind in there}
+        return {
+            kind: save_blip2(tmp_path_factory.mktemp(kind))
+            if kind == "blip2"
+            else save_clip(tmp_path_factory.mktemp(kind), kind)
+            for kind in there
+        }
 
 
 @pytest.fixture(params=KINDS)
@@ -65,22 +66,41 @@ def exported(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
     return folder
 
 
+@pytest.fixture
+def copy(folders: dict[str, Path], tmp_path: Path) -> Path:
+    """A copy of the CLIP that a test may change."""
+    return Path(shutil.copytree(folders["clip"], tmp_path / "model"))
+
+
+def opened(kind: str, folder: Path, device: str = "cpu") -> Encoder:
+    return open_encoder(f"{'blip2' if kind == 'blip2' else 'clip'}:{folder}", device=device)
+
+
+def changed(path: Path, **settings: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **settings}))
+
+
+def without(folder: Path, name: str) -> Path:
+    (folder / name).unlink()
+    return folder
+
+
 def test_rows_are_units_and_do_not_depend_on_the_batch(
     kind: str, folders: dict[str, Path], pictures: list[Picture]
 ) -> None:
-    encoder = open_encoder(f"clip:{folders[kind]}", device="cpu")
+    encoder = opened(kind, folders[kind])
     texts, images = encoder.texts(TEXTS * 10), encoder.pictures(pictures * 8)
-    assert texts.shape == (40, encoder.dim)
-    assert images.shape == (40, 1, encoder.dim)
-    assert encoder.tokens == 1
+    assert (texts.shape, images.shape) == ((40, encoder.dim), (40, encoder.tokens, encoder.dim))
+    assert encoder.tokens == (8 if kind == "blip2" else 1)
     assert texts.dtype == images.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(texts, axis=-1), 1, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(images, axis=-1), 1, atol=1e-6)
     np.testing.assert_allclose(texts[:4], np.concatenate([encoder.texts([text]) for text in TEXTS]), atol=1e-5)
-    np.testing.assert_allclose(images[:5], np.concatenate([encoder.pictures([one]) for one in pictures]), atol=1e-5)
+    alone = np.concatenate([encoder.pictures([picture]) for picture in pictures])
+    np.testing.assert_allclose(images[:5], alone, atol=1e-5)
     assert np.abs(texts[0] - texts[1]).max() > 0.01
     assert encoder.texts([]).shape == (0, encoder.dim)
-    assert encoder.pictures([]).shape == (0, 1, encoder.dim)
+    assert encoder.pictures([]).shape == (0, encoder.tokens, encoder.dim)
 
 
 def test_scores_are_those_of_the_model_itself(kind: str, folders: dict[str, Path], pictures: list[Picture]) -> None:
@@ -88,33 +108,47 @@ def test_scores_are_those_of_the_model_itself(kind: str, folders: dict[str, Path
     import transformers
 
     folder = folders[kind]
+    model_class = transformers.Blip2ForImageTextRetrieval if kind == "blip2" else transformers.AutoModel
     with quiet():
-        model = transformers.AutoModel.from_pretrained(folder)
+        model = model_class.from_pretrained(folder).eval()
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    texts = TEXTS[:2] if kind != "siglip" else TEXTS
+    texts = TEXTS[:2] if kind in ("clip", "metaclip_2") else TEXTS
     padding = "max_length" if kind == "siglip" else True
     tokens = tokenizer(texts, padding=padding, truncation=True, max_length=24, return_tensors="pt")
-    ids = {"input_ids": tokens["input_ids"]}
+    inputs = {"input_ids": tokens["input_ids"]}
     if kind != "siglip":
-        ids["attention_mask"] = tokens["attention_mask"]
-    pixels = torch.from_numpy(_processor(folder, kind)([one.image for one in pictures]))
+        inputs["attention_mask"] = tokens["attention_mask"]
+    pixels = torch.from_numpy(processed(folder, kind, [picture.image for picture in pictures]))
+    options = {"use_image_text_matching_head": False} if kind == "blip2" else {}
     with torch.inference_mode():
-        logits = model(**ids, pixel_values=pixels).logits_per_image
-        cosines = ((logits - (model.logit_bias if kind == "siglip" else 0)) / model.logit_scale.exp()).numpy()
-    assert np.ptp(cosines, axis=0).min() > 0.05, "otherwise the comparison would say nothing"
-    encoder = open_encoder(f"clip:{folder}", device="cpu")
-    np.testing.assert_allclose(encoder.pictures(pictures)[:, 0] @ encoder.texts(texts).T, cosines, atol=1e-5)
+        cosines = model(**inputs, pixel_values=pixels, **options).logits_per_image
+        if kind != "blip2":
+            cosines = (cosines - (model.logit_bias if kind == "siglip" else 0)) / model.logit_scale.exp()
+    assert np.ptp(cosines.numpy(), axis=0).min() > 0.005, "otherwise the comparison would say nothing"
+    encoder = opened(kind, folder)
+    scores = (encoder.pictures(pictures) @ encoder.texts(texts).T).max(1)
+    np.testing.assert_allclose(scores, cosines.numpy(), atol=1e-5)
+
+
+def processed(folder: Path, kind: str, images: list[Any]) -> np.ndarray:
+    """The pixels of the library's own image processor for the folder, on PIL."""
+    import transformers
+
+    name = {"siglip": "SiglipImageProcessor", "blip2": "BlipImageProcessor"}.get(kind, "CLIPImageProcessor")
+    processor_of = getattr(transformers, f"{name}Pil", None) or getattr(transformers, name)
+    with quiet():
+        return processor_of.from_pretrained(folder)(images, return_tensors="np")["pixel_values"]
 
 
 def test_pixels_are_those_of_the_models_own_processor(kind: str, folders: dict[str, Path]) -> None:
-    images = pictures_of()
-    wanted = _processor(folders[kind], kind)(images)
+    wanted = processed(folders[kind], kind, pictures_of())
     assert wanted.shape == (5, 3, 32, 32)
-    np.testing.assert_allclose(Pixels.of(folders[kind])(images), wanted, atol=1e-5)
+    np.testing.assert_allclose(Pixels.of(folders[kind])(pictures_of()), wanted, atol=1e-5)
 
 
 def test_pixels_smaller_than_the_crop_are_padded(tmp_path: Path) -> None:
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     own = getattr(transformers, "CLIPImageProcessorPil", None)
     if own is None:
         pytest.skip("needs transformers 5")
@@ -134,10 +168,17 @@ def test_pixels_are_found_in_a_processor_file(folders: dict[str, Path], tmp_path
         Pixels.of(tmp_path)
 
 
-def test_onnx_gives_the_vectors_of_torch(exported: Path, folders: dict[str, Path], pictures: list[Picture]) -> None:
-    from mascot.photos.encoders.onnx import OnnxClip
+def test_a_text_of_blip2_is_cut_at_128_tokens(folders: dict[str, Path]) -> None:
+    encoder = opened("blip2", folders["blip2"])
+    beyond = " ".join(["cat"] * 126 + ["boat"] * 20)  # the first and the last token are marks
+    within = " ".join(["cat"] * 125 + ["boat"] * 20)
+    plain = encoder.texts([" ".join(["cat"] * 126)])
+    np.testing.assert_allclose(encoder.texts([beyond]), plain, atol=1e-6)
+    assert np.abs(encoder.texts([within]) - plain).max() > 1e-4
 
-    onnx, torch = open_encoder(f"clip:{exported}", device="cpu"), open_encoder(f"clip:{folders['clip']}", device="cpu")
+
+def test_onnx_gives_the_vectors_of_torch(exported: Path, folders: dict[str, Path], pictures: list[Picture]) -> None:
+    onnx, torch = opened("clip", exported), opened("clip", folders["clip"])
     assert isinstance(onnx, OnnxClip)
     assert onnx.dim == torch.dim
     np.testing.assert_allclose(onnx.texts(TEXTS * 10), torch.texts(TEXTS * 10), atol=1e-5)
@@ -147,9 +188,7 @@ def test_onnx_gives_the_vectors_of_torch(exported: Path, folders: dict[str, Path
 
 
 def test_onnx_needs_no_torch(exported: Path, folders: dict[str, Path], tmp_path: Path) -> None:
-    bare = tmp_path / "bare"
-    shutil.copytree(exported, bare)
-    (bare / "model.safetensors").unlink()
+    bare = without(Path(shutil.copytree(exported, tmp_path / "bare")), "model.safetensors")
     script = """
 import json, sys
 sys.modules["torch"] = sys.modules["transformers"] = None
@@ -165,71 +204,89 @@ try:
 except ImportError as error:
     print(error)
 """
-    lines = _python(script, json.dumps([str(bare), str(folders["clip"]), TEXTS])).splitlines()
+    command = [sys.executable, "-W", "error", "-c", script, json.dumps([str(bare), str(folders["clip"]), TEXTS])]
+    done = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
     rows, shape, fingerprint = json.loads(lines[0])
-    encoder = open_encoder(f"clip:{folders['clip']}", device="cpu")
+    encoder = opened("clip", folders["clip"])
     np.testing.assert_allclose(rows, encoder.texts(TEXTS), atol=1e-5)
     assert shape == [1, 1, encoder.dim]
-    assert len(fingerprint) == 16
     assert fingerprint != encoder.fingerprint, "an export alone does not tell which weights it was made of"
     assert lines[1].startswith("clip: the weights in ")
     assert lines[1].endswith("pip install torch transformers")
 
 
 def test_onnx_refuses_what_it_would_get_wrong(exported: Path, tmp_path: Path) -> None:
-    bare = tmp_path / "bare"
-    shutil.copytree(exported, bare)
+    bare = without(Path(shutil.copytree(exported, tmp_path / "bare")), "model.safetensors")
     with pytest.raises(OptionError, match="onnxruntime-gpu"):
-        open_encoder(f"clip:{_without(bare, 'model.safetensors')}", device="cuda")
-    settings = json.loads((bare / "config.json").read_text())
-    (bare / "config.json").write_text(json.dumps({**settings, "model_type": "siglip"}))
+        opened("clip", bare, "cuda")
+    changed(bare / "config.json", model_type="siglip")
     with pytest.raises(InputError, match="an ONNX export must be of a clip model, got siglip"):
-        open_encoder(f"clip:{bare}", device="cpu")
+        opened("clip", bare)
 
 
-def test_the_name_opens_it_again(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quantised_photograph_does_not_depend_on_the_batch(
+    exported: Path, pictures: list[Picture], tmp_path: Path
+) -> None:
+    quantization = pytest.importorskip("onnxruntime.quantization", reason="needs the package onnx")
+    folder = Path(shutil.copytree(exported, tmp_path / "model"))
+    for name in ("text_model", "vision_model"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            quantization.quantize_dynamic(folder / "onnx" / f"{name}.onnx", folder / "onnx" / f"{name}_quantized.onnx")
+        (folder / "onnx" / f"{name}.onnx").unlink()
+    full = opened("clip", exported)
+    assert opened("clip", folder).fingerprint == full.fingerprint, "torch weights are better than quantised ones"
+    quantized = opened("clip", without(folder, "model.safetensors"))
+    assert quantized.fingerprint != full.fingerprint
+    alone = np.concatenate([quantized.pictures([picture]) for picture in pictures])
+    np.testing.assert_array_equal(quantized.pictures(pictures), alone)
+    assert (quantized.pictures(pictures) * full.pictures(pictures)).sum(-1).min() > 0.9
+    assert (quantized.texts(TEXTS) * full.texts(TEXTS)).sum(-1).min() > 0.9
+
+
+def test_the_name_opens_it_again_and_nothing_is_printed(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(folders["clip"].parent)
     encoder = open_encoder(f"clip:{folders['clip'].name}", device="cpu")
     assert encoder.name == f"clip:{folders['clip'].resolve()}"
     monkeypatch.chdir(Path.home())
     assert open_encoder(encoder.name).fingerprint == encoder.fingerprint
-
-
-def test_fingerprints_tell_weights_and_settings_apart(folders: dict[str, Path], tmp_path: Path) -> None:
-    before = open_encoder(f"clip:{folders['clip']}", device="cpu").fingerprint
-    with quiet():
-        other = save_clip(tmp_path / "other", seed=1)
-    assert open_encoder(f"clip:{other}", device="cpu").fingerprint != before
-    same = tmp_path / "same"
-    shutil.copytree(folders["clip"], same)
-    settings = json.loads((same / "config.json").read_text())
-    (same / "config.json").write_text(json.dumps({**settings, "transformers_version": "1.2.3"}))
-    assert open_encoder(f"clip:{same}", device="cpu").fingerprint == before, "who saved the model does not matter"
-    pixels = json.loads((same / "preprocessor_config.json").read_text())
-    (same / "preprocessor_config.json").write_text(json.dumps({**pixels, "resample": 2}))
-    assert open_encoder(f"clip:{same}", device="cpu").fingerprint != before
-
-
-def test_nothing_is_printed_while_a_model_opens(folders: dict[str, Path], capfd: pytest.CaptureFixture[str]) -> None:
-    open_encoder(f"clip:{folders['clip']}", device="cpu").texts(["a cat"])
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_missing_file_is_named(folders: dict[str, Path], tmp_path: Path) -> None:
-    folder = tmp_path / "model"
-    shutil.copytree(folders["clip"], folder)
+def test_fingerprints_tell_weights_and_settings_apart(folders: dict[str, Path], copy: Path, tmp_path: Path) -> None:
+    before = opened("clip", folders["clip"]).fingerprint
+    with quiet():
+        others = [save_clip(tmp_path / "clip", seed=1), save_blip2(tmp_path / "blip2", seed=1)]
+    assert opened("clip", others[0]).fingerprint != before
+    assert opened("blip2", others[1]).fingerprint != opened("blip2", folders["blip2"]).fingerprint
+    changed(copy / "config.json", transformers_version="1.2.3")
+    assert opened("clip", copy).fingerprint == before, "who saved the model does not matter"
+    changed(copy / "preprocessor_config.json", resample=2)
+    assert opened("clip", copy).fingerprint != before
+
+
+def test_a_missing_file_is_named(folders: dict[str, Path], copy: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        open_encoder(f"clip:{_without(folder, 'model.safetensors')}", device="cpu")
-    assert f"the folder {folder} lacks model.safetensors or pytorch_model.bin" in str(caught.value)
+        opened("clip", without(copy, "model.safetensors"))
+    assert f"the folder {copy} lacks model.safetensors or pytorch_model.bin" in str(caught.value)
     assert "onnx/text_model.onnx and onnx/vision_model.onnx" in str(caught.value)
     with pytest.raises(InputError, match=r"lacks tokenizer\.json or vocab\.json and merges\.txt"):
-        open_encoder(f"clip:{_without(folder, 'tokenizer.json')}", device="cpu")
-    (folder / "model.safetensors.index.json").write_text('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}')
+        opened("clip", without(copy, "tokenizer.json"))
+    (copy / "model.safetensors.index.json").write_text('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}')
     with pytest.raises(InputError, match=r"model-00001-of-00002\.safetensors"):
-        open_encoder(f"clip:{folder}", device="cpu")
+        opened("clip", copy)
+    blip2 = without(Path(shutil.copytree(folders["blip2"], tmp_path / "blip2")), "preprocessor_config.json")
+    with pytest.raises(InputError) as caught:
+        opened("blip2", blip2)
+    assert f"blip2: the folder {blip2} lacks preprocessor_config.json or processor_config.json." in str(caught.value)
+    assert "onnx" not in str(caught.value)
 
 
-def test_a_missing_model_says_where_its_files_go(tmp_path: Path) -> None:
+def test_a_missing_model_says_where_its_files_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"clip: there is no folder \./no/such/folder"):
         open_encoder("clip:./no/such/folder")
     with pytest.raises(InputError) as caught:
@@ -239,25 +296,26 @@ def test_a_missing_model_says_where_its_files_go(tmp_path: Path) -> None:
     assert "hf download nobody/no-such-model --local-dir no-such-model" in text
     assert "name it clip:no-such-model" in text
     assert "config.json; preprocessor_config.json or processor_config.json; tokenizer.json or " in text
+    with pytest.raises(InputError, match="hf download Salesforce/blip2-itm-vit-g-coco --local-dir blip2-itm-vit-g"):
+        open_encoder("blip2", offline=True)
+    use_hub(CLOSED, tmp_path, monkeypatch)
+    with pytest.raises(InputError, match="clip-vit-base-patch32 is not on this machine and the model hub did not give"):
+        open_encoder("clip")
 
 
-def test_a_model_of_another_kind_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
-    folder = tmp_path / "model"
-    shutil.copytree(folders["clip"], folder)
-    settings = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**settings, "model_type": "bert"}))
-    with pytest.raises(InputError, match="must be a model of type clip, metaclip_2, siglip, got bert"):
-        open_encoder(f"clip:{folder}", device="cpu")
-
-
-def test_devices(folders: dict[str, Path]) -> None:
+def test_models_of_another_kind_and_other_devices_are_refused(folders: dict[str, Path], copy: Path) -> None:
     import torch
 
+    with pytest.raises(InputError, match="must be a model of type blip-2, got clip"):
+        opened("blip2", copy)
+    changed(copy / "config.json", model_type="bert")
+    with pytest.raises(InputError, match="must be a model of type clip, metaclip_2, siglip, got bert"):
+        opened("clip", copy)
     with pytest.raises(OptionError, match="device must be auto, cpu or cuda, got 'abacus'"):
-        open_encoder(f"clip:{folders['clip']}", device="abacus")
+        opened("clip", folders["clip"], "abacus")
     if not torch.cuda.is_available():
         with pytest.raises(OptionError, match="device must be auto or cpu where torch finds no GPU, got 'cuda'"):
-            open_encoder(f"clip:{folders['clip']}", device="cuda")
+            opened("clip", folders["clip"], "cuda")
 
 
 @pytest.mark.gpu
@@ -268,104 +326,24 @@ def test_half_precision_on_a_gpu_gives_nearly_the_same(
 
     if not torch.cuda.is_available():
         pytest.skip("needs an NVIDIA GPU")
-    here, there = (open_encoder(f"clip:{folders[kind]}", device=device) for device in ("cpu", "cuda"))
+    here, there = (opened(kind, folders[kind], device) for device in ("cpu", "cuda"))
     assert here.fingerprint == there.fingerprint
     np.testing.assert_allclose(there.texts(TEXTS), here.texts(TEXTS), atol=5e-3)
     np.testing.assert_allclose(there.pictures(pictures), here.pictures(pictures), atol=5e-3)
 
 
-def test_a_model_is_downloaded_once(folders: dict[str, Path], tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    shutil.copytree(folders["clip"], source)
-    (source / "pytorch_model.bin").write_bytes(b"the same weights once more")
-    (source / "open_clip_model.safetensors").write_bytes(b"the same weights for another library")
-    (source / "README.md").write_text("read me")
-    script = """
-from mascot.photos.encoders.clip import clip_forms
-from mascot.photos.encoders.folders import find_model
-from mascot.errors import InputError
-for model, offline in (("someone/model", True), ("someone/model", False), ("someone/model", True), ("some/one", False)):
-    try:
-        located = find_model("clip", model, clip_forms(), offline=offline)
-        print(located.name, *sorted(path.name for path in located.folder.iterdir()))
-    except InputError as error:
-        print(error)
-"""
-    with local_hub(source) as hub:
-        environment = {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "0"}
-        first, second, third, fourth = _python(script, **environment).splitlines()
-    assert "the model someone/model is not on this machine" in first
-    files = "config.json model.safetensors preprocessor_config.json tokenizer.json tokenizer_config.json"
-    assert second == third == f"someone/model {files}"
-    assert "the model hub did not give it (404: it does not exist)" in fourth
-    assert not {"pytorch_model.bin", "open_clip_model.safetensors", "README.md"} & set(hub.files)
-    assert len(hub.files) == len(set(hub.files))
-
-
-def test_a_quantised_photograph_does_not_depend_on_the_batch(
-    exported: Path, pictures: list[Picture], tmp_path: Path
-) -> None:
-    quantization = pytest.importorskip("onnxruntime.quantization", reason="needs the package onnx")
-    folder = tmp_path / "model"
-    shutil.copytree(exported, folder)
-    for name in ("text_model", "vision_model"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            quantization.quantize_dynamic(folder / "onnx" / f"{name}.onnx", folder / "onnx" / f"{name}_quantized.onnx")
-        (folder / "onnx" / f"{name}.onnx").unlink()
-    before = open_encoder(f"clip:{folder}", device="cpu")  # torch weights are better than quantised ones
-    full = open_encoder(f"clip:{exported}", device="cpu")
-    assert before.fingerprint == full.fingerprint
-    quantized = open_encoder(f"clip:{_without(folder, 'model.safetensors')}", device="cpu")
-    assert quantized.fingerprint != full.fingerprint
-    alone = np.concatenate([quantized.pictures([picture]) for picture in pictures])
-    np.testing.assert_array_equal(quantized.pictures(pictures), alone)
-    assert (quantized.pictures(pictures) * full.pictures(pictures)).sum(-1).min() > 0.9
-    assert (quantized.texts(TEXTS) * full.texts(TEXTS)).sum(-1).min() > 0.9
-
-
-def test_a_hub_out_of_reach_is_said_at_once(tmp_path: Path) -> None:
-    script = """
-import time
-from mascot.errors import InputError
-from mascot.photos.encoders import open_encoder
-start = time.perf_counter()
-try:
-    open_encoder("clip")
-except InputError as error:
-    print(error)
-print(time.perf_counter() - start)
-"""
-    environment = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "0"}
-    text, seconds = _python(script, **environment).splitlines()
-    assert "the model openai/clip-vit-base-patch32 is not on this machine and the model hub did not give it" in text
-    assert "hf download openai/clip-vit-base-patch32 --local-dir clip-vit-base-patch32" in text
-    assert float(seconds) < 60  # importing takes most of it on a busy machine; a retry alone would take minutes
-
-
-def _processor(folder: Path, kind: str) -> Any:
-    """The library's own image processor for the folder, on PIL."""
-    import transformers
-
-    name = {"siglip": "SiglipImageProcessor"}.get(kind, "CLIPImageProcessor")
-    processor_of = getattr(transformers, f"{name}Pil", None) or getattr(transformers, name)
-    with quiet():
-        processor = processor_of.from_pretrained(folder)
-    return lambda images: processor(images, return_tensors="np")["pixel_values"]
-
-
-def _without(folder: Path, name: str) -> Path:
-    (folder / name).unlink()
-    return folder
-
-
-def _python(script: str, *arguments: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script, *arguments],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout
+def test_a_model_is_downloaded_once(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (copy / "pytorch_model.bin").write_bytes(b"the same weights once more")
+    (copy / "open_clip_model.safetensors").write_bytes(b"the same weights for another library")
+    (copy / "README.md").write_text("read me")
+    with local_hub(copy) as hub:
+        use_hub(hub.address, tmp_path / "home", monkeypatch)
+        with pytest.raises(InputError, match="the model someone/model is not on this machine"):
+            find_model("clip", "someone/model", clip_forms(), offline=True)
+        for offline in (False, True):
+            located = find_model("clip", "someone/model", clip_forms(), offline=offline)
+            files = "config.json model.safetensors preprocessor_config.json tokenizer.json tokenizer_config.json"
+            assert sorted(path.name for path in located.folder.iterdir()) == files.split()
+        with pytest.raises(InputError, match=r"the model hub did not give it \(404: it does not exist\)"):
+            find_model("clip", "some/one", clip_forms())
+    assert len(hub.files) == len(set(hub.files)) == len(files.split())

@@ -42,19 +42,8 @@ def test_files_of_other_pictures_are_not_sidecars(picture: str, other: str) -> N
 
 
 def test_live_photographs_and_raw_pairs_are_one() -> None:
-    names = [
-        "a.HEIC",
-        "a.MOV",
-        "b.jpg",
-        "b.CR2",
-        "b.CR2.xmp",
-        "c.cr2",
-        "d.MP.jpg",
-        "d.MP",
-        "MVIMG_1.jpg",
-        "MVIMG_1.MP4",
-    ]
-    assert companions(names, PICTURES) == {
+    names = "a.HEIC a.MOV b.jpg b.CR2 b.CR2.xmp c.cr2 d.MP.jpg d.MP MVIMG_1.jpg MVIMG_1.MP4"
+    assert companions(names.split(), PICTURES) == {
         "a.HEIC": Companions(media=("a.MOV",)),
         "b.jpg": Companions(("b.CR2.xmp",), ("b.CR2",)),
         "c.cr2": Companions(),

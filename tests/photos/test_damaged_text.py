@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from bag_of_words import BagOfWords
-from jpegs import small_library
+from jpegs import write_jpeg
 
 from mascot.photos import Library
 from mascot.photos.repair import check, repair
@@ -15,7 +15,9 @@ from mascot.photos.store import DamagedLibrary
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    root = small_library(tmp_path / "photos")
+    root = tmp_path / "photos"
+    for name in ("a", "b"):
+        write_jpeg(root / f"{name}.jpg", "Sunset", "Lisbon", "2019-07-25T10:00:00")
     with Library.open(root) as library:
         library.index(BagOfWords())
         library.store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -42,7 +44,7 @@ def test_a_schema_that_is_not_utf8(root: Path) -> None:
     with Library(root) as library:
         repair(library)
         library.index(BagOfWords())
-        assert library.store.count() == 30
+        assert library.store.count() == 2
         assert check(library) == ()
 
 
@@ -57,4 +59,4 @@ def test_a_time_that_is_not_one(root: Path) -> None:
     with Library(root) as library:
         library.index(BagOfWords())
         assert check(library) == ()
-        assert library.store.count() == 30
+        assert library.store.count() == 2

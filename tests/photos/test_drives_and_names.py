@@ -135,7 +135,7 @@ def test_a_library_that_cannot_be_written_to_is_searched(stale: bool) -> None:
     code = (
         "import mmap, os, sys; sys.path.insert(0, sys.argv[2])\n"
         "from bag_of_words import BagOfWords; from mascot.photos import Library\n"
-        "from mascot.photos import indexer; from mascot.photos.overview import overview\n"
+        "from mascot.photos.indexing import indexer; from mascot.photos.overview import overview\n"
         "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "with Library.open(sys.argv[1]) as library:\n"
         "    found = library.search('boat', k=5, where='width > 0', encoder=BagOfWords())\n"

@@ -1,49 +1,39 @@
-"""Models from a hub on this machine: slow, broken off, refusing, lying and out of reach. No real model runs here."""
+"""Models from a hub on this machine: broken off, refusing, lying and out of reach. No real model runs here."""
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import re
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from jpegs import small_library
-from local_hub import LocalHub, local_hub
+from bag_of_words import BagOfWords
+from jpegs import write_jpeg
+from local_hub import CLOSED, LocalHub, local_hub, use_hub
 from tiny_models import save_onnx_clip
 
-from retelling import environment
+from mascot.cli.encoder_choice import choose_encoder
+from mascot.errors import InputError
+from mascot.photos import Library
+from retelling import environment, run_command
 
 pytest.importorskip("huggingface_hub", reason="needs huggingface_hub: pip install huggingface_hub")
 pytest.importorskip("onnxruntime", reason="needs onnxruntime: pip install onnxruntime tokenizers")
 pytest.importorskip("onnx", reason="needs the package onnx to build a model")
 
-SMALL = "Xenova/clip-vit-base-patch32"
-LARGEST = "onnx/text_model_quantized.onnx"
-CLOSED = "http://127.0.0.1:9"
-FETCH = """
-import json, sys
+from mascot.photos.encoders import folders, open_encoder
+from mascot.photos.encoders.clip import SMALL
 from mascot.photos.encoders.folders import Form
 from mascot.photos.encoders.hub import HubError, plan_download
-from mascot.photos.encoders.clip import SMALL
-told = []
-try:
-    download = plan_download(SMALL, list(Form))
-    folder = download.fetch(lambda what, done, total: told.append((what, done, total)))
-    print(json.dumps({"size": download.size, "folder": str(folder), "told": told}))
-except HubError as error:
-    print(json.dumps({"error": str(error)}))
-"""
+
+LARGEST = "onnx/text_model_quantized.onnx"
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -54,29 +44,34 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def hub(model: Path) -> Iterator[LocalHub]:
+def hub(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalHub]:
     with local_hub(model, SMALL) as served:
+        use_hub(served.address, tmp_path, monkeypatch)
         yield served
 
 
-def start(words: list[str], address: str, home: Path, **more: str) -> subprocess.Popen[str]:
-    env = environment(HF_ENDPOINT=address, HF_HOME=str(home), HF_HUB_OFFLINE="0", XDG_STATE_HOME=str(home), **more)
-    command = [sys.executable, "-W", "error::UserWarning", *words]
-    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+@pytest.fixture
+def mascot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command in this process, with the hub or without one."""
+
+    def run(*words: str, address: str | None = None) -> tuple[int, str, str]:
+        if address is not None:
+            use_hub(address, tmp_path, monkeypatch)
+        result = run_command(*words, variables=environment(XDG_STATE_HOME=str(tmp_path)))
+        return result.returncode, result.stdout, result.stderr
+
+    return run
 
 
-def fetch(address: str, home: Path, **more: str) -> dict[str, Any]:
-    process = start(["-c", FETCH], address, home, **more)
-    out, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors
-    assert errors == ""
-    return json.loads(out)
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name in ("a", "b", "c"):
+        write_jpeg(tmp_path / "photos" / f"{name}.jpg", f"the letter {name}")
+    return tmp_path / "photos"
 
 
-def mascot(address: str, home: Path, *words: str) -> tuple[int, str, str]:
-    process = start(["-m", "mascot", *words], address, home)
-    out, errors = process.communicate(timeout=240)
-    return process.returncode, out, errors
+def fetch(report: folders.Report | None = None) -> Path:
+    return plan_download(SMALL, list(Form)).fetch(report)
 
 
 def encoder_of(root: Path) -> str:
@@ -84,62 +79,48 @@ def encoder_of(root: Path) -> str:
         return str(connection.execute("SELECT value FROM facts WHERE name = 'encoder'").fetchone()[0])
 
 
-def wait_until(condition: Any) -> None:
-    limit = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < limit, "waited too long"
-        time.sleep(0.02)
-
-
 def parts_of(home: Path) -> list[Path]:
     return list(home.rglob("*.mascot-part"))
 
 
-def largest_part(home: Path) -> int:
-    """Bytes; a part may be complete and renamed while it is looked at."""
-    sizes = [0]
-    for part in parts_of(home):
-        with suppress(FileNotFoundError):
-            sizes.append(part.stat().st_size)
-    return max(sizes)
-
-
-def test_a_slow_hub_reports_every_byte(hub: LocalHub, tmp_path: Path) -> None:
-    hub.pause_s = 0.01
-    answer = fetch(hub.address, tmp_path)
-    done = [count for _, count, _ in answer["told"]]
-    assert done == sorted(done)
-    assert done[-1] == answer["size"]
-    assert len(done) > 4
-    assert {what for what, _, _ in answer["told"]} == {f"downloading {SMALL}"}
+def test_a_download_reports_every_byte_and_takes_what_is_needed(
+    hub: LocalHub, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    steps: list[tuple[str, int, int]] = []
+    folder = fetch(lambda *step: steps.append(step))
+    counts = [count for _, count, _ in steps]
+    assert counts == sorted(counts)
+    assert counts[-1] == plan_download(SMALL, list(Form)).size
+    assert len(counts) > 4
+    assert {step for step, _, _ in steps} == {f"downloading {SMALL}"}
     assert "README.md" not in hub.files
-    assert (Path(answer["folder"]) / LARGEST).is_file()
+    assert (folder / LARGEST).is_file()
     assert not parts_of(tmp_path)
+    assert capfd.readouterr() == ("", "")
 
 
-def test_a_broken_connection_is_resumed_in_the_same_run(hub: LocalHub, model: Path, tmp_path: Path) -> None:
+def test_a_broken_connection_is_resumed_in_the_same_run(hub: LocalHub, model: Path) -> None:
     hub.break_after, hub.breaks = 300_000, 2
-    answer = fetch(hub.address, tmp_path)
-    assert (Path(answer["folder"]) / LARGEST).read_bytes() == (model / LARGEST).read_bytes()
+    assert (fetch() / LARGEST).read_bytes() == (model / LARGEST).read_bytes()
     methods = [method for method, name in hub.requests if name == LARGEST and method.startswith("GET")]
     starts = [int(method.removeprefix("GET bytes=").removesuffix("-")) for method in methods[1:]]
     assert (methods[0], len(starts)) == ("GET", 2)
     assert 0 < starts[0] < starts[1]
 
 
-def test_a_killed_download_is_resumed_by_the_next_run(hub: LocalHub, model: Path, tmp_path: Path) -> None:
-    hub.pause_s = 0.2
-    process = start(["-c", FETCH], hub.address, tmp_path)
-    wait_until(lambda: largest_part(tmp_path) > 100_000)
-    process.kill()
-    process.communicate()
-    size = parts_of(tmp_path)[0].stat().st_size
-    hub.pause_s = 0
+def test_an_interrupted_download_is_resumed_by_the_next_one(hub: LocalHub, model: Path, tmp_path: Path) -> None:
+    def interrupt(_step: str, count: int, _total: int) -> None:
+        if count > 300_000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch(interrupt)
+    (part,) = parts_of(tmp_path)
+    size = part.stat().st_size
+    assert size > 0
     hub.requests.clear()
-    answer = fetch(hub.address, tmp_path)
-    assert (Path(answer["folder"]) / LARGEST).read_bytes() == (model / LARGEST).read_bytes()
-    resumed = [re.search(r"bytes=(\d+)-", method) for method, name in hub.requests if name == LARGEST]
-    assert max(int(match[1]) for match in resumed if match) >= size
+    assert (fetch() / LARGEST).read_bytes() == (model / LARGEST).read_bytes()
+    assert (f"GET bytes={size}-", LARGEST) in hub.requests
 
 
 @pytest.mark.parametrize(
@@ -151,161 +132,141 @@ def test_a_killed_download_is_resumed_by_the_next_run(hub: LocalHub, model: Path
         (503, "the hub answered 503"),
     ],
 )
-def test_refusals_are_short_reasons(hub: LocalHub, tmp_path: Path, status: int, reason: str) -> None:
+def test_refusals_are_short_reasons(hub: LocalHub, status: int, reason: str) -> None:
     hub.status = status
-    assert fetch(hub.address, tmp_path) == {"error": reason}
+    with pytest.raises(HubError, match=f"^{re.escape(reason)}$"):
+        fetch()
 
 
 def test_a_wrong_hash_is_refused_and_removed(hub: LocalHub, tmp_path: Path) -> None:
     hub.tampered = True
-    answer = fetch(hub.address, tmp_path)
-    assert answer == {"error": f"{LARGEST} has the wrong hash and was removed: run the same command again"}
+    with pytest.raises(HubError, match=rf"^{LARGEST} has the wrong hash and was removed: run the same command again$"):
+        fetch()
     assert not parts_of(tmp_path)
     assert not list(tmp_path.rglob("text_model_quantized.onnx"))
     hub.tampered = False
-    assert "folder" in fetch(hub.address, tmp_path)
+    assert fetch().is_dir()
 
 
-def test_no_network_and_a_cache_that_cannot_be_written(hub: LocalHub, tmp_path: Path) -> None:
-    assert fetch(CLOSED, tmp_path)["error"].startswith("no connection: ")
+def test_no_network_and_a_cache_that_cannot_be_written(
+    hub: LocalHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
-    answer = fetch(hub.address, tmp_path, HF_HUB_CACHE=str(tmp_path / "file" / "hub"))
-    assert re.fullmatch(r"cannot write .*/file/hub.*; HF_HOME names another folder", answer["error"])
+    use_hub(hub.address, tmp_path / "file", monkeypatch)
+    with pytest.raises(HubError, match=r"^cannot write .*/file/hub.*; HF_HOME names another folder$"):
+        fetch()
+    use_hub(CLOSED, tmp_path, monkeypatch)
+    with pytest.raises(HubError, match=r"^no connection: "):
+        fetch()
 
 
-def test_a_new_library_gets_a_clip_from_the_hub_and_then_the_one_here(hub: LocalHub, tmp_path: Path) -> None:
-    first, second = small_library(tmp_path / "first"), small_library(tmp_path / "second")
-    code, out, errors = mascot(hub.address, tmp_path, "index", str(first))
+def test_a_new_library_gets_a_clip_from_the_hub_and_then_the_one_here(
+    hub: LocalHub, mascot: Run, root: Path, tmp_path: Path
+) -> None:
+    code, out, errors = mascot("index", str(root))
     assert code == 0, errors
-    assert "30 photographs: 30 new" in out
+    assert "3 photographs: 3 new" in out
     assert re.search(rf"downloading {SMALL}, 1\.0 MB; Ctrl-C continues with lite", errors)
-    assert encoder_of(first) == f"clip:{SMALL}"
-    code, _, errors = mascot(CLOSED, tmp_path, "index", str(second))
-    assert code == 0, errors
-    assert errors == f"mascot: encoding with clip:{SMALL}, which is on this machine\n"
+    assert encoder_of(root) == f"clip:{SMALL}"
+    second = shutil.copytree(root, tmp_path / "second", ignore=shutil.ignore_patterns(".mascot"))
+    code, _, errors = mascot("index", str(second), address=CLOSED)
+    assert (code, errors) == (0, f"mascot: encoding with clip:{SMALL}, which is on this machine\n")
     assert encoder_of(second) == f"clip:{SMALL}"
-    code, out, errors = mascot(CLOSED, tmp_path, "search", "cat", "--library", str(second), "-k", "3")
-    assert (code, errors) == (0, "")
-    assert len(out.splitlines()) == 3
+    code, out, errors = mascot("search", "cat", "--library", str(second), "-k", "2")
+    assert (code, errors, len(out.splitlines())) == (0, "", 2)
 
 
-@pytest.mark.parametrize("address", [CLOSED, "refusing", "tampered"])
-def test_a_hub_that_does_not_give_the_model_leads_to_lite_at_once(hub: LocalHub, tmp_path: Path, address: str) -> None:
-    hub.status, hub.tampered = (404 if address == "refusing" else 200), address == "tampered"
-    root = small_library(tmp_path / "photos")
-    code, out, errors = mascot(CLOSED if address == CLOSED else hub.address, tmp_path, "index", str(root))
+@pytest.mark.parametrize("fault", ["no network", "refusing", "tampered"])
+def test_a_hub_that_does_not_give_the_model_leads_to_lite_at_once(
+    hub: LocalHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], fault: str
+) -> None:
+    hub.status, hub.tampered = (404 if fault == "refusing" else 200), fault == "tampered"
+    if fault == "no network":
+        use_hub(CLOSED, tmp_path, monkeypatch)
+    assert choose_encoder(Library(tmp_path), "auto", False, "auto") == ("lite", False)
+    assert capfd.readouterr().err.count("encoding with lite: no model from the hub (") == 1
+
+
+def test_ctrl_c_in_a_download_goes_on_with_lite(hub: LocalHub, mascot: Run, root: Path, tmp_path: Path) -> None:
+    hub.break_after, hub.breaks, hub.interrupts = 300_000, 1, True
+    code, out, errors = mascot("index", str(root))
     assert code == 0, errors
-    assert "30 photographs: 30 new" in out
-    assert errors.count("encoding with lite: no model from the hub (") == 1
-    assert encoder_of(root) == "lite"
-
-
-def test_ctrl_c_in_a_download_goes_on_with_lite(hub: LocalHub, tmp_path: Path) -> None:
-    hub.pause_s = 0.2
-    root = small_library(tmp_path / "photos")
-    process = start(["-m", "mascot", "index", str(root)], hub.address, tmp_path)
-    wait_until(lambda: largest_part(tmp_path) > 100_000)
-    process.send_signal(signal.SIGINT)
-    out, errors = process.communicate(timeout=240)
-    assert process.returncode == 0, errors
-    assert "30 photographs: 30 new" in out
+    assert "3 photographs: 3 new" in out
     assert "encoding with lite: the download was stopped, and is resumed next time" in errors
     assert encoder_of(root) == "lite"
     assert parts_of(tmp_path)
 
 
-def test_a_change_is_refused_before_the_download_and_made_with_again(hub: LocalHub, tmp_path: Path) -> None:
-    root = small_library(tmp_path / "photos")
-    assert mascot(CLOSED, tmp_path, "index", str(root), "--encoder", "lite")[0] == 0
+def test_a_change_is_refused_before_the_download_and_made_with_again(
+    hub: LocalHub, mascot: Run, root: Path, tmp_path: Path
+) -> None:
+    with Library(root) as library:
+        library.index(BagOfWords("lite"))
     spec = f"clip:{SMALL}"
-    code, out, errors = mascot(hub.address, tmp_path, "index", str(root), "--encoder", spec)
+    code, out, errors = mascot("index", str(root), "--encoder", spec)
     assert (code, out) == (2, "")
-    assert "this library is encoded with lite: encode all 30 photographs anew with " in errors
+    assert "this library is encoded with lite: encode all 3 photographs anew with " in errors
     assert "(1.0 MB to download)? Then run: " in errors
     assert errors.endswith(f"index --encoder {spec} --again\n")
     assert hub.files == []
-    code, out, errors = mascot(hub.address, tmp_path, "index", str(root), "--encoder", spec, "--again")
+    code, out, errors = mascot("index", str(root), "--encoder", spec, "--again")
     assert code == 0, errors
-    assert "30 changed" in out
+    assert "3 changed" in out
     assert encoder_of(root) == spec
     shutil.rmtree(tmp_path / "hub")
-    code, out, errors = mascot(hub.address, tmp_path, "index", str(root), "--encoder", "clip")
+    code, out, errors = mascot("index", str(root), "--encoder", "clip")
     assert (code, errors) == (0, f"mascot: downloading {SMALL}, 1.0 MB\n"), "the library's own, named and not here"
-    assert "30 unchanged" in out
+    assert "3 unchanged" in out
 
 
-@pytest.mark.parametrize("answer", ["y", "n"])
-def test_a_terminal_is_asked_before_a_change(model: Path, tmp_path: Path, answer: str) -> None:
-    root = small_library(tmp_path / "photos")
-    assert mascot(CLOSED, tmp_path, "index", str(root), "--encoder", "lite")[0] == 0
-    leader, follower = pty.openpty()
-    env = environment(HF_ENDPOINT=CLOSED, HF_HOME=str(tmp_path), XDG_STATE_HOME=str(tmp_path), TERM="dumb")
+def test_a_terminal_is_asked_before_a_change(model: Path, root: Path, tmp_path: Path) -> None:
+    with Library(root) as library:
+        library.index(BagOfWords("lite"))
     command = [sys.executable, "-m", "mascot", "index", str(root), "--encoder", f"clip:{model}"]
-    process = subprocess.Popen(command, env=env, stdin=follower, stdout=follower, stderr=follower)
-    os.close(follower)
-    os.write(leader, f"{answer}\n".encode())
-    text = b""
-    while True:
+    for answer in ("n", "y"):
+        leader, follower = pty.openpty()
+        env = environment(XDG_STATE_HOME=str(tmp_path), TERM="dumb")
+        process = subprocess.Popen(command, env=env, stdin=follower, stdout=follower, stderr=follower)
+        os.close(follower)
+        os.write(leader, f"{answer}\n".encode())
+        text = b""
         try:
-            part = os.read(leader, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        text += part
-    os.close(leader)
-    assert process.wait(timeout=120) == (0 if answer == "y" else 2), text.decode()
-    assert b"searches use lite until all photographs are encoded" in text
-    assert encoder_of(root) == (f"clip:{model.resolve()}" if answer == "y" else "lite")
-    assert (b"nothing was changed" in text) == (answer == "n")
+            while part := os.read(leader, 4096):
+                text += part
+        except OSError:  # the process has ended
+            os.close(leader)
+        assert process.wait(timeout=240) == (0 if answer == "y" else 2), text.decode()
+        assert b"searches use lite until all photographs are encoded" in text
+        assert encoder_of(root) == (f"clip:{model.resolve()}" if answer == "y" else "lite")
+        assert (b"nothing was changed" in text) == (answer == "n")
 
 
-def test_torch_weights_are_not_downloaded_without_torch(model: Path, tmp_path: Path) -> None:
-    script = """
-import sys
-sys.modules["torch"] = sys.modules["transformers"] = None
-from mascot.errors import InputError
-from mascot.photos.encoders import open_encoder
-try:
-    encoder = open_encoder("clip:someone/model")
-    print(encoder.name, encoder.texts(["cat"]).shape)
-except InputError as error:
-    print(error)
-"""
-    both = tmp_path / "both"
-    save_onnx_clip(both)
+def test_without_torch_its_weights_are_neither_downloaded_nor_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "installed", lambda *names: "torch" not in names)
+    both = save_onnx_clip(tmp_path / "both")
     (both / "model.safetensors").write_bytes(bytes(60_000))
     with local_hub(both) as hub:
-        out, errors = start(["-c", script], hub.address, tmp_path / "home").communicate(timeout=120)
-        assert (out, errors) == ("clip:someone/model (1, 4096)\n", "")
+        use_hub(hub.address, tmp_path / "home", monkeypatch)
+        encoder = open_encoder("clip:someone/model")
+        assert (encoder.name, encoder.texts(["cat"]).shape) == ("clip:someone/model", (1, 4096))
         assert LARGEST in hub.files
         assert "model.safetensors" not in hub.files
-        for file in (both / "onnx").iterdir():
-            file.unlink()
+        shutil.rmtree(both / "onnx")
         hub.requests.clear()
-        out, errors = start(["-c", script], hub.address, tmp_path / "other").communicate(timeout=120)
-        assert "(it has only torch weights: " in out
-        assert "pip install torch transformers)" in out
+        use_hub(hub.address, tmp_path / "other", monkeypatch)
+        with pytest.raises(InputError, match=r"\(it has only torch weights: .*pip install torch transformers\)"):
+            open_encoder("clip:someone/model")
         assert hub.files == []
 
 
-def test_quantised_weights_have_their_own_fingerprint(tmp_path: Path) -> None:
-    from mascot.photos.encoders import open_encoder
-
-    full = open_encoder(f"clip:{save_onnx_clip(tmp_path / 'full', 'full')}")
-    quantized = open_encoder(f"clip:{save_onnx_clip(tmp_path / 'quantized')}")
-    assert full.fingerprint == quantized.fingerprint, "the same bytes under both names here"
-    (tmp_path / "quantized" / "model.safetensors").write_bytes(b"weights that do not run")
-    assert os.path.isfile(tmp_path / "quantized" / LARGEST)
-    script = """
-import sys
-sys.modules["torch"] = None
-from mascot.photos.encoders import open_encoder
-print(*(open_encoder("clip:" + folder).fingerprint for folder in sys.argv[1:]))
-"""
-    (tmp_path / "full" / "model.safetensors").write_bytes(b"weights that do not run")
-    words = ["-c", script, str(tmp_path / "full"), str(tmp_path / "quantized")]
-    out, _ = start(words, CLOSED, tmp_path).communicate(timeout=120)
-    of_weights, of_quantized = out.split()
-    assert of_quantized == quantized.fingerprint
-    assert of_weights != of_quantized
+def test_quantised_weights_have_their_own_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folders, "installed", lambda *names: "torch" not in names)
+    full, quantized = save_onnx_clip(tmp_path / "full", "full"), save_onnx_clip(tmp_path / "quantized")
+    export = open_encoder(f"clip:{quantized}").fingerprint
+    assert open_encoder(f"clip:{full}").fingerprint == export, "the same bytes under both names here"
+    for folder in (full, quantized):
+        (folder / "model.safetensors").write_bytes(b"weights that do not run")
+    assert open_encoder(f"clip:{quantized}").fingerprint == export
+    assert open_encoder(f"clip:{full}").fingerprint != export

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from jpegs import small_library
 
-from mascot.photos.interrupts import interruptible
+from mascot.photos.indexing.stages import interruptible
 
 _INDEX = """
 import hashlib, signal, sys

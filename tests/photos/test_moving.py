@@ -13,6 +13,7 @@ from bag_of_words import BagOfWords
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jpegs import write_jpeg
+from libraries import rows_of
 
 from mascot.photos import Library
 
@@ -30,15 +31,11 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def indexed(root: Path, encoder: Any, **options: Any) -> tuple[Any, dict[str, tuple]]:
     """The summary, and everything of each row but its id, by path."""
-    query = (
-        "SELECT photos.*, thumbnail, look, vector FROM photos JOIN pixels ON pixels.photo = id "
-        "JOIN vectors ON vectors.photo = id"
-    )
-    with Library.open(root) as library:
-        done = library.index(encoder, **options)
-        if done.photos:
-            assert len(library.hits("boat", encoder=encoder)) == done.photos
-        return done, {row["path"]: tuple(row)[1:] for row in library.store.connection.execute(query)}
+    with Library(root) as library:
+        summary = library.index(encoder, **options)
+        if summary.photos:
+            assert len(library.hits("boat", encoder=encoder)) == summary.photos
+        return summary, rows_of(library)
 
 
 def anew(root: Path, encoder: Any) -> dict[str, tuple]:
@@ -95,18 +92,6 @@ def test_renumbered_files_keep_their_rows_and_are_not_encoded_again(tmp_path: Pa
         assert {photo.caption: photo.id for photo in library.store.all_photos()} == ids
 
 
-def test_two_files_swapped(tmp_path: Path) -> None:
-    one, other = (write_jpeg(tmp_path / "photos" / name, f"boat {name}") for name in ("img1.jpg", "img2.jpg"))
-    indexed(tmp_path / "photos", BagOfWords())
-    one.rename(tmp_path / "aside")
-    other.rename(one)
-    (tmp_path / "aside").rename(other)
-    encoder = BagOfWords()
-    done, rows = indexed(tmp_path / "photos", encoder)
-    assert (done.moved, encoder.encoded) == (2, [])
-    assert rows == anew(tmp_path / "photos", BagOfWords())
-
-
 def test_an_edited_file_whose_original_was_put_aside(tmp_path: Path) -> None:
     """The row of the original is written over before its own new place is known."""
     root = tmp_path / "photos"
@@ -138,14 +123,6 @@ def test_the_words_of_the_new_folder_are_found(tmp_path: Path, copied: bool) -> 
         first = library.search("portugal", k=1, encoder=Reader()).photos[0]
         assert first.path == "Portugal/IMG_0001.jpg"
         assert (first.id == id_) is not copied
-
-
-def test_lite_reads_words_and_clip_does_not() -> None:
-    from mascot.photos.encoders.clip import Clip
-    from mascot.photos.encoders.lite import Lite
-
-    assert Lite.uses_words
-    assert not hasattr(Clip, "uses_words")
 
 
 def test_a_time_in_the_name_goes_with_the_name(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from jpegs import write_jpeg
 import mascot as mc
 from mascot.cli.photos import _print_warnings
 from mascot.connect.address import Address
-from mascot.connect.source import key_of, warn_of_few
+from mascot.connect.engine import key_of
+from mascot.connect.source import warn_of_few
 from mascot.photos import Library
 from mascot.server import models
 from mascot.server.service import LibraryGone, Service
@@ -48,7 +49,7 @@ def test_opened_anew_a_library_keeps_its_options_and_encoders(root: Path) -> Non
         with library.reopened() as again:
             assert again.root == library.root
             assert again.store is not library.store
-            assert (again._device, again.exact) == ("cpu", 2)
+            assert (again._encoders.device, again.exact) == ("cpu", 2)
             assert again.search("harbour", k=2).paths == library.search("harbour", k=2).paths
 
 

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
-import pty
 import re
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jpegs import small_library, write_jpeg
+from jpegs import write_jpeg
 
 from mascot.cli.photos import _summary_lines
-from mascot.photos.indexer import Summary
-from retelling import environment, run_command
-
-COMMAND = [sys.executable, "-m", "mascot.cli"]
+from mascot.photos.indexing.indexer import Summary
+from retelling import environment, on_a_terminal, run_command
 
 
 def run(state: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    env = environment(XDG_STATE_HOME=str(state), **more)
-    env.pop("MASCOT_LIBRARY", None)
-    return run_command(*words, variables=env | more)
+    variables = environment(XDG_STATE_HOME=str(state), **more)
+    variables.pop("MASCOT_LIBRARY", None)
+    return run_command(*words, variables=variables)
 
 
 def good(state: Path, *words: str) -> str:
@@ -49,61 +44,43 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
-    """The 95 real photographs, indexed by the command."""
-    folder = tmp_path_factory.mktemp("real")
-    shutil.copytree(data / "photos", folder / "photos")
-    good(folder, "index", str(folder / "photos"))
-    return folder
-
-
 def test_the_sample_is_steered(state: Path) -> None:
     plain = rows(good(state, "search", "sunset over water", "-k", "12"))
-    spread = rows(good(state, "search", "sunset over water", "-k", "12", "--spread", "place"))
+    spread = rows(good(state, "search", "sunset over water", "-k", "12", "--spread", "place", "--spread", "moment"))
     assert len(plain) == len(spread) == 12
-    countries = [len({row["country"] for row in found} - {None}) for found in (plain, spread)]
-    assert countries[1] > countries[0]
+    for name in ("country", "moment"):
+        assert len({row[name] for row in spread} - {None}) > len({row[name] for row in plain} - {None})
     sea = rows(good(state, "search", "the sea", "-k", "12"))
     morning = rows(good(state, "search", "the sea", "-k", "12", "--focus", "hour=9", "--strength", "0.8"))
-    away = [[abs(int(row["taken"][11:13]) - 9) for row in found if row["taken"]] for found in (sea, morning)]
+    away = [[abs(int(row["taken"][11:13]) - 9) for row in part if row["taken"]] for part in (sea, morning)]
     assert sum(away[1]) / len(away[1]) < sum(away[0]) / len(away[0]) - 2
-    moments = rows(good(state, "search", "sunset over water", "-k", "12", "--spread", "moment"))
-    assert len({row["moment"] for row in moments}) > len({row["moment"] for row in plain})
-
-
-def test_rows_carry_what_was_promised(state: Path) -> None:
-    row = rows(good(state, "search", "boats in the harbour", "-k", "3", "--spread", "place"))[0]
-    assert {"path", "score", "rank", "lat", "lon", "taken", "city", "country", "camera", "gains"} <= set(row)
-    assert Path(row["path"]).is_file()
-    assert set(row["gains"]) == {"relevance", "place"}
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?", row["taken"])
 
 
 def test_formats(state: Path) -> None:
-    paths = good(state, "search", "boats", "-k", "5", "--format", "paths").splitlines()
+    asked = ["search", "boats", "-k", "5", "--spread", "place"]
+    paths = good(state, *asked, "--format", "paths").splitlines()
     assert len(paths) == 5
     assert all(Path(path).is_file() for path in paths)
-    whole = json.loads(good(state, "search", "boats", "-k", "5", "--format", "json"))
-    assert [row["path"] for row in whole] == paths
-    table = good(state, "search", "boats", "-k", "5", "--format", "table", "--spread", "place", "--explain")
+    records = json.loads(good(state, *asked, "--format", "json"))
+    assert [row["path"] for row in records] == paths
+    assert {"score", "rank", "lat", "lon", "taken", "city", "country", "camera"} <= set(records[0])
+    assert set(records[0]["gains"]) == {"relevance", "place"}
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?", records[0]["taken"])
+    table = good(state, *asked, "--format", "table", "--explain", "--pictures")
     assert re.search(r"was \d+; [\d.,]+ k?m from the nearest other result", table)
     assert re.search(r"left out\n(  \S.* \(was \d+\): .+\n){3}", table)
-    asked = ("search", "sunset over water", "-k", "8", "--spread", "place", "--compare")
-    compared = good(state, *asked, "--format", "table")
+    assert f"\n{state / 'trips'}: 150 photographs\n" in table
+    assert "▀" in table
+    compared = good(state, *asked, "--compare", "--format", "table")
     assert "by relevance" in compared
     assert re.search(r"^ *\d+ +- ", compared, re.M)
     assert re.search(r"cities \d+ -> \d+", compared)
-    assert "left out" not in compared
-    assert f"\n{state / 'trips'}: 150 photographs\n" in table
-    both = good(state, *asked, "--explain", "--format", "table")
-    assert "by relevance" in both
-    assert "left out" in both
+    assert not any(part in compared for part in ("left out", "▀"))
 
 
 def test_a_pipe_gets_records_of_one_kind(state: Path) -> None:
-    found = rows(good(state, "search", "sunset over water", "-k", "8", "--spread", "place", "--compare", "--explain"))
-    results, others = [row for row in found if row["rank"]], [row for row in found if not row["rank"]]
+    records = rows(good(state, "search", "sunset over water", "-k", "8", "--spread", "place", "--compare", "--explain"))
+    results, others = [row for row in records if row["rank"]], [row for row in records if not row["rank"]]
     assert [row["rank"] for row in results] == list(range(1, 9))
     assert {row["came"] for row in results} == {True, False}
     assert all(row["opened"] is not None for row in results)
@@ -112,115 +89,88 @@ def test_a_pipe_gets_records_of_one_kind(state: Path) -> None:
     assert len(went) == sum(row["came"] for row in results)
     assert sorted(row["was"] for row in [*went, *results] if not row.get("came")) == list(range(1, 9))
     left_out = [row for row in others if row.get("left_out")]
-    assert len(left_out) == 3
-    assert {row["because"] for row in left_out} == {"place: adds too little new"}
+    assert [row["because"] for row in left_out] == ["place: adds too little new"] * 3
     assert all(set(row["gains"]) == {"relevance", "place"} for row in left_out)
     same = {"rank", "was", "path", "score", "relevance", "gains", "id", "taken"}
-    assert all(same <= set(row) and Path(row["path"]).is_file() for row in found)
-    assert len({row["id"] for row in found}) == len(found)
+    assert all(same <= set(row) and Path(row["path"]).is_file() for row in records)
+    assert len({row["id"] for row in records}) == len(records)
 
 
 def test_limits_shares_and_pages(state: Path) -> None:
     asked = ("search", "sunset over water", "-k", "12")
     limited = rows(good(state, *asked, "--limit", "city=1", "--limit", "date=2"))
-    cities = Counter(row["city"] for row in limited if row["city"])
-    days = Counter(row["taken"][:10] for row in limited if row["taken"])
     assert len(limited) == 12
-    assert set(cities.values()) == {1}
-    assert max(days.values()) <= 2
+    assert set(Counter(row["city"] for row in limited if row["city"]).values()) == {1}
+    assert max(Counter(row["taken"][:10] for row in limited if row["taken"]).values()) <= 2
     few = ("search", "boats", "-k", "20", "--limit", "country=1", "--where", "country in ('PT', 'US', 'JP')")
     assert len(rows(good(state, *few))) == 3
     assert len(rows(good(state, *few, "--fill"))) == 20
-    shared = rows(good(state, *asked, "--share", "country=Portugal:50%"))
-    assert sum(row["country"] == "PT" for row in shared) == 6
+    half = rows(good(state, *asked, "--share", "country=Portugal:50%"))
+    assert sum(row["country"] == "PT" for row in half) == 6
     shared = run(state, *asked, "--share", "country=Portugal:50%,Atlantis:25%")
     assert len(rows(shared.stdout)) == 12
     assert shared.stderr == "mascot: share country: 0 of 3 from Atlantis (no candidate has it)\n"
-    first = rows(good(state, *asked, "--spread", "place"))
-    before = [word for row in first for word in ("--already", str(row["id"]))]
+    before = [word for row in limited for word in ("--already", str(row["id"]))]
     second = rows(good(state, *asked, "--spread", "place", *before, "--already", "999999"))
     assert len(second) == 12
-    assert {row["id"] for row in first}.isdisjoint(row["id"] for row in second)
+    assert {row["id"] for row in limited}.isdisjoint(row["id"] for row in second)
     near = rows(good(state, "search", "food", "-k", "5", "--focus", "place=Paris~20", "--explain"))
     assert all("from Paris" in row["because"] for row in near if row["rank"])
 
 
-def test_pictures_in_the_table(state: Path) -> None:
-    table = good(state, "search", "boats", "-k", "2", "--format", "table", "--pictures")
-    assert "▀" in table
-    assert "▀" not in good(state, "search", "boats", "-k", "2", "--format", "table")
-
-
 def test_a_terminal_sees_colours_and_pictures(state: Path) -> None:
-    leader, follower = pty.openpty()
-    env = environment(XDG_STATE_HOME=str(state), TERM="xterm-256color", COLORTERM="truecolor", COLUMNS="120")
-    words = ["search", "boats", "-k", "3", "--spread", "place"]
-    process = subprocess.Popen([*COMMAND, *words], stdout=follower, stderr=subprocess.PIPE, env=env)
-    os.close(follower)
-    seen = b""
-    while True:
-        try:
-            part = os.read(leader, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        seen += part
-    process.wait(timeout=240)
-    assert process.returncode == 0
-    assert "▀".encode() in seen
-    assert b"\x1b[" in seen
+    text = on_a_terminal("search", "-k", "3", "--spread", "place", XDG_STATE_HOME=str(state), COLORTERM="truecolor")
+    assert "▀" in text
+    assert "\x1b[" in text
 
 
 def test_conditions(state: Path) -> None:
-    found = rows(good(state, "search", "the sea", "--where", "country = 'PT' and taken >= '2019-01-01'", "-k", "50"))
-    assert found
-    assert all(row["country"] == "PT" and row["taken"] >= "2019" for row in found)
-    year = rows(good(state, "search", "the sea", "--since", "2019", "--until", "2019-06", "-k", "50"))
+    asked = ("search", "the sea", "-k", "50")
+    portugal = rows(good(state, *asked, "--where", "country = 'PT' and taken >= '2019-01-01'"))
+    assert portugal
+    assert all(row["country"] == "PT" and row["taken"] >= "2019" for row in portugal)
+    year = rows(good(state, *asked, "--since", "2019", "--until", "2019-06"))
     assert year
     assert all("2019-01" <= row["taken"][:7] <= "2019-06" for row in year)
     folder = year[0]["folder"]
-    inside = rows(good(state, "search", "the sea", "--folder", folder, "-k", "50"))
+    inside = rows(good(state, *asked, "--folder", folder))
     assert inside
     assert all(row["folder"] == folder or row["folder"].startswith(folder + "/") for row in inside)
-    assert rows(good(state, "search", "the sea", "--folder", str(state / "trips" / folder), "-k", "50")) == inside
-    plain = good(state, "search", "the sea", "--folder", ".", "-k", "150", "--candidates", "9", "--no-stacks")
-    assert len(rows(plain)) == 150
+    assert rows(good(state, *asked, "--folder", str(state / "trips" / folder))) == inside
+    everything = good(state, "search", "--folder", ".", "-k", "150", "--candidates", "9", "--no-stacks")
+    assert len(rows(everything)) == 150
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ["--folder", "x' OR '1'='1"],
         ["--folder", "'); DROP TABLE photos; --"],
         ["--focus", "city=Lisbon'; DROP TABLE photos; --"],
         ["--focus", "camera=x' UNION SELECT value FROM facts --"],
         ["--since", "2019-01-01' OR '1'='1"],
         ["--where", "1); DELETE FROM photos; --"],
-        ["--focus", "place=Lisbon' OR '1'='1"],
     ],
 )
 def test_injections_find_nothing_and_change_nothing(state: Path, words: list[str]) -> None:
-    before = json.loads(good(state, "library", "--format", "json"))["photos"]
-    done = run(state, "search", "boats", *words)
+    done = run(state, "search", *words)
     assert done.returncode in (0, 2)
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
-    assert json.loads(good(state, "library", "--format", "json"))["photos"] == before == 150
+    assert json.loads(good(state, "library", "--format", "json"))["photos"] == 150
 
 
 def test_like_a_photograph(state: Path) -> None:
     first = rows(good(state, "search", "camel in the desert", "-k", "1"))[0]
-    found = rows(good(state, "search", "--like", first["path"], "-k", "5"))
-    assert len(found) == 5
-    assert first["path"] not in [row["path"] for row in found]
+    alike = [row["path"] for row in rows(good(state, "search", "--like", first["path"], "-k", "5"))]
+    assert len(alike) == 5
+    assert first["path"] not in alike
 
 
 def test_open_writes_a_page_for_the_browser(state: Path, tmp_path: Path) -> None:
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\ncp "${{1#file://}}" "{tmp_path}/page.html"\n')
     browser.chmod(0o755)
-    done = run(state, "search", "boats", "-k", "4", "--open", BROWSER=f"{browser} %s")
+    done = run(state, "search", "-k", "4", "--open", BROWSER=f"{browser} %s")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.count("data:image/jpeg;base64,") == 4
@@ -231,10 +181,7 @@ def test_open_writes_a_page_for_the_browser(state: Path, tmp_path: Path) -> None
 
 def test_the_library_in_words(state: Path) -> None:
     told = good(state, "library")
-    assert "150 photographs" in told
-    assert "●" in told
-    assert "encoder lite" in told
-    assert "taken as missing:" in told
+    assert all(part in told for part in ("150 photographs", "●", "encoder lite", "taken as missing:"))
     counted = json.loads(good(state, "library", "--format", "json"))
     assert counted["photos"] == 150
     assert 0 < counted["without_place"] < 60
@@ -249,29 +196,14 @@ def test_a_rate_below_one_a_second_is_not_printed() -> None:
     assert line(20.0).endswith("in 20.0 s")
 
 
-def test_the_real_photographs_have_the_places_and_times_of_the_manifest(real: Path, data: Path) -> None:
-    found = rows(good(real, "search", "photograph", "-k", "200", "--candidates", "200", "--no-stacks"))
-    assert len(found) == 95
-    by_name = {Path(row["path"]).name: row for row in found}
-    with (data / "photos_manifest.csv").open(encoding="utf-8", newline="") as lines:
-        manifest = list(csv.DictReader(lines))
-    wrong = [
-        line["file"]
-        for line in manifest
-        if by_name[line["file"]]["lat"] is None
-        or abs(by_name[line["file"]]["lat"] - float(line["lat"])) > 1e-4
-        or abs(by_name[line["file"]]["lon"] - float(line["lon"])) > 1e-4
-        or (by_name[line["file"]]["taken"] or "")[:19].replace("-", ":").replace("T", " ") != line["DateTimeOriginal"]
-    ]
-    # The tag of its longitude's reference is damaged: east or west is not known.
-    assert wrong == ["pypi-geopic__int_long_tag.jpg"]
-
-
-def test_real_photographs_are_steered(real: Path) -> None:
-    plain = rows(good(real, "search", "an animal", "-k", "10"))
-    spread = rows(good(real, "search", "an animal", "-k", "10", "--spread", "country", "--strength", "0.8"))
+def test_real_photographs_are_steered(tmp_path: Path, data: Path) -> None:
+    shutil.copytree(data / "photos", tmp_path / "photos")
+    assert good(tmp_path, "index", str(tmp_path / "photos")).startswith("95 photographs: 95 new")
+    asked = ("search", "an animal", "-k", "10")
+    plain = rows(good(tmp_path, *asked))
+    spread = rows(good(tmp_path, *asked, "--spread", "country", "--strength", "0.8"))
     assert len({row["country"] for row in spread}) > len({row["country"] for row in plain})
-    focused = rows(good(real, "search", "an animal", "-k", "10", "--focus", "camera", "--strength", "0.8"))
+    focused = rows(good(tmp_path, *asked, "--focus", "camera", "--strength", "0.8"))
     assert len({row["camera"] for row in focused}) < len({row["camera"] for row in plain})
 
 
@@ -280,30 +212,16 @@ def test_real_photographs_are_steered(real: Path) -> None:
     [
         (["search", "boats", "--focus", "place=Nowhereville"], "no place is called 'Nowhereville'"),
         (["search", "boats", "--spread", "smell"], "no attribute of photographs is called 'smell'"),
-        (["search", "boats", "--where", "contry = 'PT'"], "where: no such column: contry"),
-        (["search", "boats", "-k", "0"], "k must be a whole number >= 1"),
         (["search", "boats", "--candidates", "0"], "candidates must be >= 1"),
         (["search", "\udcff"], r"the text to search for must be valid UTF-8, got '\udcff'"),
-        (["search", "x", "--where", "a = '\udcff'"], "where must be valid UTF-8"),
         (["search", "x", "--where", "a = 1", "--since", "2019"], "no such column: a in 'a = 1' and 'taken >= ?'"),
         (["search", "x", "--folder", "nowhere"], "has no photographs in a folder 'nowhere'"),
         (["search", "x", "-0", "--format", "json"], "--print0 writes paths, got --format json as well"),
         (["search", "--source", "lance:///x"], "--source needs a TEXT to search for, or a photograph with --like"),
-        (["search", "x", "--like", "none.jpg"], "a text or a photograph to be like, and not both"),
         (["search", "--like", "none.jpg"], "none.jpg cannot be read: No such file"),
         (["search", "x", "--since", "yesterday"], "--since must be a date like 2019-07-14"),
-        (["search", "x", "--library", "/nonexistent"], "there is no folder /nonexistent"),
         (["search", "x", "--already", "first.jpg"], "--already must be the id of a photograph, a whole number"),
         (["search", "x", "--limit", "place=2"], "place has no values that could be counted: write city or country"),
-        (["search", "x", "--limit", "city=0"], "limit(city).n must be a whole number >= 1, got 0"),
-        (["search", "x", "--share", "city=Lisbon"], "write NAME=VALUE:SHARE"),
-        (["search", "x", "--focus", "hour=18~0"], "focus(hour).within must be > 0, got 0"),
-        (["search", "x", "--limit", "city=1", "--method", "kdpp"], "limit"),
-        (
-            ["search", "x", "--method", "mmr", "--protect", "3"],
-            "protect, keep and order are options of the method mascot",
-        ),
-        (["search", "x", "--encoder", "nonsense"], "nonsense"),
         (["index", "--encoder", "clip:/nonexistent"], "/nonexistent"),
         (["index", "/nonexistent"], "there is no folder /nonexistent"),
         (["index", "--max-megapixels", "0"], "--max-megapixels must be > 0"),
@@ -318,43 +236,35 @@ def test_errors_are_one_line_and_exit_code_two(state: Path, words: list[str], sa
 
 
 def test_no_library_at_all(tmp_path: Path) -> None:
-    done = run(tmp_path, "search", "x")
-    assert done.returncode == 2
-    assert "make one with `mascot index FOLDER`" in done.stderr
+    assert "make one with `mascot index FOLDER`" in run(tmp_path, "search", "x").stderr
     (tmp_path / "empty").mkdir()
     assert "0 photographs: none found" in good(tmp_path, "index", str(tmp_path / "empty"))
     done = run(tmp_path, "search", "x")
     assert done.returncode == 2
     assert "holds no photographs" in done.stderr
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "diary.txt").write_text("keep me")
+    assert run(tmp_path, "sample", str(tmp_path / "mine"), "--count", "5").returncode == 2
+    assert (tmp_path / "mine" / "diary.txt").read_text() == "keep me"
 
 
 def test_bombs_are_refused_with_the_knob(tmp_path: Path) -> None:
     from PIL import Image
 
-    root = small_library(tmp_path / "photos")
-    Image.new("1", (20_000, 10_000)).save(root / "bomb.png")
-    Image.new("1", (13_000, 100)).save(root / "wide.png")
-    told = good(tmp_path, "index", str(root), "--max-megapixels", "1")
+    write_jpeg(tmp_path / "photos" / "a.jpg")
+    Image.new("1", (20_000, 10_000)).save(tmp_path / "photos" / "bomb.png")
+    Image.new("1", (13_000, 100)).save(tmp_path / "photos" / "wide.png")
+    told = good(tmp_path, "index", str(tmp_path / "photos"), "--max-megapixels", "1")
     assert "bomb.png: 200 megapixels, more than the 1 allowed (--max-megapixels)" in told
     assert "wide.png: 2 megapixels, more than the 1 allowed (--max-megapixels)" in told
-    told = good(tmp_path, "index", str(root))
-    assert "31 photographs: 1 new" in told
+    told = good(tmp_path, "index", str(tmp_path / "photos"))
+    assert "2 photographs: 1 new" in told
     assert "bomb.png: 200 megapixels, more than the 150 allowed (--max-megapixels)" in told
-
-
-def test_names_with_line_breaks_do_not_break_the_table(tmp_path: Path) -> None:
-    for name in ("a\nb.jpg", "tab\t.jpg", "esc\x1b[31m.jpg", "🌅 sun.jpg"):
-        write_jpeg(tmp_path / "photos" / name, f"sunset {name!r}")
-    good(tmp_path, "index", str(tmp_path / "photos"))
-    table = good(tmp_path, "search", "sunset", "--format", "table")
-    assert "\x1b" not in table
-    assert "🌅 sun.jpg" in table
-    assert len(rows(good(tmp_path, "search", "sunset"))) == 4
 
 
 def test_a_folder_of_odds_and_ends(tmp_path: Path) -> None:
     root = tmp_path / "photos"
-    boat = write_jpeg(root / "a\nboat.jpg", "a boat", "Lisbon", "2019-07-14T18:05:00")
+    boat = write_jpeg(root / "a\nboat\x1b[31m🌅.jpg", "a boat", "Lisbon", "2019-07-14T18:05:00")
     for name in ("a.NEF", "b.nef", "c.gif", "d.MOV"):
         (root / name).touch()
     (root / "caf\udce9.jpg").touch()  # as Latin letters were written once
@@ -376,7 +286,9 @@ def test_a_folder_of_odds_and_ends(tmp_path: Path) -> None:
     assert done.stdout == ""
     assert done.stderr.startswith("mascot: 1 file is gone and left out; `mascot index --prune`")
     assert rows(good(tmp_path, "search", "boat"))[0]["gone"] is True
-    assert "boat.jpg (gone)" in good(tmp_path, "search", "boat", "--format", "table")
+    table = good(tmp_path, "search", "boat", "--format", "table")
+    assert "boat\N{REPLACEMENT CHARACTER}[31m🌅.jpg (gone)" in table
+    assert "\x1b" not in table
 
 
 def test_without_words_all_are_found_newest_first(state: Path) -> None:
@@ -390,11 +302,3 @@ def test_without_words_all_are_found_newest_first(state: Path) -> None:
     assert "rel." not in done.stdout
     assert done.stderr.splitlines()[0] == "mascot: place: Atlantis, ZA"
     assert "without words the 10 newest of 150 photographs are looked at: --candidates takes more" in done.stderr
-
-
-def test_the_sample_refuses_a_folder_of_others(tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "diary.txt").write_text("keep me")
-    done = run(tmp_path, "sample", str(tmp_path / "mine"), "--count", "5")
-    assert done.returncode == 2
-    assert (tmp_path / "mine" / "diary.txt").read_text() == "keep me"

@@ -15,23 +15,8 @@ from retelling import retold
 PAGE = Path(__file__).parents[2] / "docs" / "photos.md"
 
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("bash") is None, reason="the examples are shell lines, and there is no bash"
-)
-
-
 @pytest.mark.slow
-def test_every_example_of_the_page_runs(tmp_path: Path) -> None:
-    """The short form: on a small library other photographs are found, but nothing is refused."""
-    page = tmp_path / "photos.md"
-    page.write_text(PAGE.read_text(encoding="utf-8").replace("mascot sample trips", "mascot sample trips --count 60"))
-    told = retold(page, tmp_path, {"XDG_STATE_HOME": str(tmp_path / "state")})
-    assert "60 photographs: 60 new" in told
-    assert told.count("mascot: ") == PAGE.read_text(encoding="utf-8").count("mascot: ")
-    assert "Traceback" not in told
-
-
-@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bash") is None, reason="the examples are shell lines, and there is no bash")
 def test_the_page_shows_what_the_program_prints(tmp_path: Path) -> None:
     assert retold(PAGE, tmp_path, {"XDG_STATE_HOME": str(tmp_path / "state")}) == PAGE.read_text(encoding="utf-8")
 

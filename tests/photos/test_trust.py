@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from bag_of_words import BagOfWords
-from jpegs import small_library, write_jpeg
+from jpegs import write_jpeg
+from libraries import indexed_library
 
 import mascot as mc
 from mascot.photos import Library, whereabouts
@@ -15,9 +16,9 @@ from mascot.photos.encoders import hub
 
 
 @pytest.fixture
-def library(tmp_path: Path):
-    with Library.open(small_library(tmp_path / "photos")) as opened:
-        opened.index(BagOfWords())
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with Library(indexed_library(tmp_path / "photos")) as opened:
         yield opened
 
 

@@ -19,6 +19,7 @@ from mascot.errors import InputError
 from mascot.photos.walk import PictureFile, Skipped, walk
 
 POSIX = os.name == "posix"
+_OUT = "link out of the library (--follow-links)"
 
 
 def grow(root: Path, *names: str) -> None:
@@ -28,26 +29,50 @@ def grow(root: Path, *names: str) -> None:
         path.write_bytes(b"x" * 3)
 
 
-def found(root: Path, **options: bool) -> list[str]:
-    """Names below the root; complaints are errors here."""
+def walked(root: Path, **options: bool) -> tuple[list[str], dict[str, str]]:
+    """Return the names of pictures in their order, and the reasons of skipped files by name."""
     items = list(walk(root, **options))
-    assert all(isinstance(item, PictureFile) for item in items), items
-    return [item.path.relative_to(root).as_posix() for item in items]
+    names = [item.path.relative_to(root).as_posix() for item in items if isinstance(item, PictureFile)]
+    return names, {item.path.name: item.reason for item in items if isinstance(item, Skipped)}
 
 
-def test_pictures_in_sorted_order_with_their_size_and_time(tmp_path: Path) -> None:
-    grow(tmp_path, "b.JPG", "a/z.jpeg", "a/b/c.heic", "c.tiff", "a.webp", "notes.txt", "movie.mov", "jpg", "c/d.Png")
-    assert found(tmp_path) == ["a/b/c.heic", "a/z.jpeg", "a.webp", "b.JPG", "c/d.Png", "c.tiff"]
-    first = next(walk(tmp_path))
-    assert isinstance(first, PictureFile)
-    assert first.path.is_absolute()
-    assert (first.size, first.mtime_ns) == (3, (tmp_path / "a/b/c.heic").stat().st_mtime_ns)
+_DERIVED = [
+    "@eaDir/a.jpg/SYNOPHOTO_THUMB_M.jpg", ".thumbnails/a.jpg", ".picasaoriginals/a.jpg", "Cat Previews.lrdata/0/a.jpg",
+    "Cat Smart Previews.lrdata/a.dng", "Photos Library.photoslibrary/resources/derivatives/a.jpg",
+    "Photos Library.photoslibrary/top.jpg", "._a.jpg",
+]  # fmt: skip
+_ORIGINALS = ["Old.photolibrary/Masters/2014/b.jpg", "Photos Library.photoslibrary/originals/0/c.heic", "a.jpg"]
+_HIDDEN = ["a.jpg", ".b.jpg", ".trash/c.jpg", ".mascot/thumb.jpg", "x/.mascot/thumb.jpg", "x/d.jpg"]
+_ODD = ["a b.jpg", "new\nline.jpg", "tab\t.jpg", "\N{CAMERA} été 東京.jpg", "'quoted\".jpg", "-r.jpg", "%41.jpg"]
 
 
-def test_a_relative_root_gives_absolute_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("files", "hidden", "pictures"),
+    [
+        (
+            ["b.JPG", "a/z.jpeg", "a/b/c.heic", "c.tiff", "a.webp", "notes.txt", "movie.mov", "jpg", "c/d.Png"],
+            False,
+            ["a/b/c.heic", "a/z.jpeg", "a.webp", "b.JPG", "c/d.Png", "c.tiff"],
+        ),
+        ([*_DERIVED, *_ORIGINALS], False, _ORIGINALS),
+        ([*_DERIVED, *_ORIGINALS], True, _ORIGINALS),
+        ([], False, []),
+        (_HIDDEN, False, ["a.jpg", "x/d.jpg"]),
+        (_HIDDEN, True, [".b.jpg", ".trash/c.jpg", "a.jpg", "x/d.jpg"]),
+        (_ODD, False, sorted(_ODD)),
+    ],
+    ids=["sorted", "derived", "derived and hidden", "empty", "hidden", "hidden shown", "odd names"],
+)
+def test_pictures_in_sorted_order(files: list[str], hidden: bool, pictures: list[str], tmp_path: Path) -> None:
+    grow(tmp_path, *files)
+    assert walked(tmp_path, hidden=hidden) == (pictures, {})
+
+
+def test_a_picture_has_its_size_its_time_and_an_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grow(tmp_path, "album/a.jpg")
     monkeypatch.chdir(tmp_path)
-    assert [item.path for item in walk(Path("album/../album"))] == [tmp_path / "album" / "a.jpg"]
+    (picture,) = walk(Path("album/../album"))
+    assert picture == PictureFile(tmp_path / "album/a.jpg", 3, (tmp_path / "album/a.jpg").stat().st_mtime_ns)
 
 
 def test_pictures_of_kinds_that_are_not_read_are_counted(tmp_path: Path) -> None:
@@ -57,35 +82,10 @@ def test_pictures_of_kinds_that_are_not_read_are_counted(tmp_path: Path) -> None
     assert unread == {".mov": 2, ".psd": 1}
 
 
-def test_derivatives_of_other_programs_are_passed_over(tmp_path: Path) -> None:
-    derived = [
-        "@eaDir/a.jpg/SYNOPHOTO_THUMB_M.jpg",
-        ".thumbnails/a.jpg",
-        ".picasaoriginals/a.jpg",
-        "Cat Previews.lrdata/0/a.jpg",
-        "Cat Smart Previews.lrdata/a.dng",
-        "Photos Library.photoslibrary/resources/derivatives/a.jpg",
-        "Photos Library.photoslibrary/top.jpg",
-        "._a.jpg",
-    ]
-    originals = [
-        "Old.photolibrary/Masters/2014/b.jpg",
-        "Photos Library.photoslibrary/originals/0/c.heic",
-        "a.jpg",
-    ]
-    grow(tmp_path, *derived, *originals)
-    assert found(tmp_path) == found(tmp_path, hidden=True) == originals
-    assert found(tmp_path / "Photos Library.photoslibrary") == ["originals/0/c.heic"]
-
-
-def test_an_empty_folder_gives_nothing(tmp_path: Path) -> None:
-    assert list(walk(tmp_path)) == []
-
-
-def test_hidden_things_are_passed_over_unless_asked_for_and_ours_always(tmp_path: Path) -> None:
-    grow(tmp_path, "a.jpg", ".b.jpg", ".trash/c.jpg", ".mascot/thumb.jpg", "x/.mascot/thumb.jpg", "x/d.jpg")
-    assert found(tmp_path) == ["a.jpg", "x/d.jpg"]
-    assert found(tmp_path, hidden=True) == [".b.jpg", ".trash/c.jpg", "a.jpg", "x/d.jpg"]
+def test_a_library_of_apple_as_root(tmp_path: Path) -> None:
+    root = tmp_path / "Photos Library.photoslibrary"
+    grow(root, "originals/0/c.heic", "top.jpg")
+    assert walked(root) == (["originals/0/c.heic"], {})
 
 
 def test_a_root_that_cannot_be_walked_is_refused_at_once(tmp_path: Path) -> None:
@@ -94,12 +94,6 @@ def test_a_root_that_cannot_be_walked_is_refused_at_once(tmp_path: Path) -> None
         walk(tmp_path / "a.jpg")
     with pytest.raises(InputError, match="nowhere cannot be walked: No such file"):
         walk(tmp_path / "nowhere")
-
-
-def test_odd_names(tmp_path: Path) -> None:
-    names = ["a b.jpg", "new\nline.jpg", "tab\t.jpg", "\N{CAMERA} été 東京.jpg", "'quoted\".jpg", "-r.jpg", "%41.jpg"]
-    grow(tmp_path, *names)
-    assert found(tmp_path) == sorted(names)
 
 
 @pytest.mark.skipif(not POSIX or sys.platform == "darwin", reason="needs a file system whose names are bytes")
@@ -117,86 +111,77 @@ def test_names_that_are_no_text_are_skipped_with_a_reason(tmp_path: Path) -> Non
     assert [type(item) for item in walk(folder)] == [PictureFile]  # below it every name is one
 
 
-# Links
-
-
 @pytest.mark.skipif(not POSIX, reason="needs symbolic links")
-class TestLinks:
-    def test_a_loop_ends(self, tmp_path: Path) -> None:
-        grow(tmp_path, "a/b/c.jpg")
-        (tmp_path / "a" / "b" / "up").symlink_to(tmp_path)
-        (tmp_path / "a" / "self").symlink_to(tmp_path / "a")
-        assert found(tmp_path) == ["a/b/c.jpg"]
-
-    def test_a_link_that_leads_only_to_itself(self, tmp_path: Path) -> None:
-        (tmp_path / "x.jpg").symlink_to(tmp_path / "x.jpg")
-        assert list(walk(tmp_path)) == [Skipped(tmp_path / "x.jpg", "loop of links")]
-
-    def test_a_broken_link_says_so(self, tmp_path: Path) -> None:
-        (tmp_path / "x.jpg").symlink_to(tmp_path / "gone.jpg")
-        assert list(walk(tmp_path)) == [Skipped(tmp_path / "x.jpg", "broken link: No such file or directory")]
-
-    def test_links_lead_out_of_the_root(self, tmp_path: Path) -> None:
-        grow(tmp_path, "root/a.jpg", "outside/b.jpg", "outside/deep/c.jpg", "single.jpg", "outside.txt")
-        (tmp_path / "root" / "0folder").symlink_to(tmp_path / "outside")
-        (tmp_path / "root" / "0file.jpg").symlink_to(tmp_path / "single.jpg")
-        (tmp_path / "root" / "0other.txt").symlink_to(tmp_path / "outside.txt")
-        names = ["a.jpg", "0file.jpg", "0folder/b.jpg", "0folder/deep/c.jpg"]
-        assert found(tmp_path / "root", follow_links=True) == names
-        items = list(walk(tmp_path / "root"))
-        assert [item.path.name for item in items if isinstance(item, PictureFile)] == ["a.jpg"]
-        reasons = {item.path.name: item.reason for item in items if isinstance(item, Skipped)}
-        assert reasons == dict.fromkeys(["0file.jpg", "0folder"], "link out of the library (--follow-links)")
-
-    def test_a_real_file_comes_once_and_by_its_own_path(self, tmp_path: Path) -> None:
-        grow(tmp_path, "z/real.jpg", "z/more.jpg")
-        (tmp_path / "a.jpg").symlink_to(tmp_path / "z" / "real.jpg")
-        (tmp_path / "b.jpg").symlink_to(tmp_path / "z" / "real.jpg")
-        (tmp_path / "c").symlink_to(tmp_path / "z")
-        assert found(tmp_path) == ["z/more.jpg", "z/real.jpg"]
-
-    def test_two_links_to_one_file_outside_give_one(self, tmp_path: Path) -> None:
-        grow(tmp_path, "outside/real.jpg", "root/x.jpg")
-        (tmp_path / "root" / "a.jpg").symlink_to(tmp_path / "outside" / "real.jpg")
-        (tmp_path / "root" / "b.jpg").symlink_to(tmp_path / "root" / "a.jpg")
-        (tmp_path / "root" / "c").symlink_to(tmp_path / "outside")
-        assert found(tmp_path / "root", follow_links=True) == ["x.jpg", "a.jpg"]
-
-    def test_hard_links_are_one_file(self, tmp_path: Path) -> None:
-        grow(tmp_path, "a.jpg")
-        os.link(tmp_path / "a.jpg", tmp_path / "b.jpg")
-        assert found(tmp_path) == ["a.jpg"]
-
-    def test_a_root_that_is_a_link(self, tmp_path: Path) -> None:
-        grow(tmp_path, "real/a.jpg")
-        (tmp_path / "link").symlink_to(tmp_path / "real")
-        assert found(tmp_path / "link") == ["a.jpg"]
-
-    def test_what_is_no_file_is_skipped_and_not_waited_for(self, tmp_path: Path) -> None:
-        os.mkfifo(tmp_path / "pipe.jpg")
-        assert list(walk(tmp_path)) == [Skipped(tmp_path / "pipe.jpg", "not a regular file")]
+@pytest.mark.parametrize(
+    ("files", "links", "follow_links", "pictures", "reasons"),
+    [
+        (["root/a/b/c.jpg"], {"a/b/up": "root", "a/self": "root/a"}, False, ["a/b/c.jpg"], {}),
+        ([], {"x.jpg": "root/x.jpg"}, False, [], {"x.jpg": "loop of links"}),
+        ([], {"x.jpg": "root/gone.jpg"}, False, [], {"x.jpg": "broken link: No such file or directory"}),
+        (
+            ["root/a.jpg", "outside/b.jpg", "outside/deep/c.jpg", "single.jpg", "outside.txt"],
+            {"0folder": "outside", "0file.jpg": "single.jpg", "0other.txt": "outside.txt"},
+            True,
+            ["a.jpg", "0file.jpg", "0folder/b.jpg", "0folder/deep/c.jpg"],
+            {},
+        ),
+        (
+            ["root/a.jpg", "outside/b.jpg", "single.jpg", "outside.txt"],
+            {"0folder": "outside", "0file.jpg": "single.jpg", "0other.txt": "outside.txt"},
+            False,
+            ["a.jpg"],
+            {"0file.jpg": _OUT, "0folder": _OUT},
+        ),
+        (  # a real file has its own path
+            ["root/z/real.jpg", "root/z/more.jpg"],
+            {"a.jpg": "root/z/real.jpg", "b.jpg": "root/z/real.jpg", "c": "root/z"},
+            False,
+            ["z/more.jpg", "z/real.jpg"],
+            {},
+        ),
+        (
+            ["outside/real.jpg", "root/x.jpg"],
+            {"a.jpg": "outside/real.jpg", "b.jpg": "root/a.jpg", "c": "outside"},
+            True,
+            ["x.jpg", "a.jpg"],
+            {},
+        ),
+    ],
+    ids=["loop", "link to itself", "broken", "followed", "not followed", "once", "two links to one file outside"],
+)
+def test_links(
+    files: list[str],
+    links: dict[str, str],
+    follow_links: bool,
+    pictures: list[str],
+    reasons: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "root").mkdir()
+    grow(tmp_path, *files)
+    for name, target in links.items():
+        (tmp_path / "root" / name).symlink_to(tmp_path / target)
+    assert walked(tmp_path / "root", follow_links=follow_links) == (pictures, reasons)
 
 
-# Things that change or refuse
+@pytest.mark.skipif(not POSIX, reason="needs links and pipes")
+def test_hard_links_linked_roots_and_pipes(tmp_path: Path) -> None:
+    grow(tmp_path, "real/a.jpg")
+    os.link(tmp_path / "real/a.jpg", tmp_path / "real/b.jpg")
+    os.mkfifo(tmp_path / "real/pipe.jpg")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert walked(tmp_path / "link") == (["a.jpg"], {"pipe.jpg": "not a regular file"})
 
 
-def test_a_file_that_vanishes_during_the_walk(tmp_path: Path) -> None:
-    grow(tmp_path, "a.jpg", "b.jpg", "c.jpg")
-    items = walk(tmp_path)
+@pytest.mark.parametrize("name", ["b.jpg", "b"])
+def test_what_vanishes_during_the_walk(name: str, tmp_path: Path) -> None:
+    root = tmp_path / "photos"
+    grow(root, "a.jpg", name if name == "b.jpg" else "b/x.jpg", "c.jpg")
+    items = walk(root)
     next(items)
-    (tmp_path / "b.jpg").unlink()
+    shutil.move(root / name, tmp_path / "away")
     second, third = items
-    assert second == Skipped(tmp_path / "b.jpg", "vanished during the walk")
-    assert isinstance(third, PictureFile)
-
-
-def test_a_folder_that_vanishes_during_the_walk(tmp_path: Path) -> None:
-    grow(tmp_path, "a.jpg", "b/x.jpg", "c.jpg")
-    items = walk(tmp_path)
-    next(items)
-    shutil.rmtree(tmp_path / "b")
-    second, third = items
-    assert second == Skipped(tmp_path / "b", "vanished during the walk")
+    assert second == Skipped(root / name, "vanished during the walk")
     assert isinstance(third, PictureFile)
 
 

@@ -59,7 +59,13 @@ class SqliteSink:
         self._connection.close()
 
 
-class Signing(BagOfWords):
+class Reader(BagOfWords):
+    """An encoder whose vectors contain the words of paths, as those of `lite` do."""
+
+    uses_words = True
+
+
+class Signing(Reader):
     """An encoder that leaves the id of each process that uses it in a folder, and takes its time."""
 
     def __init__(self, folder: Path, pause_s: float) -> None:
@@ -71,10 +77,21 @@ class Signing(BagOfWords):
         return super().pictures(pictures)
 
 
+class Failing(Reader):
+    """An encoder that fails."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(dim=64)
+        self._error = error
+
+    def pictures(self, pictures: Any) -> Any:
+        raise self._error
+
+
 DEADLY = (13, 7)  # pixels
 
 
-class Mortal(BagOfWords):
+class Mortal(Reader):
     """An encoder whose process dies at the sight of a picture of a certain size, as of a bad decoder or for memory."""
 
     def pictures(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:

@@ -6,9 +6,12 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
+POSTCARDS = 60  # photographs of the sample library
+QUERY = "sunset over water"
 _NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 _ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -31,30 +34,93 @@ def browser() -> Iterator[Any]:
             chromium.close()
 
 
-def shown(page: Any, timeout_s: float = 60) -> None:
-    """Wait until the page shows the answer to what it asked last."""
+class Visit:
+    """Pages of one visitor; at the end none of them may have reported an error."""
+
+    def __init__(self, chromium: Any, address: str, **options: Any) -> None:
+        options = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"} | options
+        self.context = chromium.new_context(**options)
+        self.context.set_default_timeout(60_000)
+        self.address, self.errors = address, list[str]()
+
+    def open(self, path: str = "/", ready: bool = True) -> Any:
+        """Open a page, and wait until it shows photographs."""
+        page = self.context.new_page()
+        page.on("console", lambda entry: self.errors.append(entry.text) if entry.type == "error" else None)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.goto(self.address + path)
+        if ready:
+            settled(page)
+        return page
+
+
+def settled(page: Any, timeout_s: float = 60) -> None:
+    """Wait until the page shows the answer to its last request."""
     page.wait_for_selector("#results[data-state=shown]", timeout=timeout_s * 1e3)
+
+
+def about(page: Any, text: str) -> None:
+    """Wait until photographs of this search are shown."""
+    page.wait_for_selector(f"#heading:text('{text}')", state="attached")
+    settled(page)
+
+
+def without(page: Any, text: str) -> None:
+    """Wait until the address does not contain this text."""
+    page.wait_for_url(lambda url: text not in url)
+    settled(page)
 
 
 def search(page: Any, text: str) -> None:
     page.fill("#text", text)
     page.press("#text", "Enter")
-    shown(page)
+    settled(page)
 
 
 def lean(page: Any, name: str, value: int) -> None:
     """Turn a dial: -10 keeps together, 10 mixes up."""
     page.locator(f"#lean-{name}").fill(str(value))
-    shown(page)
+    settled(page)
+
+
+def drag(page: Any, selector: str, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """Drag between two points of an element, each in shares of its width and height."""
+    page.locator(selector).scroll_into_view_if_needed()
+    box = page.locator(selector).bounding_box()
+    points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in (start, end)]
+    page.mouse.move(*points[0])
+    page.mouse.down()
+    page.mouse.move(*points[1], steps=4)
+    page.mouse.up()
+    settled(page)
+
+
+def touch(page: Any, *points: tuple[float, float]) -> None:
+    """Put a finger down, move it along these points, and lift it."""
+    session = page.context.new_cdp_session(page)
+    for i, (x, y) in enumerate(points):
+        kind = "touchMove" if i else "touchStart"
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    session.detach()
 
 
 def ids(page: Any, grid: str = "grid") -> list[int]:
-    """The photographs, in the order in which they are shown."""
-    found = page.eval_on_selector_all(f"#{grid} button.tile", "all => all.map(tile => Number(tile.dataset.id))")
-    return list(found)
+    """Return the photographs, in the order in which they are shown."""
+    return list(page.eval_on_selector_all(f"#{grid} button.tile", "all => all.map(tile => Number(tile.dataset.id))"))
 
 
 def counted(page: Any, name: str) -> tuple[int, int]:
-    """A count above the photographs: before and after."""
+    """Return a count above the photographs: before and after."""
     stat = page.locator(f"[data-stat={name}]")
     return int(stat.get_attribute("data-before")), int(stat.get_attribute("data-after"))
+
+
+def parameters(page: Any) -> dict[str, list[str]]:
+    """Return the parameters in the address bar."""
+    return parse_qs(page.evaluate("location.search").removeprefix("?"))
+
+
+def chips(page: Any) -> set[str]:
+    """Return the wishes and filters above the photographs."""
+    return {chip.inner_text().removesuffix("×").strip() for chip in page.locator("#summary .chip").all()}

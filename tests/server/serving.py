@@ -1,4 +1,4 @@
-"""The real command on a free port, over a small library of real photographs."""
+"""Servers for tests: the application in a thread of this process, or the real command; and a small library."""
 
 from __future__ import annotations
 
@@ -10,99 +10,104 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "photos"))
-
+import uvicorn
 from jpegs import small_library
 
-COMMAND = (sys.executable, "-m", "mascot.cli")
-_PATIENCE_S = 180.0  # for a start on a busy machine
+from mascot.server import make_app
+from mascot.server.protocol import GuardedProtocol
+from mascot.server.settings import Settings
+from retelling import run_command
+
+PATIENCE_S = 180.0  # for anything that has no time limit of its own, on a busy machine
 
 
 @dataclass
 class Served:
-    """A running `mascot serve`."""
+    """A running server."""
 
-    process: subprocess.Popen[str]
-    root: Path  # of the library, or an empty folder where there is none
     address: str  # http://127.0.0.1:PORT
+    root: Path  # of the library
     token: str | None = None
-    said: list[str] = field(default_factory=list)  # lines of its standard error
+    process: Any = None  # of `mascot serve`
+    log: list[str] = field(default_factory=list)  # lines of its standard error
+    app: Any = None  # of a server in this process
 
     @property
     def port(self) -> int:
         return int(self.address.rpartition(":")[2])
 
     def client(self, **options: Any) -> httpx.Client:
-        """A client that sends the token, if there is one."""
+        """Return a client that sends the token, if there is one."""
         headers = {"authorization": f"Bearer {self.token}".encode()} if self.token else {}
-        return httpx.Client(
-            base_url=self.address, headers=headers, timeout=_PATIENCE_S, trust_env=False, verify=False, **options
-        )
+        options = {"headers": headers, "timeout": PATIENCE_S, "trust_env": False, "verify": False} | options
+        return httpx.Client(base_url=self.address, **options)
+
+    def connect(self) -> socket.socket:
+        """Return a connection that sends bytes as they are: clients tidy them up."""
+        return socket.create_connection(("127.0.0.1", self.port), PATIENCE_S)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """Send a signal and wait; gives the exit code."""
+        """Send a signal to the command, wait, and return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(_PATIENCE_S)
+        return int(self.process.wait(PATIENCE_S))
 
 
-def environment(state: Path, **more: str) -> dict[str, str]:
-    """A process's surroundings in which no library is remembered."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MASCOT_")}
-    return kept | {"XDG_STATE_HOME": str(state), "HOME": str(state)} | more
-
-
-def mascot(*arguments: str, state: Path, **more: Any) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end."""
-    return subprocess.run(
-        [*COMMAND, *arguments], env=environment(state), capture_output=True, text=True, timeout=_PATIENCE_S, **more
-    )
-
-
-def indexed(root: Path) -> Path:
-    """Thirty photographs, indexed by the real command."""
-    done = mascot("index", str(small_library(root)), state=root.parent / "state")
-    assert done.returncode == 0, done.stderr
-    return root
+@contextmanager
+def hosted(library: Path | None = None, token: str | None = None, **settings: Any) -> Iterator[Served]:
+    """Serve the application from a thread of this process, on the connections of `mascot serve`."""
+    values = Settings(None if library is None else str(library), token, **settings)
+    config = uvicorn.Config(
+        make_app(values), http=GuardedProtocol, ws="none", log_config=None, access_log=False, server_header=False,
+        proxy_headers=False, timeout_graceful_shutdown=3,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    vars(server.server_state)["mascot_settings"] = values
+    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        wait_for(lambda: server.started or not thread.is_alive())
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        try:
+            yield Served(address, library or Path(), token, app=config.app)
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 @contextmanager
 def served(
     root: Path, *options: str, token: str | None = None, environ: Mapping[str, str] | None = None
 ) -> Iterator[Served]:
-    """`mascot serve` over an indexed folder on a free port, from its first answer to the end of the block.
+    """Run `mascot serve` over an indexed folder on a free port, until the end of the block.
 
     With the option `--no-library` the folder is only a place for its state.
     """
     arguments = ["serve", *([] if "--no-library" in options else ["--library", str(root)]), *options]
-    if "--port" not in options:
-        arguments += ["--port", "0"]
-    if token is not None:
-        arguments += ["--token", token]
+    arguments += [] if "--port" in options else ["--port", "0"]
+    arguments += [] if token is None else ["--token", token]
     process = subprocess.Popen(
-        [*COMMAND, *arguments],
+        [sys.executable, "-m", "mascot.cli", *arguments],
         env=environment(root.parent / "state", **(environ or {})),
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
     )
-    found = Served(process, root, "", token)
-    ready = threading.Event()
-    listener = threading.Thread(target=_listen, args=(found, ready), daemon=True)
-    listener.start()
+    server = Served("", root, token, process)
+    reader = threading.Thread(target=_read_log, args=(server,), daemon=True)
+    reader.start()
     try:
-        if not ready.wait(_PATIENCE_S) or not found.address:
-            raise RuntimeError(f"mascot serve did not start: {''.join(found.said)}")
-        _wait_until_healthy(found)
-        yield found
+        wait_for(lambda: bool(server.address) or not reader.is_alive())
+        if not server.address:
+            raise RuntimeError(f"mascot serve did not start: {''.join(server.log)}")
+        yield server
     finally:
         if process.poll() is None:
             process.terminate()
@@ -111,11 +116,55 @@ def served(
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        listener.join(5)
+        reader.join(5)
+
+
+def _read_log(server: Served) -> None:
+    """Read what the process logs, so that a full pipe never stops it; it announces where it is once it answers."""
+    for line in server.process.stderr:
+        server.log.append(line)
+        if not server.address and "http://" in line:
+            server.address = next(word for word in line.split() if word.startswith("http://")).rstrip("/")
+
+
+def environment(state: Path, **more: str) -> dict[str, str]:
+    """Return an environment in which no library is remembered."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("MASCOT_")}
+    return variables | {"XDG_STATE_HOME": str(state), "HOME": str(state)} | more
+
+
+def mascot(*arguments: str, state: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    return run_command(*arguments, variables=environment(state))
+
+
+def indexed(root: Path, *options: str) -> Path:
+    """Index a folder, and return it."""
+    done = mascot("index", str(root), *options, state=root.parent / "state")
+    assert done.returncode == 0, done.stderr
+    return root
+
+
+def thirty_photographs(root: Path) -> Path:
+    return indexed(small_library(root))
+
+
+def message(answer: httpx.Response, status: int) -> str:
+    """Return the message of an answer that has this error status."""
+    assert answer.status_code == status, answer.text
+    error = answer.json()["error"]
+    assert set(error) == {"kind", "message"}
+    return str(error["message"])
+
+
+def result_ids(answer: httpx.Response) -> list[Any]:
+    """Return the ids of the photographs, or of the own candidates, that were found."""
+    assert answer.status_code == 200, answer.text
+    return [result["photo"]["id"] if "photo" in result else result["id"] for result in answer.json()["results"]]
 
 
 def read_answer(connection: socket.socket) -> bytes:
-    """The headers and the whole body of the next answer. Raises `ConnectionError` where the connection ends before."""
+    """Return the headers and the whole body of the next answer; `ConnectionError` if the connection ends before."""
     answer = b""
     while True:
         head, _, body = answer.partition(b"\r\n\r\n")
@@ -128,23 +177,24 @@ def read_answer(connection: socket.socket) -> bytes:
         answer += part
 
 
-def _listen(found: Served, ready: threading.Event) -> None:
-    """Keep what the process says, so that a full pipe never stops it; its first address is where it is."""
-    assert found.process.stderr is not None
-    for line in found.process.stderr:
-        found.said.append(line)
-        if not found.address and "http://" in line:
-            found.address = next(word for word in line.split() if word.startswith("http://")).rstrip("/")
-            ready.set()
-    ready.set()
+def read_to_end(connection: socket.socket) -> bytes:
+    """Return what the server sends before it closes the connection."""
+    answer = b""
+    try:
+        while part := connection.recv(65536):
+            answer += part
+    except ConnectionError:
+        pass
+    return answer
 
 
-def _wait_until_healthy(found: Served) -> None:
-    ends = time.monotonic() + _PATIENCE_S
-    while time.monotonic() < ends:
-        try:
-            if httpx.get(f"{found.address}/healthz", trust_env=False, verify=False).status_code == 200:
-                return
-        except httpx.TransportError:
-            time.sleep(0.05)
-    raise RuntimeError(f"mascot serve does not answer: {''.join(found.said)}")
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    ends = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < ends, "waited too long"
+        time.sleep(0.02)

@@ -3,50 +3,39 @@
 from __future__ import annotations
 
 import logging
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from logging.handlers import BufferingHandler
 from pathlib import Path
+from types import SimpleNamespace
 
 import anyio
 import pytest
-from serving import Served, served
+from serving import Served, hosted, read_to_end, served
 from starlette.types import Message, Receive, Scope, Send
 
-from mascot.server.failures import ClientLeft
 from mascot.server.guard import Guard
-from mascot.server.logs import RateLimit
-from mascot.server.threads import STOPPING, Threads, client_has_left
+from mascot.server.process import RateLimit
+from mascot.server.threads import ClientLeft, Threads, client_has_left
 
 HOST = b"Host: localhost\r\n"
+POST = b"POST /api/rerank HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
 
 
 @pytest.fixture(scope="module")
-def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server with short timeouts and small budgets."""
-    environ = {
-        "MASCOT_HEADER_TIMEOUT_S": "2", "MASCOT_BODY_TIMEOUT_S": "2", "MASCOT_CONNECTIONS": "300",
-        "MASCOT_HELD_BYTES": str(64 * 1024 * 1024),
-    }  # fmt: skip
-    with served(tmp_path_factory.mktemp("abuse") / "x", "--no-library", environ=environ) as found:
-        yield found
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server process with small budgets."""
+    environ = {"MASCOT_CONNECTIONS": "300", "MASCOT_HELD_BYTES": str(64 << 20)}
+    with served(tmp_path_factory.mktemp("abuse") / "x", "--no-library", environ=environ) as server:
+        yield server
 
 
-def _connect(server: Served) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", server.port), 60)
-
-
-def _rest(connection: socket.socket) -> bytes:
-    """What the server still sends before it closes the connection."""
-    answer = b""
-    try:
-        while part := connection.recv(65536):
-            answer += part
-    except ConnectionError:
-        pass
-    return answer
+@pytest.fixture(scope="module")
+def impatient() -> Iterator[Served]:
+    """A server with short timeouts."""
+    with hosted(header_timeout_s=0.5, body_timeout_s=0.5) as server:
+        yield server
 
 
 def _memory_mb(server: Served) -> float:
@@ -57,64 +46,57 @@ def _memory_mb(server: Served) -> float:
     return int(line.split()[1]) / 1024
 
 
-def test_1100_half_sent_requests_are_no_outage(impatient: Served) -> None:
+def test_1100_half_sent_requests_do_not_stop_it(small: Served) -> None:
     """More connections than the process may have files by default, each with half a header."""
-    lines = len(impatient.said)
+    lines = len(small.log)
     with ExitStack() as stack:
         for number in range(1100):
             try:
-                connection = stack.enter_context(_connect(impatient))
+                connection = stack.enter_context(small.connect())
                 connection.sendall(b"GET /healthz HTTP/1.1\r\nHo")
             except ConnectionError:
                 continue  # closed by the server already
             if number % 100 == 99:
-                with impatient.client() as client:
+                with small.client() as client:
                     assert client.get("/healthz").status_code == 200
                     assert client.post("/api/rerank", json={"scores": [1]}).status_code == 200
-    assert len(impatient.said) - lines < 50, impatient.said[-5:]
-    assert impatient.process.poll() is None
+    assert len(small.log) - lines < 50, small.log[-5:]
+    assert small.process.poll() is None
 
 
-def test_60_unfinished_bodies_hold_a_bounded_amount_of_memory(impatient: Served) -> None:
-    before = _memory_mb(impatient)
-    part = b" " * (8 * 1024 * 1024)
-    worst = 0.0
+def test_60_unfinished_bodies_hold_a_bounded_amount_of_memory(small: Served) -> None:
+    before, most = _memory_mb(small), 0.0
     with ExitStack() as stack:
         for _ in range(60):
-            connection = stack.enter_context(_connect(impatient))
+            connection = stack.enter_context(small.connect())
             try:
-                connection.sendall(b"POST /api/rerank HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
-                                   b"Content-Length: 16000000\r\n\r\n" + part)  # fmt: skip
+                connection.sendall(POST + b"Content-Length: 16000000\r\n\r\n" + b" " * (8 << 20))
             except ConnectionError:
                 continue  # it was refused meanwhile
-            worst = max(worst, _memory_mb(impatient))
-        with impatient.client() as client:
+            most = max(most, _memory_mb(small))
+        with small.client() as client:
             assert client.post("/api/rerank", json={"scores": [1]}).status_code == 200
-    assert worst - before < 200, "480 MB were sent, 64 MB may be held"
+    assert most - before < 200, "480 MB were sent, 64 MB may be held"
 
 
-@pytest.mark.parametrize("path", [b"/api/rerank", b"/api/rerank/stream"])
-def test_a_body_must_arrive_in_time(impatient: Served, path: bytes) -> None:
-    with _connect(impatient) as connection:
-        connection.sendall(b"POST " + path + b" HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
-                           b"Content-Length: 100\r\n\r\n{")  # fmt: skip
-        answer = _rest(connection)
-    assert b"did not arrive in time" in answer
-    if path == b"/api/rerank":
-        assert answer.startswith(b"HTTP/1.1 408")
-        assert b"connection: close" in answer
-
-
-def test_headers_must_arrive_in_time_and_be_short(impatient: Served) -> None:
-    with _connect(impatient) as idle, _connect(impatient) as slow, _connect(impatient) as long:
+def test_bodies_and_headers_must_arrive_in_time_and_headers_be_short(impatient: Served) -> None:
+    with ExitStack() as stack:
+        idle, slow, body, stream, long = (stack.enter_context(impatient.connect()) for _ in range(5))
         slow.sendall(b"GET / HTTP/1.1\r\nHo")
+        body.sendall(POST + b"Content-Length: 100\r\n\r\n{")
+        stream.sendall(POST.replace(b"rerank", b"rerank/stream") + b"Content-Length: 100\r\n\r\n{")
         long.sendall(b"GET / HTTP/1.1\r\n" + HOST)
         with pytest.raises(ConnectionError):  # noqa: PT012 - closed while it sends
             while True:
                 long.sendall(b"A: " + b"x" * 10_000 + b"\r\n")
                 time.sleep(0.01)
-        assert _rest(slow).startswith(b"HTTP/1.1 408")
-        assert _rest(idle) == b""
+        assert read_to_end(idle) == b""
+        assert read_to_end(slow).startswith(b"HTTP/1.1 408")
+        answer = read_to_end(body)
+        assert answer.startswith(b"HTTP/1.1 408")
+        assert b"connection: close" in answer
+        for text in (answer, read_to_end(stream)):
+            assert b"did not arrive in time" in text
 
 
 @pytest.mark.parametrize(
@@ -129,10 +111,9 @@ def test_headers_must_arrive_in_time_and_be_short(impatient: Served) -> None:
 )  # fmt: skip
 def test_ambiguous_framing_ends_the_connection(impatient: Served, framing: bytes) -> None:
     smuggled = b"GET /smuggled HTTP/1.1\r\n" + HOST + b"\r\n"
-    with _connect(impatient) as connection:
-        connection.sendall(b"POST /api/rerank HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n" + framing
-                           + b"\r\n0\r\n\r\n" + smuggled)  # fmt: skip
-        answer = _rest(connection)
+    with impatient.connect() as connection:
+        connection.sendall(POST + framing + b"\r\n0\r\n\r\n" + smuggled)
+        answer = read_to_end(connection)
     assert answer.count(b"HTTP/1.1") <= 1
     assert b"200 OK" not in answer
     assert not answer or b"connection: close" in answer.lower()
@@ -167,14 +148,14 @@ def test_repeated_wrong_tokens_are_answered_more_and_more_slowly(monkeypatch: py
         assert len(delays) == 8, "the right token and other addresses never wait"
 
     guard = Guard(answer, "right")
-    monkeypatch.setattr("mascot.server.guard.anyio.sleep", sleep)
+    monkeypatch.setattr("mascot.server.guard.anyio", SimpleNamespace(sleep=sleep))
     anyio.run(attack)
     assert statuses == [401] * 13 + [200, 401]
 
 
 def test_work_stops_when_the_client_leaves() -> None:
     """Twelve calls that would never end, for one thread: those that run are told to stop, the others are dropped."""
-    threads = Threads("search", 1, STOPPING)
+    threads = Threads("search", 1)
     begun: list[int] = []
 
     def work(number: int) -> None:
@@ -195,16 +176,15 @@ def test_work_stops_when_the_client_leaves() -> None:
         async with anyio.create_task_group() as clients:
             for number in range(12):
                 clients.start_soon(ask, number)
-        assert await threads.run(lambda: "answered") == "answered"
+        assert await threads.run(client_has_left) is False, "the thread is free, and its next client is there"
 
     anyio.run(attack)
-    threads.close()
     assert begun[0] == 0
 
 
 def test_the_log_is_limited_in_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr("mascot.server.logs.time.monotonic", lambda: now)
+    monkeypatch.setattr("mascot.server.process.time", SimpleNamespace(monotonic=lambda: now))
     logger, handler = logging.getLogger("tests.rate"), BufferingHandler(1000)
     handler.addFilter(RateLimit(most=3, every_s=0.2))
     logger.addHandler(handler)

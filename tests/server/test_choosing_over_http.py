@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import served
+from serving import hosted, message
 
 
 def _search(client: httpx.Client, **query: Any) -> list[dict[str, Any]]:
@@ -24,26 +24,17 @@ def _ids(results: list[dict[str, Any]]) -> list[int]:
     return [result["photo"]["id"] for result in results]
 
 
-def _message(answer: httpx.Response, status: int) -> str:
-    assert answer.status_code == status, answer.text
-    return str(answer.json()["error"]["message"])
-
-
 def test_the_pinned_come_first_and_the_rejected_never(client: httpx.Client) -> None:
-    found = _ids(_search(client, text="boats", k=12))
-    pin, reject = [found[9], found[3]], found[:3]
+    ids = _ids(_search(client, text="boats", k=12))
+    pin, reject = [ids[9], ids[3]], ids[:3]
     results = _search(client, text="boats", k=8, pin=pin, reject=reject)
     assert _ids(results)[:2] == pin
     assert len(results) == 8
     assert not set(_ids(results)) & set(reject)
     assert [result.get("pinned") for result in results] == [True, True] + [False] * 6
-
-
-def test_a_pinned_photograph_need_not_match(client: httpx.Client) -> None:
-    everything = _ids(_search(client, k=40))
     matching = _ids(_search(client, k=40, where="country IS NOT NULL"))
-    other = next(id_ for id_ in everything if id_ not in matching)
-    assert _ids(_search(client, k=5, where="country IS NOT NULL", pin=[other]))[0] == other
+    other = next(id_ for id_ in _ids(_search(client, k=40)) if id_ not in matching)
+    assert _ids(_search(client, k=5, where="country IS NOT NULL", pin=[other]))[0] == other, "it need not match"
 
 
 def test_limits_and_shares_count_the_pinned(client: httpx.Client) -> None:
@@ -58,7 +49,7 @@ def test_limits_and_shares_count_the_pinned(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "status", "words"),
+    ("query", "status", "text"),
     [
         ({"pin": [1, 2], "k": 1}, 400, "k must be at least 2"),
         ({"pin": [1], "reject": [1]}, 400, "pinned and rejected"),
@@ -68,13 +59,12 @@ def test_limits_and_shares_count_the_pinned(client: httpx.Client) -> None:
         ({"wishes": [{}]}, 422, "exactly one of name, limit, share"),
     ],
 )
-def test_mistakes_are_named(client: httpx.Client, query: dict[str, Any], status: int, words: str) -> None:
-    assert words in _message(client.post("/api/search", json=query), status)
+def test_mistakes_are_named(client: httpx.Client, query: dict[str, Any], status: int, text: str) -> None:
+    assert text in message(client.post("/api/search", json=query), status)
 
 
 def test_choices_are_saved_and_deleted(own: Path) -> None:
-    (own / ".mascot" / "choices.sqlite").unlink(missing_ok=True)
-    with served(own, token="secret") as server, server.client() as client:
+    with hosted(own, "secret") as server, server.client() as client:
         assert client.get("/api/choices").json() == {"choices": []}
         name = "Lisbon / best of 2019 ✓"
         body = {"photos": [3, 1, 2], "rejected": [4], "query": {"text": "boats", "k": 20}}
@@ -86,15 +76,15 @@ def test_choices_are_saved_and_deleted(own: Path) -> None:
         assert client.put("/api/choices/another", json={"photos": [6]}).status_code == 200
         assert [c["photos"] for c in client.get("/api/choices").json()["choices"]] == [[3, 1, 2], [6]]
         assert client.delete("/api/choices/another").json() == {"deleted": "another"}
-        assert "no choice is called 'another'" in _message(client.delete("/api/choices/another"), 404)
-        assert "no photograph 999" in _message(client.put("/api/choices/x", json={"photos": [999]}), 400)
-        assert "printable" in _message(client.put("/api/choices/%20", json={"photos": [1]}), 400)
+        assert "no choice is called 'another'" in message(client.delete("/api/choices/another"), 404)
+        assert "no photograph 999" in message(client.put("/api/choices/x", json={"photos": [999]}), 400)
+        assert "printable" in message(client.put("/api/choices/%20", json={"photos": [1]}), 400)
         for answer in (
             client.put("/api/choices/x", json={"photos": [1]}, headers={"origin": "https://evil.example"}),
             client.request("DELETE", path, headers={"origin": "https://evil.example"}),
         ):
-            _message(answer, 403)
-        _message(client.put("/api/choices/x", content="photos=1", headers={"content-type": "text/plain"}), 415)
+            message(answer, 403)
+        message(client.put("/api/choices/x", content="photos=1", headers={"content-type": "text/plain"}), 415)
         assert httpx.put(f"{server.address}/api/choices/x", json={"photos": [1]}, trust_env=False).status_code == 401
 
 
@@ -113,18 +103,21 @@ def test_an_archive_holds_the_originals(client: httpx.Client, photographs: Path)
     assert before == {file: file.stat().st_mtime_ns for file in before}
 
 
-def test_what_is_gone_or_too_large_is_said(own: Path) -> None:
-    with served(own) as server, server.client() as client:
-        first, second, third = _search(client, k=3)
-        os.truncate(own / first["photo"]["path"], 5 << 30)
-        (own / second["photo"]["path"]).unlink()
-        ids = _ids([first, second, third])
-        assert "5.4 GB" in _message(client.post("/api/export", json={"photos": ids}), 413)
-        names = zipfile.ZipFile(io.BytesIO(client.post("/api/export", json={"photos": ids[1:]}).content)).namelist()
-        assert len(names) == 2
-        assert names[-1] == "missing photographs.txt"
-        assert "is gone" in _message(client.post("/api/export", json={"photos": ids[1:2]}), 400)
-        assert "no photograph 999" in _message(client.post("/api/export", json={"photos": [999]}), 400)
+def test_files_that_are_gone_or_too_large_are_reported(own: Path, own_client: httpx.Client) -> None:
+    results = _search(own_client, k=3)
+    os.truncate(own / results[0]["photo"]["path"], 5 << 30)
+    (own / results[1]["photo"]["path"]).unlink()
+
+    def export(photos: list[int]) -> httpx.Response:
+        return own_client.post("/api/export", json={"photos": photos})
+
+    ids = _ids(results)
+    assert "5.4 GB" in message(export(ids), 413)
+    names = zipfile.ZipFile(io.BytesIO(export(ids[1:]).content)).namelist()
+    assert len(names) == 2
+    assert names[-1] == "missing photographs.txt"
+    assert "is gone" in message(export(ids[1:2]), 400)
+    assert "no photograph 999" in message(export([999]), 400)
 
 
 def test_an_album_is_one_page(client: httpx.Client) -> None:

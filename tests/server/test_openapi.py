@@ -1,47 +1,53 @@
-"""What `/openapi.json` promises of the routes, the token and the limits."""
+"""What `/openapi.json` promises of routes, token and limits, and random requests made from it."""
 
 from __future__ import annotations
 
+import inspect
+import json
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
+import jsonschema_rs
 import msgspec
 import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from serving import Served
 
 import mascot as mc
 from mascot.server import make_app, models
-from mascot.server.failures import BadBody
 from mascot.server.settings import Settings
-from mascot.server.wishes import wishes_of
 
+SENDING = {400, 401, 403, 404, 408, 413, 415, 422, 503}
 OPERATIONS = {
-    "search": {400, 401, 403, 404, 408, 413, 415, 422, 503},
-    "photo": {401, 403, 404, 422, 503},
-    "thumbnail": {304, 401, 403, 404, 422, 503},
-    "image": {206, 304, 401, 403, 404, 416, 422, 503},
-    "library": {401, 403, 404, 503},
-    "choices": {400, 401, 403, 404, 503},
-    "save_choice": {400, 401, 403, 404, 408, 413, 415, 422, 503},
-    "delete_choice": {400, 401, 403, 404, 503},
-    "export": {400, 401, 403, 404, 408, 413, 415, 422, 503},
-    "rerank": {400, 401, 403, 408, 413, 415, 422, 503},
-    "rerank_stream": {401, 403, 415},
-    "health": {403},
-    "ready": {403, 503},
-    "metrics": {401, 403, 503},
-}  # and what they may answer beside 200
+    "search": SENDING, "save_choice": SENDING, "export": SENDING, "rerank": SENDING - {404},
+    "rerank_stream": {401, 403, 415}, "photo": {401, 403, 404, 422, 503}, "thumbnail": {304, 401, 403, 404, 422, 503},
+    "image": {206, 304, 401, 403, 404, 416, 422, 503}, "library": {401, 403, 404, 503},
+    "choices": {400, 401, 403, 404, 503}, "delete_choice": {400, 401, 403, 404, 503},
+    "health": {403}, "ready": {403, 503}, "metrics": {401, 403, 503},
+}  # fmt: skip
 
 
 def _document(token: str | None = None) -> dict[str, Any]:
-    document: dict[str, Any] = make_app(Settings(token=token)).state.openapi
-    return document
+    return dict(make_app(Settings(token=token)).state.openapi)
 
 
 def test_operations_have_names_and_the_answers_they_may_give() -> None:
     operations = [operation for methods in _document()["paths"].values() for operation in methods.values()]
-    statuses = {
-        operation["operationId"]: {int(status) for status in operation["responses"]} - {200} for operation in operations
-    }
+    statuses = {operation["operationId"]: {int(status) for status in operation["responses"]} - {200}
+                for operation in operations}  # fmt: skip
     assert statuses == OPERATIONS
     for operation in operations:
         assert operation["description"]
@@ -50,63 +56,32 @@ def test_operations_have_names_and_the_answers_they_may_give() -> None:
                 assert answer["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Failure"}
 
 
-def test_the_token_is_described() -> None:
-    for token, wanted in ((None, [{}, {"token": []}]), ("s3cret", [{"token": []}])):
+def test_the_token_and_streams_are_described() -> None:
+    for token, expected in ((None, [{}, {"token": []}]), ("s3cret", [{"token": []}])):
         document = _document(token)
         assert document["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
-        assert document["security"] == wanted
-        own = {path: operation["security"] for path, methods in document["paths"].items()
-               for operation in methods.values() if "security" in operation}  # fmt: skip
-        assert own == {"/healthz": [], "/readyz": []}
-
-
-def test_a_stream_is_described_by_its_lines() -> None:
+        assert document["security"] == expected
+        exceptions = {path: operation["security"] for path, methods in document["paths"].items()
+                      for operation in methods.values() if "security" in operation}  # fmt: skip
+        assert exceptions == {"/healthz": [], "/readyz": []}
     stream = _document()["paths"]["/api/rerank/stream"]["post"]
     assert stream["requestBody"]["required"] is True
-    (request,) = stream["requestBody"]["content"].items()
-    (answer,) = stream["responses"]["200"]["content"].items()
-    assert request[0] == answer[0] == "application/x-ndjson"
-    for (_, content), names in ((request, ["Rerank"]), (answer, ["RerankOut", "Failure"])):
-        assert content["schema"]["anyOf"] == [{"$ref": f"#/components/schemas/{name}"} for name in names]
+    for part, names in ((stream["requestBody"], ["Rerank"]), (stream["responses"]["200"], ["RerankOut", "Failure"])):
+        schema = part["content"]["application/x-ndjson"]["schema"]
+        assert schema["anyOf"] == [{"$ref": f"#/components/schemas/{name}"} for name in names]
 
 
-# Everything the library can say
-
-
-def _kinds_of_the_library() -> set[str]:
-    """The names that `mascot.from_dict` knows, in its own words."""
+def test_everything_that_the_library_knows_is_in_the_schema() -> None:
     with pytest.raises(mc.OptionError) as error:
         mc.from_dict({"kind": "?"})
-    return set(str(error.value).partition("one of ")[2].partition(", got")[0].split(", "))
-
-
-def test_every_attribute_and_method_of_the_library_is_in_the_schema() -> None:
-    offered = set(models.ATTRIBUTES) | set(models.METHODS)
-    wishes = {name for name in _kinds_of_the_library() if hasattr(getattr(mc, name), "attribute")}
-    assert offered == _kinds_of_the_library() - wishes
+    kinds = set(str(error.value).partition("one of ")[2].partition(", got")[0].split(", "))
+    values = {name for name in kinds if not hasattr(getattr(mc, name), "attribute")}  # without the wishes
     schemas = _document()["components"]["schemas"]
-    assert offered <= set(schemas)
-    wish_types = {reference["$ref"].rpartition("/")[2] for reference in
-                  schemas["Rerank"]["properties"]["wishes"]["items"]["anyOf"]}  # fmt: skip
-    assert wish_types == {cls.__name__ for cls in models.WISHES.values()} <= set(schemas)
-
-
-def test_every_kind_of_wish_of_the_library_can_be_sent() -> None:
-    makers = {name for name in ("spread", "focus", "limit", "share") if hasattr(mc, name)}
-    assert {"spread", "focus"} <= makers <= set(models.WISHES)
-    parts: dict[str, dict[str, Any]] = {"limit": {"n": 2}, "share": {"shares": {"a": 0.6, "b": 0.4}}}
-    for name in ("spread", "focus", "limit", "share"):
-        request = [{name: "seller", **parts.get(name, {})}]
-        if name in makers:
-            assert len(wishes_of(request)) == 1
-        else:
-            with pytest.raises(BadBody, match=rf"wishes\[0\]: this version of the library does not know `{name}`"):
-                wishes_of(request)
-
-
-def test_every_parameter_of_rerank_can_be_sent() -> None:
-    import inspect
-
+    assert set(models.ATTRIBUTES) | set(models.METHODS) == values <= set(schemas)
+    references = schemas["Rerank"]["properties"]["wishes"]["items"]["anyOf"]
+    wishes = {reference["$ref"].rpartition("/")[2] for reference in references}
+    assert wishes == {cls.__name__ for cls in models.WISHES.values()} <= set(schemas)
+    assert {"spread", "focus", "limit", "share"} <= set(models.WISHES)
     options = set(models.RerankOptions.__struct_fields__)
     assert set(inspect.signature(mc.rerank).parameters) - {"candidates", "backend"} <= options
     assert set(models.Rerank.__struct_fields__) == options | {"scores", "ids", "columns", "vectors"}
@@ -123,7 +98,7 @@ def _numbers() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def _accepts(kind: str, field: str, value: float) -> bool:
-    """Whether the schema's type and the library both take this value."""
+    """Whether the schema's type and the library both accept this value."""
     part: dict[str, Any] = {"kind": kind, field: value}
     if kind in ("Category", "Cycle", "Number"):
         part["column"] = "n"
@@ -136,14 +111,77 @@ def _accepts(kind: str, field: str, value: float) -> bool:
     return True
 
 
-@pytest.mark.parametrize(("kind", "field", "bounds"), _numbers())
-def test_the_bounds_of_numbers_are_those_that_hold(kind: str, field: str, bounds: dict[str, Any]) -> None:
-    step = 1 if bounds["type"] == "integer" else 1e-9
-    assert _accepts(kind, field, bounds["maximum"])
-    assert not _accepts(kind, field, bounds["maximum"] * (1 + 1e-9) + step)
-    if "exclusiveMinimum" in bounds:
-        assert not _accepts(kind, field, bounds["exclusiveMinimum"])
-        assert _accepts(kind, field, bounds["exclusiveMinimum"] + 1e-9)
-    else:
-        assert _accepts(kind, field, bounds["minimum"])
-        assert not _accepts(kind, field, bounds["minimum"] - step)
+def test_the_bounds_of_numbers_are_those_that_hold() -> None:
+    for kind, field, bounds in _numbers():
+        step = 1 if bounds["type"] == "integer" else 1e-9
+        lowest, first = bounds.get("minimum"), bounds.get("exclusiveMinimum")
+        inside = [bounds["maximum"], first + 1e-9 if lowest is None else lowest]
+        outside = [bounds["maximum"] * (1 + 1e-9) + step, first if lowest is None else lowest - step]
+        assert [_accepts(kind, field, value) for value in inside + outside] == [True, True, False, False], (kind, field)
+
+
+# Random requests: no failure of the server, no undocumented answer
+
+CHECKS = [
+    not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance,
+    response_schema_conformance, negative_data_rejection,
+]  # fmt: skip
+REQUESTS = {"rerank": 40, "search": 30, "save_choice": 25, "export": 20, "library": 4, "health": 4, "metrics": 4}
+
+
+@schemathesis.serializer("application/x-ndjson")
+def lines(_: Any, value: Any) -> bytes:
+    return (value if isinstance(value, str) else json.dumps(value)).encode("utf-8", "surrogatepass")
+
+
+@schemathesis.serializer("application/msgpack")
+def msgpack(_: Any, value: Any) -> bytes:
+    try:
+        return msgspec.msgpack.encode(value)
+    except OverflowError:  # a whole number that msgpack cannot hold
+        return b"\xc1"
+
+
+@schemathesis.serializer("application/vnd.apache.arrow.stream")
+def arrow(_: Any, value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+
+
+@pytest.fixture(scope="module")
+def api(server: Served) -> Any:
+    return schemathesis.openapi.from_url(f"{server.address}/openapi.json")
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_random_requests_have_documented_answers(api: Any, name: str) -> None:
+    """Requests that fit the schema, and requests that do not."""
+    (path, method), = ((path, method) for path, methods in _document()["paths"].items()
+                       for method, operation in methods.items() if operation["operationId"] == name)  # fmt: skip
+    with requests.Session() as session:
+        session.trust_env = False
+        for mode in GenerationMode if name != "rerank_stream" else [GenerationMode.POSITIVE]:
+
+            @settings(
+                max_examples=REQUESTS.get(name, 12), derandomize=True, database=None, phases=(Phase.generate,),
+                suppress_health_check=list(HealthCheck),
+            )  # fmt: skip
+            @given(case=api[path][method.upper()].as_strategy(generation_mode=mode))
+            def check(case: schemathesis.Case) -> None:
+                case.call_and_validate(checks=CHECKS, session=session)
+
+            try:
+                check()
+            except Unsatisfiable:
+                assert mode is GenerationMode.NEGATIVE  # nothing about a request without parameters can be wrong
+
+
+def test_the_document_is_valid_and_its_examples_are_answered(client: httpx.Client) -> None:
+    document = client.get("/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    schemas = document["components"]["schemas"]
+    for model in schemas.values():
+        jsonschema_rs.meta.validate(model)
+    for name, path in (("Search", "/api/search"), ("Rerank", "/api/rerank")):
+        (example,) = schemas[name]["examples"]
+        jsonschema_rs.validate({"$ref": f"#/components/schemas/{name}", "components": document["components"]}, example)
+        assert client.post(path, json=example).status_code == 200

@@ -1,4 +1,4 @@
-"""How photographs are sent: what they are sent as, what is kept, what is too large. Without a server."""
+"""How photographs are sent: in which format, what is cached, what is too large. Without a server."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from mascot.photos.images import Unreadable
 from mascot.photos.photo import COLUMNS, Photo
 from mascot.server import pictures
 
-_ASKED = Request({"type": "http", "headers": []})
+_REQUEST = Request({"type": "http", "headers": []})
 _PHOTO = Photo(**dict.fromkeys(COLUMNS) | {"id": 1, "width": 48, "height": 64})  # as it was indexed
 
 
 def _sent(path: Path) -> tuple[str | None, bytes]:
-    answer = pictures.photograph(_ASKED, path, _PHOTO)
+    answer = pictures.photograph(_REQUEST, path, _PHOTO)
     return answer.media_type, path.read_bytes() if isinstance(answer, FileResponse) else bytes(answer.body)
 
 

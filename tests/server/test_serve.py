@@ -1,192 +1,378 @@
-"""`mascot serve` as a process: how it starts, what it refuses, how it ends."""
+"""`mascot serve` as a process: how it starts, what it refuses, how it ends; other servers, and the client."""
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
+import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from serving import COMMAND, Served, environment, mascot, read_answer, served
+import uvicorn
+from prometheus_client.parser import text_string_to_metric_families
+from serving import (
+    PATIENCE_S,
+    Served,
+    environment,
+    free_port,
+    mascot,
+    message,
+    read_answer,
+    read_to_end,
+    served,
+    wait_for,
+)
+from starlette.responses import PlainTextResponse
+from uvicorn.server import ServerState
+
+import mascot as mc
+from mascot.server import protocol
+from mascot.server.client import Client, ServiceError
+from mascot.server.settings import Settings
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+ROOT = Path(__file__).resolve().parents[2]
+BODY = {"scores": [0.9, 0.8, 0.7], "columns": {"camera": ["X100", "X100", "Pixel"]}, "wishes": [{"spread": "camera"}]}
 
 
-def _refused(done: subprocess.CompletedProcess[str]) -> str:
-    """What a command that failed said, which must be one line."""
+def _request(body: dict[str, Any]) -> bytes:
+    content = json.dumps(body).encode()
+    head = "POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content
+
+
+# Starting
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--host", "0.0.0.0"], "--host 0.0.0.0 can be reached from other machines: set a --token"),
+        (["--host", "::"], "--host :: can be reached from other machines"),
+        (["--host", "example.org"], "--host example.org can be reached from other machines"),
+        (["--token", ""], "--token must not be empty"),
+        (["--cors", "*"], "--cors must be an origin"),
+        (["--cors", "https://example.org/"], "--cors must be an origin"),
+        (["--library", "gone"], "there is no folder"),
+        (["--library", "bare"], "mascot index"),
+        (["--no-library", "--port", "PORT"], "cannot listen on 127.0.0.1 port"),
+    ],
+)
+def test_refusals_are_one_line(
+    bare: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bare").mkdir()
+    done = mascot("serve", *(word.replace("PORT", str(bare.port)) for word in arguments), state=tmp_path)
     assert done.returncode == 2, done.stderr
-    lines = done.stderr.strip().splitlines()
-    assert len(lines) == 1, done.stderr
-    assert lines[0].startswith("mascot: ")
-    return lines[0]
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith("mascot: ")
+    assert text in line
+    assert not (Path("bare") / ".mascot").exists()
 
 
-def test_binding_elsewhere_wants_a_token(photographs: Path, tmp_path: Path) -> None:
-    for host in ("0.0.0.0", "::", "example.org"):
-        told = _refused(mascot("serve", "--library", str(photographs), "--host", host, state=tmp_path))
-        assert f"--host {host} can be reached from other machines" in told
-        assert "--token" in told
-    told = _refused(mascot("serve", "--library", str(photographs), "--token", "", state=tmp_path))
-    assert "--token must not be empty" in told
+def test_the_page_is_opened_where_the_server_is_and_the_token_is_not_logged(photographs: Path, tmp_path: Path) -> None:
+    """--open runs the user's browser with the address, in which the token is quoted."""
+    seen, browser = tmp_path / "seen", tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {seen}\n')
+    browser.chmod(0o755)
+    environ = {"BROWSER": f"{browser} %s", "MASCOT_TOKEN": "a&b c"}
+    with served(photographs, "--open", environ=environ) as server, server.client() as client:
+        wait_for(lambda: seen.exists() and bool(seen.read_text().strip()))
+        assert seen.read_text().strip() == f"{server.address}/?token=a%26b%20c"
+        assert client.get("/api/library").status_code == 401
+        assert client.get("/api/library", headers={"authorization": "Bearer a&b c"}).json()["photos"] == 32
+        assert server.log[0] == f"mascot: {server.address}/ (Ctrl+C stops it)\n"
+        assert not any("a&b c" in line for line in server.log)
 
 
-def test_origins_are_named_one_by_one(photographs: Path, tmp_path: Path) -> None:
-    for origin in ("*", "https://example.org/"):
-        told = _refused(mascot("serve", "--library", str(photographs), "--cors", origin, state=tmp_path))
-        assert "--cors must be an origin" in told
+def test_nothing_of_the_photographs_is_imported_without_a_library() -> None:
+    script = """
+import asyncio, json, sys
+import mascot.server
+async def ask():
+    body = json.dumps({"scores": [2, 1], "columns": {"a": ["x", "y"]}, "wishes": [{"spread": "a"}]}).encode()
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    scope = {"type": "http", "method": "POST", "path": "/api/rerank", "headers": headers, "query_string": b""}
+    parts = [{"type": "http.request", "body": body}]
+    async def receive():
+        return parts.pop() if parts else await asyncio.sleep(3600)
+    async def send(message):
+        if message["type"] == "http.response.start":
+            print(message["status"])
+    await mascot.server.app(scope, receive, send)
+asyncio.run(ask())
+names = {name.partition(".")[0] for name in sys.modules}
+print(sorted(names & {"PIL", "usearch", "pillow_heif", "sqlite_utils", "fastapi", "pydantic", "torch", "pyarrow"}))
+print([name for name in sys.modules if name.startswith("mascot.photos")])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.splitlines() == ["200", "[]", "[]"], done.stderr
 
 
-def test_a_library_that_is_named_must_be_there(tmp_path: Path) -> None:
-    assert "there is no folder" in _refused(mascot("serve", "--library", str(tmp_path / "gone"), state=tmp_path))
-    (tmp_path / "bare").mkdir()
-    assert "mascot index" in _refused(mascot("serve", "--library", str(tmp_path / "bare"), state=tmp_path))
-    assert not (tmp_path / "bare" / ".mascot").exists()
+def test_without_a_library_photo_routes_say_how_to_make_one(service: httpx.Client) -> None:
+    search = service.post("/api/search", json={"text": "sunset"})
+    for answer in (search, *(service.get(f"/api/{path}") for path in ("library", "photos/1", "photos/1/thumb"))):
+        assert "mascot index FOLDER" in message(answer, 404)
+        assert "mascot serve --library FOLDER" in message(answer, 404)
+    assert service.get("/").status_code == 200
+    assert service.get("/healthz").json() == {"status": "ok"}
+    ready = service.get("/readyz").json()
+    assert (ready["status"], ready["photos"]) == ("ok", None)
+    assert ready["kernel"] in ("native", "numpy")
 
 
-def test_an_empty_library_is_served_and_says_so(tmp_path: Path) -> None:
-    root = tmp_path / "empty"
-    root.mkdir()
-    assert mascot("index", str(root), state=tmp_path).returncode == 0
-    with served(root) as server, server.client() as client:
-        told = client.get("/api/library").json()
-        assert (told["photos"], told["points"], told["first"]) == (0, [], None)
-        answer = client.post("/api/search", json={"text": "sunset"})
-        assert answer.status_code == 400
-        assert "holds no photographs" in answer.json()["error"]["message"]
-        assert client.post("/api/search", json={"like": 1}).status_code == 400
-        assert client.get("/").status_code == 200
-        assert client.get("/metrics").status_code == 200
+def test_settings_travel_through_the_environment() -> None:
+    settings = Settings("photos", "t", ("a.example",), ("https://b.example",), 1.5, connections=7)
+    assert Settings.from_environment(settings.to_environment()) == settings
+    assert Settings.from_environment({}) == Settings()
+    with pytest.raises(mc.OptionError, match="MASCOT_CONNECTIONS must be a number > 0, got 'many'"):
+        Settings.from_environment({"MASCOT_CONNECTIONS": "many"})
 
 
-def test_a_port_in_use_is_told_in_one_line(server: Served, tmp_path: Path) -> None:
-    told = _refused(mascot("serve", "--library", str(server.root), "--port", str(server.port), state=tmp_path))
-    assert f"cannot listen on 127.0.0.1 port {server.port}" in told
-    assert "--port" in told
+def test_other_servers_can_serve_the_application(tmp_path: Path) -> None:
+    pytest.importorskip("gunicorn")
+    pytest.importorskip("uvicorn_worker", reason="needs pip install uvicorn-worker")
+    address = f"127.0.0.1:{free_port()}"
+    command = ["gunicorn", "mascot.server:app", "-k", "uvicorn_worker.UvicornWorker", "-b", address]
+    process = subprocess.Popen([sys.executable, "-m", *command], env=environment(tmp_path), stderr=subprocess.DEVNULL)
+    try:
+        with Client(f"http://{address}") as client:
+            wait_for(client.ready)
+            assert client.rerank([0.1, 0.9], k=1)["results"][0]["position"] == 1
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_S)
 
 
-def _busy(server: Served, rows: int = 200) -> socket.socket:
-    """A connection with work under way that takes a second or so."""
-    request = {
+# Ending
+
+
+def test_ctrl_c_stops_it_at_once_whatever_is_under_way(tmp_path: Path) -> None:
+    """Otherwise it would wait for an hour, and this test not so long. It listens on IPv6 where there is one."""
+    rows = 500
+    work = {
         "scores": [1.0 + i / rows for i in range(rows)],
         "columns": {name: [float(i * 7 % 90) for i in range(rows)] for name in ("lat", "lon")},
         "wishes": [{"spread": {"kind": "Place", "name": str(i)}} for i in range(12)],
         "method": {"kind": "MsDpp"},
     }
-    body = json.dumps(request).encode()
-    busy = socket.create_connection(("127.0.0.1", server.port), 60)
-    busy.sendall(b"POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                 + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)  # fmt: skip
-    return busy
-
-
-def _wait_until_running(server: Served, count: int) -> None:
-    """Wait until so many requests are being answered, without the one that asks."""
-    with server.client() as client:
-        while f"mascot_requests_running {count + 1}.0" not in client.get("/metrics").text:
-            time.sleep(0.05)
-
-
-def test_ctrl_c_stops_it_at_once_whatever_is_under_way(tmp_path: Path) -> None:
-    """Otherwise it would wait for an hour, and this test not so long."""
-    environ = {"MASCOT_GRACE_S": "3600", "MASCOT_BODY_TIMEOUT_S": "3600"}
-    with (
-        served(tmp_path / "x", "--no-library", environ=environ) as server,
-        socket.create_connection(("127.0.0.1", server.port)) as idle,
-    ):
-        # A connection that is kept, a stream that has not ended, and work that takes a while.
-        idle.sendall(b"POST /api/rerank/stream HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
-        _wait_until_running(server, 1)
-        with _busy(server, rows=500):
-            assert server.stop(signal.SIGINT) == 0
-        assert not any("Traceback" in line for line in server.said), server.said
-
-
-def test_sigterm_lets_requests_under_way_finish(tmp_path: Path) -> None:
-    with served(tmp_path / "x", "--no-library") as server:
-        with _busy(server) as busy, socket.create_connection(("127.0.0.1", server.port), 60) as kept:
-            ask = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-            server.process.send_signal(signal.SIGTERM)
-            last = b""
-            while b"connection: close" not in last.lower():  # it has not begun to stop
-                kept.sendall(ask)  # on a connection that was open before
-                last = read_answer(kept)
-                assert b"200 OK" in last
-            answer = b""
-            while part := busy.recv(65536):
-                answer += part
-            assert answer.startswith(b"HTTP/1.1 200")
-            with pytest.raises(OSError):
-                socket.create_connection(("127.0.0.1", server.port), 5)
-        assert server.process.wait(180) in (0, -signal.SIGTERM)
-        assert not any("Traceback" in line for line in server.said), server.said
-
-
-def test_killed_it_starts_again_on_the_same_port(own: Path) -> None:
-    with served(own) as server, server.client() as client:
-        before = client.post("/api/search", json={"text": "sunset", "k": 5}).json()["results"]
-        assert server.stop(signal.SIGKILL) == -signal.SIGKILL
-        with pytest.raises(httpx.TransportError):
-            client.get("/healthz")
-    with served(own, "--port", str(server.port)) as again, again.client() as client:
-        assert again.port == server.port
-        assert client.post("/api/search", json={"text": "sunset", "k": 5}).json()["results"] == before
-
-
-def test_it_says_where_it_is_and_nothing_of_the_token(photographs: Path) -> None:
-    with served(photographs, token="s3cret") as server:
-        assert server.said[0] == f"mascot: {server.address}/ (Ctrl+C stops it)\n"
-        assert not any("s3cret" in line for line in server.said)
-
-
-def test_the_token_may_come_from_the_environment(photographs: Path) -> None:
-    with served(photographs, environ={"MASCOT_TOKEN": "from outside"}) as server, server.client() as client:
-        assert client.get("/api/library").status_code == 401
-        client.headers["authorization"] = "Bearer from outside"
-        assert client.get("/api/library").status_code == 200
-
-
-def test_the_page_is_opened_where_the_server_is(photographs: Path, tmp_path: Path) -> None:
-    """--open runs the user's browser with the address; the token in it is written as addresses want it."""
-    seen = tmp_path / "seen"
-    browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" > {seen}\n')
-    browser.chmod(0o755)
-    with served(photographs, "--open", token="a&b c", environ={"BROWSER": f"{browser} %s"}) as server:
-        for _ in range(1200):
-            if seen.exists() and seen.read_text().strip():
-                break
-            time.sleep(0.05)
-        assert seen.read_text().strip() == f"{server.address}/?token=a%26b%20c"
-
-
-def test_ipv6_is_listened_on(photographs: Path) -> None:
-    if not socket.has_ipv6:
-        pytest.skip("this machine has no IPv6")
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-    except OSError:
-        pytest.skip("this machine has no IPv6 loopback")
-    with served(photographs, "--host", "::1") as server:
-        assert server.address.startswith("http://[::1]:")
-        with server.client() as client:
-            assert client.get("/api/library").status_code == 200
+        host = "::1"
+    except OSError:  # this machine has no IPv6 loopback
+        host = "127.0.0.1"
+    environ = {"MASCOT_GRACE_S": "3600", "MASCOT_BODY_TIMEOUT_S": "3600"}
+    with served(tmp_path / "x", "--no-library", "--host", host, environ=environ) as server:
+        assert server.address.startswith("http://[::1]:" if host == "::1" else "http://127.0.0.1:")
+        with (
+            socket.create_connection((host, server.port)) as idle,
+            socket.create_connection((host, server.port)) as busy,
+        ):
+            # A stream that has not ended, and work that takes a while.
+            idle.sendall(b"POST /api/rerank/stream HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+            busy.sendall(_request(work))
+            with server.client() as client:
+                wait_for(lambda: "mascot_requests_running 3.0" in client.get("/metrics").text)
+                assert server.stop(signal.SIGINT) == 0
+        assert not any("Traceback" in line for line in server.log), server.log
+
+
+def test_sigterm_lets_requests_under_way_finish(own: Path) -> None:
+    """And the next server finds the same on the same port."""
+    part = b'{"scores": [1]}\n'
+    chunk = b"%x\r\n%s\r\n" % (len(part), part)
+    query = {"text": "sunset", "k": 5}
+    with served(own) as server, server.client() as client:
+        before = client.post("/api/search", json=query).json()["results"]
+        with server.connect() as busy, server.connect() as idle:
+            head = b"POST /api/rerank/stream HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+            busy.sendall(head + chunk)
+            while b'"results"' not in busy.recv(65536):
+                pass
+            server.process.send_signal(signal.SIGTERM)
+            answer = b""
+            while b"connection: close" not in answer.lower():  # until it has begun to stop
+                idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")  # on a connection that was open
+                answer = read_answer(idle)
+                assert b"200 OK" in answer
+            with pytest.raises(OSError):
+                server.connect()
+            busy.sendall(chunk + b"0\r\n\r\n")
+            assert read_to_end(busy).count(b'"results"') == 1
+        assert server.process.wait(PATIENCE_S) in (0, -signal.SIGTERM)
+        assert not any("Traceback" in line for line in server.log), server.log
+    with served(own, "--port", str(server.port)) as again, again.client() as client:
+        assert again.port == server.port
+        assert client.post("/api/search", json=query).json()["results"] == before
+
+
+def test_a_request_that_arrives_at_the_last_moment_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timer of an idle connection is due, and a request lies unread: it was lost."""
+    uvloop = pytest.importorskip("uvloop")
+    monkeypatch.setattr(protocol, "_LINGER_S", 0.01)
+    config = uvicorn.Config(PlainTextResponse("answered"), log_config=None)
+    config.load()
+    connections: list[protocol.GuardedProtocol] = []
+
+    def connect() -> protocol.GuardedProtocol:
+        connections.append(protocol.GuardedProtocol(config=config, server_state=ServerState(), app_state={}))
+        return connections[-1]
+
+    async def attack() -> bytes:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(connect, "127.0.0.1", 0)
+        near, far = socket.socketpair()
+        with near, far, socket.create_connection(server.sockets[0].getsockname(), 60) as client:
+            while not connections or connections[0].transport is None:
+                await asyncio.sleep(0.001)
+
+            def stand_still() -> None:
+                loop.remove_reader(near)
+                connections[0].shutdown()
+                client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                time.sleep(0.05)
+
+            loop.add_reader(near, stand_still)  # runs where sockets are read: timers come next
+            far.send(b"!")
+            answer = await loop.run_in_executor(None, client.recv, 65536)
+            server.close()
+            return answer
+
+    loop = uvloop.new_event_loop()
+    try:
+        answer = loop.run_until_complete(attack())
+    finally:
+        loop.close()
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert b"connection: close" in answer.lower()
+
+
+def test_a_restart_under_load_loses_no_request(tmp_path: Path) -> None:
+    """Two workers are replaced while clients keep asking on open connections."""
+    stop, errors, counts = threading.Event(), [], [0] * 8
+
+    def ask(number: int, server: Served) -> None:
+        """Any request that was sent must be answered; only between requests may the connection be closed."""
+        connection = None
+        try:
+            while not stop.is_set():
+                connection = connection or server.connect()
+                connection.sendall(_request(BODY))
+                answer = read_answer(connection)
+                assert answer.startswith(b"HTTP/1.1 200"), answer[:80]
+                counts[number] += 1
+                if b"connection: close" in answer.lower():
+                    connection.close()
+                    connection = None
+        except (OSError, AssertionError) as error:
+            errors.append(f"request {counts[number]}: {error!r}")
+        if connection is not None:
+            connection.close()
+
+    with served(tmp_path / "x", "--no-library", "--workers", "2") as server:
+        clients = [threading.Thread(target=ask, args=(number, server)) for number in range(len(counts))]
+        for client in clients:
+            client.start()
+        wait_for(lambda: all(counts) or bool(errors))
+        workers = _workers(server.process.pid)
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: not _workers(server.process.pid) & workers)
+        before = sum(counts)
+        wait_for(lambda: sum(counts) > before or bool(errors))
+        stop.set()
+        for client in clients:
+            client.join(PATIENCE_S)
+        with server.client() as reader:
+            families = text_string_to_metric_families(reader.get("/metrics").text)
+            samples = [sample for family in families for sample in family.samples]
+    assert errors == []
+    total = sum(
+        sample.value for sample in samples
+        if sample.name == "mascot_requests_total" and sample.labels["route"] == "/api/rerank"
+    )  # fmt: skip
+    assert total == sum(counts), "the metrics are those of all workers, old and new"
+
+
+def _workers(pid: int) -> set[int]:
+    """The worker processes: children that run the same program."""
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    if not path.exists():
+        pytest.skip("needs /proc")
+    workers = set()
+    for child in path.read_text().split():
+        with suppress(OSError):  # it has ended meanwhile
+            if b"multiprocessing.spawn" in Path(f"/proc/{child}/cmdline").read_bytes():
+                workers.add(int(child))
+    return workers
+
+
+# Clients
+
+
+def test_the_client_answers_as_the_library_does(bare: Served) -> None:
+    wishes = [mc.spread(mc.Category("camera"), 2.0), mc.focus(mc.HourOfDay("hour"), near=18), mc.limit("camera", 2)]
+    scores, ids = [0.9, 0.8, 0.7, 0.6], ["a", "b", "c", "d"]
+    columns = {"camera": ["X100", "X100", "Pixel", None], "hour": [18, 9.5, 3, 23]}
+    ranking = mc.rerank(mc.Candidates(scores, ids, columns), wishes, 3, mc.Mascot(protect=1))
+    with Client(bare.address) as client:
+        answer = client.rerank(scores, wishes, 3, ids=ids, columns=columns, method=mc.Mascot(protect=1))
+        assert [result["id"] for result in answer["results"]] == ranking.ids
+        assert client.ready()
+        requests = [{"scores": [1, 2], "k": 1}, {"scores": []}, {"scores": [3, 2], "k": 1}]
+        first, second, third = client.rerank_many(requests)
+        assert first["results"][0]["position"] == 1
+        assert second["error"]["kind"] == "ValidationError"
+        assert third["results"][0]["position"] == 0
+        with pytest.raises(ServiceError, match="no photo library") as error:
+            client.search("sunset")
+        assert (error.value.status, error.value.kind) == (404, "NoLibrary")
+        with pytest.raises(ServiceError) as error:
+            client.post("/api/rerank", {"scores": [1], "k": 0}, request_id="mine")
+        assert (error.value.status, error.value.request_id) == (422, "mine")
+
+
+def test_the_client_needs_nothing_but_python() -> None:
+    source = (ROOT / "src" / "mascot" / "server" / "client.py").read_text("utf-8")
+    nodes = list(ast.walk(ast.parse(source)))
+    names = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    names += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    assert {name.partition(".")[0] for name in names} <= set(sys.stdlib_module_names)
 
 
 def test_a_hundred_clients_at_once_see_no_error(server: Served) -> None:
     """A short form of `python -m benchmarks.server`."""
+    options = ["--address", server.address, "--clients", "100", "--requests", "2"]
     done = subprocess.run(
-        [COMMAND[0], "-m", "benchmarks.server", "--address", server.address, "--clients", "100", "--requests", "3"],
+        [sys.executable, "-m", "benchmarks.server", *options],
         env=environment(server.root.parent / "state"),
-        cwd=Path(__file__).resolve().parents[2],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "300 requests" in done.stdout
+    assert "200 requests" in done.stdout
     assert "0 errors" in done.stdout
+
+
+def test_the_dashboard_shows_metrics_that_exist(service: httpx.Client, client: httpx.Client) -> None:
+    dashboard = json.loads((ROOT / "src" / "mascot" / "server" / "dashboard.json").read_text("utf-8"))
+    assert service.post("/api/rerank", json=BODY).status_code == 200
+    samples = {sample.name for text in (service.get("/metrics").text, client.get("/metrics").text)
+               for family in text_string_to_metric_families(text) for sample in family.samples}  # fmt: skip
+    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    names = {name for expression in expressions for name in re.findall(r"mascot_\w+", expression)}
+    assert names <= samples
+    assert len(names) == 5

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
@@ -13,20 +14,18 @@ import numpy as np
 
 from mascot import metrics
 from mascot.bench import naming, results
+from mascot.bench.datasets.dataset import Floats
 from mascot.bench.measure import dm_per_query
+from mascot.bench.results import Record
 from mascot.errors import InputError
 
-Record = Mapping[str, Any]
 Measure = Callable[[Record], "float | None"]
 
 _TEST = "test"
-_SPLITS = ("validation", _TEST)
-_NO_CHOICE = ("default", None)
 _FIXED = ("mixed",)  # studies whose settings were not searched for
 _ON_VALIDATION = ("clusters",)  # studies that the released study ran on the validation split
-_PREFERENCE = ("published", "inferred", "validated", *_NO_CHOICE)
+_PREFERENCE = ("published", "inferred", "validated", "default", None)
 _IDENTITY = ("study", "point", "task", "direction", "label", "value", "k", "n")
-_ORDERS = {"label": naming.METHODS | naming.OUTSIDE, "task": naming.TASKS, "direction": naming.DIRECTIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ def recall(k: int) -> Measure:
     return measure
 
 
-def per_query(record: Record, key: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+def per_query(record: Record, key: str) -> Floats:
     """Return the values of the queries that have one; empty where the record has none."""
     values = np.array([np.nan if v is None else v for v in record["per_query"].get(key) or []], dtype=np.float64)
     return values[np.isfinite(values)]
@@ -115,26 +114,46 @@ class RunResults:
     def __bool__(self) -> bool:
         return bool(self.records)
 
+    def filter(self, condition: Callable[[Record], bool]) -> RunResults:
+        """Return the records that meet a condition."""
+        return replace(self, records=tuple(filter(condition, self.records)))
+
     def where(self, **fields: Any) -> RunResults:
         """Return the records whose fields have these values."""
-        matching = tuple(r for r in self.records if all(r.get(name) == value for name, value in fields.items()))
-        return replace(self, records=matching)
+        return self.filter(lambda record: all(record.get(name) == value for name, value in fields.items()))
+
+    def split(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Yield each combination of values of the fields, in display order, followed by its records."""
+        groups: dict[tuple[Any, ...], list[Record]] = defaultdict(list)
+        for record in self.records:
+            groups[tuple(record.get(name) for name in names)].append(record)
+        for values in sorted(groups, key=lambda values: list(map(naming.position, names, values))):
+            yield *values, replace(self, records=tuple(groups[values]))
+
+    def names(self, name: str) -> list[Any]:
+        """Return the values of a field in display order, without None."""
+        return [value for value, _ in self.split(name) if value is not None]
+
+    @property
+    def case(self) -> tuple[str, str, str]:
+        """Task, direction and label, without the suffix of the released update, of records that share them."""
+        first = self.records[0]
+        return first["task"], first["direction"], naming.origin(first["label"])
 
     def at(self, point: str) -> RunResults:
         """Return each method at this kind of operating point, or at its only one where it has no choice.
 
         Where the paper does not print a setting, the inferred one is used, else the validated one.
         """
-        allowed = _PREFERENCE if point == "published" else (point, *_NO_CHOICE)
-        return replace(self, records=tuple(r for r in self.records if r.get("point") in allowed)).preferred()
+        allowed = _PREFERENCE if point == "published" else (point, "default", None)
+        return self.filter(lambda record: record.get("point") in allowed).preferred()
 
     def preferred(self) -> RunResults:
         """Return one operating point for each method, task and direction: the published, else the validated."""
-        owners: dict[tuple[str, ...], list[str | None]] = {}
-        for record in self.records:
-            owners.setdefault(_owner(record), []).append(record.get("point"))
-        best = {owner: min(points, key=_rank) for owner, points in owners.items()}
-        return replace(self, records=tuple(r for r in self.records if r.get("point") == best[_owner(r)]))
+        best: dict[tuple[str, ...], str | None] = {}
+        for record in sorted(self.records, key=_rank):
+            best.setdefault(_owner(record), record.get("point"))
+        return self.filter(lambda record: record.get("point") == best[_owner(record)])
 
     @property
     def missing(self) -> dict[tuple[Any, ...], list[int]]:
@@ -142,30 +161,21 @@ class RunResults:
 
         By study, point, task, direction, label, value, k and n. Points that no seed has are not included.
         """
-        measured: dict[tuple[Any, ...], set[int]] = {}
+        measured: dict[tuple[Any, ...], set[int]] = defaultdict(set)
         for record in self.records:
-            measured.setdefault(_identity(record), set()).add(record["seed"])
+            measured[_identity(record)].add(record["seed"])
         return {point: sorted(absent) for point, seeds in measured.items() if (absent := set(self.run_seeds) - seeds)}
 
     def within(self, subset: str) -> RunResults:
         """Return the records restricted to a subset of the split's queries; records without it are left out."""
-        return replace(self, records=tuple(_cut(r, subset) for r in self.records if subset in r.get("subsets", {})))
-
-    def names(self, name: str) -> list[str]:
-        """Return the values of a field (label, task or direction) in display order."""
-        values = {record[name] for record in self.records if record.get(name) is not None}
-        return naming.ordered(values, _ORDERS[name])
+        inside = self.filter(lambda record: subset in record.get("subsets", {}))
+        return replace(self, records=tuple(_cut(record, subset) for record in inside.records))
 
     @property
     def points(self) -> list[str]:
         """The kinds of operating points of these records."""
         kinds = {"published" if r.get("point") == "inferred" else r.get("point") for r in self.records}
         return [point for point in naming.POINTS if point in kinds]
-
-    @property
-    def values(self) -> list[float]:
-        """The swept values, ascending."""
-        return sorted({float(record["value"]) for record in self.records if record.get("value") is not None})
 
     @property
     def retrieval(self) -> str:
@@ -178,35 +188,23 @@ class RunResults:
         keys = {key for record in self.records for key in record["summary"]}
         return "metadata" in keys and "appearance" not in keys
 
-    @property
-    def seeds(self) -> list[int]:
-        return sorted({record["seed"] for record in self.records})
-
     def average(self, measure: Measure) -> Average | None:
         """Return the mean over the records, which should differ only in their seed."""
-        return average(measure(record) for record in self.records)
-
-    def by_seed(self) -> list[RunResults]:
-        return [self.where(seed=seed) for seed in self.seeds]
+        return average(map(measure, self.records))
 
     @property
     def setting(self) -> str:
         """A description of how these records were made."""
         parts = [self.dataset, "test split"]
-        for name in ("n", "k"):
-            sizes = sorted({record[name] for record in self.records if record.get(name) is not None})
-            if sizes:
-                parts.append(f"{name.upper()}={'/'.join(map(str, sizes))}")
+        parts += [f"{name.upper()}={'/'.join(map(str, sizes))}" for name in ("n", "k") if (sizes := self.names(name))]
         queries = sorted({len(record["queries"]) for record in self.records if record.get("queries")})
         if queries:
             descriptions = {"short": "have fewer than K candidates", "bare": "have no positive"}
             most = {name: max(record.get(name, 0) for record in self.records) for name in descriptions}
-            exceptions = ", ".join(
-                f"{most[name]} of them {words}" for name, words in descriptions.items() if most[name]
-            )
+            exceptions = ", ".join(f"{most[name]} of them {text}" for name, text in descriptions.items() if most[name])
             parts.append(f"{'/'.join(map(str, queries))} queries{f' ({exceptions})' if exceptions else ''}")
-        seeds = ", ".join(map(str, self.seeds))
-        parts.append(f"mean of seeds {seeds}" if len(self.seeds) > 1 else f"seed {seeds}")
+        seeds = self.names("seed")
+        parts.append(("mean of seeds " if len(seeds) > 1 else "seed ") + ", ".join(map(str, seeds)))
         return ", ".join(parts)
 
 
@@ -214,7 +212,8 @@ def _owner(record: Record) -> tuple[str, ...]:
     return record["label"], record["task"], record["direction"]
 
 
-def _rank(point: str | None) -> int:
+def _rank(record: Record) -> int:
+    point = record.get("point")
     return _PREFERENCE.index(point) if point in _PREFERENCE else len(_PREFERENCE)
 
 
@@ -224,8 +223,7 @@ def _identity(record: Record) -> tuple[Any, ...]:
 
 def _cut(record: Record, subset: str) -> Record:
     part = record["subsets"][subset]
-    queries = set(part["queries"])
-    inside = [query in queries for query in record["queries"]]
+    inside = np.isin(record["queries"], part["queries"])
     values = {name: list(compress(column, inside)) for name, column in record["per_query"].items()}
     return {**record, "queries": part["queries"], "per_query": values, "summary": part["summary"]}
 
@@ -253,47 +251,38 @@ def collect(records: Iterable[Record], run: results.RunInfo | None = None) -> li
 
     A DPP run with the released greedy update becomes a method of its own, at the point of its setting.
     """
-    datasets: dict[str, dict[tuple[Any, ...], Record]] = {}
-    repeats: dict[str, int] = {}
+    datasets: dict[str, dict[tuple[Any, ...], Record]] = defaultdict(dict)
+    repeats: Counter[str] = Counter()
     for record in records:
         if record.get("split") != _TEST and record.get("study") not in _ON_VALIDATION:
             continue
-        if record.get("point") == "released" or (record.get("point") == "published" and _is_released(record)):
-            fixed = record["point"] if record["point"] == "published" else "default"
-            point = fixed if record["study"] in _FIXED or record["point"] == "published" else "validated"
-            record = {**record, "point": point, "label": naming.released(record["label"])}
-        points = datasets.setdefault(record["dataset"], {})
-        identity = (*_identity(record), record["seed"])
-        repeats[record["dataset"]] = repeats.get(record["dataset"], 0) + (identity in points)
-        points.pop(identity, None)
+        point = record.get("point")
+        if point == "released" or (point == "published" and record["method"].get("released")):
+            searched = "default" if record["study"] in _FIXED else "validated"
+            renamed = {"point": searched if point == "released" else point, "label": naming.released(record["label"])}
+            record = {**record, **renamed}
+        points, identity = datasets[record["dataset"]], (*_identity(record), record["seed"])
+        repeats[record["dataset"]] += points.pop(identity, None) is not None
         points[identity] = record
     return [_results(name, tuple(points.values()), repeats[name], run) for name, points in sorted(datasets.items())]
 
 
-def _is_released(record: Record) -> bool:
-    return bool(record["method"].get("released"))
-
-
 def _results(name: str, records: tuple[Record, ...], repeats: int, run: results.RunInfo | None) -> RunResults:
-    run_seeds = {record["seed"] for record in records} | (set(run.data) if run is not None else set())
-    limits = {} if run is None else {split: run.asked[split] for split in _SPLITS if split in run.asked}
-    run_results = RunResults(name, records, run_seeds=tuple(sorted(run_seeds)), limits=limits)
-    stated = run.notes if run is not None else ()
-    return replace(run_results, notes=(*stated, *_warnings(run_results, repeats, run)))
+    seeds = {record["seed"] for record in records} | set(run.data if run else ())
+    limits = {split: run.asked[split] for split in ("validation", _TEST) if split in run.asked} if run else {}
+    run_results = RunResults(name, records, run_seeds=tuple(sorted(seeds)), limits=limits)
+    return replace(run_results, notes=(*(run.notes if run else ()), *_warnings(run_results, repeats, run)))
 
 
-def _warnings(run_results: RunResults, repeats: int, run: results.RunInfo | None) -> Iterable[str]:
+def _warnings(run_results: RunResults, repeats: int, run: results.RunInfo | None) -> Iterator[str]:
     if run is not None and not run.ended:
         yield "the last run into this folder did not come to its end: points may be missing"
     if missing := run_results.missing:
-        points = len({_identity(record) for record in run_results.records})
+        points = len(set(map(_identity, run_results.records)))
         seeds = ", ".join(map(str, run_results.run_seeds))
         yield f"{len(missing)} of {points} points were not measured on every seed ({seeds})"
     if repeats:
         yield f"{repeats} points were measured more than once; the last record of each counts"
-    versions: dict[int, set[str]] = {}
-    for record in run_results.records:
-        versions.setdefault(record["seed"], set()).add(record["data_hash"])
-    mixed = [str(seed) for seed, hashes in sorted(versions.items()) if len(hashes) > 1]
-    if mixed:
+    hashes = [(seed, {record["data_hash"] for record in part.records}) for seed, part in run_results.split("seed")]
+    if mixed := [str(seed) for seed, versions in hashes if len(versions) > 1]:
         yield f"the records of seed {', '.join(mixed)} come from different versions of the data"

@@ -57,15 +57,11 @@ def _choose_all(point: Point, queries: QuerySet) -> PointSelection:
     started = time.perf_counter()
     rankings = rank(point.method, point.k, slice(None))
     seconds = (time.perf_counter() - started) / len(rankings)
-    gain = None
-    if (
-        isinstance(point.method, mc.Mascot)
-        and (point.study, point.label) == ("main", "mascot")
-        and point.method.strength
-    ):
+    gain, strength = None, getattr(point.method, "strength", None)
+    if (point.study, point.label) == ("main", "mascot") and strength:
         # Contributions carry the sign and the strength; the coverage itself is measured.
         gains = [[float(abs(part[0])) for name, part in r.gains.items() if name != "relevance"] for r in rankings]
-        gain = np.array([sum(parts) for parts in gains]) / point.method.strength
+        gain = np.array([sum(parts) for parts in gains]) / strength
     return PointSelection(point, rankings.positions, seconds, gain)
 
 

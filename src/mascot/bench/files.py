@@ -1,4 +1,4 @@
-"""Atomic writes of files, and hashes of files."""
+"""Atomic writes of files, hashes of files, and a lock file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-_BLOCK = 1 << 20
+from mascot.errors import InputError
+from mascot.extras import package
+
+
+@contextmanager
+def alone(lock: Path, busy: str) -> Iterator[None]:
+    """Hold the lock file, or raise `InputError(busy)`. The lock of a killed process is released."""
+    filelock = package("filelock", "photos", "preparing and encoding datasets")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        handle = filelock.FileLock(lock).acquire(timeout=0)
+    except filelock.Timeout:
+        raise InputError(busy) from None
+    with handle:
+        yield
 
 
 @contextmanager
@@ -37,6 +51,6 @@ def sha256(path: Path) -> str:
     """Return the SHA-256 of a file of any size."""
     digest = hashlib.sha256()
     with open(path, "rb") as stream:
-        while block := stream.read(_BLOCK):
+        while block := stream.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()

@@ -9,6 +9,7 @@ setting.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
@@ -86,10 +87,11 @@ def published(label: str, task: BenchTask, direction: str, dataset: str = "pixel
         method = dpp(label, *_RELEASED_DPPS[label, direction], released=True)
         return Point(label, task, direction, method, Widths(), point="published")
     printed = Published(dataset).operating_point(task.name, direction, label)
-    if printed is None or label not in COVERAGE or printed["strength"] is None:
+    strength = printed.get("strength")
+    if label not in COVERAGE or strength is None:
         return None
     widths = Widths(printed["sigma_geo"] or 15.0, printed["sigma_time"] or 1.5)
-    return Point(label, task, direction, coverage(label, printed["strength"]), widths, point="published")
+    return Point(label, task, direction, coverage(label, strength), widths, point="published")
 
 
 def inferred(label: str, task: BenchTask, direction: str, dataset: str = "pixelprose") -> Point | None:
@@ -102,9 +104,9 @@ def inferred(label: str, task: BenchTask, direction: str, dataset: str = "pixelp
 
 def released(point: Point) -> Point | None:
     """Return a DPP's point with the greedy update of the published experiments; None for the other methods."""
-    if not isinstance(point.method, (mc.KDpp, mc.MsDpp)):
-        return None
-    return replace(point, method=replace(point.method, released=True), point="released")
+    if isinstance(point.method, (mc.KDpp, mc.MsDpp)):
+        return replace(point, method=replace(point.method, released=True), point="released")
+    return None
 
 
 def search_key(point: Point) -> tuple[str, str, str]:
@@ -151,7 +153,8 @@ def search(
 
 def best(points: Sequence[Point], records: Sequence[Record], metric: str) -> dict[tuple[str, str, str], Point]:
     """Return the point of the highest metric for each `search_key`; of equal ones the first."""
-    ranked: dict[tuple[str, str, str], tuple[float, Point]] = {}
+    highest: dict[tuple[str, str, str], float] = {}
+    best_points: dict[tuple[str, str, str], Point] = {}
     for point, record in zip(points, records, strict=True):
         if metric not in record["summary"]:
             raise mc.InputError(
@@ -159,6 +162,6 @@ def best(points: Sequence[Point], records: Sequence[Record], metric: str) -> dic
                 f"{point.direction}: no query of the validation split has a positive and shows two results"
             )
         key, value = search_key(point), record["summary"][metric]
-        if key not in ranked or value > ranked[key][0]:
-            ranked[key] = value, point
-    return {key: point for key, (_, point) in ranked.items()}
+        if value > highest.get(key, -math.inf):
+            highest[key], best_points[key] = value, point
+    return best_points

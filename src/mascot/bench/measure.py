@@ -45,16 +45,10 @@ def is_measure(name: str) -> bool:
 def measure(
     point: Point, positions: Ints, queries: QuerySet, retrieval: str = "r@10", subsets: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the `per_query` and `summary` of a record, and its `subsets` where some are named.
+    """Return the `per_query` and `summary` of a record, and of the `subsets`, splits of the dataset within this one.
 
-    Parameters
-    ----------
-    positions
-        [Q, k] positions among each query's candidates, best first; -1 after the end of a short list.
-    retrieval
-        What HM takes for relevance: ``"r@10"``, or ``"map"`` where queries have many positives.
-    subsets
-        Splits of the dataset within this one that are also summed up on their own.
+    `positions` are [Q, k] among each query's candidates, best first, and -1 after the end of a short list. HM takes
+    `retrieval` for relevance: ``"r@10"``, or ``"map"`` where queries have many positives.
     """
     values = per_query(point, positions, queries, retrieval)
     rounded: dict[str, list[Any]] = {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 METHODS = {
     "base": "Base",
     "clustering": "Clustering",
@@ -19,13 +17,7 @@ METHODS = {
     "guarded": "Guarded",
     "guarded-10": "Guarded-10",
 }
-OUTSIDE = {
-    "pyversity-mmr": "pyversity MMR",
-    "pyversity-msd": "pyversity MSD",
-    "pyversity-dpp": "pyversity DPP",
-    "pyversity-cover": "pyversity COVER",
-    "pyversity-ssd": "pyversity SSD",
-}
+OUTSIDE = {f"pyversity-{name.lower()}": f"pyversity {name}" for name in ("MMR", "MSD", "DPP", "COVER", "SSD")}
 TASKS = {
     "geo_hour": "geo + hour",
     "hour": "hour",
@@ -43,6 +35,7 @@ DIRECTIONS = {
 POINTS = {"published": "at the published operating points", "validated": "at the points chosen on validation"}
 BASE = "base"
 _RELEASED = " released"  # a method with the greedy update of the published experiments is a method of its own
+_NAMES = {"label": METHODS | OUTSIDE, "task": TASKS, "direction": DIRECTIONS}  # by field of a record
 
 
 def released(label: str) -> str:
@@ -59,9 +52,23 @@ def origin(label: str) -> str:
     return label.removesuffix(_RELEASED)
 
 
+def display(field: str, name: str) -> str:
+    """Return the display name of a label, task or direction."""
+    return method(name) if field == "label" else _NAMES[field].get(name, name)
+
+
 def method(label: str) -> str:
-    name = (METHODS | OUTSIDE).get(origin(label), origin(label))
+    """Return the display name of a method.
+
+    >>> method(released("ms-dpp"))
+    'MS-DPP, released'
+    """
+    name = _NAMES["label"].get(origin(label), origin(label))
     return name if origin(label) == label else f"{name}, released"
+
+
+def task(name: str) -> str:
+    return TASKS.get(name, name)
 
 
 def key(label: str) -> str:
@@ -73,19 +80,14 @@ def key(label: str) -> str:
     return label.replace(" ", "-")
 
 
-def task(name: str) -> str:
-    return TASKS.get(name, name)
+def position(field: str, value: object) -> tuple[float, str]:
+    """Return a sort key: known names in the order above, then the others alphabetically; numbers ascending.
 
-
-def direction(name: str) -> str:
-    return DIRECTIONS.get(name, name)
-
-
-def ordered(names: Iterable[str], order: Iterable[str]) -> list[str]:
-    """Return each name once: those in `order` first, then the others in alphabetical order.
-
-    >>> ordered(["xquad", "mascot", "base", "mascot"], METHODS)
+    >>> sorted(["xquad", "mascot", "base"], key=lambda label: position("label", label))
     ['base', 'mascot', 'xquad']
     """
-    place = {name: index for index, name in enumerate(order)}
-    return sorted(set(names), key=lambda name: (place.get(origin(name), len(place)), name))
+    if isinstance(value, (int, float)):
+        return value, ""
+    order = list(_NAMES.get(field, ()))
+    name = origin(str(value))
+    return order.index(name) if name in order else len(order), str(value)

@@ -15,35 +15,19 @@ _COMPARING = (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What to run.
+    """What to run; for the fields see also the record in `mascot.bench.results`."""
 
-    Parameters
-    ----------
-    label
-        The name of the method in tables.
-    task, direction
-        The attributes, and whether they are spread or focused; see `BenchTask.wishes`.
-    method
-        The re-ranking method.
-    widths
-        The published bins, or None for those of the guarded method.
-    study, point, value
-        As in the record; see `mascot.bench.results`.
-    split, k, n
-        The split, the number of results, and the number of candidates.
-    """
-
-    label: str
+    label: str  # the name of the method in tables
     task: BenchTask
-    direction: str = SPREAD
+    direction: str = SPREAD  # see `BenchTask.wishes`
     method: Method = field(default_factory=mc.Relevance)
-    widths: Widths | None = None
+    widths: Widths | None = None  # the published bins, or None for those of the guarded method
     study: str = "main"
     point: str | None = None
     value: float | None = None
     split: str = "test"
-    k: int = 20
-    n: int = 200
+    k: int = 20  # results
+    n: int = 200  # candidates
 
     @property
     def wishes(self) -> tuple[mc.Wish, ...]:
@@ -51,16 +35,6 @@ class Point:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part of the record that does not depend on the result."""
-        return {
-            "split": self.split,
-            "study": self.study,
-            "task": self.task.name,
-            "direction": self.direction,
-            "label": self.label,
-            "point": self.point,
-            "method": self.method.to_dict(),
-            "wishes": [wish.to_dict() for wish in self.wishes],
-            "value": self.value,
-            "k": self.k,
-            "n": self.n,
-        }
+        names = ("split", "study", "direction", "label", "point", "value", "k", "n")
+        described = {"method": self.method.to_dict(), "wishes": [wish.to_dict() for wish in self.wishes]}
+        return {name: getattr(self, name) for name in names} | {"task": self.task.name} | described

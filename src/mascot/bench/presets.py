@@ -20,7 +20,7 @@ from mascot.bench.points import Point
 from mascot.bench.published import Published
 from mascot.bench.pyversity import STRATEGIES, Pyversity
 from mascot.bench.studies import Benchmark
-from mascot.bench.tasks import GEO, GEO_HOUR, HOUR, SPREAD, BenchTask, corrected
+from mascot.bench.tasks import GEO, GEO_HOUR, HOUR, SPREAD, BenchTask
 
 SEEDS = (0, 1, 2)
 PIXELPROSE_TASKS = (GEO_HOUR, HOUR, GEO)
@@ -49,9 +49,8 @@ def as_behaviour(benchmark: Benchmark, behaviour: str) -> Benchmark:
     ``"published"``: MMR, DPPs and clustering take the hour as minutes / 1439, and the side studies also run at the
     released settings. ``"correct"``: the hour is minutes / 1440, and the side studies are ours alone.
     """
-    if behaviour == "published":
-        return benchmark
-    return replace(benchmark, tasks=tuple(map(corrected, benchmark.tasks)), released=False)
+    tasks = tuple(replace(task, published_hour=False) for task in benchmark.tasks)
+    return benchmark if behaviour == "published" else replace(benchmark, tasks=tasks, released=False)
 
 
 _PYVERSITY = {f"pyversity-{strategy}": strategy for strategy in STRATEGIES}
@@ -74,22 +73,11 @@ def div400(folder: Path, labels: Sequence[str] = DIV400_LABELS, tasks: Sequence[
     48 others, which no choice of theirs has seen, are summed up on their own as ``unseen``.
     """
     rivals = [point for task, label in product(tasks, labels) for point in _rivals(label, task)]
+    ours = tuple(label for label in labels if label not in _PYVERSITY)
     return Benchmark(
-        "div400",
-        ((0, Div400(folder)),),
-        tuple(label for label in labels if label not in _PYVERSITY),
-        tuple(tasks),
-        (SPREAD,),
-        n=_DIV400_N,
-        published=None,
-        clusters=False,
-        search_k=20,
-        validation=None,
-        metric="f1@20",
-        judged="cluster",
-        extra=tuple(rivals),
-        subsets=("unseen",),
-    )
+        "div400", ((0, Div400(folder)),), ours, tuple(tasks), (SPREAD,), _DIV400_N, published=None, clusters=False,
+        search_k=20, validation=None, metric="f1@20", judged="cluster", extra=tuple(rivals), subsets=("unseen",),
+    )  # fmt: skip
 
 
 def _rivals(label: str, task: BenchTask) -> Iterator[Point]:
@@ -154,35 +142,29 @@ def _validation_queries(dataset: Dataset) -> int | None:
 def _adapted(benchmark: Benchmark, dataset: Dataset, quick: bool) -> Benchmark:
     """Return the benchmark without the methods that cannot run on the dataset, with notes that say so."""
     lowest, tied = _scores(dataset, benchmark.n)
-    logarithmic = [label for label in benchmark.labels if label in ("ms-dpp+tn", "ms-dpp+tn+tvms")]
-    if lowest <= 0 and logarithmic:
-        reason = f"{' and '.join(logarithmic)} take the logarithm of scores and were left out: the lowest is {lowest:g}"
-        benchmark = _without(benchmark, logarithmic, reason)
+    labels, notes = list(benchmark.labels), []
+    logarithmic = [label for label in labels if label in ("ms-dpp+tn", "ms-dpp+tn+tvms")]
+    reasons = {
+        f"{' and '.join(logarithmic)} take the logarithm of scores and were left out: the lowest is {lowest:g}":
+            logarithmic if lowest <= 0 else [],
+        "clustering looks at vectors and was left out: there are none":
+            ["clustering"] if dataset.vectors is None and "clustering" in labels else [],
+    }  # fmt: skip
+    for reason, impossible in reasons.items():
+        labels = [label for label in labels if label not in impossible]
+        notes += [reason] if impossible else []
+        if not labels:
+            raise mc.InputError(f"{benchmark.name}: {reason}, and no other method was asked for")
     if dataset.vectors is None:
-        if "clustering" in benchmark.labels:
-            reason = "clustering looks at vectors and was left out: there are none"
-            benchmark = _without(benchmark, ["clustering"], reason)
-        benchmark = _noted(benchmark, "there are no vectors: DM is the diversity of the metadata alone")
-    bare = int((dataset.positives.lengths == 0).sum())
-    if bare:
-        note = f"{bare} of {dataset.queries} queries have no positive: recall, precision and HM are of the others"
-        benchmark = _noted(benchmark, note)
+        notes.append("there are no vectors: DM is the diversity of the metadata alone")
+    if bare := int((dataset.positives.lengths == 0).sum()):
+        notes.append(
+            f"{bare} of {dataset.queries} queries have no positive: recall, precision and HM are of the others"
+        )
     if tied:
-        note = f"{tied} of {dataset.queries} queries have one score for all candidates: rows decide"
-        benchmark = _noted(benchmark, note)
+        notes.append(f"{tied} of {dataset.queries} queries have one score for all candidates: rows decide")
+    benchmark = replace(benchmark, labels=tuple(labels), notes=tuple(notes))
     return _quick(benchmark) if quick else benchmark
-
-
-def _without(benchmark: Benchmark, labels: Sequence[str], reason: str) -> Benchmark:
-    """Return the benchmark without some methods, and with the reason; raise where none is left."""
-    remaining = tuple(label for label in benchmark.labels if label not in labels)
-    if not remaining:
-        raise mc.InputError(f"{benchmark.name}: {reason}, and no other method was asked for")
-    return _noted(replace(benchmark, labels=remaining), reason)
-
-
-def _noted(benchmark: Benchmark, note: str) -> Benchmark:
-    return replace(benchmark, notes=(*benchmark.notes, note))
 
 
 def _scores(dataset: Dataset, n: int) -> tuple[float, int]:
@@ -204,10 +186,10 @@ def _quick(benchmark: Benchmark) -> Benchmark:
 def own_tasks(dataset: Dataset, judged: str | None = None) -> tuple[BenchTask, ...]:
     """Return the tasks that a dataset's columns allow; the column of judged clusters is not an attribute."""
     columns = dataset.columns
-    tasks = [GEO] if {"lat", "lon"} <= columns.keys() else []
-    tasks += [HOUR] if "taken" in columns else []
-    combined = [GEO_HOUR] if len(tasks) == 2 else []
-    for name, column in columns.items():
-        if name not in ("lat", "lon", "taken", judged):
-            tasks.append(BenchTask(name, (mc.Number(name) if column.dtype.kind == "f" else mc.Category(name),)))
-    return (*combined, *tasks)
+    usual = [GEO] * ({"lat", "lon"} <= columns.keys()) + [HOUR] * ("taken" in columns)
+    column_tasks = [
+        BenchTask(name, (mc.Number(name) if column.dtype.kind == "f" else mc.Category(name),))
+        for name, column in columns.items()
+        if name not in ("lat", "lon", "taken", judged)
+    ]
+    return (*([GEO_HOUR] if len(usual) == 2 else []), *usual, *column_tasks)

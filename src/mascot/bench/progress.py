@@ -25,14 +25,8 @@ def progress(*stages: str) -> Iterator[Report]:
     if not console.is_terminal:
         yield Lines(console.file)
         return
-    columns = (
-        TextColumn("{task.description:<7}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as display:
+    columns = (TextColumn("{task.description:<7}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as display:
         bars = {stage: display.add_task(stage, total=None) for stage in stages}
 
         def report(stage: str, count: int, total: int | None) -> None:
@@ -65,9 +59,10 @@ class Lines:
         self._last_time = self.clock()
 
     def __call__(self, stage: str, count: int, total: int | None) -> None:
-        silence = self.clock() - self._last_time
+        now = self.clock()
+        silence = now - self._last_time
         last_count = self._last_line[1] if self._last_line[0] == stage else 0
-        enough = total is not None and count - last_count >= _SHARE * total and count > last_count
+        enough = total is not None and count > last_count and count - last_count >= _SHARE * total
         if silence >= _SECONDS or (enough and silence >= _LEAST):
             print(f"{stage}: {count}" + (f" of {total}" if total is not None else ""), file=self.stream, flush=True)
-            self._last_time, self._last_line = self._last_time + silence, (stage, count)
+            self._last_time, self._last_line = now, (stage, count)

@@ -25,7 +25,6 @@ _DATASETS = {
     "skyscript": ("skyscript", "SkyScript"),
 }
 _ONLY_TASK = {"visual_genome": "hour", "incidents1m": "geo", "skyscript": "geo"}
-_SWEEPS = {"strength": "lambda", "sigma_geo": "sigma_geo", "sigma_time": "sigma_time", "grid": "grid"}
 _MIXED = {"geo+hour-": ("increase", "decrease"), "geo-hour+": ("decrease", "increase")}
 _CENTRAL = "mascot"  # the method that the sweeps and the analyses are about
 
@@ -63,57 +62,56 @@ class Published:
         """Whether the paper has this dataset."""
         return self.dataset in _DATASETS
 
+    @property
+    def _name(self) -> str:
+        return _DATASETS.get(self.dataset, ("", ""))[0]
+
+    def _pixelprose(self, table: str) -> Any:
+        """Return a table that the paper has only for PixelProse; an empty one for other datasets."""
+        return load()[table] if self._name == "pixelprose" else {}
+
     def row(self, task: str, direction: str, label: str) -> dict[str, float] | None:
         """Return HM, DM, R@10 (MAP for Incidents1M) and, where printed, the recall curve."""
-        name, _ = _DATASETS.get(self.dataset, ("", ""))
-        tasks = load().get(name, {}).get(DIRECTIONS.get(direction, ""), {})
-        if name in _ONLY_TASK:
-            tasks = {_ONLY_TASK[name]: tasks}
+        tasks = load().get(self._name, {}).get(DIRECTIONS.get(direction, ""), {})
+        if self._name in _ONLY_TASK:
+            tasks = {_ONLY_TASK[self._name]: tasks}
         row = tasks.get(task, {}).get(label)
         return None if row is None else dict(row) | self.recall(task, direction, label)
 
     def recall(self, task: str, direction: str, label: str) -> dict[str, float]:
         """Return R@1, 3, 5, 10, 20 as ``{"r@1": ...}``."""
-        name, _ = _DATASETS.get(self.dataset, ("", ""))
-        tables = load()["recall_at_k"] if name == "pixelprose" else load()["recall_at_k_others"].get(name, {})
-        curve = tables.get(_key(task, direction), {}).get(label, {})
+        tables = {"pixelprose": load()["recall_at_k"]} | load()["recall_at_k_others"]
+        curve = tables.get(self._name, {}).get(_key(task, direction), {}).get(label, {})
         return {f"r@{k}": value for k, value in curve.items()}
 
     def sizes(self) -> dict[str, int]:
         """Return the number of images of the ``validation`` and the ``test`` split."""
-        return dict(load()["dataset_sizes"].get(_DATASETS.get(self.dataset, ("", ""))[0], {}))
+        return dict(load()["dataset_sizes"].get(self._name, {}))
 
     def places(self) -> dict[str, float]:
         """Return shares of images beyond 60 degrees north and south, and of queries with hits on both sides of 180."""
-        return dict(load()["places"].get(_DATASETS.get(self.dataset, ("", ""))[0], {}))
+        return dict(load()["places"].get(self._name, {}))
 
     def prs(self, task: str, direction: str, label: str) -> float | None:
         """Return the preference reflection score."""
-        score: float | None = self._pixelprose("prs").get(label, {}).get(_key(task, direction))
-        return score
+        return self._pixelprose("prs").get(label, {}).get(_key(task, direction))
 
     def sweep(self, study: str, task: str, direction: str, label: str) -> dict[float, float]:
         """Return R@10 at each value of a swept parameter: strength, sigma_geo (degrees), sigma_time (hours) or grid."""
-        table = self._pixelprose("sensitivity_r@10").get(_SWEEPS.get(study, ""), {"columns": []})
+        table = self._pixelprose("sensitivity_r@10").get("lambda" if study == "strength" else study, {"columns": []})
         key = _key(task, direction)
         if label != _CENTRAL or key not in table["columns"]:
             return {}
         column = table["columns"].index(key)
         return {float(row[0]): float(row[column]) for row in table["rows"]}
 
-    def operating_point(self, task: str, direction: str, label: str) -> dict[str, float | None] | None:
+    def operating_point(self, task: str, direction: str, label: str) -> dict[str, float | None]:
         """Return `strength`, `sigma_geo` (degrees), `sigma_time` (hours), and `retrieval`, its R@10 or MAP."""
-        _, prefix = _DATASETS.get(self.dataset, ("", ""))
-        key = (f"{prefix}_{task}", DIRECTIONS.get(direction), label)
+        key = (f"{_DATASETS.get(self.dataset, ('', ''))[1]}_{task}", DIRECTIONS.get(direction), label)
         for point in load()["operating_points"]:
             if (point["task"], point["direction"], point["method"]) == key:
-                return {
-                    "strength": point["lam"],
-                    "sigma_geo": point["sigma_geo"],
-                    "sigma_time": point["sigma_time"],
-                    "retrieval": point["retrieval"],
-                }
-        return None
+                return {"strength": point["lam"]} | {n: point[n] for n in ("sigma_geo", "sigma_time", "retrieval")}
+        return {}
 
     def fixed_recall(self, task: str, direction: str, label: str) -> dict[float, float | None]:
         """Return the best DM at each floor on R@10; None where the method does not meet the floor."""
@@ -122,43 +120,34 @@ class Published:
             return {}
         return dict(zip(table["floors"], table[label], strict=True))
 
-    def mixed(self, direction: str, label: str) -> dict[str, float] | None:
+    def mixed(self, task: str, direction: str, label: str) -> dict[str, float]:
         """Return `strength`, `r@10`, `geo`, `hour` (Vendi of each attribute), `hm`, and the `dm` implied by them.
 
         The paper prints K = 10; the released study took K = 20.
         """
-        for row in self._pixelprose("mixed_direction_K10", []):
+        for row in self._pixelprose("mixed_direction_K10"):
             if (row["geo"], row["time"]) == _MIXED.get(direction) and row["method"] == label:
-                return {
-                    "strength": row["lam"],
-                    "r@10": row["r@10"],
-                    "geo": row["geo_v"],
-                    "hour": row["time_v"],
-                    "dm": round(1 / (2 / row["hm"] - 1 / row["r@10"]), 3),
-                    "hm": row["hm"],
-                }
-        return None
+                dm = round(1 / (2 / row["hm"] - 1 / row["r@10"]), 3)
+                vendi = {"geo": row["geo_v"], "hour": row["time_v"]}
+                return {"strength": row["lam"], "r@10": row["r@10"], **vendi, "dm": dm, "hm": row["hm"]}
+        return {}
 
     def appearance(self, task: str, direction: str, label: str) -> float | None:
         """Return the normalised Vendi score of the image vectors."""
-        if task != "geo_hour":
-            return None
-        table = self._pixelprose("appearance_img_vendi_geo_hour")
-        value: float | None = table.get(DIRECTIONS.get(direction, ""), {}).get(label)
-        return value
+        table = self._pixelprose("appearance_img_vendi_geo_hour") if task == "geo_hour" else {}
+        return table.get(DIRECTIONS.get(direction), {}).get(label)
 
-    def clusters(self, direction: str, label: str) -> dict[str, float] | None:
+    def clusters(self, task: str, direction: str, label: str) -> dict[str, float]:
         """Return `dm` and `r@10` on ten clusters of the image vectors; only `dm` for the base."""
-        row = self._pixelprose("clusters_k10").get(DIRECTIONS.get(direction, ""))
+        row = self._pixelprose("clusters_k10").get(DIRECTIONS.get(direction))
         if row is None or label not in ("base", _CENTRAL):
-            return None
+            return {}
         return {"dm": row["dm_base"]} if label == "base" else {"dm": row["dm"], "r@10": row["r@10"]}
 
     def top1(self, task: str, direction: str, label: str) -> float | None:
         """Return the share of queries whose first result is the base retriever's."""
         table = self._pixelprose("top1").get("first_pick_agreement_decrease", {})
-        value: float | None = table.get(task) if (direction, label) == ("focus", _CENTRAL) else None
-        return value
+        return table.get(task) if (direction, label) == ("focus", _CENTRAL) else None
 
     def displaced(self, tasks: Collection[str], direction: str, label: str) -> tuple[float, float] | None:
         """Return the percentage of queries whose right first result was displaced, and of these, those in another bin.
@@ -166,31 +155,21 @@ class Published:
         The paper counts over its three tasks together; of other tasks it says nothing.
         """
         table = self._pixelprose("top1")
-        if (direction, label) != ("focus", _CENTRAL) or not table:
-            return None
-        agreements = table["first_pick_agreement_decrease"]
-        if set(tasks) != set(agreements):
+        agreements = table.get("first_pick_agreement_decrease", {})
+        if (direction, label) != ("focus", _CENTRAL) or not table or set(tasks) != set(agreements):
             return None
         other, moved = table["displacements_to_another_primary_bin"]
         return 100 * moved / (load()["protocol"]["pixelprose_test_queries"] * len(agreements)), 100 * other / moved
 
-    def first_gain(self, task: str, direction: str, label: str) -> dict[str, float] | None:
+    def first_gain(self, task: str, direction: str, label: str) -> dict[str, float]:
         """Return `min`, `max` and `mean` over queries of the first pick's coverage gain."""
-        if (task, direction, label) != ("geo_hour", "focus", _CENTRAL):
-            return None
-        return dict(self._pixelprose("first_step_coverage_gain_geo_hour_decrease")) or None
+        is_printed = (task, direction, label) == ("geo_hour", "focus", _CENTRAL)
+        return dict(self._pixelprose("first_step_coverage_gain_geo_hour_decrease")) if is_printed else {}
 
     def runtime(self, label: str, sequential: bool = False) -> float | None:
         """Return milliseconds a query on an RTX A6000, N=200, K=20, 424 bins; MASCOT vectorised or sequential."""
         name = f"{label}_{'sequential' if sequential else 'vectorized'}" if label == _CENTRAL else label
-        value: float | None = self._pixelprose("runtime_ms_per_query_a6000_N200_K20_U424").get(name)
-        return value
-
-    def _pixelprose(self, table: str, otherwise: Any = None) -> Any:
-        """Return a table that the paper has only for PixelProse."""
-        if _DATASETS.get(self.dataset, ("",))[0] == "pixelprose":
-            return load()[table]
-        return {} if otherwise is None else otherwise
+        return self._pixelprose("runtime_ms_per_query_a6000_N200_K20_U424").get(name)
 
 
 def _key(task: str, direction: str) -> str:

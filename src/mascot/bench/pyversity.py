@@ -1,4 +1,4 @@
-"""Strategies of the package pyversity as methods here, on the features that MMR compares."""
+"""Strategies of the package pyversity as rivals, on the features that MMR compares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import mascot as mc
-from mascot.errors import require
 
 STRATEGIES = ("mmr", "msd", "dpp", "cover", "ssd")
 
@@ -20,12 +19,8 @@ class Pyversity:
     Relevance is scaled to 0..1 over the candidates, as its documentation advises. It can spread, not focus.
     """
 
-    strategy: str
+    strategy: str  # one of `STRATEGIES`
     strength: float = 0.5
-
-    def __post_init__(self) -> None:
-        require(self.strategy in STRATEGIES, "Pyversity.strategy", f"must be one of {STRATEGIES}", self.strategy)
-        require(0 <= self.strength <= 1, "Pyversity.strength", "must be in 0..1", self.strength)
 
     def select(self, problem: Any, k: int) -> Any:
         """Select k of each query's candidates."""
@@ -37,13 +32,16 @@ class Pyversity:
         positions = selection.positions.copy()
         factors = problem.signs * problem.weights / problem.weights.sum()
         for q in range(len(problem)):
-            vectors, scores = problem.unit_vectors_of(q), problem.scores_of(q)
+            vectors = problem.unit_vectors_of(q)
             blocks = [] if vectors is None else [vectors]
             blocks += [factor * features for factor, features in zip(factors, problem.features_of(q), strict=True)]
-            result = pyversity.diversify(
-                embeddings=np.concatenate(blocks, axis=1).astype(np.float32), scores=relevance(scores),
-                k=int((positions[q] >= 0).sum()), strategy=self.strategy, diversity=self.strength,
-            )  # fmt: skip
+            embeddings = np.concatenate(blocks, axis=1).astype(np.float32)
+            options: dict[str, Any] = {
+                "k": int((positions[q] >= 0).sum()),
+                "strategy": self.strategy,
+                "diversity": self.strength,
+            }
+            result = pyversity.diversify(embeddings=embeddings, scores=relevance(problem.scores_of(q)), **options)
             positions[q, : len(result.indices)] = result.indices
         return replace(selection, positions=positions, ranked=positions)
 

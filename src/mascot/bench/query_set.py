@@ -12,32 +12,18 @@ from mascot import metrics
 from mascot.bench.datasets.dataset import Bools, Dataset, Floats, Ints
 from mascot.bench.tasks import BenchTask, Widths, metric_features, primary_bins, unit_rows
 
-_TABLE = 3000  # images up to which all pairs of them are compared once, instead of list by list
-_BLOCK = 64
 _LISTS = 1024  # lists whose vectors are in memory at once
 
 
 @dataclass(frozen=True, eq=False)
 class QuerySet:
-    """Q queries and the candidates of each.
-
-    Parameters
-    ----------
-    dataset, split
-        The queries are those of the split, which find the images of the split.
-    n
-        Candidates of a query.
-    limit
-        Take only the first queries of the split (default: all).
-    judged
-        Column with the cluster that people put each positive into (negative: none), for CR@k.
-    """
+    """Q queries of a split, which find its images, and the candidates of each."""
 
     dataset: Dataset
     split: str = "test"
-    n: int = 200
-    limit: int | None = None
-    judged: str | None = None
+    n: int = 200  # candidates of a query
+    limit: int | None = None  # take only the first queries of the split (None: all)
+    judged: str | None = None  # column with the cluster that people put each positive into (negative: none), for CR@k
     _features: dict[mc.Attribute, Floats] = field(default_factory=dict, init=False, repr=False)
     _bins: dict[tuple[BenchTask, Widths], Ints] = field(default_factory=dict, init=False, repr=False)
 
@@ -53,13 +39,11 @@ class QuerySet:
         scores: list[Floats] = []
         relevant = np.zeros((len(self.queries), self.n), np.bool_)
         for block in self.dataset.blocks(self.n, self.split, queries=self.queries):
-            for i, count in enumerate(block.counts.tolist()):
-                relevant[len(rows), :count] = block.relevant[i, :count]
+            for i, (query, count) in enumerate(zip(block.queries.tolist(), block.counts.tolist(), strict=True)):
                 if not count:
-                    query = int(block.queries[i])
-                    raise mc.InputError(
-                        f"{self.dataset.name}: every query must have a candidate, query {query} has none"
-                    )
+                    name = self.dataset.name
+                    raise mc.InputError(f"{name}: every query must have a candidate, query {query} has none")
+                relevant[len(rows), :count] = block.relevant[i, :count]
                 rows.append(block.images[i, :count])
                 scores.append(block.scores[i, :count])
         return rows, scores, relevant
@@ -108,19 +92,12 @@ class QuerySet:
             relevance[q, : len(scores)] = (scores - scores[-1]) / (scores[0] - scores[-1] + 1e-8)
         return relevance
 
-    @property
-    def unit(self) -> Floats | None:
-        """Unit image vectors; zeros where the vector is missing."""
-        return _unit(self.dataset)
-
     def appearance(self, images: Ints) -> Floats | None:
         """Return the normalised Vendi score of the images of each list, [Q, K] rows; None without vectors."""
-        if self.unit is None:
+        unit = _unit(self.dataset)
+        if unit is None:
             return None
-        pairs = _pairs(self.dataset)
-        if pairs is not None:
-            return metrics.normalised_vendi(pairs[images[:, :, None], images[:, None, :]])
-        parts = [self.unit[images[first : first + _LISTS]] for first in range(0, len(images), _LISTS)]
+        parts = [unit[images[first : first + _LISTS]] for first in range(0, len(images), _LISTS)]
         return np.concatenate([metrics.normalised_vendi(_similarities(part)) for part in parts])
 
     def features(self, attribute: mc.Attribute) -> Floats:
@@ -177,21 +154,5 @@ def _similarities(rows: Floats) -> Floats:
 # Cached by dataset and not by split: several query sets of one dataset are in use at once.
 @lru_cache(maxsize=4)
 def _unit(dataset: Dataset) -> Floats | None:
+    """Return unit image vectors; zeros where the vector is missing."""
     return None if dataset.vectors is None else unit_rows(dataset.vectors)
-
-
-@lru_cache(maxsize=4)
-def _pairs(dataset: Dataset) -> Floats | None:
-    """Return [M, M] similarities of all images, where there are few enough."""
-    unit = _unit(dataset)
-    if unit is None or len(unit) > _TABLE:
-        return None
-    count = len(unit)
-    table = np.empty((count, count))
-    parts = [np.arange(first, min(first + _BLOCK, count)) for first in range(0, count, _BLOCK)]
-    for i, first in enumerate(parts):
-        for second in parts[i:]:
-            kernel = metrics.similarity_kernel(unit[np.concatenate([first, second])][None])[0]
-            across = kernel[: len(first), len(first) :]
-            table[np.ix_(first, second)], table[np.ix_(second, first)] = across, across.T
-    return table

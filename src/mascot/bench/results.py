@@ -55,11 +55,10 @@ Examples
 >>> import tempfile
 >>> store = RecordStore(Path(tempfile.mkdtemp()))
 >>> key = {"method": "mmr", "seed": 0}
->>> store.has(key)
-False
+>>> store.get(key)
 >>> store.put(key, {"study": "main"})
->>> store.has(key), [record["study"] for record in read(store.folder)]
-(True, ['main'])
+>>> [record["study"] for record in read(store.folder)]
+['main']
 """
 
 from __future__ import annotations
@@ -69,10 +68,10 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import numpy
 
 import mascot
 from mascot.bench.files import replace_text
@@ -81,19 +80,13 @@ from mascot.errors import InputError
 Record = dict[str, Any]
 
 _FORMAT = 2  # of the records; part of every key
-_PACKAGES = ("numpy",)
 _RUN = "run.json"
 
 
 def versions() -> dict[str, str]:
     """Return the versions that a result may depend on besides its parameters."""
-    base = {"mascot": mascot.__version__, "python": ".".join(map(str, sys.version_info[:2])), "results": str(_FORMAT)}
-    return base | _packages()
-
-
-@cache
-def _packages() -> dict[str, str]:
-    return {name: version(name) for name in _PACKAGES}  # cached: each call reads files
+    python = ".".join(map(str, sys.version_info[:2]))
+    return {"mascot": mascot.__version__, "python": python, "results": str(_FORMAT), "numpy": numpy.__version__}
 
 
 def digest(key: Mapping[str, Any]) -> str:
@@ -112,10 +105,6 @@ class RecordStore:
         """Return the path of a key's record, which need not exist."""
         return self.folder / "points" / f"{digest(key)}.json"
 
-    def has(self, key: Mapping[str, Any]) -> bool:
-        """Return whether there is a complete record."""
-        return self.get(key) is not None
-
     def get(self, key: Mapping[str, Any]) -> Record | None:
         """Return the record of a key; None where it is absent or unreadable."""
         return _read_record(self.path(key))
@@ -128,26 +117,19 @@ class RecordStore:
     def claim(self, settings: Mapping[str, Any], data: Mapping[int, str], notes: Sequence[str] = ()) -> None:
         """Record the settings of the folder, and refuse a folder of a different run: their tables would mix.
 
-        Parameters
-        ----------
-        settings
-            Settings that every run into the folder must share.
-        data
-            The hash of each seed's dataset. Seeds of earlier runs stay; a changed hash replaces the earlier one.
-        notes
-            Notes for the tables.
+        Every run into the folder must share the `settings`. `data` are the hashes of each seed's dataset: seeds of
+        earlier runs stay, a changed hash replaces the earlier one. `notes` are for the tables.
         """
-        earlier = run_info(self.folder)
-        hashes: dict[int, str] = {}
-        if earlier is not None:
-            for name, value in settings.items():
-                if name in earlier.asked and earlier.asked[name] != value:
-                    raise InputError(_another(self.folder, name, earlier.asked[name], value))
-            hashes = dict(earlier.data)
-        changed = [str(seed) for seed, content in data.items() if hashes.get(seed, content) != content]
+        earlier = run_info(self.folder) or RunInfo({}, {}, {})
+        for name, value in settings.items():
+            if earlier.asked.get(name, value) != value:
+                hint = ": --quick asks fewer queries, give it to both or" if name in ("validation", "test") else ":"
+                run = f"{self.folder} holds a run with {name} {earlier.asked[name]!r}"
+                raise InputError(f"{run}; this one has {value!r}{hint} use another --out")
+        changed = [str(seed) for seed, content in data.items() if earlier.data.get(seed, content) != content]
         if changed:
             notes = (*notes, f"the data of seed {', '.join(changed)} changed: records of the earlier data are not read")
-        self._write_info(RunInfo(dict(settings), hashes | dict(data), versions(), tuple(notes), ended=False))
+        self._write_info(RunInfo(dict(settings), {**earlier.data, **data}, versions(), tuple(notes), ended=False))
 
     def finish(self) -> None:
         """Record that the run has ended."""
@@ -156,8 +138,7 @@ class RecordStore:
             self._write_info(replace(info, ended=True))
 
     def _write_info(self, run: RunInfo) -> None:
-        data = {str(seed): content for seed, content in run.data.items()}
-        _write(self.folder / _RUN, {**asdict(run), "data": data})
+        _write(self.folder / _RUN, asdict(run))  # JSON has the seeds as text
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,18 +162,19 @@ def run_info(folder: Path | str) -> RunInfo | None:
         return None
 
 
-def _another(folder: Path, name: str, earlier: Any, value: Any) -> str:
-    hint = ": --quick asks fewer queries, give it to both or" if name in ("validation", "test") else ":"
-    return f"{folder} holds a run with {name} {earlier!r}; this one has {value!r}{hint} use another --out"
-
-
 def read(folder: Path | str) -> list[Record]:
     """Return every complete record of the folder's data, in the order in which they were written.
 
     Unreadable files and records of data that has changed since are skipped. Where versions changed, the records of the
     last run's versions are last.
     """
-    return sorted(each(folder), key=partial(_recent, run_info(folder), Path(folder)))
+    run, points = run_info(folder), Path(folder) / "points"
+
+    def age(record: Record) -> tuple[bool, int, str]:
+        is_last = run is not None and record.get("versions") == run.versions
+        return is_last, (points / f"{record['id']}.json").stat().st_mtime_ns, record["id"]
+
+    return sorted(each(folder), key=age)
 
 
 def each(folder: Path | str) -> Iterator[Record]:
@@ -206,11 +188,6 @@ def each(folder: Path | str) -> Iterator[Record]:
         record = _read_record(path)
         if record is not None and data.get(record.get("seed", -1), record.get("data_hash")) == record.get("data_hash"):
             yield record
-
-
-def _recent(run: RunInfo | None, folder: Path, record: Record) -> tuple[bool, int, str]:
-    path = folder / "points" / f"{record['id']}.json"
-    return run is not None and record.get("versions") == run.versions, path.stat().st_mtime_ns, record["id"]
 
 
 def _parsed(path: Path) -> Record | None:

@@ -60,28 +60,19 @@ def run(
     report: Callable[[str, int, int], None] | None = None,
     workers: Any = None,
 ) -> list[Record]:
-    """Run the points that have no result yet, and return the records of the test split, each once.
+    """Run the points that have no result in the folder yet, and return the records of the test split, each once.
 
-    Parameters
-    ----------
-    folder
-        The folder of the results.
-    jobs
-        Number of processes (default: all cores).
-    report
-        Called with the stage, the points done and the points in all.
-    workers
-        Workers of a cluster in place of processes, such as `mascot.scale.benchmarking.RayCrew`; see `JobWorkers`.
+    `jobs` is the number of processes (default: all cores). `report` is called with the stage, the points done and the
+    points in all. `workers` are those of a cluster in place of processes, such as `mascot.scale.benchmarking.RayCrew`.
     """
     store = RecordStore(folder)
     hashes = {seed: _loaded(source).content_hash for seed, source in benchmark.sources}
     settings = {"dataset": benchmark.name, "validation": benchmark.validation, "test": benchmark.test, "n": benchmark.n}
     store.claim(settings, hashes, benchmark.notes)
 
-    def job(seed: int, source: Any, points: Sequence[Point]) -> Job:
-        split = points[0].split if points else ""
-        subsets = benchmark.subsets if split == "test" else ()
-        options = (benchmark.limit(split), benchmark.judged, benchmark.retrieval, folder)
+    def job(seed: int, source: Any, points: Sequence[Point], limit: int | None) -> Job:
+        subsets = benchmark.subsets if points and points[0].split == "test" else ()
+        options = (limit, benchmark.judged, benchmark.retrieval, folder)
         empty = Job(benchmark.name, seed, source, hashes[seed], *options, (), subsets)
         # Points may differ in what has no effect, such as the width of places where only hours are asked for.
         unique = {digest(empty.key(point)): point for point in reversed(points)}
@@ -89,22 +80,22 @@ def run(
 
     with workers or JobWorkers(do, jobs) as crew:
         searched = list(_searched(benchmark))
-        _do_all([job(seed, source, searched) for seed, source in benchmark.sources], crew, report, "search")
+        searches = [job(seed, source, searched, benchmark.validation) for seed, source in benchmark.sources]
+        _do_all(searches, crew, report, "search")
         tests = []
-        for seed, source in benchmark.sources:
-            search_job = job(seed, source, searched)
-            records = [store.get(search_job.key(point)) for point in search_job.points]
-            best_points = best(
-                search_job.points, [record for record in records if record is not None], benchmark.metric
-            )
+        for search_job in searches:
+            best_points = best(search_job.points, _records_of(store, search_job), benchmark.metric)
             points = [*studies(benchmark, best_points), *benchmark.extra]
             for split in dict.fromkeys(point.split for point in points):  # a few studies are of the validation split
-                part = job(seed, source, [point for point in points if point.split == split])
-                tests.append(part if split == "test" else replace(part, limit=None))
+                part, limit = [point for point in points if point.split == split], benchmark.test
+                tests.append(job(search_job.seed, search_job.source, part, limit if split == "test" else None))
         _do_all(tests, crew, report, "test")
     store.finish()
-    records = [store.get(test.key(point)) for test in tests for point in test.points]
-    return [record for record in records if record is not None]
+    return [record for test in tests for record in _records_of(store, test)]
+
+
+def _records_of(store: RecordStore, job: Job) -> list[Record]:
+    return [record for point in job.points if (record := store.get(job.key(point))) is not None]
 
 
 def _searched(benchmark: Benchmark) -> Iterator[Point]:
@@ -133,7 +124,7 @@ def _do_all(jobs: Sequence[Job], crew: Any, report: Callable[[str, int, int], No
 
 def _missing(job: Job) -> Job:
     store = RecordStore(job.folder)
-    return replace(job, points=tuple(point for point in job.points if not store.has(job.key(point))))
+    return replace(job, points=tuple(point for point in job.points if store.get(job.key(point)) is None))
 
 
 def _portions(job: Job) -> Iterator[Job]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ import mascot as mc
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.datasets.div400 import Div400
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
-from mascot.bench.pyversity import STRATEGIES, Pyversity
+from mascot.bench.pyversity import STRATEGIES, Pyversity, relevance
 from mascot.bench.tasks import hours_of
 from mascot.metrics import relevance_kept
 
@@ -134,15 +134,9 @@ def _case(candidates: mc.Candidates, rng: np.random.Generator) -> SteeringCase:
 
 def methods_at(strength: float) -> dict[str, Any]:
     """Return every method that can spread labels, at one strength."""
-    dpp = min(strength, 1.0)
-    methods: dict[str, Any] = {
-        "mascot": mc.Mascot(strength),
-        "mmr": mc.Mmr(strength),
-        "k-dpp": mc.KDpp(dpp, beta=0.0),
-        "ms-dpp": mc.MsDpp(dpp, beta=0.0),
-    }
-    methods |= {f"pyversity {strategy}": Pyversity(strategy, strength) for strategy in STRATEGIES}
-    return methods
+    methods: dict[str, Any] = {"mascot": mc.Mascot(strength), "mmr": mc.Mmr(strength)}
+    methods |= {"k-dpp": mc.KDpp(strength, beta=0.0), "ms-dpp": mc.MsDpp(strength, beta=0.0)}
+    return methods | {f"pyversity {strategy}": Pyversity(strategy, strength) for strategy in STRATEGIES}
 
 
 def entropy_of(labels: Sequence[Any], groups: int) -> float:
@@ -164,59 +158,47 @@ def best_entropy(available: Sequence[Any], k: int, groups: int) -> float:
 
 
 def balance(
-    name: str, cases: Sequence[SteeringCase], k: int = K, strengths: Sequence[float] = STRENGTHS,
-    report: Callable[[str], None] = lambda text: None,
-) -> list[BalanceRow]:  # fmt: skip
+    name: str, cases: Sequence[SteeringCase], k: int = K, strengths: Sequence[float] = STRENGTHS
+) -> list[BalanceRow]:
     """Measure how evenly each method spreads the labels."""
+
+    def measured(candidates: mc.Candidates, method: Any) -> tuple[float, float, float]:
+        labels = candidates.columns["label"].tolist()
+        groups = min(len(set(labels)), k)
+        plain = mc.Candidates(candidates.scores, columns={"label": candidates.columns["label"]})
+        positions = mc.rerank(plain, mc.spread("label"), k, method).positions
+        entropy = entropy_of([labels[i] for i in positions], groups)
+        return entropy, best_entropy(labels, k, groups), _retained(candidates.scores, positions)
+
     rows = []
     for strength in strengths:
         for method_name, method in methods_at(strength).items():
-            report(f"balance: {name}, {method_name} at {strength:g}")
-            results = []
-            for case in cases:
-                labels = case.candidates.columns["label"].tolist()
-                groups = min(len(set(labels)), k)
-                plain = mc.Candidates(case.candidates.scores, columns={"label": case.candidates.columns["label"]})
-                positions = mc.rerank(plain, mc.spread("label"), k, method).positions
-                results.append(
-                    (
-                        entropy_of([labels[i] for i in positions], groups),
-                        best_entropy(labels, k, groups),
-                        _relevance(case.candidates.scores, positions),
-                    )
-                )
-            entropy, best, relevance = np.mean(results, axis=0)
-            rows.append(BalanceRow(name, method_name, strength, float(entropy), float(best), float(relevance)))
+            means = np.mean([measured(case.candidates, method) for case in cases], axis=0).tolist()
+            rows.append(BalanceRow(name, method_name, strength, *means))
     return rows
 
 
-def _relevance(scores: Floats, positions: Ints) -> float:
-    ideal = (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)
-    return float(relevance_kept(ideal[None], positions[None])[0])
+def _retained(scores: Floats, positions: Ints) -> float:
+    return float(relevance_kept(relevance(scores)[None], positions[None])[0])
 
 
-def aim(
-    name: str, cases: Sequence[SteeringCase], k: int = K, report: Callable[[str], None] = lambda text: None
-) -> list[AimRow]:
+def aim(name: str, cases: Sequence[SteeringCase], k: int = K) -> list[AimRow]:
     """Measure how many results lie near the named value when all methods retain the same relevance."""
     rows = []
     for target, radii in (("place", RADII_KM), ("hour", RADII_HOURS)):
-        aimed = [case for case in cases if getattr(case, target) is not None]
-        if not aimed:
-            continue
-        report(f"aim: {name}, {target}")
-        curves: dict[str, list[tuple[Floats, Floats]]] = {"mascot": [], **{f"decay {radius:g}": [] for radius in radii}}
-        for case in aimed:
-            distances = _distances(case, target)
-            curves["mascot"].append(_curve(case, distances, radii, _ours(case, target, k)))
-            for radius in radii:
-                curves[f"decay {radius:g}"].append(_curve(case, distances, radii, _decay(case, distances, radius, k)))
+        curves: dict[str, list[tuple[Floats, Floats]]] = {}
+        for case in cases:
+            if getattr(case, target) is not None:
+                distances = _distances(case, target)
+                selections = {"mascot": _ours(case, target, k)}
+                selections |= {f"decay {radius:g}": _decay(case, distances, radius, k) for radius in radii}
+                for method_name, positions in selections.items():
+                    curves.setdefault(method_name, []).append(_curve(case, distances, radii, positions))
         for method_name, parts in curves.items():
-            relevance = np.mean([part[0] for part in parts], axis=0)
-            within = np.mean([part[1] for part in parts], axis=0)
+            retained, within = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
+            order = np.argsort(retained)
             for at, radius in enumerate(radii):
-                order = np.argsort(relevance)
-                share = float(np.interp(EQUAL_RELEVANCE, relevance[order], within[order, at]))
+                share = float(np.interp(EQUAL_RELEVANCE, retained[order], within[order, at]))
                 rows.append(AimRow(name, method_name, target, radius, share))
     return rows
 
@@ -242,39 +224,33 @@ def _ours(case: SteeringCase, target: str, k: int) -> Iterator[Ints]:
 
 def _decay(case: SteeringCase, distances: Floats, scale: float, k: int) -> Iterator[Ints]:
     """Yield selections by relevance blended with 0.5 ** (distance / scale), Elasticsearch's exponential decay."""
-    scores = case.candidates.scores
-    relevance = (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)
     near = np.where(np.isnan(distances), 0.0, 0.5 ** (distances / scale))
     for strength in FINE:
-        yield np.argsort(-((1 - strength) * relevance + strength * near), kind="stable")[:k]
+        blend = (1 - strength) * relevance(case.candidates.scores) + strength * near
+        yield np.argsort(-blend, kind="stable")[:k]
 
 
 def _curve(
     case: SteeringCase, distances: Floats, radii: Sequence[float], selections: Iterator[Ints]
 ) -> tuple[Floats, Floats]:
     """Return the relevance retained and, as a share of the possible, the results within each radius, by strength."""
-    relevance, within = [], []
-    available = [int((distances <= radius).sum()) for radius in radii]
+    inside = distances[:, None] <= np.array(radii)  # [N, radii]
+    retained, within = [], []
     for positions in selections:
-        relevance.append(_relevance(case.candidates.scores, positions))
-        counts = [int((distances[positions] <= radius).sum()) for radius in radii]
-        within.append(
-            [count / max(min(len(positions), most), 1) for count, most in zip(counts, available, strict=True)]
-        )
-    return np.array(relevance), np.array(within)
+        retained.append(_retained(case.candidates.scores, positions))
+        most = np.minimum(len(positions), inside.sum(axis=0))
+        within.append(inside[positions].sum(axis=0) / np.maximum(most, 1))
+    return np.array(retained), np.array(within)
 
 
 def balance_table(rows: Sequence[BalanceRow]) -> str:
     """Return the table of balance: entropy and relevance by strength, a line for each method."""
     lines = []
-    for dataset in dict.fromkeys(row.dataset for row in rows):
-        dataset_rows = [row for row in rows if row.dataset == dataset]
-        strengths = list(dict.fromkeys(row.strength for row in dataset_rows))
+    for dataset, dataset_rows in _groups(rows, "dataset"):
         best = dataset_rows[0].best
-        lines += [f"Balance, {dataset}: entropy (relevance retained) by strength; best possible {best:.3f}"]
-        lines += [f"{'':<18}" + "".join(f"{strength:>16g}" for strength in strengths)]
-        for method in dict.fromkeys(row.method for row in dataset_rows):
-            cells = [row for row in dataset_rows if row.method == method]
+        lines.append(f"Balance, {dataset}: entropy (relevance retained) by strength; best possible {best:.3f}")
+        lines.append(" " * 18 + "".join(f"{strength:>16g}" for strength, _ in _groups(dataset_rows, "strength")))
+        for method, cells in _groups(dataset_rows, "method"):
             lines.append(f"{method:<18}" + "".join(f"{f'{c.entropy:.3f} ({c.relevance:.2f})':>16}" for c in cells))
         lines.append("")
     return "\n".join(lines)
@@ -283,14 +259,24 @@ def balance_table(rows: Sequence[BalanceRow]) -> str:
 def aim_table(rows: Sequence[AimRow]) -> str:
     """Return the table of aim: share within each radius at equal relevance, a line for each method."""
     lines = []
-    for dataset, target in dict.fromkeys((row.dataset, row.target) for row in rows):
-        target_rows = [row for row in rows if (row.dataset, row.target) == (dataset, target)]
-        radii = list(dict.fromkeys(row.radius for row in target_rows))
-        unit = "km" if target == "place" else "h"
-        lines += [f"Aim, {dataset}, {target}: share within a radius at {EQUAL_RELEVANCE:.0%} of relevance retained"]
-        lines += [f"{'':<18}" + "".join(f"{f'{radius:g} {unit}':>12}" for radius in radii)]
-        for method in dict.fromkeys(row.method for row in target_rows):
-            cells = {row.radius: row.share for row in target_rows if row.method == method}
-            lines.append(f"{method:<18}" + "".join(f"{cells[radius]:>12.3f}" for radius in radii))
-        lines.append("")
+    for dataset, dataset_rows in _groups(rows, "dataset"):
+        for target, target_rows in _groups(dataset_rows, "target"):
+            unit = "km" if target == "place" else "h"
+            lines.append(
+                f"Aim, {dataset}, {target}: share within a radius at {EQUAL_RELEVANCE:.0%} of relevance retained"
+            )
+            lines.append(
+                " " * 18 + "".join(f"{f'{radius:g} {unit}':>12}" for radius, _ in _groups(target_rows, "radius"))
+            )
+            for method, cells in _groups(target_rows, "method"):
+                lines.append(f"{method:<18}" + "".join(f"{cell.share:>12.3f}" for cell in cells))
+            lines.append("")
     return "\n".join(lines)
+
+
+def _groups(rows: Iterable[Any], field: str) -> list[tuple[Any, list[Any]]]:
+    """Return the rows by the value of a field, in the order of first occurrence."""
+    groups: dict[Any, list[Any]] = {}
+    for row in rows:
+        groups.setdefault(getattr(row, field), []).append(row)
+    return list(groups.items())

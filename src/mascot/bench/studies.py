@@ -10,28 +10,21 @@ from typing import Any
 import mascot as mc
 from mascot.bench.grid import COVERAGE, DPPS, GUARDED, coverage, inferred, published, released, search_key, settings
 from mascot.bench.points import Point
-from mascot.bench.tasks import (
-    CLUSTERS,
-    FOCUS,
-    GEO_NOT_HOUR,
-    HOUR_NOT_GEO,
-    HOUR_OF_DAY,
-    PLACE,
-    SPREAD,
-    BenchTask,
-    Widths,
-)
+from mascot.bench.tasks import CLUSTERS, FOCUS, HOUR_OF_DAY, PLACE, SPREAD, BenchTask, Widths
 
 Chosen = Mapping[tuple[str, str, str], Point]  # by `grid.search_key`
 
 STRENGTHS = tuple(round(step / 10, 1) for step in range(11))
-SIGMA_GEO = (0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0)
-SIGMA_TIME = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
-CELLS = (5, 10, 15, 20, 25, 30, 40, 50)
+# Sweeps of the published bins: study, attribute, field of `Widths`, and its values.
+_BIN_SWEEPS: tuple[tuple[str, mc.Attribute, str, tuple[float, ...]], ...] = (
+    ("sigma_geo", PLACE, "geo", (0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0)),
+    ("grid", PLACE, "cells", (5, 10, 15, 20, 25, 30, 40, 50)),
+    ("sigma_time", HOUR_OF_DAY, "hour", (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)),
+)
 PROTECT = (0, 1, 2, 3, 5, 8, 10, 15, 20)
 _SWEPT = ("mmr", *DPPS, *COVERAGE, *GUARDED)  # clustering has no strength in the paper
 # Mixed directions: the published strengths of MASCOT. The paper prints K = 10 and no bins: ours are of the search grid.
-_MIXED = {GEO_NOT_HOUR: (0.3, Widths(15.0, 0.5)), HOUR_NOT_GEO: (0.8, Widths(1.0, 1.5))}
+_MIXED = {"geo+hour-": (0.3, Widths(15.0, 0.5)), "geo-hour+": (0.8, Widths(1.0, 1.5))}
 _MIXED_K, _CLUSTERS_K = 10, 10
 # What the released study did.
 _RELEASED_MIXED_WIDTHS, _RELEASED_MIXED_K = Widths(1.0, 0.5), 20
@@ -43,66 +36,29 @@ _RELEASED_PRS_WIDTHS = {"mascot": Widths(15.0, 1.5), "prob-coverage": Widths(1.0
 class Benchmark:
     """A dataset with one or several seeds, and what is measured on it.
 
-    Parameters
-    ----------
-    name
-        As the records have it.
-    sources
-        Pairs of a seed and an object whose `load()` returns the dataset of that seed; it is hashable and can be
-        pickled, since workers load it again.
-    labels, tasks, directions
-        The methods, and what they are asked for.
-    n
-        Candidates of a query.
-    published
-        The dataset of the paper whose operating points and search grid apply to this one.
-    clusters
-        Whether there are image vectors to cluster.
-    steps
-        The strengths at which the slow methods are swept; coverage takes every one of `STRENGTHS`.
-    search_k
-        Results of a query during the search.
-    released
-        Whether the side studies also run at the released settings.
-    validation, test
-        Largest number of queries of these splits (default: 50, and all).
-    metric
-        What the search maximises, a name in the summary.
-    retrieval
-        What HM takes for relevance, a name in the summary: ``"r@10"`` or ``"map"``.
-    judged
-        Column of judged clusters, for CR@k.
-    extra
-        Points on the test split beside those of the studies.
-    subsets
-        Splits within the test split that are also summed up on their own.
-    notes
-        Sentences under the tables: which methods or queries were left out, and why.
+    The sources are pairs of a seed and an object whose `load()` returns the dataset of that seed; it is hashable and
+    can be pickled, since workers load it again.
     """
 
-    name: str
+    name: str  # as the records have it
     sources: tuple[tuple[int, Any], ...]
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # of the methods
     tasks: tuple[BenchTask, ...]
     directions: tuple[str, ...] = (SPREAD, FOCUS)
-    n: int = 200
-    published: str | None = "pixelprose"
-    clusters: bool = True
-    steps: tuple[float, ...] = STRENGTHS
-    search_k: int = 10
-    released: bool = True
-    validation: int | None = 50
+    n: int = 200  # candidates of a query
+    published: str | None = "pixelprose"  # the paper's dataset whose operating points and search grid apply
+    clusters: bool = True  # whether there are image vectors to cluster
+    steps: tuple[float, ...] = STRENGTHS  # at which the slow methods are swept; coverage takes all of `STRENGTHS`
+    search_k: int = 10  # results of a query during the search
+    released: bool = True  # whether the side studies also run at the released settings
+    validation: int | None = 50  # largest number of queries of the split (None: all)
     test: int | None = None
-    metric: str = "hm"
-    retrieval: str = "r@10"
-    judged: str | None = None
-    extra: tuple[Point, ...] = ()
-    subsets: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def limit(self, split: str) -> int | None:
-        """Return the largest number of queries of a split."""
-        return self.validation if split == "validation" else self.test
+    metric: str = "hm"  # what the search maximises, a name in the summary
+    retrieval: str = "r@10"  # what HM takes for relevance: "r@10" or "map"
+    judged: str | None = None  # column of judged clusters, for CR@k
+    extra: tuple[Point, ...] = ()  # points on the test split beside those of the studies
+    subsets: tuple[str, ...] = ()  # splits within the test split that are also summed up on their own
+    notes: tuple[str, ...] = ()  # under the tables: which methods or queries were left out, and why
 
     def cases(self) -> Iterator[tuple[str, BenchTask, str]]:
         """Yield every label, task and direction."""
@@ -160,9 +116,7 @@ def _operating(label: str, task: BenchTask, direction: str, benchmark: Benchmark
 def _main(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
     for case in benchmark.cases():
         yield _setting(*case, chosen)
-        with_released_update = _released_setting(*case, chosen)
-        if with_released_update is not None:
-            yield with_released_update
+        yield from filter(None, [_released_setting(*case, chosen)])
         yield from _printed(*case, benchmark)
 
 
@@ -189,24 +143,15 @@ def _preference(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
 
 def _bins(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
     """Yield three sweeps of the published bins: MASCOT as published, and the guarded method on the same bins."""
-    for label, task, direction in benchmark.cases():
-        if label not in ("mascot", "guarded") or benchmark.published is None:
-            continue
-        anchor = published("mascot", task, direction, benchmark.published)
-        if anchor is None or anchor.widths is None:
+    for label, task, direction in benchmark.cases() if benchmark.published else ():
+        anchor = published("mascot", task, direction, str(benchmark.published))
+        if label not in ("mascot", "guarded") or anchor is None or anchor.widths is None:
             continue
         method = anchor.method if label == "mascot" else GUARDED[label]
-        sweeps: dict[str, list[Widths]] = {}
-        if task.has(PLACE):
-            sweeps["sigma_geo"] = [replace(anchor.widths, geo=sigma) for sigma in SIGMA_GEO]
-            sweeps["grid"] = [replace(anchor.widths, cells=cells) for cells in CELLS]
-        if task.has(HOUR_OF_DAY):
-            sweeps["sigma_time"] = [replace(anchor.widths, hour=sigma) for sigma in SIGMA_TIME]
-        fields = {"sigma_geo": "geo", "grid": "cells", "sigma_time": "hour"}
-        for study, widths_list in sweeps.items():
-            for widths in widths_list:
-                value = float(getattr(widths, fields[study]))
-                yield Point(label, task, direction, method, widths, study, value=value)
+        for study, attribute, field, values in _BIN_SWEEPS:
+            for value in values if task.has(attribute) else ():
+                swept: dict[str, Any] = {field: value}
+                yield Point(label, task, direction, method, replace(anchor.widths, **swept), study, value=float(value))
 
 
 def _mixed(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
@@ -225,13 +170,11 @@ def _mixed(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
         }
         if label in points:
             point = replace(points[label], study="mixed", k=_MIXED_K)
-            with_released_update = released(point)
-            yield point
-            if with_released_update is not None:
-                yield with_released_update
+            updates = [point, *filter(None, [released(point)])]
+            yield from updates
             if benchmark.released_pixelprose and label != "guarded":
                 bins = _RELEASED_MIXED_WIDTHS if label == "mascot" else point.widths
-                yield replace(with_released_update or point, widths=bins, point="published", k=_RELEASED_MIXED_K)
+                yield replace(updates[-1], widths=bins, point="published", k=_RELEASED_MIXED_K)
 
 
 def _clusters(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
@@ -244,10 +187,8 @@ def _clusters(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
 
 def _released_clusters(benchmark: Benchmark) -> Iterator[Point]:
     """Yield the ten clusters as the released study did: validation split, 50 candidates, strength 0.5, no search."""
-    if not (benchmark.clusters and benchmark.released_pixelprose):
-        return
     for label, direction in product(benchmark.labels, benchmark.directions):
-        if label in ("base", "mascot"):
+        if label in ("base", "mascot") and benchmark.clusters and benchmark.released_pixelprose:
             point = replace(settings(label, CLUSTERS, direction)[0], study="clusters", point="published")
             method = mc.Mascot.paper(_RELEASED_CLUSTERS_STRENGTH) if label == "mascot" else point.method
             yield replace(point, method=method, split="validation", k=_CLUSTERS_K, n=_RELEASED_CLUSTERS_N)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,7 @@ Floats = NDArray[np.float64]
 Columns = Mapping[str, NDArray[Any]]
 
 SPREAD, FOCUS = "spread", "focus"
-GEO_NOT_HOUR, HOUR_NOT_GEO = "geo+hour-", "geo-hour+"
-_MIXED_SIGNS = {GEO_NOT_HOUR: (1, -1), HOUR_NOT_GEO: (-1, 1)}
+_MIXED_SIGNS = {"geo+hour-": (1, -1), "geo-hour+": (-1, 1)}
 # In a task these two stand for bins that depend on the method: the published ones, or those of the guarded method.
 PLACE, HOUR_OF_DAY = mc.Place(), mc.HourOfDay()
 # Bins of the guarded method. Narrow bins focus better, wide bins spread better. Picked for their HM at the default
@@ -74,14 +73,9 @@ class BenchTask:
     def wishes(self, direction: str, widths: Widths | None = None, compares: bool = False) -> tuple[mc.Wish, ...]:
         """Return a wish for each attribute.
 
-        Parameters
-        ----------
-        direction
-            ``"spread"``, ``"focus"``, ``"geo+hour-"`` (spread the first, focus the second) or ``"geo-hour+"``.
-        widths
-            The published bins, or None for those of the guarded method.
-        compares
-            Whether the wishes are for a method that compares features, not bins.
+        `direction` is ``"spread"``, ``"focus"``, ``"geo+hour-"`` (spread the first, focus the second) or
+        ``"geo-hour+"``; `widths` are the published bins, or None for those of the guarded method; `compares` tells
+        whether the wishes are for a method that compares features, not bins.
         """
         count = len(self.attributes)
         signs = _MIXED_SIGNS.get(direction) or (1 if direction == SPREAD else -1,) * count
@@ -104,11 +98,6 @@ class BenchTask:
     def has(self, attribute: mc.Attribute) -> bool:
         """Return whether the task asks for an attribute, such as `PLACE`."""
         return attribute in self.attributes
-
-
-def corrected(task: BenchTask) -> BenchTask:
-    """Return the task with the hour of every method on 1440 minutes."""
-    return replace(task, published_hour=False)
 
 
 def name_of(attribute: mc.Attribute) -> str:

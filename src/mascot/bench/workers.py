@@ -18,12 +18,7 @@ _BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 class JobWorkers:
     """Processes of this machine, inside a `with`; a count of 1 runs the jobs in the caller's process.
 
-    Parameters
-    ----------
-    work
-        Runs a job and returns its number of points; it must be picklable.
-    count
-        Number of processes (default: all cores).
+    `work` runs a job and returns its number of points; it must be picklable. The default count is that of the cores.
     """
 
     def __init__(self, work: Callable[[Any], int], count: int | None = None) -> None:

@@ -7,9 +7,8 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from enum import Enum
-from typing import Annotated, Any, NoReturn
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal, NoReturn
 
 import mascot as mc
 from mascot import words
@@ -49,30 +48,7 @@ _DEMO_RESULTS = 10
 app = new_app()
 
 
-class InputFormat(str, Enum):
-    jsonl = "jsonl"
-    json = "json"
-    csv = "csv"
-    tsv = "tsv"
-    parquet = "parquet"
-
-
-class TuneMetric(str, Enum):
-    ndcg = "ndcg"
-    precision = "precision"
-
-
-class TuneFormat(str, Enum):
-    table = "table"
-    json = "json"
-
-
-class OutputFormat(str, Enum):
-    table = "table"
-    jsonl = "jsonl"
-    json = "json"
-
-
+OutputFormat = Literal["table", "jsonl", "json"]
 _Path = Annotated[
     str | None,
     typer.Argument(
@@ -81,51 +57,44 @@ _Path = Annotated[
     ),
 ]
 _Paper = Annotated[bool, typer.Option("--paper", help="Use the published method; the same as --method paper.")]
-_Score = Annotated[str, typer.Option(metavar="COLUMN", help="Column of scores, higher is better.")]
-_Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of ids (default: 'id' if there is one).")]
-_Query = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN", help="Column to group by, one result list per value (default: 'query' if there is one)."
-    ),
-]
-_Vector = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN", help="Column of vectors, for look and branches (default: 'vector' if there is one)."
-    ),
-]
 _InputFormat = Annotated[
-    InputFormat | None, typer.Option(help="Format of FILE (default: by its suffix; JSON lines on standard input).")
+    Literal["jsonl", "json", "csv", "tsv", "parquet"] | None,
+    typer.Option(help="Format of FILE (default: by its suffix; JSON lines on standard input)."),
 ]
+
+
+@dataclass(frozen=True)
+class InputColumns:
+    """The columns of the input, and what a missing value means."""
+
+    missing: options.Missing = "last"
+    score: str = typer.Option("score", metavar="COLUMN", help="Column of scores, higher is better.")
+    id: str | None = typer.Option(None, metavar="COLUMN", help="Column of ids (default: 'id' if there is one).")
+    query: str | None = typer.Option(
+        None, metavar="COLUMN", help="Column to group by, one result list per value (default: 'query' if there is one)."
+    )
+    vector: str | None = typer.Option(
+        None, metavar="COLUMN", help="Column of vectors, for look and branches (default: 'vector' if there is one)."
+    )
 
 
 @app.command()
+@options.expanded
 def rerank(
+    *,
     path: _Path = None,
-    k: Annotated[int, typer.Option("-k", help="Results per query.")] = 20,
-    spread: options.Spread = None,
-    focus: options.Focus = None,
-    limit: options.Limit = None,
-    share: options.Share = None,
-    fill: options.Fill = False,
+    k: int = typer.Option(20, "-k", help="Results per query."),
+    wishes: options.Wishes,
+    quotas: options.Quotas,
     already: options.Already = None,
-    strength: options.Strength = None,
-    protect: options.Protect = None,
-    keep: options.Keep = None,
-    order: options.Ordered = None,
-    method: options.Method = None,
+    choice: options.MethodChoice,
     paper: _Paper = False,
-    missing: options.MissingRule = options.Missing.last,
-    score: _Score = "score",
-    id: _Id = None,
-    query: _Query = None,
-    vector: _Vector = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why each result was selected.")] = False,
+    columns: InputColumns,
+    explain: options.Explain = False,
     input_format: _InputFormat = None,
-    format: Annotated[
-        OutputFormat | None, typer.Option(help="Output format (default: table on a terminal, JSON lines in a pipe).")
-    ] = None,
+    format: OutputFormat | None = typer.Option(
+        None, help="Output format (default: table on a terminal, JSON lines in a pipe)."
+    ),
 ) -> None:
     """Re-rank the hits of a search.
 
@@ -149,46 +118,34 @@ def rerank(
     The output has the input records in their new order, with rank, was
     (the rank by score), relevance (0 to 1) and, with --explain, reason.
     """
-    chosen = options.method(strength, protect, keep, order, method, paper)
-    extra: list[mc.Limit | mc.Share] = [
-        *(words.limit(text, fill) for text in limit or []),
-        *(words.share(text) for text in share or []),
-    ]
-    request = _read_request(path, input_format, spread, focus, missing, score, id, query, vector, extra)
+    method = choice.select(paper)
+    request = _read_request(path, input_format, wishes, columns, quotas)
     with _line_in_errors(request):
-        rankings = list(_bar(_ranked(request.queries, request.wishes, k, chosen, already), len(request.queries)))
+        rankings = list(_bar(_ranked(request.queries, request.wishes, k, method, already), len(request.queries)))
     results = list(zip(request.queries, rankings, strict=True))
-    shape = format or (OutputFormat.table if sys.stdout.isatty() else OutputFormat.jsonl)
-    if shape is OutputFormat.json:
+    shape = format or ("table" if sys.stdout.isatty() else "jsonl")
+    if shape == "json":
         printing.show_json([printing.query_dict(*pair, explain) for pair in results])
         return
     for pair in results:
-        if shape is OutputFormat.table:
+        if shape == "table":
             printing.show(printing.ranking_table(*pair, explain))
         else:
-            for record in printing.result_records(*pair, explain):
-                printing.show_json(record)
+            printing.show_records(printing.result_records(*pair, explain), as_array=False)
 
 
 @app.command()
+@options.expanded
 def probe(
+    *,
     path: _Path = None,
-    k: Annotated[int, typer.Option("-k", help="Results to examine.")] = 10,
-    spread: options.Spread = None,
-    focus: options.Focus = None,
-    strength: options.Strength = None,
-    protect: options.Protect = None,
-    keep: options.Keep = None,
-    order: options.Ordered = None,
-    method: options.Method = None,
+    k: int = typer.Option(10, "-k", help="Results to examine."),
+    wishes: options.Wishes,
+    choice: options.MethodChoice,
     paper: _Paper = False,
-    missing: options.MissingRule = options.Missing.last,
-    score: _Score = "score",
-    id: _Id = None,
-    query: _Query = None,
-    vector: _Vector = None,
+    columns: InputColumns,
     input_format: _InputFormat = None,
-    format: Annotated[OutputFormat, typer.Option(help="Output format.")] = OutputFormat.table,
+    format: OutputFormat = typer.Option("table", help="Output format."),
 ) -> None:
     """Measure how sensitive the results are to each parameter.
 
@@ -197,51 +154,44 @@ def probe(
     relevance survives, collapses where less than half does, and drifts between.
     Wishes and options are those of rerank.
     """
-    chosen = options.method(strength, protect, keep, order, method, paper)
-    request = _read_request(path, input_format, spread, focus, missing, score, id, query, vector)
+    method = choice.select(paper)
+    request = _read_request(path, input_format, wishes, columns)
     queries = request.queries
     with _line_in_errors(request):
-        probes = list(_bar((run_probe(q.candidates, request.wishes, chosen, k) for q in queries), len(queries)))
-    if format is OutputFormat.table:
-        grouped = len(queries) > 1
-        printing.show(printing.probe_table([q.name for q in queries], probes) if grouped else str(probes[0]))
+        probes = list(_bar((run_probe(q.candidates, request.wishes, method, k) for q in queries), len(queries)))
+    if format == "table":
+        is_grouped = len(queries) > 1
+        printing.show(printing.probe_table([q.name for q in queries], probes) if is_grouped else str(probes[0]))
         return
-    records = [
-        ({} if q.name is None else {"query": q.name}) | p.to_dict() for q, p in zip(queries, probes, strict=True)
-    ]
-    for part in [records] if format is OutputFormat.json else records:
-        printing.show_json(part)
+    pairs = zip(queries, probes, strict=True)
+    records = [({} if q.name is None else {"query": q.name}) | probe.to_dict() for q, probe in pairs]
+    printing.show_records(records, format == "json")
 
 
 @app.command()
+@options.expanded
 def tune(
+    *,
     path: _Path = None,
-    judged: Annotated[str, typer.Option(metavar="COLUMN", help="Column of judgements: above 0 is relevant.")] = "",
-    clusters: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of clusters; diversity is then cluster recall.")
-    ] = None,
-    k: Annotated[int, typer.Option("-k", help="How many results a query.")] = 10,
-    spread: options.Spread = None,
-    focus: options.Focus = None,
-    limit: options.Limit = None,
-    share: options.Share = None,
-    fill: options.Fill = False,
-    metric: Annotated[TuneMetric, typer.Option(help="Measure of relevance, at -k.")] = TuneMetric.ndcg,
-    relevance_weight: Annotated[
-        float, typer.Option(help="Weight of relevance beside diversity in the objective, between 0 and 1.")
-    ] = 0.5,
-    folds: Annotated[int, typer.Option(help="Folds of the cross-validation over queries.")] = 5,
-    seed: Annotated[int, typer.Option(help="Seed of the folds and of the bootstrap intervals.")] = 0,
-    figure: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write a picture of relevance and diversity by strength.")
-    ] = None,
-    missing: options.MissingRule = options.Missing.last,
-    score: _Score = "score",
-    id: _Id = None,
-    query: _Query = None,
-    vector: _Vector = None,
+    judged: str = typer.Option("", metavar="COLUMN", help="Column of judgements: above 0 is relevant."),
+    clusters: str | None = typer.Option(
+        None, metavar="COLUMN", help="Column of clusters; diversity is then cluster recall."
+    ),
+    k: int = typer.Option(10, "-k", help="How many results a query."),
+    wishes: options.Wishes,
+    quotas: options.Quotas,
+    metric: Literal["ndcg", "precision"] = typer.Option("ndcg", help="Measure of relevance, at -k."),
+    relevance_weight: float = typer.Option(
+        0.5, help="Weight of relevance beside diversity in the objective, between 0 and 1."
+    ),
+    folds: int = typer.Option(5, help="Folds of the cross-validation over queries."),
+    seed: int = typer.Option(0, help="Seed of the folds and of the bootstrap intervals."),
+    figure: str | None = typer.Option(
+        None, metavar="FILE", help="Write a picture of relevance and diversity by strength."
+    ),
+    columns: InputColumns,
     input_format: _InputFormat = None,
-    format: Annotated[TuneFormat, typer.Option(help="Tables, or the same as data.")] = TuneFormat.table,
+    format: Literal["table", "json"] = typer.Option("table", help="Tables, or the same as data."),
 ) -> None:
     """Choose strength, protect and widths from hits that people judged.
 
@@ -257,36 +207,29 @@ def tune(
 
     if not judged:
         raise mc.OptionError("tune needs --judged COLUMN: the column in which people judged the hits")
-    if judged == score:
+    if judged == columns.score:
         raise mc.OptionError(
-            f"--judged and --score are both {score!r}: judgements cannot be the scores that they judge"
+            f"--judged and --score are both {judged!r}: judgements cannot be the scores that they judge"
         )
     if figure is not None:
         program.check_figure(figure)
-    extra: list[mc.Limit | mc.Share] = [
-        *(words.limit(text, fill) for text in limit or []),
-        *(words.share(text) for text in share or []),
-    ]
-    request = _read_request(path, input_format, spread, focus, missing, score, id, query, vector, extra)
+    request = _read_request(path, input_format, wishes, columns, quotas)
     request.table.require(judged, "name another with --judged")
     if clusters is not None:
         request.table.require(clusters, "name another with --clusters")
     candidates = [group.candidates for group in request.queries]
     with _line_in_errors(request):
-        tuning = program.run(
-            candidates, request.wishes, judged, clusters, k, folds, metric.value, relevance_weight, seed
-        )
-    typed = [("--spread", text) for text in spread or []] + [("--focus", text) for text in focus or []]
-    typed += [("--limit", text) for text in limit or []] + [("--share", text) for text in share or []]
-    flags = (["--fill"] if fill else []) + ([] if missing is options.Missing.last else ["--missing", missing.value])
-    flags += [] if score == "score" else ["--score", score]
-    for option, value in (("--id", id), ("--query", query), ("--vector", vector)):
-        flags += [] if value is None else [option, value]
-    flags += [] if input_format is None else ["--input-format", input_format.value]
+        tuning = program.run(candidates, request.wishes, judged, clusters, k, folds, metric, relevance_weight, seed)
+    typed_options = {"spread": wishes.spread, "focus": wishes.focus, "limit": quotas.limit, "share": quotas.share}
+    typed = [(f"--{option}", text) for option, texts in typed_options.items() for text in texts or []]
+    flags = ["--fill"] if quotas.fill else []
+    defaults = {"missing": "last", "score": "score"}
+    for option, value in {**asdict(columns), "input-format": input_format}.items():
+        flags += [] if value == defaults.get(option) else [f"--{option}", value]
     command = program.command(tuning, path, typed, flags)
     if figure is not None:
         program.draw(tuning, figure)
-    if format is TuneFormat.json:
+    if format == "json":
         printing.show_json(tuning.to_dict() | {"command": command})
     else:
         printing.show(*program.report(tuning, command))
@@ -294,14 +237,11 @@ def tune(
 
 @app.command()
 def demo(
-    records: Annotated[
-        bool, typer.Option("--records", help="Print the example itself, as JSON lines to try rerank on.")
-    ] = False,
+    records: bool = typer.Option(False, "--records", help="Print the example itself, as JSON lines to try rerank on."),
 ) -> None:
     """Re-rank a built-in example and show before and after side by side."""
     if records:
-        for record in example.records():
-            printing.show_json(record)
+        printing.show_records(example.records(), as_array=False)
         return
     hits = tables.RecordedQuery(None, example.records(), example.candidates())
     plain = hits.records[:_DEMO_RESULTS]
@@ -309,17 +249,16 @@ def demo(
         f'{len(hits.records)} photographs found for "{example.QUERY}". By relevance alone, the first {len(plain)} are',
         f"{_count_line(plain)}, mostly one evening of one trip.",
     )
-    for typed in (["--spread", "place"], ["--spread", "place", "--focus", "hour=18"]):
-        pairs = list(zip(typed[::2], typed[1::2], strict=True))
-        wishes = [words.spread(text) if option == "--spread" else words.focus(text) for option, text in pairs]
+    best = sum(mc.rerank(hits.candidates, [], k=_DEMO_RESULTS).relevance)
+    for focus in ([], ["hour=18"]):
+        wishes = [words.spread("place"), *map(words.focus, focus)]
         ranking = mc.rerank(hits.candidates, wishes, k=_DEMO_RESULTS)
         explanation = ranking.explain()
         results = [hits.records[int(position)] for position in ranking.positions]
         runner_up = explanation.left_out[0]
-        best = sum(mc.rerank(hits.candidates, [], k=_DEMO_RESULTS).relevance)
         printing.show(
             "",
-            f"mascot rerank {' '.join(typed)}",
+            " ".join(["mascot rerank --spread place", *(f"--focus {text}" for text in focus)]),
             printing.side_by_side(plain, hits, ranking),
             f"{_count_line(plain)} -> {_count_line(results)}; "
             f"{sum(ranking.relevance) / best:.0%} of the relevance kept.",
@@ -336,7 +275,7 @@ def demo(
 def _count_line(records: Sequence[tables.Record]) -> str:
     cities = len({record["city"] for record in records})
     hours = len({record["taken"][11:13] for record in records})
-    return f"{cities} {'city' if cities == 1 else 'cities'}, {hours} {'hour' if hours == 1 else 'hours'}"
+    return f"{cities} {'city' if cities == 1 else 'cities'}, {printing.number_of(hours, 'hour')}"
 
 
 @dataclass(frozen=True)
@@ -350,25 +289,22 @@ class _Request:
 
 def _read_request(
     path: str | None,
-    input_format: InputFormat | None,
-    spread: list[str] | None,
-    focus: list[str] | None,
-    missing: options.Missing,
-    score: str,
-    id: str | None,
-    query: str | None,
-    vector: str | None,
-    extra: Sequence[mc.Limit | mc.Share] = (),
+    input_format: str | None,
+    typed: options.Wishes,
+    names: InputColumns,
+    quotas: options.Quotas | None = None,
 ) -> _Request:
     """Read a table, and parse the wishes on its columns."""
-    wishes: list[mc.AnyWish] = [words.spread(text, missing.value) for text in spread or []]
-    wishes += [words.focus(text, missing.value) for text in focus or []]
-    wishes += extra
-    table = tables.read(path, input_format.value if input_format else None, (id or "id", query or "query"))
+    wishes: list[mc.AnyWish] = [words.spread(text, names.missing) for text in typed.spread or []]
+    wishes += [words.focus(text, names.missing) for text in typed.focus or []]
+    if quotas is not None:
+        wishes += [words.limit(text, quotas.fill) for text in quotas.limit or []]
+        wishes += [words.share(text) for text in quotas.share or []]
+    table = tables.read(path, input_format, (names.id or "id", names.query or "query"))
     columns = list(dict.fromkeys(column for wish in wishes for column in words.columns_of(wish)))
     for column in columns:
         table.require(column, "a wish names its columns as in place:lat,lon")
-    queries = tables.queries(table, score, id, query, vector, columns)
+    queries = tables.queries(table, names.score, names.id, names.query, names.vector, columns)
     if any(isinstance(wish.attribute, mc.Clusters) for wish in wishes) and queries[0].candidates.vectors is None:
         table.require("vector", "name another with --vector")
     anchored = [
@@ -421,7 +357,7 @@ def _bar(items: Iterator[Any], count: int) -> Iterable[Any]:
 
 app.command(cls=TakesRay)(photos.index)
 for _command in (photos.search, choosing.choices, photos.library, photos.sample, server.serve):
-    app.command()(_command)
+    app.command()(options.expanded(_command))
 
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -448,7 +384,7 @@ def main() -> None:
             app(prog_name="mascot")
         finally:
             sys.stdout.flush()
-    except photos.Interrupted as error:
+    except choosing.Interrupted as error:
         print(f"mascot: {error}", file=sys.stderr, flush=True)
         os._exit(_REFUSED)
     except ModuleNotFoundError as error:

@@ -22,6 +22,7 @@ from mascot.bench.progress import progress
 from mascot.bench.results import read, run_info
 from mascot.bench.run import run as run_benchmark
 from mascot.bench.studies import Benchmark
+from mascot.bench.tasks import BenchTask
 from mascot.cli.ray import Ray, TakesRay
 from mascot.errors import InputError, MascotError, OptionError
 
@@ -61,6 +62,12 @@ _As = Annotated[
     Behaviour,
     typer.Option("--as", help="As the released study did, or without its mistakes; see docs/reproduce.md."),
 ]
+
+
+def _comma_list(content: str, default: str, metavar: str = "NAMES") -> Any:
+    return typer.Option(metavar=metavar, help=f"{content}, separated by commas (default: {default}).")
+
+
 _Results = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run's results.")]
 
 
@@ -90,16 +97,9 @@ def run(
         str | None,
         typer.Option(metavar="NAME", help="Model whose vectors are used, if several models encoded the folder."),
     ] = None,
-    methods: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Methods, separated by commas (default: all).")
-    ] = None,
-    tasks: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Tasks, separated by commas (default: all).")
-    ] = None,
-    seeds: Annotated[
-        str | None,
-        typer.Option(metavar="NUMBERS", help="Seeds of the simulated data, separated by commas (default: 0,1,2)."),
-    ] = None,
+    methods: Annotated[str | None, _comma_list("Methods", "all")] = None,
+    tasks: Annotated[str | None, _comma_list("Tasks", "all")] = None,
+    seeds: Annotated[str | None, _comma_list("Seeds of the simulated data", "0,1,2", "NUMBERS")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Number of processes (default: all cores).")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Ask few queries, of seed 0 by default: minutes, and rough numbers.")
@@ -111,17 +111,16 @@ def run(
     with _one_line_errors(), _stopping("mascot bench run"):
         benchmark = _benchmark(dataset, data, model, methods, tasks, seeds, quick, behaviour.value)
         with progress("search", "test") as report:
-            records = run_benchmark(benchmark, out, jobs, report, None if ray is None else _ray_workers(ray, jobs))
+            workers = None
+            if ray is not None:
+                from mascot.scale.benchmarking import RayCrew
+
+                workers = RayCrew(ray, jobs)
+            records = run_benchmark(benchmark, out, jobs, report, workers)
     info = run_info(out)
     for note in () if info is None else info.notes:
         print(f"note: {note}")
     print(f"{len(records)} points in {out}; next: mascot bench tables {out}")
-
-
-def _ray_workers(address: str, jobs: int | None) -> Any:
-    from mascot.scale.benchmarking import RayCrew
-
-    return RayCrew(address, jobs)
 
 
 @bench.command()
@@ -218,10 +217,7 @@ def tables(
     out: Annotated[
         str | None, typer.Option("--out", metavar="PATH", help="A file, or a folder that ends with / (default: print).")
     ] = None,
-    only: Annotated[
-        str | None,
-        typer.Option("--only", metavar="NAMES", help="Tables, by name or prefix, separated by commas (default: all)."),
-    ] = None,
+    only: Annotated[str | None, _comma_list("Tables, by name or prefix", "all")] = None,
 ) -> None:
     """Every table of the paper, ours beside the published."""
     from mascot.bench import tables as tables_module
@@ -230,9 +226,7 @@ def tables(
         averages.check(results)
         if out is not None and out.endswith(("/", os.sep)):
             Path(out).mkdir(parents=True, exist_ok=True)
-        text = tables_module.write(
-            results, format.value, out, [name.strip() for name in (only or "").split(",") if name.strip()]
-        )
+        text = tables_module.write(results, format.value, out, _names_in(only))
     if out is None:
         print(text)
 
@@ -248,7 +242,7 @@ def steering(
     """Print the tables of balance and aim: does steering do what was asked?"""
     from mascot.bench import steering as steering_module
 
-    names = steering_module.NAMES[: None if data else 1] if only is None else [name.strip() for name in only.split(",")]
+    names = steering_module.NAMES[: None if data else 1] if only is None else _names_in(only)
     with _one_line_errors():
         for name in names:
             cases = steering_module.load_cases(name, data, queries)
@@ -277,21 +271,17 @@ def figures(
     from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 
     with _one_line_errors():
+        dataset, caption, picture = None, None, None
         labels = None if methods is None else _select_names("method", methods, LABELS)
         if data is not None and data.is_dir():
-            drawing = figures_module.draw(
-                results, out, Folder(data).load(), query, picture=figures_module.pictures(data), methods=labels
-            )
+            dataset, picture = Folder(data).load(), figures_module.pictures(data)
         elif data is not None:
             if data.suffix not in _FILES:
                 raise InputError(f"--data must be an encoded folder or a file {' or '.join(_FILES)}, got {str(data)!r}")
-            drawing = figures_module.draw(results, out, Arrays(data).load(), query, methods=labels)
-        else:
-            simulated = next((r for r in read(results) if r["dataset"] == "pixelprose-sim"), None)
-            dataset = PixelProseSim(seed=simulated["seed"]).load() if simulated else None
-            drawing = figures_module.draw(
-                results, out, dataset, query, caption="city" if dataset else None, methods=labels
-            )
+            dataset = Arrays(data).load()
+        elif simulated := next((record for record in read(results) if record["dataset"] == "pixelprose-sim"), None):
+            dataset, caption = PixelProseSim(seed=simulated["seed"]).load(), "city"
+        drawing = figures_module.draw(results, out, dataset, query, caption, picture=picture, methods=labels)
     for name, note in drawing.notes:
         print(f"{name}: {note}")
     print(f"{len(drawing.files)} files in {out}")
@@ -313,19 +303,17 @@ def _benchmark(
     quick: bool, behaviour: str = "published",
 ) -> Benchmark:  # fmt: skip
     path = Path(dataset)
-    option_values = {"--data": data, "--model": model, "--tasks": tasks, "--seeds": seeds, "--quick": quick or None}
+    option_values = {"--data": data, "--model": model, "--seeds": seeds}
     if dataset == "pixelprose-sim":
         _refuse(dataset, option_values, "--data", "--model")
-        task_by_name = {task.name: task for task in presets.PIXELPROSE_TASKS}
-        selected_tasks = [task_by_name[name] for name in _select_names("task", tasks, list(task_by_name))]
         numbers = _numbers(seeds) if seeds is not None else presets.SEEDS[:1] if quick else presets.SEEDS
+        selected_tasks = _select_tasks(tasks, presets.PIXELPROSE_TASKS)
         return presets.pixelprose(numbers, _select_names("method", methods, LABELS), selected_tasks, quick, behaviour)
     if dataset == "div400":
         _refuse(dataset, option_values, "--model", "--seeds")
         if quick:
             raise OptionError("--quick must not be given with div400: it asks all of its 57 topics, which are few")
-        task_by_name = {task.name: task for task in presets.DIV400_TASKS}
-        selected_tasks = [task_by_name[name] for name in _select_names("task", tasks, list(task_by_name))]
+        selected_tasks = _select_tasks(tasks, presets.DIV400_TASKS)
         return presets.div400(_div400(data), _select_names("method", methods, presets.DIV400_LABELS), selected_tasks)
     if path.is_dir():
         _refuse("a folder", option_values, "--data", "--seeds")
@@ -334,14 +322,15 @@ def _benchmark(
         _refuse("a file", option_values, "--data", "--model", "--seeds")
         benchmark = presets.arrays(path, _select_names("method", methods, LABELS), quick)
     else:
-        raise InputError(
-            f"DATASET must be pixelprose-sim, div400, a file {' or '.join(_FILES)}, or a prepared folder, "
-            f"got {dataset!r}"
-        )
-    task_by_name = {task.name: task for task in benchmark.tasks}
-    return replace(
-        benchmark, tasks=tuple(task_by_name[name] for name in _select_names("task", tasks, list(task_by_name)))
-    )
+        files = " or ".join(_FILES)
+        choices = f"pixelprose-sim, div400, a file {files}, or a prepared folder"
+        raise InputError(f"DATASET must be {choices}, got {dataset!r}")
+    return replace(benchmark, tasks=tuple(_select_tasks(tasks, benchmark.tasks)))
+
+
+def _select_tasks(text: str | None, tasks: Sequence[BenchTask]) -> list[BenchTask]:
+    by_name = {task.name: task for task in tasks}
+    return [by_name[name] for name in _select_names("task", text, list(by_name))]
 
 
 def _refuse(dataset: str, option_values: Mapping[str, object], *options: str) -> None:
@@ -353,24 +342,26 @@ def _refuse(dataset: str, option_values: Mapping[str, object], *options: str) ->
 
 def _div400(data: Path | None) -> Path:
     default = os.environ.get(_DIV400)
-    where = data if data is not None else Path(default) if default else None
-    if where is None or not where.is_dir():
-        raise InputError(
-            f"{'' if where is None else f'{where}: no such folder; '}div400 needs --data PATH (or {_DIV400} in the "
-            "environment), the folder with photos.jsonl.gz, topics.json.gz and descriptors.npz of MediaEval 2013"
-        )
-    return where
+    folder = data if data is not None else Path(default) if default else None
+    if folder is not None and folder.is_dir():
+        return folder
+    raise InputError(
+        f"{'' if folder is None else f'{folder}: no such folder; '}div400 needs --data PATH (or {_DIV400} in the "
+        "environment), the folder with photos.jsonl.gz, topics.json.gz and descriptors.npz of MediaEval 2013"
+    )
 
 
 def _select_names(kind: str, text: str | None, names: Sequence[str]) -> list[str]:
     """Return the checked names of a comma-separated list (default: all)."""
-    if text is None:
-        return list(names)
-    selection = [name.strip() for name in text.split(",") if name.strip()]
+    selection = _names_in(text)
     for name in selection:
         if name not in names:
             raise OptionError(f"{kind} must be one of {', '.join(names)}, got {name!r}")
     return selection or list(names)
+
+
+def _names_in(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def _numbers(text: str) -> list[int]:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
+from mascot.cli.printing import note, progress_bar
 from mascot.errors import InputError, OptionError
 from mascot.extras import mascot_command
 from mascot.photos import encodings
 from mascot.photos.encoders import parse_spec
-from mascot.photos.encoders.folders import Form, Report, check_name, check_runnable, local_model
+from mascot.photos.encoders.folders import Form, check_name, check_runnable, local_model
 from mascot.photos.encoders.hub import Download, HubError, plan_download
 from mascot.photos.library import Library
 from mascot.photos.store import Store
@@ -30,23 +28,16 @@ def choose_encoder(library: Library, encoder: str | None, again: bool, device: s
     A model is on this machine when this returns. A change of encoder is confirmed before the download: by `again`, or
     by the user on a terminal.
     """
-    spec = None if encoder == AUTO else encoder
     current = _current_encoder(library)
-    if current is None:
-        if spec is None:
-            return _automatic(device), again
-        _provide(_plan(spec, device))
-        return spec, again
-    if spec is None:
-        return None, again
-    if encodings.is_same(spec, current):
-        _provide(_plan(current, device))
-        return current, again
+    if encoder in (None, AUTO):
+        return (_automatic(device) if current is None else None), again
+    spec = current if current is not None and encodings.is_same(str(encoder), current) else str(encoder)
     download = _plan(spec, device)
-    if not again:
-        _confirm(library, current, spec, download)
+    is_change = current not in (None, spec)
+    if is_change and not again:
+        _confirm(library, str(current), spec, download)
     _provide(download)
-    return spec, True
+    return spec, again or is_change
 
 
 def _current_encoder(library: Library) -> str | None:
@@ -54,11 +45,8 @@ def _current_encoder(library: Library) -> str | None:
     path = library.folder / DATABASE
     if not path.is_file():
         return None
-    store = Store(path)
-    try:
+    with closing(Store(path)) as store:
         encoding = encodings.replacement(store) or encodings.serving(store)
-    finally:
-        store.close()
     return None if encoding is None else encoding.encoder
 
 
@@ -105,7 +93,7 @@ def _provide(download: Download | None) -> None:
         return
     note(f"downloading {download.model}, {_megabytes(download)}")
     try:
-        with _download_bar() as report:
+        with progress_bar(in_bytes=True) as report:
             download.fetch(report)
     except HubError as error:
         raise InputError(f"the download of {download.model} was interrupted: {error}") from None
@@ -115,7 +103,7 @@ def _provide(download: Download | None) -> None:
 
 def _automatic(device: str) -> str:
     """Return the encoder of a new library: a CLIP on this machine, a small one from the hub, else `lite`."""
-    from mascot.photos.encoders.auto import local_clip, small_clip
+    from mascot.photos.encoders.clip import local_clip, small_clip
 
     spec = local_clip(device)
     if spec is not None:
@@ -126,7 +114,7 @@ def _automatic(device: str) -> str:
         if download is None:
             return "lite"
         note(f"downloading {download.model}, {_megabytes(download)}; Ctrl-C continues with lite")
-        with _download_bar() as report:
+        with progress_bar(in_bytes=True) as report:
             download.fetch(report)
         return f"clip:{download.model}"
     except HubError as error:
@@ -138,28 +126,3 @@ def _automatic(device: str) -> str:
 
 def _megabytes(download: Download) -> str:
     return f"{max(download.size / 1e6, 0.1):.{0 if download.size >= 1e7 else 1}f} MB"
-
-
-@contextmanager
-def _download_bar() -> Iterator[Report]:
-    """Show a progress bar in bytes on standard error, if it is a terminal."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=None)
-
-        def report(step: str, count: int, total: int) -> None:
-            progress.update(task, description=step, completed=count, total=total)
-
-        yield report
-
-
-def note(text: str) -> None:
-    """Print one line on standard error."""
-    print(f"mascot: {text}", file=sys.stderr)

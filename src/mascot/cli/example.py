@@ -103,40 +103,15 @@ _PHOTOS = (
 
 
 def records() -> list[dict[str, Any]]:
-    """Return the photographs as records: id, city, lat, lon, taken, camera, score; best score first.
-
-    Examples
-    --------
-    >>> records()[0]["city"], len(records())
-    ('Oia', 60)
-    """
-    return [
-        {
-            "id": caption,
-            "city": city,
-            "lat": _CITIES[city][0],
-            "lon": _CITIES[city][1],
-            "taken": datetime.fromisoformat(taken).isoformat(),
-            "camera": camera,
-            "score": score,
-        }
+    """Return the photographs as records: id, city, lat, lon, taken, camera, score; best score first."""
+    names = ("id", "city", "lat", "lon", "taken", "camera", "score")
+    rows = (
+        (caption, city, *_CITIES[city], datetime.fromisoformat(taken).isoformat(), camera, score)
         for caption, city, taken, camera, score in _PHOTOS
-    ]
+    )
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def candidates() -> Candidates:
-    """Return the example as `Candidates`.
-
-    Examples
-    --------
-    >>> import mascot as mc
-    >>> wishes = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay(), near=18)]
-    >>> mc.rerank(candidates(), wishes, k=3).ids
-    ['harbour-wall-gold-1', 'golden-gate-haze', 'pier-end-crowd']
-    """
-    rows = records()
-    return Candidates(
-        scores=[row["score"] for row in rows],
-        ids=[row["id"] for row in rows],
-        columns={name: [row[name] for row in rows] for name in rows[0] if name not in ("id", "score")},
-    )
+    """Return the example as `Candidates`."""
+    return Candidates.from_records(records())

@@ -1,95 +1,121 @@
-"""Options that several commands share, and the method they select."""
+"""Options that several commands share: dataclasses whose fields are options, and what they select."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import Enum
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
+import mascot as mc
 from mascot import words
-from mascot.errors import OptionError
 from mascot.registry import METHOD_NAMES
 
-
-class ResultOrder(str, Enum):
-    relevance = "relevance"
-    selection = "selection"
+MethodName: Any = Literal.__getitem__(METHOD_NAMES)
 
 
-class Missing(str, Enum):
-    last = "last"
-    neutral = "neutral"
-    drop = "drop"
+def expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with an option for each field of those parameters that are dataclasses.
+
+    Its parameters must be keyword-only: groups have no default.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name in groups:
+            field_hints = get_type_hints(hints[name], include_extras=True)
+            parameters += [
+                parameter.replace(name=field.name, default=field.default, annotation=field_hints[field.name])
+                for field in fields(hints[name])
+            ]
+        else:
+            parameters.append(parameter.replace(annotation=hints[name]))
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
 
 
-_new_enum: Any = Enum  # mypy accepts only literal members
-MethodName: Any = _new_enum("MethodName", {name: name for name in METHOD_NAMES}, type=str)
+@dataclass(frozen=True)
+class Wishes:
+    """What to spread and to focus on, as typed."""
+
+    spread: list[str] | None = typer.Option(
+        None, metavar="WISH", help="Results from many values: place, hour, camera, ... Repeatable."
+    )
+    focus: list[str] | None = typer.Option(
+        None, metavar="WISH", help="Results from few values, or near one: hour=18. Repeatable."
+    )
 
 
-class Device(str, Enum):
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
+@dataclass(frozen=True)
+class Quotas:
+    """Limits and shares, as typed."""
+
+    limit: list[str] | None = typer.Option(
+        None, metavar="NAME=N", help="At most N results per value: seller=2, date=3. Repeatable."
+    )
+    share: list[str] | None = typer.Option(
+        None, metavar="NAME=VALUE:SHARE,...", help="Target shares: region=Europe:60%,Asia:40%."
+    )
+    fill: bool = typer.Option(False, "--fill", help="Complete the list where limits leave fewer than -k results.")
 
 
-class OverviewFormat(str, Enum):
-    text = "text"
-    json = "json"
+@dataclass(frozen=True)
+class MethodChoice:
+    """The method and its parameters."""
+
+    strength: float | None = typer.Option(None, help="0 is relevance only, 1 is wishes only (default of mascot: 0.5).")
+    protect: int | None = typer.Option(
+        None, help="Number of best matches that always stay (default: 3, at most a third of -k)."
+    )
+    keep: float | None = typer.Option(
+        None, help="Find the strength that keeps this share of the best possible relevance, such as 0.95."
+    )
+    order: Literal["relevance", "selection"] | None = typer.Option(
+        None, help="Show the results by relevance (default) or in the order of selection."
+    )
+    method: MethodName | None = typer.Option(None, help="How to choose (default: mascot).")
+
+    def select(self, paper: bool = False) -> Any:
+        """Return the method that the options select; `paper` is short for `--method paper`."""
+        if paper and self.method not in (None, "paper"):
+            raise mc.OptionError(f"--paper means --method paper, got --method {self.method} as well")
+        name = "paper" if paper else self.method or "mascot"
+        return words.method(name, self.strength, self.protect, self.keep, self.order)
 
 
-Spread = Annotated[
-    list[str] | None,
-    typer.Option("--spread", metavar="WISH", help="Results from many values: place, hour, camera, ... Repeatable."),
-]
-Focus = Annotated[
-    list[str] | None,
-    typer.Option("--focus", metavar="WISH", help="Results from few values, or near one: hour=18. Repeatable."),
-]
-Limit = Annotated[
-    list[str] | None,
-    typer.Option("--limit", metavar="NAME=N", help="At most N results per value: seller=2, date=3. Repeatable."),
-]
-Share = Annotated[
-    list[str] | None,
-    typer.Option("--share", metavar="NAME=VALUE:SHARE,...", help="Target shares: region=Europe:60%,Asia:40%."),
-]
-Fill = Annotated[bool, typer.Option("--fill", help="Complete the list where limits leave fewer than -k results.")]
 Already = Annotated[
     list[str] | None,
+    typer.Option(metavar="ID", help="Id of a result that an earlier page showed; it is not shown again. Repeatable."),
+]
+Missing = Annotated[
+    Literal["last", "neutral", "drop"],
+    typer.Option(help="Candidates without a value come last, are neutral, or are dropped."),
+]
+Explain = Annotated[bool, typer.Option("--explain", help="Say why each result was selected.")]
+Library = Annotated[
+    list[Path] | None,
     typer.Option(
-        "--already", metavar="ID", help="Id of a result that an earlier page showed; it is not shown again. Repeatable."
+        metavar="PATH",
+        help="The folder that was indexed (default: MASCOT_LIBRARY, the one around the current folder, or the one "
+        "indexed last).",
     ),
 ]
-Strength = Annotated[
-    float | None,
-    typer.Option(help="0 is relevance only, 1 is wishes only (default of mascot: 0.5).", show_default=False),
-]
-Protect = Annotated[
-    int | None,
-    typer.Option(
-        help="Number of best matches that always stay (default: 3, at most a third of -k).",
-        show_default=False,
-    ),
-]
-Keep = Annotated[
-    float | None,
-    typer.Option(help="Find the strength that keeps this share of the best possible relevance, such as 0.95."),
-]
-Ordered = Annotated[
-    ResultOrder | None,
-    typer.Option(
-        "--order", help="Show the results by relevance (default) or in the order of selection.", show_default=False
-    ),
-]
-Method = Annotated[
-    MethodName | None,
-    typer.Option("--method", help="How to choose (default: mascot).", show_default=False),
-]
-MissingRule = Annotated[
-    Missing, typer.Option("--missing", help="Candidates without a value come last, are neutral, or are dropped.")
+Device = Annotated[
+    Literal["auto", "cpu", "cuda"],
+    typer.Option(help="Where CLIP and BLIP-2 run; auto takes a GPU if there is one."),
 ]
 
 
@@ -97,23 +123,8 @@ def single_library(paths: Sequence[Path] | None) -> Path | None:
     """Return the value of `--library`, which may be given once."""
     if paths and len(paths) > 1:
         folders = " ".join(map(str, paths))
-        raise OptionError(
+        raise mc.OptionError(
             f"--library was given {len(paths)} times, and a search takes one library: "
             f"`mascot index {folders}` makes one of several folders"
         )
     return paths[0] if paths else None
-
-
-def method(
-    strength: float | None,
-    protect: int | None,
-    keep: float | None,
-    order: ResultOrder | None,
-    name: Any = None,
-    paper: bool = False,
-) -> Any:
-    """Return the method that the options select; `paper` is short for `name="paper"`."""
-    if paper and name not in (None, MethodName.paper):
-        raise OptionError(f"--paper means --method paper, got --method {name.value} as well")
-    selection = MethodName.paper if paper else name or MethodName.mascot
-    return words.method(selection.value, strength, protect, keep, order.value if order else None)

@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 import mascot as mc
-from mascot.cli.printing import add_columns, new_grid, visible
+from mascot.cli.printing import add_columns, new_grid, number_of, visible
 from mascot.photos.album import count_line, place_of, time_of
 from mascot.photos.library import Library
 from mascot.photos.overview import Overview
@@ -129,11 +129,6 @@ def half_blocks(thumbnail: bytes) -> Text:
 
 def _rgb(pixel: Any) -> str:
     return ",".join(str(value) for value in pixel)
-
-
-def number_of(count: int, word: str) -> str:
-    """Return a count with its word: `1 moment`, `2 moments`."""
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def overview_text(overview: Overview, points: Sequence[tuple[float, float]]) -> str:

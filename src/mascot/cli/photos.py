@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-import time
 import warnings
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import datetime
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 import mascot as mc
 from mascot.cli import choosing, options, printing
+from mascot.cli.choosing import Interrupted
+from mascot.cli.printing import note, number_of, progress_bar, visible
 from mascot.cli.ray import Ray
 from mascot.cli.tables import RecordedQuery
 from mascot.errors import require
@@ -26,87 +27,46 @@ from mascot.extras import package
 from mascot.photos.limits import Limits
 
 if TYPE_CHECKING:
-    from mascot.photos.indexer import Report, Summary
+    from mascot.photos.indexing.indexer import Summary
     from mascot.photos.library import Library
+    from mascot.photos.results import Results
 
 _SKIPPED_SHOWN = 10
-
-
-class Format(str, Enum):
-    table = "table"
-    json = "json"
-    jsonl = "jsonl"
-    paths = "paths"
-
-
-_Library = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--library",
-        metavar="PATH",
-        help="The folder that was indexed (default: MASCOT_LIBRARY, the one around the current folder, or the one "
-        "indexed last).",
-    ),
-]
-_Encoder = Annotated[
-    str | None,
-    typer.Option(
-        "--encoder", metavar="NAME", help="auto, lite, clip[:MODEL] or blip2[:MODEL] (default: the library's own)."
-    ),
-]
-_IndexEncoder = Annotated[
-    str,
-    typer.Option(
-        "--encoder",
-        metavar="NAME",
-        help="auto, lite, clip[:MODEL] or blip2[:MODEL]; auto is the library's own, else a CLIP on this machine or "
-        "from the hub, else lite.",
-    ),
-]
-_Device = Annotated[
-    options.Device, typer.Option("--device", help="Where CLIP and BLIP-2 run; auto takes a GPU if there is one.")
-]
+_ENCODERS = "auto, lite, clip[:MODEL] or blip2[:MODEL]"
+Format = Literal["table", "json", "jsonl", "paths"]
 
 
 def index(
-    folders: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FOLDER...",
-            help="Photographs; several folders make one library, whose index is in the first one (default: the library "
-            "around the current folder, or the one indexed last).",
-        ),
-    ] = None,
-    encoder: _IndexEncoder = "auto",
-    index_folder: Annotated[
-        Path | None,
-        typer.Option("--index", metavar="DIR", help="Keep the index in this folder, for folders that are read-only."),
-    ] = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Continue: index new and changed files, until Ctrl-C.")
-    ] = False,
-    interval: Annotated[float, typer.Option(help="Seconds between two polls with --watch.")] = 2.0,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove photographs whose files are gone.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Read and encode every photograph again.")] = False,
-    hidden: Annotated[bool, typer.Option("--hidden", help="Also look into hidden files and folders.")] = False,
-    follow_links: Annotated[
-        bool, typer.Option("--follow-links", help="Also follow links that lead out of a FOLDER.")
-    ] = False,
-    max_megapixels: Annotated[float, typer.Option(help="Skip larger images.")] = Limits.max_megapixels,
-    max_megabytes: Annotated[float, typer.Option(help="Skip larger files.")] = Limits.max_megabytes,
-    max_seconds: Annotated[
-        float, typer.Option(help="Skip files that take more CPU time to decode.")
-    ] = Limits.max_seconds,
-    max_memory_mb: Annotated[
-        float, typer.Option(help="Skip files that take more memory to decode, in megabytes.")
-    ] = Limits.max_memory_mb,
-    device: _Device = options.Device.auto,
-    into: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URI", help="Write the rows to an engine instead: lance:///FOLDER/TABLE, postgresql://..."
-        ),
-    ] = None,
+    folders: list[Path] | None = typer.Argument(
+        None,
+        metavar="FOLDER...",
+        help="Photographs; several folders make one library, whose index is in the first one (default: the library "
+        "around the current folder, or the one indexed last).",
+    ),
+    encoder: str = typer.Option(
+        "auto",
+        metavar="NAME",
+        help=f"{_ENCODERS}; auto is the library's own, else a CLIP on this machine or from the hub, else lite.",
+    ),
+    index_folder: Path | None = typer.Option(
+        None, "--index", metavar="DIR", help="Keep the index in this folder, for folders that are read-only."
+    ),
+    watch: bool = typer.Option(False, "--watch", help="Continue: index new and changed files, until Ctrl-C."),
+    interval: float = typer.Option(2.0, help="Seconds between two polls with --watch."),
+    prune: bool = typer.Option(False, "--prune", help="Remove photographs whose files are gone."),
+    again: bool = typer.Option(False, "--again", help="Read and encode every photograph again."),
+    hidden: bool = typer.Option(False, "--hidden", help="Also look into hidden files and folders."),
+    follow_links: bool = typer.Option(False, "--follow-links", help="Also follow links that lead out of a FOLDER."),
+    max_megapixels: float = typer.Option(Limits.max_megapixels, help="Skip larger images."),
+    max_megabytes: float = typer.Option(Limits.max_megabytes, help="Skip larger files."),
+    max_seconds: float = typer.Option(Limits.max_seconds, help="Skip files that take more CPU time to decode."),
+    max_memory_mb: float = typer.Option(
+        Limits.max_memory_mb, help="Skip files that take more memory to decode, in megabytes."
+    ),
+    device: options.Device = "auto",
+    into: str | None = typer.Option(
+        None, metavar="URI", help="Write the rows to an engine instead: lance:///FOLDER/TABLE, postgresql://..."
+    ),
     ray: Ray = None,
 ) -> None:
     """Index folders of photographs, or bring their index up to date.
@@ -125,11 +85,9 @@ def index(
     from mascot.photos.library import Library
 
     limits: dict[str, Any] = {
-        "max_megapixels": max_megapixels,
-        "max_megabytes": max_megabytes,
-        "max_seconds": max_seconds,
+        "max_megapixels": max_megapixels, "max_megabytes": max_megabytes, "max_seconds": max_seconds,
         "max_memory_mb": max_memory_mb,
-    }
+    }  # fmt: skip
     for name, value in {**limits, "interval": interval}.items():
         require(value > 0, f"--{name.replace('_', '-')}", "must be > 0", value)
     if ray is not None and into is None:
@@ -144,25 +102,24 @@ def index(
         with Library.open(first) as library, progress_bar() as report, _stopping():
             summary = index_into(
                 library.root, into, None if encoder == "auto" else encoder, ray=ray, again=again,
-                device=device.value, report=report, **walking, **limits,
+                device=device, report=report, **walking, **limits,
             )  # fmt: skip
         printing.show(*_summary_lines(summary))
         return
-    with Library.open(first, device.value, index_folder) as library:
+    with Library.open(first, device, index_folder) as library:
         from mascot.cli.encoder_choice import choose_encoder
 
-        encoder_name, again = choose_encoder(library, encoder, again, device.value)
+        encoder_name, again = choose_encoder(library, encoder, again, device)
 
         def run(again: bool) -> Summary:
+            settings = {"folders": further_folders, "again": again, **walking, **limits}
             with progress_bar() as report, _stopping():
-                return library.index(
-                    encoder_name, folders=further_folders, again=again, report=report, **walking, **limits
-                )
+                return library.index(encoder_name, report=report, **settings)
 
         summary = run(again)
         notice = library.notice if summary.new + summary.changed else None
         printing.show(*_summary_lines(summary))
-        _note(notice)
+        note(notice)
         if watch:
             _watch(library, lambda: run(again=False), interval, hidden, follow_links)
 
@@ -171,7 +128,7 @@ def _watch(library: Library, run: Callable[[], Summary], interval: float, hidden
     """Index again after each change, until Ctrl-C. A failure is printed, and retried after the next change."""
     from mascot.photos.watching import changes
 
-    _note("watching; Ctrl-C ends it")
+    note("watching; Ctrl-C ends it")
     with _stopping():
         for _ in changes(lambda: library.confirmed_folders, interval, hidden=hidden, follow_links=follow_links):
             try:
@@ -179,21 +136,11 @@ def _watch(library: Library, run: Callable[[], Summary], interval: float, hidden
             except Interrupted:
                 raise
             except mc.MascotError as error:
-                _note(printing.visible(" ".join(str(error).split())))
+                note(visible(" ".join(str(error).split())))
                 continue
             if summary.new or summary.changed or summary.moved or summary.copied or summary.pruned:
                 printing.show(*_summary_lines(summary))
                 sys.stdout.flush()
-
-
-def _note(message: str | None) -> None:
-    """Print one line on standard error, if there is a message."""
-    if message:
-        print(f"mascot: {message}", file=sys.stderr)
-
-
-class Interrupted(mc.MascotError):
-    """Ctrl-C: everything is closed, and the process may exit without waiting for running threads."""
 
 
 @contextmanager
@@ -204,62 +151,21 @@ def _stopping() -> Iterator[None]:
         raise Interrupted("stopped; what was indexed so far is kept, and the next run continues there") from None
 
 
-@contextmanager
-def progress_bar() -> Iterator[Report]:
-    """Show a progress bar on standard error, if it is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=None, rate="")
-        start = time.monotonic()
-
-        def report(step: str, count: int, total: int) -> None:
-            nonlocal start
-            if progress.tasks[0].description != step:
-                progress.reset(task, description=step, total=total or None, rate="")
-                start = time.monotonic()
-            seconds = time.monotonic() - start
-            rate = f"{count / seconds:.3g}/s" if count and seconds > 0 else ""
-            progress.update(task, completed=count, total=total or None, rate=rate)
-
-        yield report
-
-
 def _summary_lines(summary: Summary) -> list[str]:
-    from mascot.cli.photo_printing import number_of
     from mascot.photos.texts import as_text
 
-    parts = [
-        f"{count} {word}"
-        for word, count in (
-            ("new", summary.new),
-            ("changed", summary.changed),
-            ("moved", summary.moved),
-            ("copy" if summary.copied == 1 else "copies", summary.copied),
-            ("unchanged", summary.unchanged),
-            ("removed", summary.pruned),
-        )
-        if count
-    ]
-    read_count = summary.new + summary.changed
-    seconds = summary.seconds
+    counts = {
+        "new": summary.new, "changed": summary.changed, "moved": summary.moved,
+        "copy" if summary.copied == 1 else "copies": summary.copied,
+        "unchanged": summary.unchanged, "removed": summary.pruned,
+    }  # fmt: skip
+    parts = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    read_count, seconds = summary.new + summary.changed, summary.seconds
     rate = f" ({read_count / seconds:.0f} a second)" if seconds > 0 and read_count >= seconds else ""
-    photos = number_of(summary.photos, "photograph")
-    lines = [f"{photos}: {', '.join(parts) or 'none found'}, in {seconds:.1f} s{rate}"]
-    if summary.gone == 1:
-        lines.append("1 is no longer in the folder; `mascot index --prune` removes it")
-    elif summary.gone:
-        lines.append(f"{summary.gone} are no longer in the folder; `mascot index --prune` removes them")
+    lines = [f"{number_of(summary.photos, 'photograph')}: {parts or 'none found'}, in {seconds:.1f} s{rate}"]
+    if summary.gone:
+        verb, pronoun = ("is", "it") if summary.gone == 1 else ("are", "them")
+        lines.append(f"{summary.gone} {verb} no longer in the folder; `mascot index --prune` removes {pronoun}")
     if summary.paired:
         lines.append(f"{number_of(summary.paired, 'film or RAW file')} beside a photograph, taken as part of it")
     if summary.unread:
@@ -267,80 +173,57 @@ def _summary_lines(summary: Summary) -> list[str]:
         lines.append(f"{kinds}: of kinds that are not read")
     if summary.skipped:
         lines.append(f"{len(summary.skipped)} skipped:")
-        lines += [
-            f"  {printing.visible(as_text(str(item.path)))}: {item.reason}" for item in summary.skipped[:_SKIPPED_SHOWN]
-        ]
-        if len(summary.skipped) > _SKIPPED_SHOWN:
-            lines.append(
-                f"  and {len(summary.skipped) - _SKIPPED_SHOWN} more: `mascot library --format json` lists all"
-            )
+        lines += [f"  {visible(as_text(str(item.path)))}: {item.reason}" for item in summary.skipped[:_SKIPPED_SHOWN]]
+        more = len(summary.skipped) - _SKIPPED_SHOWN
+        lines += [f"  and {more} more: `mascot library --format json` lists all"] if more > 0 else []
     return lines
 
 
 def search(
-    text: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="TEXT", help="What to search for, in plain words (default: all photographs, newest first)."
-        ),
-    ] = None,
-    k: Annotated[int, typer.Option("-k", help="How many results.")] = 20,
-    spread: options.Spread = None,
-    focus: options.Focus = None,
-    limit: options.Limit = None,
-    share: options.Share = None,
-    fill: options.Fill = False,
+    *,
+    text: str | None = typer.Argument(
+        None, metavar="TEXT", help="What to search for, in plain words (default: all photographs, newest first)."
+    ),
+    k: int = typer.Option(20, "-k", help="How many results."),
+    typed: options.Wishes,
+    quotas: options.Quotas,
     already: options.Already = None,
-    strength: options.Strength = None,
-    protect: options.Protect = None,
-    keep: options.Keep = None,
-    order: options.Ordered = None,
-    method: options.Method = None,
-    missing: options.MissingRule = options.Missing.last,
-    like: Annotated[
-        Path | None, typer.Option(metavar="PHOTO", help="Search for photographs similar to this one instead.")
-    ] = None,
-    candidates: Annotated[
-        int | None,
-        typer.Option(help="Best matches that are steered: 5000, with --source 200; without TEXT the 5000 newest."),
-    ] = None,
-    where: Annotated[
-        str | None, typer.Option(metavar="SQL", help="Only photographs for which this holds: \"country = 'PT'\".")
-    ] = None,
-    since: Annotated[str | None, typer.Option(metavar="DATE", help="Taken on this day or later.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="DATE", help="Taken on this day or earlier.")] = None,
-    folder: Annotated[str | None, typer.Option(metavar="FOLDER", help="Only in this folder of the library.")] = None,
-    no_stacks: Annotated[
-        bool, typer.Option("--no-stacks", help="Show each shot of a burst and each copy, not one for all.")
-    ] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why each result was selected.")] = False,
-    compare: Annotated[bool, typer.Option("--compare", help="Plain relevance beside the steered list.")] = False,
-    format: Annotated[Format | None, typer.Option(help="Table on a terminal, JSON lines in a pipe.")] = None,
-    print0: Annotated[
-        bool, typer.Option("--print0", "-0", help="End paths with NUL, for xargs -0: names may contain line breaks.")
-    ] = False,
-    pictures: Annotated[
-        bool | None,
-        typer.Option(
-            "--pictures/--no-pictures",
-            help="Small pictures in the table (default: if the terminal has enough colours).",
-        ),
-    ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Show the results in the browser.")] = False,
-    pin: choosing.Pin = None,
-    reject: choosing.Reject = None,
-    choice: choosing.ChoiceName = None,
-    save_choice: choosing.SaveChoice = None,
-    copy_to: choosing.CopyTo = None,
-    zip: choosing.Zip = None,
-    album: choosing.Album = None,
-    source: Annotated[
-        str | None,
-        typer.Option(metavar="URI", help="Search an engine instead: lance://, qdrant://, milvus://, postgresql://."),
-    ] = None,
-    library: _Library = None,
-    encoder: _Encoder = None,
-    device: _Device = options.Device.auto,
+    method_choice: options.MethodChoice,
+    missing: options.Missing = "last",
+    like: Path | None = typer.Option(None, metavar="PHOTO", help="Search for photographs similar to this one instead."),
+    candidates: int | None = typer.Option(
+        None, help="Best matches that are steered: 5000, with --source 200; without TEXT the 5000 newest."
+    ),
+    where: str | None = typer.Option(
+        None, metavar="SQL", help="Only photographs for which this holds: \"country = 'PT'\"."
+    ),
+    since: str | None = typer.Option(None, metavar="DATE", help="Taken on this day or later."),
+    until: str | None = typer.Option(None, metavar="DATE", help="Taken on this day or earlier."),
+    folder: str | None = typer.Option(None, metavar="FOLDER", help="Only in this folder of the library."),
+    no_stacks: bool = typer.Option(
+        False, "--no-stacks", help="Show each shot of a burst and each copy, not one for all."
+    ),
+    explain: options.Explain = False,
+    compare: bool = typer.Option(False, "--compare", help="Plain relevance beside the steered list."),
+    format: Format | None = typer.Option(None, help="Table on a terminal, JSON lines in a pipe."),
+    print0: bool = typer.Option(
+        False, "--print0", "-0", help="End paths with NUL, for xargs -0: names may contain line breaks."
+    ),
+    pictures: bool | None = typer.Option(
+        None,
+        "--pictures/--no-pictures",
+        help="Small pictures in the table (default: if the terminal has enough colours).",
+    ),
+    open_: bool = typer.Option(False, "--open", help="Show the results in the browser."),
+    chosen: choosing.Chosen,
+    save_choice: str | None = typer.Option(None, metavar="NAME", help="Save the results as a choice of that name."),
+    target: choosing.TakeAway,
+    source: str | None = typer.Option(
+        None, metavar="URI", help="Search an engine instead: lance://, qdrant://, milvus://, postgresql://."
+    ),
+    library: options.Library = None,
+    encoder: str | None = typer.Option(None, metavar="NAME", help=f"{_ENCODERS} (default: the library's own)."),
+    device: options.Device = "auto",
 ) -> None:
     """Search the photographs, and steer what the result is made of.
 
@@ -370,16 +253,16 @@ def search(
     from mascot.photos.library import Library
 
     if print0:
-        if format not in (None, Format.paths):
-            raise mc.OptionError(f"--print0 writes paths, got --format {format.value} as well")
-        format = Format.paths
+        if format not in (None, "paths"):
+            raise mc.OptionError(f"--print0 writes paths, got --format {format} as well")
+        format = "paths"
     end = "\0" if print0 else "\n"
-    target = choosing.TakeAway(copy_to, zip, album)
-    target.check()
+    shape = format or ("table" if sys.stdout.isatty() else "jsonl")
+    encoder = None if encoder == "auto" else encoder
     if source is not None:
         library_options = {
             "since": since, "until": until, "folder": folder, "compare": compare, "open": open_, "library": library,
-            "pin": pin, "reject": reject, "choice": choice, "save-choice": save_choice,
+            **asdict(chosen), "save-choice": save_choice,
         }  # fmt: skip
         refused_options = [*(f"--{name}" for name, value in library_options.items() if value), *target.names()]
         if refused_options:
@@ -389,54 +272,54 @@ def search(
         from mascot.connect.searching import Question, search_source
         from mascot.connect.source import CANDIDATES
 
-        question = Question(text, like, None if encoder == "auto" else encoder, device.value)
-        selected_method = options.method(strength, protect, keep, order, method)
         with _print_warnings():
             steered = search_source(
-                source, question, spread or (), focus or (), k, selected_method,
-                candidates=CANDIDATES if candidates is None else candidates, where=where, missing=missing.value,
-                limit=limit or (), share=share or (), fill=fill, already=already or (),
+                source, Question(text, like, encoder, device), typed.spread or (), typed.focus or (), k,
+                method_choice.select(), candidates=CANDIDATES if candidates is None else candidates, where=where,
+                missing=missing, limit=quotas.limit or (), share=quotas.share or (), fill=quotas.fill,
+                already=already or (),
             )  # fmt: skip
-        _print_source(steered, format, explain, end)
+        _print_source(steered, shape, explain, end)
         return
-    with Library.open(options.single_library(library), device.value) as opened:
-        wishes: list[mc.AnyWish] = [opened.spread(word, missing.value) for word in spread or []]
-        wishes += [opened.focus(word, missing.value) for word in focus or []]
-        wishes += [opened.limit(word, fill) for word in limit or []]
-        wishes += [opened.share(word) for word in share or []]
-        selected_method = options.method(strength, protect, keep, order, method)
-        inner_folder = None if folder is None else opened.folder_named(folder)
-        conditions, values = _conditions(where, since, until, inner_folder)
-        choice_ids = choosing.chosen(opened, pin, reject, choice)
+    with Library.open(options.single_library(library), device) as opened:
+        wishes: list[mc.AnyWish] = [opened.spread(word, missing) for word in typed.spread or []]
+        wishes += [opened.focus(word, missing) for word in typed.focus or []]
+        wishes += [opened.limit(word, quotas.fill) for word in quotas.limit or []]
+        wishes += [opened.share(word) for word in quotas.share or []]
+        method = method_choice.select()
+        flags, values = _conditions(since, until, None if folder is None else opened.folder_named(folder))
+        ids = chosen.ids(opened)
         results = opened.search(
-            text, wishes, k, selected_method,
-            like=like, candidates=candidates, where=conditions, values=values,
-            encoder=None if encoder == "auto" else encoder, already=_photo_ids(already),
-            pin=choice_ids.pin, reject=choice_ids.reject, stacks=not no_stacks,
+            text, wishes, k, method, like=like, candidates=candidates,
+            where=[*([] if where is None else [where]), *flags] or None, values=values, encoder=encoder,
+            already=_photo_ids(already), pin=ids.pin, reject=ids.reject, stacks=not no_stacks,
         )  # fmt: skip
-        for word in focus or []:
+        for word in typed.focus or []:
             place = opened.place_meant(word)
-            _note(place and f"place: {place}")
-        _note(None if len(results) else "no photograph matches these conditions")
-        for shortfall in results.explain().notes if share else ():
-            _note(shortfall)
-        _note(opened.unfinished)
-        _note(opened.words_only if results.hits.ranked and like is None else None)
-        _note(_newest_note(results.hits))
-        shape = format or (Format.table if sys.stdout.isatty() else Format.jsonl)
-        if shape is Format.paths:
+            note(place and f"place: {place}")
+        note(None if len(results) else "no photograph matches these conditions")
+        for shortfall in results.explain().notes if quotas.share else ():
+            note(shortfall)
+        note(opened.unfinished)
+        note(opened.words_only if results.hits.ranked and like is None else None)
+        if results.hits.newest_of is not None and results.hits.newest_of > results.hits.count:
+            note(
+                f"without words the {results.hits.count} newest of {results.hits.newest_of} photographs are looked at: "
+                "--candidates takes more, --where, --since, --until and --folder others"
+            )
+        if shape == "paths":
             _print_files(results, end)
-        elif shape is Format.table:
+        elif shape == "table":
             _print_tables(opened, results, explain, compare, pictures)
         else:
-            records = results.records(explain, compare)
-            for part in [records] if shape is Format.json else records:
-                printing.show_json(part)
+            printing.show_records(results.records(explain, compare), shape == "json")
         if save_choice is not None:
             like_id = None if like is None else opened.id_of(like)
-            flags = (conditions or [])[where is not None :]
-            query = choosing.query_of(text, k, spread, focus, limit, share, strength, like_id, where, flags, values)
-            choosing.save(opened, save_choice, results, choice_ids.reject, query)
+            fields = {"text": text, "like": like_id, "k": k, "strength": method_choice.strength}
+            query = choosing.query_of(fields, typed, quotas, where, flags, values)
+            photo_ids = [photo.id for photo in results.photos]
+            saved_choice = opened.choices.put(save_choice, photo_ids, ids.reject, query)
+            note(f"choice {saved_choice.name!r}: {number_of(len(photo_ids), 'photograph')} saved")
         if target.names():
             from mascot.photos.album import section_of
 
@@ -464,54 +347,42 @@ def _print_warnings() -> Iterator[None]:
         warnings.filterwarnings("always", message="no record has ")
         yield
     for warning in caught:
-        _note(str(warning.message))
+        note(str(warning.message))
 
 
-def _print_source(steered: Any, format: Format | None, explain: bool, end: str) -> None:
+def _print_source(steered: Any, shape: Format, explain: bool, end: str) -> None:
     """Print the results of an engine as `mascot rerank` does: they have the columns of the engine."""
     if steered.ranking is None:
-        _note("nothing matches these conditions")
+        note("nothing matches these conditions")
         return
     query = RecordedQuery(None, steered.found.records(), steered.found.candidates())
-    shape = format or (Format.table if sys.stdout.isatty() else Format.jsonl)
-    if shape is Format.table:
+    if shape == "table":
         printing.show(printing.ranking_table(query, steered.ranking, explain))
-    elif shape is Format.paths:
+    elif shape == "paths":
         _print_paths(steered.ranking.ids, end)
     else:
-        records = printing.result_records(query, steered.ranking, explain)
-        for part in [records] if shape is Format.json else records:
-            printing.show_json(part)
+        printing.show_records(printing.result_records(query, steered.ranking, explain), shape == "json")
 
 
-def _newest_note(hits: Any) -> str | None:
-    if hits.ranked or hits.newest_of <= hits.count:
-        return None
-    return (
-        f"without words the {hits.count} newest of {hits.newest_of} photographs are looked at: "
-        "--candidates takes more, --where, --since, --until and --folder others"
-    )
-
-
-def _print_files(results: Any, end: str) -> None:
+def _print_files(results: Results, end: str) -> None:
     """Print the paths of the files that exist."""
-    existing = [path for path, photo in zip(results.paths, results.photos, strict=True) if photo.id not in results.gone]
-    _print_paths(existing, end)
+    existing = [photo for photo in results.photos if photo.id not in results.gone]
+    _print_paths((results.hits.root / photo.path for photo in existing), end)
     missing_count = len(results) - len(existing)
     if missing_count:
         files = "1 file is" if missing_count == 1 else f"{missing_count} files are"
-        _note(f"{files} gone and left out; `mascot index --prune` forgets what is no longer in the folder")
+        note(f"{files} gone and left out; `mascot index --prune` forgets what is no longer in the folder")
 
 
 def _print_paths(paths: Iterable[Any], end: str) -> None:
     sys.stdout.writelines(f"{path}{end}" for path in paths)
 
 
-def _conditions(
-    where: str | None, since: str | None, until: str | None, folder: str | None
-) -> tuple[list[str] | None, list[Any]]:
+def _conditions(since: str | None, until: str | None, folder: str | None) -> tuple[list[str], list[Any]]:
     """Return the conditions in SQL, and their values: values of options never become SQL."""
-    parts: list[str] = [] if where is None else [where]
+    from mascot.photos.filters import within
+
+    parts: list[str] = []
     values: list[Any] = []
     for flag, operator, value in (("since", ">=", since), ("until", "<=", until)):
         if value is not None:
@@ -519,24 +390,20 @@ def _conditions(
             parts.append(f"taken {operator} ?")
             values.append(_day(flag, value) + ("\uffff" if flag == "until" else ""))
     if folder is not None:
-        from mascot.photos.filters import within
-
         part, folder_values = within(folder)
         parts.append(part)
         values += folder_values
-    return parts or None, values
+    return parts, values
 
 
 def _day(flag: str, value: str) -> str:
     for shape in ("%Y-%m-%d", "%Y-%m", "%Y"):
-        try:
+        with suppress(ValueError):
             return datetime.strptime(value, shape).strftime(shape)
-        except ValueError:
-            continue
     raise mc.OptionError(f"--{flag} must be a date like 2019-07-14, 2019-07 or 2019, got {value!r}")
 
 
-def _print_tables(library: Any, results: Any, explain: bool, compare: bool, pictures: bool | None) -> None:
+def _print_tables(library: Library, results: Results, explain: bool, compare: bool, pictures: bool | None) -> None:
     from mascot.cli import photo_printing
 
     parts: list[Any] = [photo_printing.comparison_table(results)] if compare else []
@@ -546,77 +413,69 @@ def _print_tables(library: Any, results: Any, explain: bool, compare: bool, pict
     printing.show(*parts, photo_printing.library_line(library))
 
 
-def _open(library: Any, results: Any) -> None:
+def _open(library: Library, results: Results) -> None:
     from mascot.photos.album import album, section_of
 
     with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="mascot-", delete=False, encoding="utf-8") as file:
         file.writelines(album(library.store, library.root.name, [section_of(results, links=True)]))
     if not webbrowser.open(Path(file.name).as_uri()):
-        _note(f"no browser could be started; the page is {file.name}")
+        note(f"no browser could be started; the page is {file.name}")
 
 
 def library(
-    path: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FOLDER", help="Default: the library around the current folder, or the last one indexed."
-        ),
-    ] = None,
-    library: _Library = None,
-    format: Annotated[
-        options.OverviewFormat, typer.Option(help="Text for people, or everything as JSON.")
-    ] = options.OverviewFormat.text,
-    check: Annotated[bool, typer.Option("--check", help="Look for damage; status 1 if there is any.")] = False,
-    repair: Annotated[bool, typer.Option("--repair", help="Look for damage and repair it; say what was lost.")] = False,
-    remove_folder: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Forget a folder that was added with `mascot index A B`.")
-    ] = None,
+    path: Path | None = typer.Argument(
+        None, metavar="FOLDER", help="Default: the library around the current folder, or the last one indexed."
+    ),
+    library: options.Library = None,
+    format: Literal["text", "json"] = typer.Option("text", help="Text for people, or everything as JSON."),
+    check: bool = typer.Option(False, "--check", help="Look for damage; status 1 if there is any."),
+    repair: bool = typer.Option(False, "--repair", help="Look for damage and repair it; say what was lost."),
+    remove_folder: Path | None = typer.Option(
+        None, metavar="FOLDER", help="Forget a folder that was added with `mascot index A B`."
+    ),
 ) -> None:
     """Say what is in a library: counts, what is missing, a map and a clock. Or look for damage, and repair it."""
+    from mascot.cli.photo_printing import overview_text
     from mascot.photos.library import Library
     from mascot.photos.overview import overview, points
 
     with Library.open(path or options.single_library(library)) as opened:
-        if check or repair:
-            _check(opened, repair)
-            return
-        if remove_folder is not None:
-            from mascot.cli.photo_printing import number_of
-
-            printing.show(
-                f"{number_of(opened.remove_folder(remove_folder), 'photograph')} forgotten; no file was touched"
-            )
-            return
-        summary = overview(opened.root, opened.folder, opened.store)
-        if format is options.OverviewFormat.json:
-            printing.show_json(summary.to_dict())
-            return
-        from mascot.cli.photo_printing import overview_text
-
-        folder_lines = "".join(f"\n  and {printing.visible(str(folder))}" for folder in opened.folders[1:])
-        first, _, details = overview_text(summary, points(opened.store)).partition("\n")
-        printing.show(f"{first}{folder_lines}\n{details}")
+        if repair:
+            _repair(opened)
+        elif check:
+            _check(opened)
+        elif remove_folder is not None:
+            count = opened.remove_folder(remove_folder)
+            printing.show(f"{number_of(count, 'photograph')} forgotten; no file was touched")
+        else:
+            summary = overview(opened.root, opened.folder, opened.store)
+            if format == "json":
+                printing.show_json(summary.to_dict())
+                return
+            folder_lines = "".join(f"\n  and {visible(str(folder))}" for folder in opened.folders[1:])
+            first, _, details = overview_text(summary, points(opened.store)).partition("\n")
+            printing.show(f"{first}{folder_lines}\n{details}")
 
 
-def _check(library: Any, repair: bool) -> None:
-    from mascot.cli.photo_printing import number_of
+def _check(library: Library) -> None:
     from mascot.photos.repair import check as find_damage
+
+    findings = find_damage(library)
+    printing.show(*findings or (f"no damage found: {number_of(library.store.count(), 'photograph')}",))
+    if findings:
+        note(f"{library.folder} is damaged: `mascot library --repair {library.location}` repairs it")
+        raise typer.Exit(1)
+
+
+def _repair(library: Library) -> None:
     from mascot.photos.repair import repair as repair_library
 
-    if not repair:
-        findings = find_damage(library)
-        printing.show(*findings or (f"no damage found: {number_of(library.store.count(), 'photograph')}",))
-        if findings:
-            _note(f"{library.folder} is damaged: `mascot library --repair {library.location}` repairs it")
-            raise typer.Exit(1)
-        return
     result = repair_library(library)
     lines = [*result.findings] or ["no damage found"]
     if result.damaged is not None:
         lost_count = "an unknown number" if result.lost is None else str(result.lost)
-        lines.append(
-            f"{number_of(result.photos, 'photograph')} saved, {lost_count} lost; the old database is {result.damaged}"
-        )
+        saved = f"{number_of(result.photos, 'photograph')} saved, {lost_count} lost"
+        lines.append(f"{saved}; the old database is {result.damaged}")
     lines.append(f"index of {number_of(result.encoded, 'photograph')} built from the database")
     if result.lost != 0 or result.encoded < result.photos:
         where = f"{library.root} --index {library.folder}" if library.is_elsewhere else library.root
@@ -625,17 +484,16 @@ def _check(library: Any, repair: bool) -> None:
 
 
 def sample(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder, or part of the same sample.")],
-    count: Annotated[int, typer.Option(help="How many postcards.")] = 600,
-    seed: Annotated[int, typer.Option(help="Another number gives another selection and other crops.")] = 0,
+    folder: Path = typer.Argument(metavar="DIR", help="A new folder, or part of the same sample."),
+    count: int = typer.Option(600, help="How many postcards."),
+    seed: int = typer.Option(0, help="Another number gives another selection and other crops."),
 ) -> None:
     """Write a sample library of rendered postcards, to try everything without a network."""
     sample_library = package("mascot.photos.sample", "photos", "the sample library")
     with progress_bar() as report:
         cards = sample_library.write_sample(folder, count, seed, lambda number, total: report("writing", number, total))
-    countries = {card.country for card in cards}
     printing.show(
-        f"{len(cards)} postcards from {len(countries)} countries in {folder}",
+        f"{len(cards)} postcards from {len({card.country for card in cards})} countries in {folder}",
         f"Next: mascot index {folder}",
         '      mascot search "sunset over water" --spread place',
     )

@@ -6,7 +6,8 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mascot.cli.tables import Record, RecordedQuery
@@ -20,6 +21,8 @@ from mascot.words import columns_of
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as Grid
+
+    from mascot.photos.indexing.indexer import Report
 
 _ENDLESS = 10_000  # characters per line in a pipe: nothing is cut or folded
 _SENTENCE = 50  # characters per line of the reasons in the demo
@@ -45,6 +48,48 @@ def _console(width: int | None) -> Console:
 
     # Ids and captions are data: brackets and colons in them are not markup.
     return Console(markup=False, emoji=False, highlight=False, width=width)
+
+
+def note(message: str | None) -> None:
+    """Print one line on standard error, if there is a message."""
+    if message:
+        print(f"mascot: {message}", file=sys.stderr)
+
+
+@contextmanager
+def progress_bar(in_bytes: bool = False) -> Iterator[Report]:
+    """Show a progress bar of items, or of bytes, on standard error, if it is a terminal."""
+    from rich import progress as rich
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    amounts = [rich.DownloadColumn(), rich.TransferSpeedColumn()]
+    if not in_bytes:
+        amounts = [rich.MofNCompleteColumn(), rich.TextColumn("{task.fields[rate]}")]
+    step_columns = [rich.SpinnerColumn(), rich.TextColumn("{task.description}"), rich.BarColumn()]
+    columns = [*step_columns, *amounts, rich.TimeRemainingColumn()]
+    with rich.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None, rate="")
+
+        def report(step: str, count: int, total: int) -> None:
+            if progress.tasks[0].description != step:
+                progress.reset(task, description=step, total=total or None, rate="")
+            seconds = progress.tasks[0].elapsed
+            rate = f"{count / seconds:.3g}/s" if count and seconds else ""
+            progress.update(task, completed=count, total=total or None, rate=rate)
+
+        yield report
+
+
+def number_of(count: int, word: str) -> str:
+    """Return a count with its word: `1 moment`, `2 moments`."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def show_records(records: Sequence[Any], as_array: bool) -> None:
+    """Print records as one JSON array, or as JSON lines."""
+    for part in [records] if as_array else records:
+        show_json(part)
 
 
 def visible(text: str) -> str:

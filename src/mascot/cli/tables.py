@@ -95,33 +95,23 @@ def read(path: str | None = None, kind: str | None = None, names: Collection[str
     names
         Columns of a CSV or TSV file that stay text: as numbers, the ids 1.10 and 1.1 would be equal.
     """
-    name = "standard input" if path in (None, "-") else str(path)
-    kind = kind or ("jsonl" if path in (None, "-") else _kind(name))
+    is_stdin = path is None or path == "-"
+    name = "standard input" if is_stdin else str(path)
+    kind = kind or ("jsonl" if is_stdin else SUFFIXES.get(Path(name.lower().removesuffix(".gz")).suffix))
     if kind is None:
         suffixes = ", ".join(SUFFIXES)
         raise InputError(f"{name}: unknown suffix; use {suffixes} (also with .gz), or set --input-format")
-    with _open(None if path in (None, "-") else path, name) as stream:
+    with _open(None if is_stdin else path, name) as stream:
         try:
-            numbered = list(_numbered(stream, name, kind, names))
+            if kind in ("csv", "tsv"):
+                numbered = list(_csv(stream, name, names, "\t" if kind == "tsv" else None))
+            else:
+                numbered = list({"jsonl": _json_lines, "json": _json_array, "parquet": _parquet}[kind](stream, name))
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise InputError(f"{name}: not a complete gzip file: {error}") from None
     if not numbered:
         raise InputError(f"{name} has no records")
     return RecordTable(name, [record for _, record in numbered], [at for at, _ in numbered], _UNITS.get(kind, "line"))
-
-
-def _kind(name: str) -> str | None:
-    path = Path(name.lower())
-    return SUFFIXES.get(Path(path.stem).suffix if path.suffix == ".gz" else path.suffix)
-
-
-def _numbered(stream: BinaryIO, name: str, kind: str, names: Collection[str]) -> Iterable[tuple[int, Record]]:
-    """Return the records, each with its line, row or index in the array, from 1."""
-    if kind == "jsonl":
-        return _json_lines(stream, name)
-    if kind in ("csv", "tsv"):
-        return _csv(stream, name, names, "\t" if kind == "tsv" else None)
-    return enumerate(_json_array(stream, name) if kind == "json" else _parquet(stream, name), 1)
 
 
 def queries(
@@ -138,8 +128,7 @@ def queries(
     all rows are one query, and there are no vectors. `inner` names further columns, within dictionaries.
     """
     table.require(score, "name another with --score")
-    id_column = _optional(table, id, "id")
-    query_column = _optional(table, query, "query")
+    id_column, query_column = _optional(table, id, "id"), _optional(table, query, "query")
     vector_column = _optional(table, vector, "vector")
     groups: dict[Any, list[int]] = {}
     for row, name in enumerate(table.column(query_column) if query_column else [None] * len(table.records)):
@@ -152,13 +141,12 @@ def queries(
     result = []
     for name, rows in groups.items():
         records = [table.records[row] for row in rows]
-        candidates = Candidates(
-            scores=[scores[row] for row in rows],
-            ids=[_hashable(value) for value in column_of(records, id_column)] if id_column else None,
-            columns={column: column_of(records, column) for column in columns},
-            vectors=None if vectors is None else vectors[rows],
+        ids = [_hashable(value) for value in column_of(records, id_column)] if id_column else None
+        cells = {column: column_of(records, column) for column in columns}
+        group_vectors = None if vectors is None else vectors[rows]
+        result.append(
+            RecordedQuery(name, records, Candidates([scores[row] for row in rows], ids, cells, group_vectors))
         )
-        result.append(RecordedQuery(name, records, candidates))
     return result
 
 
@@ -213,12 +201,8 @@ def _open(path: str | None, name: str) -> Iterator[BinaryIO]:
         stream = open(path, "rb")  # noqa: SIM115 - closed below; only opening may fail as a missing file does
     except OSError as error:
         raise InputError(f"{name}: {error.strerror or error}") from None
-    with stream:
-        if path.lower().endswith(".gz"):
-            with gzip.open(stream) as decompressed:
-                yield cast(BinaryIO, decompressed)
-        else:
-            yield stream
+    with stream, gzip.open(stream) if path.lower().endswith(".gz") else stream as opened:
+        yield cast(BinaryIO, opened)
 
 
 def _json_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, Record]]:
@@ -227,19 +211,17 @@ def _json_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, Recor
             continue
         place = f"{name} line {number}"
         if line.lstrip(b"\xef\xbb\xbf \t").startswith(b"["):
-            start = line.decode(errors="replace").strip()
-            raise InputError(
-                f"{place}: must be an object in braces, got {start:.60}; an array needs --input-format json"
-            )
+            start = f"{line.decode(errors='replace').strip():.60}"
+            raise InputError(f"{place}: must be an object in braces, got {start}; an array needs --input-format json")
         yield number, _object(_parsed(line.strip(), place), place)
 
 
-def _json_array(stream: BinaryIO, name: str) -> Iterator[Record]:
+def _json_array(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
     records = _parsed(stream.read(), name)
     if not isinstance(records, list):
         raise InputError(f"{name}: must be an array of objects; JSON lines need --input-format jsonl")
     for number, record in enumerate(records, 1):
-        yield _object(record, f"{name} record {number}")
+        yield number, _object(record, f"{name} record {number}")
 
 
 def _parsed(text: bytes, place: str) -> Any:
@@ -300,9 +282,8 @@ def _csv(
 
 def _delimiter_of(header: str) -> str:
     """Return the delimiter of a header: a comma, else a semicolon, else a tab."""
-    return next(
-        (character for character in ",;\t" if len(next(csv.reader([header], delimiter=character), [])) > 1), ","
-    )
+    columns = {character: next(csv.reader([header], delimiter=character), []) for character in ",;\t"}
+    return next((character for character, names in columns.items() if len(names) > 1), ",")
 
 
 def _require_once(columns: Sequence[str], place: str) -> None:
@@ -316,16 +297,16 @@ def _typed(column: Sequence[str]) -> list[Any]:
 
     NA and the like are None among numbers and times. Elsewhere they are text: NA is also Namibia.
     """
-    nothing = [value.lower() in _MISSING_TEXTS for value in column]
-    valued = [value for value, none in zip(column, nothing, strict=True) if not none]
-    if valued and all(map(_NUMBER.fullmatch, valued)):
-        return [None if none else json.loads(value) for value, none in zip(column, nothing, strict=True)]
-    if valued and all(map(_TIME.fullmatch, valued)):
-        return [None if none else value for value, none in zip(column, nothing, strict=True)]
+    is_missing = [value.lower() in _MISSING_TEXTS for value in column]
+    values = [value for value, missing in zip(column, is_missing, strict=True) if not missing]
+    is_numeric = bool(values) and all(map(_NUMBER.fullmatch, values))
+    if is_numeric or (values and all(map(_TIME.fullmatch, values))):
+        read_cell: Callable[[str], Any] = json.loads if is_numeric else str
+        return [None if missing else read_cell(value) for value, missing in zip(column, is_missing, strict=True)]
     return [value or None for value in column]
 
 
-def _parquet(stream: BinaryIO, name: str) -> list[Record]:
+def _parquet(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
     try:
         import pyarrow as pa
         import pyarrow.parquet
@@ -343,16 +324,17 @@ def _parquet(stream: BinaryIO, name: str) -> list[Record]:
             coarse = pa.timestamp("us", field.type.tz)
             table = table.set_column(i, field.name, table.column(i).cast(coarse, safe=False))
     columns = [
-        column.to_pylist() if _settled(column.type, pa.types) else _plain_cells(column.to_pylist())
+        column.to_pylist() if _is_plain(column.type, pa.types) else _plain_cells(column.to_pylist())
         for column in table.columns
     ]
-    return [dict(zip(table.column_names, values, strict=True)) for values in zip(*columns, strict=True)]
+    for number, values in enumerate(zip(*columns, strict=True), 1):
+        yield number, dict(zip(table.column_names, values, strict=True))
 
 
-def _settled(kind: Any, types: Any) -> bool:
+def _is_plain(kind: Any, types: Any) -> bool:
     """Return whether an Arrow type has neither decimals nor bytes, so that its cells need no conversion."""
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return _settled(kind.value_type, types)
+        return _is_plain(kind.value_type, types)
     return bool(types.is_primitive(kind) or types.is_string(kind) or types.is_large_string(kind))
 
 

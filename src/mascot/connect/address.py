@@ -51,16 +51,12 @@ class Address:
 
     def pick(self, names: list[str]) -> str:
         """Return the column of vectors: the one that the address names, or the only one."""
-        if self.vector is not None and self.vector in names:
-            return self.vector
-        available = ", ".join(names) or "none"
+        if self.vector in names or (self.vector is None and len(names) == 1):
+            return self.vector or names[0]
+        rule = "must have one column of vectors, or name it with ?vector="
         if self.vector is not None:
-            raise InputError(f"{self.label} has no column of vectors {self.vector!r}; it has: {available}")
-        if len(names) != 1:
-            raise InputError(
-                f"{self.label} must have one column of vectors, or name it with ?vector=; it has: {available}"
-            )
-        return names[0]
+            rule = f"has no column of vectors {self.vector!r}"
+        raise InputError(f"{self.label} {rule}; it has: {', '.join(names) or 'none'}")
 
     def agree(self, metric: Metric) -> Metric:
         """Return the metric a collection was made with; refuse an address that asks for another."""
@@ -85,7 +81,7 @@ def read_address(uri: str) -> Address:
     options = {name: value for name, value in pairs if name in _OPTIONS}
     engine_options = [(name, value) for name, value in pairs if name not in _OPTIONS]
     metric = options.get("metric")
-    require(metric is None or metric in METRICS, f"{label} ?metric", f"must be one of {', '.join(METRICS)}", metric)
+    _check_metric(f"{label} ?metric", metric)
     host, place = unquote(parts.netloc.rpartition("@")[2]), unquote(parts.path)
     dsn = ""
     if engine == "postgresql":
@@ -110,8 +106,12 @@ def address_of_client(
 ) -> Address:
     """Return the address of a table that a client of the caller's reaches."""
     require(isinstance(table, str) and bool(table), f"the table of {engine}", "must be a name", table)
-    require(metric is None or metric in METRICS, "metric", f"must be one of {', '.join(METRICS)}", metric)
+    _check_metric("metric", metric)
     return Address(engine, "", "", "", table, vector, id, metric, f"{engine} {table!r}")
+
+
+def _check_metric(owner: str, metric: str | None) -> None:
+    require(metric is None or metric in METRICS, owner, f"must be one of {', '.join(METRICS)}", metric)
 
 
 def _without_secrets(uri: str) -> str:

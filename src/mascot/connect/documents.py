@@ -3,138 +3,152 @@
 from __future__ import annotations
 
 import inspect
-import struct
+import sys
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 import mascot as mc
 from mascot.connect.nested import column_of
-from mascot.connect.warned import warn
+from mascot.connect.responses import as_scores, as_vectors
 from mascot.errors import check_whole
 from mascot.rerank import check_method
 from mascot.wishes import check_wishes
 
+Wishes = mc.AnyWish | Sequence[mc.AnyWish]
+MethodClass = Callable[..., Any]
 NOTE = "mascot"  # the metadata key under which a document says why it is there
-Metadata = Sequence[Mapping[str, Any]]
-Scores = Sequence[float | None]
-Vectors = Sequence[Sequence[float] | NDArray[Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentKind:
+    """How the documents of a framework are read and noted."""
+
+    types: type | tuple[type, ...]
+    metadata: Callable[[Any], Mapping[str, Any]]
+    id: Callable[[Any], Hashable]
+    noted: Callable[[Any, dict[str, Any]], Any]  # a copy of the document with a note in its metadata
+    remedy: str  # how to pass vectors, for the error message where they are needed and missing
 
 
 @dataclass(frozen=True, slots=True)
 class Steering:
     """Wishes, how many results, and a method, ready for the documents of any query.
 
-    Parameters
-    ----------
-    wishes
-        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
-    k
-        How many results; fewer documents than that are all returned.
-    method
-        `Mascot(...)`, or another.
-    columns
-        The metadata keys to read (default: those the wishes name; all of them where an attribute is not one of
-        mascot's). `location.lat` is the `lat` of a dictionary `location`, unless there is such a key.
-    remedy
-        How to pass vectors in this framework, for the error message where they are needed and missing.
-    distances
-        Scores are distances: smaller is better.
+    Wishes and methods may be dictionaries. `columns` are the metadata keys to read (default: those the wishes name; all
+    of them where an attribute is not one of mascot's); `location.lat` is the `lat` of a dictionary `location`, unless
+    there is such a key.
     """
 
-    wishes: tuple[mc.AnyWish, ...]
+    kind: DocumentKind
+    wishes: Any
     k: int
     method: Any
     columns: Sequence[str] | None = None
-    remedy: str = ""
-    distances: bool = False
+    distances: bool = False  # smaller scores are better
 
     def __post_init__(self) -> None:
         check_whole("k", self.k, 1)
         object.__setattr__(self, "k", int(self.k))  # numpy integers cannot be saved as JSON
+        object.__setattr__(self, "wishes", as_wishes(self.wishes))
+        object.__setattr__(self, "method", as_method(self.method))
 
     @property
-    def strength(self) -> float | None:
-        """The method's strength; None where it finds one for each query."""
-        strength: float | None = getattr(self.method, "strength", None)
-        return strength
+    def mmr_lambda(self) -> float | None:
+        """1 - strength; None where the method finds its strength for each query."""
+        strength = getattr(self.method, "strength", None)
+        return None if strength is None else 1 - strength
 
-    @property
-    def needs_vectors(self) -> bool:
-        """Whether the method or a wish compares vectors: reading them from lists is the most expensive step."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return wishes, k, method and columns as plain data."""
+        columns = None if self.columns is None else list(self.columns)
+        return {
+            "wishes": plain_wishes(self.wishes),
+            "k": self.k,
+            "method": plain_method(self.method),
+            "columns": columns,
+        }
+
+    def for_call(self, wishes: Any = None, k: int | None = None) -> Steering:
+        """Return the same with the wishes and the k of one call; None leaves them as they are."""
+        return replace(self, wishes=self.wishes if wishes is None else wishes, k=self.k if k is None else k)
+
+    def select(
+        self,
+        documents: Sequence[Any],
+        scores: Sequence[float | None],
+        vectors: Callable[[], Sequence[Any]],
+        already: Any = None,
+        explain: bool = False,
+    ) -> list[Any]:
+        """Return the selected documents, best first.
+
+        `vectors` returns that of each document, and is called only where they are needed. `already` are documents, or
+        ids, that were shown before: they are not shown again, and counted as covered.
+        """
+        shown_ids = self._ids(already)
+        if not documents:
+            return []
+        matrix = as_vectors(vectors()) if self._needs_vectors() else None
+        if matrix is None and (owner := self._vector_user()) is not None:
+            raise mc.InputError(f"{owner} needs vectors, and no document came with one: {self.kind.remedy}")
+        candidates: mc.Candidates = mc.Candidates(
+            as_scores(scores, self.distances),
+            None if shown_ids is None else list(map(self.kind.id, documents)),
+            self._columns(list(map(self.kind.metadata, documents))),
+            matrix,
+        )
+        ranking = mc.rerank(candidates, self.wishes, k=self.k, method=self.method, already=shown_ids)
+        selection = [documents[at] for at in ranking.positions.tolist()]
+        if not explain:
+            return selection
+        return [self.kind.noted(document, note) for document, note in zip(selection, _notes(ranking), strict=True)]
+
+    def _ids(self, already: Any) -> list[Hashable] | None:
+        """Return the ids of earlier results, which may be ids or the documents themselves."""
+        if already is None:
+            return None
+        if not isinstance(already, Iterable) or isinstance(already, (str, bytes, Mapping)):
+            raise mc.InputError(f"already must be a list of ids or of documents, got {already!r:.60}")
+        return [self.kind.id(entry) if isinstance(entry, self.kind.types) else entry for entry in already]
+
+    def _needs_vectors(self) -> bool:
+        """Return whether the method or a wish compares vectors: reading them from lists is the most expensive step."""
         return not isinstance(self.method, (mc.Mascot, mc.Relevance)) or any(
             _compares_vectors(wish.attribute) or not _is_built_in(wish.attribute) for wish in self.wishes
         )
 
-    def for_call(self, wishes: Any = None, k: int | None = None) -> Steering:
-        """Return the same with the wishes and the k of one call; None leaves them as they are."""
-        if wishes is None and k is None:
-            return self
-        return replace(self, wishes=self.wishes if wishes is None else as_wishes(wishes), k=self.k if k is None else k)
-
-    def rank(
-        self,
-        metadata: Metadata,
-        scores: Scores,
-        vectors: Callable[[], Vectors],
-        ids: Sequence[Hashable] | None = None,
-        already: Iterable[Hashable] | None = None,
-    ) -> mc.Ranking:
-        """Select among documents, at least one.
-
-        Parameters
-        ----------
-        metadata, scores
-            Of each document.
-        vectors
-            Returns the vector of each document; called only where they are needed.
-        ids
-            Of each document (default: None, positions).
-        already
-            Ids that were shown before: not shown again, and counted as covered (default: None).
-        """
-        matrix = as_vectors(vectors()) if self.needs_vectors else None
-        if matrix is None and (owner := self._vector_user()) is not None:
-            raise mc.InputError(f"{owner} needs vectors, and no document came with one: {self.remedy}")
-        relevance = as_scores(scores, self.distances)
-        columns = self._columns(metadata)
-        candidates: mc.Candidates = mc.Candidates(scores=relevance, ids=ids, columns=columns, vectors=matrix)
-        return mc.rerank(candidates, self.wishes, k=self.k, method=self.method, already=already)
-
     def _vector_user(self) -> str | None:
         """Return the name of the attribute or method that cannot work without vectors, or None."""
         for wish in self.wishes:
-            if _is_built_in(wish.attribute) and _compares_vectors(wish.attribute):
+            if _compares_vectors(wish.attribute):
                 return type(wish.attribute).__name__
-        method = self.method
-        can_rank = self.wishes or self.strength == 0 or isinstance(method, (mc.Mascot, mc.Relevance))
-        return None if can_rank or not _is_built_in(method) else type(method).__name__
+        can_rank = self.wishes or self.mmr_lambda == 1 or isinstance(self.method, (mc.Mascot, mc.Relevance))
+        return None if can_rank or not _is_built_in(self.method) else type(self.method).__name__
 
-    def _columns(self, metadata: Metadata) -> dict[str, list[Any]]:
-        names = self.columns if self.columns is not None else _column_names(self.wishes)
-        if self.columns is None and not all(_is_built_in(wish.attribute) for wish in self.wishes):
-            # A user's own attribute may read any of them.
-            names = tuple(dict.fromkeys([*names, *(key for row in metadata for key in row if isinstance(key, str))]))
-        columns = {name: column_of(metadata, name) for name in names}
+    def _columns(self, metadata: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+        names = self.columns
+        if names is None:
+            names = [name for wish in self.wishes for name in _column_names(wish.attribute)]
+            if not all(_is_built_in(wish.attribute) for wish in self.wishes):  # which may read any column
+                names += [key for row in metadata for key in row if isinstance(key, str)]
+        columns = {name: column_of(metadata, name) for name in dict.fromkeys(names)}
         for name, column in columns.items():
             if column[0] is None and not any(value is not None for value in column):
                 warn(f"no document has the metadata key {name!r}")
         return columns
 
 
-def earlier_ids(already: Any, kind: type | tuple[type, ...], id_of: Callable[[Any], Hashable]) -> list[Hashable] | None:
-    """Return the ids of earlier results, which may be ids or the documents themselves."""
-    if already is None:
-        return None
-    if not isinstance(already, Iterable) or isinstance(already, (str, bytes, Mapping)):
-        raise mc.InputError(f"already must be a list of ids or of documents, got {already!r:.60}")
-    return [id_of(entry) if isinstance(entry, kind) else entry for entry in already]
+def warn(message: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn, and name the nearest line outside of this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_globals.get("__name__", "").partition(".")[0] == "mascot" and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, kind, stacklevel=level)
 
 
-def method_from_lambda(value: float, method: Callable[..., Any] = mc.Mascot, owner: str = "lambda") -> Any:
+def method_from_lambda(value: float, method: MethodClass = mc.Mascot, owner: str = "lambda") -> Any:
     """Return a method of the strength that an MMR's lambda stands for: 1 is relevance only there, 0 is so here.
 
     >>> method_from_lambda(0.75).strength
@@ -149,26 +163,12 @@ def method_from_lambda(value: float, method: Callable[..., Any] = mc.Mascot, own
     return method(strength=1 - value)
 
 
-def lambda_from_strength(strength: float | None) -> float | None:
-    """Return the lambda of a strength; None where the method finds its strength for each query.
-
-    >>> lambda_from_strength(0.25)
-    0.75
-    """
-    return None if strength is None else 1 - strength
-
-
 def as_wishes(wishes: Any) -> tuple[mc.AnyWish, ...]:
     """Return one wish or several, which may be objects or dictionaries."""
     items: Any = [wishes] if isinstance(wishes, Mapping) else wishes
     if isinstance(items, Iterable) and not isinstance(items, str):
         items = [mc.from_dict(wish) if isinstance(wish, Mapping) else wish for wish in items]
     return check_wishes(items)
-
-
-def as_names(names: Any) -> Any:
-    """Return a list of names as a tuple; any other value is returned unchanged, to be refused later."""
-    return tuple(names) if isinstance(names, Iterable) and not isinstance(names, (str, bytes)) else names
 
 
 def as_method(method: Any) -> Any:
@@ -189,58 +189,7 @@ def plain_method(method: Any) -> dict[str, Any]:
     return plain
 
 
-def as_scores(scores: Scores, distances: bool = False) -> NDArray[np.float64]:
-    """Return scores without missing values, higher is better; distances are negated.
-
-    Where no document has one, the order is the relevance: evenly spaced from 1 downwards. Where some have, the others
-    get the lowest.
-    """
-    try:
-        relevance = np.asarray(scores, np.float64)  # None becomes NaN
-    except (TypeError, ValueError) as error:
-        raise mc.InputError(f"scores must be numbers: {error}") from None
-    relevance = -relevance if distances else relevance
-    missing = np.isnan(relevance)
-    if not missing.any():
-        return relevance
-    if missing.all():
-        return 1 - np.arange(len(relevance)) / len(relevance)
-    return np.where(missing, relevance[~missing].min(), relevance)
-
-
-def as_vectors(rows: Vectors) -> NDArray[np.float64] | None:
-    """Return vectors as N x D; a missing vector is a row of NaN. None where all are missing."""
-    lists = [row for row in rows if row is not None]
-    if not lists:
-        return None
-    nested = next((row for row in lists if not _is_flat(row)), None)
-    if nested is not None:
-        raise mc.InputError(f"a vector must be one flat list of numbers, got {nested!r:.60}")
-    width = len(lists[0])
-    other_width = next((len(row) for row in lists if len(row) != width), None)
-    if other_width is not None:
-        raise mc.InputError(f"vectors must be of one length, got {width} and {other_width}")
-    packed = struct.Struct(f"{width}d")  # converts lists of floats twice as fast as numpy
-    matrix = np.full((len(rows), width), np.nan)
-    for at, row in enumerate(rows):
-        try:
-            if isinstance(row, np.ndarray):
-                matrix[at] = row
-            elif row is not None:
-                packed.pack_into(matrix.data, at * packed.size, *row)
-        except (struct.error, TypeError, ValueError, OverflowError):
-            raise mc.InputError(f"vectors must be numbers, got {row!r:.60}") from None
-    return matrix
-
-
-def _is_flat(row: Any) -> bool:
-    """Return whether a value is a list or a one-dimensional array; its elements are checked later."""
-    if hasattr(row, "ndim"):
-        return bool(row.ndim == 1)
-    return isinstance(row, Sequence) and not isinstance(row, (str, bytes))
-
-
-def notes(ranking: mc.Ranking) -> list[dict[str, Any]]:
+def _notes(ranking: mc.Ranking) -> list[dict[str, Any]]:
     """Return for each result its rank, its rank by relevance, and the gains of relevance and of each wish."""
     gains = ranking.gains
     return [
@@ -258,12 +207,8 @@ def _compares_vectors(attribute: Any) -> bool:
     return clusters or isinstance(attribute, mc.Branches)
 
 
-def _column_names(wishes: Iterable[mc.AnyWish]) -> tuple[str, ...]:
-    """Return the columns that the wishes' built-in attributes name."""
-    names: dict[str, None] = {}
-    for wish in wishes:
-        for field in ("lat", "lon", "column") if _is_built_in(wish.attribute) else ():
-            name = getattr(wish.attribute, field, None)
-            if name is not None:
-                names[name] = None
-    return tuple(names)
+def _column_names(attribute: Any) -> list[str]:
+    """Return the columns that a built-in attribute names."""
+    fields = ("lat", "lon", "column") if _is_built_in(attribute) else ()
+    names = [getattr(attribute, field, None) for field in fields]
+    return [name for name in names if name is not None]

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import mascot as mc
-from mascot.connect.documents import (
-    NOTE,
-    Steering,
-    as_method,
-    as_wishes,
-    earlier_ids,
-    lambda_from_strength,
-    method_from_lambda,
-    notes,
-    plain_method,
-    plain_wishes,
-)
+from mascot.connect.documents import NOTE, DocumentKind, MethodClass, Steering, Wishes, method_from_lambda
 from mascot.connect.nested import names_of
 from mascot.extras import missing
 
@@ -28,7 +18,15 @@ except ModuleNotFoundError as error:
     raise missing(error, "mascot.connect.haystack", "haystack") from None
 
 _K = 20
-_REMEDY = "let the retriever return them with return_embedding=True"
+
+
+def _noted(document: Document, note: dict[str, Any]) -> Document:
+    return replace(document, meta={**document.meta, NOTE: note})
+
+
+_DOCUMENTS = DocumentKind(
+    Document, attrgetter("meta"), attrgetter("id"), _noted, "let the retriever return them with return_embedding=True"
+)
 
 
 @component
@@ -41,12 +39,8 @@ class SteeredRanker:
 
     Parameters
     ----------
-    wishes
-        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
-    k
-        How many documents (default: 20).
-    method
-        The method (default: `Mascot()`).
+    wishes, k, method
+        As for `mascot.rerank` (default: no wishes, 20 documents, `Mascot()`).
     columns
         Meta keys to read (default: those the wishes name). `location.lat` is the `lat` of a dictionary `location`.
     explain
@@ -60,7 +54,7 @@ class SteeredRanker:
 
     def __init__(
         self,
-        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
+        wishes: Wishes = (),
         k: int = _K,
         method: Any = None,
         columns: Sequence[str] | None = None,
@@ -69,17 +63,12 @@ class SteeredRanker:
     ) -> None:
         k = _one_k(top_k, k if k != _K else None) or k
         keys = None if columns is None else tuple(names_of(columns))
-        self._steering = Steering(as_wishes(wishes), k, as_method(method), keys, _REMEDY)
+        self._steering = Steering(_DOCUMENTS, wishes, k, method, keys)
         self.explain = explain
 
     @classmethod
     def from_lambda_threshold(
-        cls,
-        lambda_threshold: float,
-        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
-        k: int = 20,
-        method: Callable[..., Any] = mc.Mascot,
-        **options: Any,
+        cls, lambda_threshold: float, wishes: Wishes = (), k: int = _K, method: MethodClass = mc.Mascot, **options: Any
     ) -> SteeredRanker:
         """Return a ranker for Haystack's `lambda_threshold`, 1 - strength: 1 is relevance only, 0 is diversity only."""
         return cls(wishes, k, method_from_lambda(lambda_threshold, method, "lambda_threshold"), **options)
@@ -87,7 +76,7 @@ class SteeredRanker:
     @property
     def lambda_threshold(self) -> float | None:
         """1 - strength; None where the method finds its strength for each query."""
-        return lambda_from_strength(self._steering.strength)
+        return self._steering.mmr_lambda
 
     @component.output_types(documents=list[Document])
     def run(
@@ -115,36 +104,18 @@ class SteeredRanker:
             Ids, or documents, that earlier pages showed: not shown again, and counted as covered. Ids that are not
             among the documents are ignored (default: None).
         """
-        steering = self._steering.for_call(wishes, _one_k(top_k, k))
-        seen_ids = earlier_ids(already, Document, lambda document: document.id)
-        if not documents:
-            return {"documents": []}
-        ranking = steering.rank(
-            [document.meta for document in documents],
+        selection = self._steering.for_call(wishes, _one_k(top_k, k)).select(
+            documents,
             [document.score for document in documents],
             lambda: [document.embedding for document in documents],
-            None if seen_ids is None else [document.id for document in documents],
-            seen_ids,
+            already,
+            self.explain,
         )
-        selected = [documents[at] for at in ranking.positions.tolist()]
-        if self.explain:
-            selected = [
-                replace(document, meta={**document.meta, NOTE: note})
-                for document, note in zip(selected, notes(ranking), strict=True)
-            ]
-        return {"documents": selected}
+        return {"documents": selection}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component as plain data, for a saved pipeline."""
-        steering = self._steering
-        return default_to_dict(
-            self,
-            wishes=plain_wishes(steering.wishes),
-            k=steering.k,
-            method=plain_method(steering.method),
-            columns=None if steering.columns is None else list(steering.columns),
-            explain=self.explain,
-        )
+        return default_to_dict(self, **self._steering.to_dict(), explain=self.explain)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SteeredRanker:

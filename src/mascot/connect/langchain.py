@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import mascot as mc
-from mascot.connect.documents import (
-    NOTE,
-    Steering,
-    as_method,
-    as_names,
-    as_wishes,
-    earlier_ids,
-    lambda_from_strength,
-    method_from_lambda,
-    notes,
-    plain_method,
-    plain_wishes,
-)
+from mascot.connect.documents import NOTE, DocumentKind, MethodClass, Wishes, method_from_lambda
 from mascot.connect.nested import value_of
 from mascot.extras import missing
 
@@ -27,16 +15,28 @@ try:
     from langchain_core.documents import BaseDocumentCompressor, Document
     from langchain_core.embeddings import Embeddings
     from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-    from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSerializer
+    from pydantic import ConfigDict, Field
     from pydantic.json_schema import SkipJsonSchema
+
+    from mascot.connect.models import Names, SteeredModel
 except ModuleNotFoundError as error:
     raise missing(error, "mascot.connect.langchain", "langchain") from None
 
-_REMEDY = "name the metadata key they are under with vector_key=, or make them of the texts with embeddings="
-_Names = Annotated[Sequence[str], BeforeValidator(as_names), AfterValidator(tuple)]
+
+_Pair = tuple[Document, Any]  # and its score
 
 
-class SteeredCompressor(BaseDocumentCompressor):
+def _id_of(entry: Document | _Pair) -> str:
+    document = entry if isinstance(entry, Document) else entry[0]
+    return document.page_content if document.id is None else document.id
+
+
+def _noted(pair: _Pair, note: dict[str, Any]) -> _Pair:
+    document, score = pair
+    return document.model_copy(update={"metadata": {**document.metadata, NOTE: note}}), score
+
+
+class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
     """Choose k of the documents a retriever found, as the wishes ask.
 
     Metadata keys are columns: `Category("source")` reads ``metadata["source"]``. The documents come back as they are,
@@ -44,12 +44,8 @@ class SteeredCompressor(BaseDocumentCompressor):
 
     Parameters
     ----------
-    wishes
-        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
-    k
-        How many documents (default: 20).
-    method
-        The method (default: `Mascot()`).
+    wishes, k, method
+        As for `mascot.rerank` (default: no wishes, 20 documents, `Mascot()`).
     score_keys
         Where in the metadata the relevance is; the first key a document has. LangChain's rerankers write
         `relevance_score`; a `score` may be anything, so it must be named. Where no document has one, the order they
@@ -61,39 +57,28 @@ class SteeredCompressor(BaseDocumentCompressor):
     embeddings
         Makes the vectors from the texts instead, for each query: the slow way.
     columns
-        Metadata keys to read (default: those the wishes name). `location.lat` is the `lat` of a dictionary
-        `location`.
+        Metadata keys to read (default: those the wishes name); `location.lat` is the `lat` of a dictionary `location`.
     explain
         Say in the metadata why a document is there.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True, extra="forbid")
 
-    wishes: Annotated[Any, BeforeValidator(as_wishes), PlainSerializer(plain_wishes)] = ()
-    k: int = Field(default=20, ge=1)
-    method: Annotated[Any, BeforeValidator(as_method), PlainSerializer(plain_method)] = Field(
-        default=None, validate_default=True
+    kind: ClassVar[DocumentKind] = DocumentKind(
+        Document,
+        lambda pair: pair[0].metadata,
+        _id_of,
+        _noted,
+        "name the metadata key they are under with vector_key=, or make them of the texts with embeddings=",
     )
-    score_keys: _Names = ("relevance_score",)
+    score_keys: Names = ("relevance_score",)
     distances: bool = False
     vector_key: str | None = None
     embeddings: SkipJsonSchema[Embeddings | None] = Field(default=None, exclude=True)
-    columns: _Names | None = None
-    explain: bool = False
-
-    @property
-    def _steering(self) -> Steering:
-        wishes, method = as_wishes(self.wishes), as_method(self.method)
-        return Steering(wishes, self.k, method, self.columns, _REMEDY, self.distances)
 
     @classmethod
     def from_lambda_mult(
-        cls,
-        lambda_mult: float,
-        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
-        k: int = 20,
-        method: Callable[..., Any] = mc.Mascot,
-        **options: Any,
+        cls, lambda_mult: float, wishes: Wishes = (), k: int = 20, method: MethodClass = mc.Mascot, **options: Any
     ) -> SteeredCompressor:
         """Return a compressor for LangChain's `lambda_mult`, 1 - strength: 1 is relevance only, 0 is diversity only."""
         return cls(wishes=wishes, k=k, method=method_from_lambda(lambda_mult, method, "lambda_mult"), **options)
@@ -101,7 +86,7 @@ class SteeredCompressor(BaseDocumentCompressor):
     @property
     def lambda_mult(self) -> float | None:
         """1 - strength; None where the method finds its strength for each query."""
-        return lambda_from_strength(self._steering.strength)
+        return self._steering.mmr_lambda
 
     def compress_documents(
         self,
@@ -127,8 +112,8 @@ class SteeredCompressor(BaseDocumentCompressor):
             Documents, or their ids, that earlier pages showed: not shown again, and counted as covered. A document
             without an id is recognised by its text. What is not among the documents is ignored (default: None).
         """
-        hits = list(documents)
-        return self._select(hits, [self._score(hit.metadata) for hit in hits], k, wishes, already)[0]
+        pairs = [(document, self._score(document.metadata)) for document in documents]
+        return [document for document, _ in self._select(pairs, k, wishes, already)]
 
     def choose(
         self,
@@ -154,45 +139,23 @@ class SteeredCompressor(BaseDocumentCompressor):
         if not all(_is_pair(entry) for entry in entries):
             kinds = ", ".join(dict.fromkeys(type(entry).__name__ for entry in entries))
             raise mc.InputError(f"steer takes a list of documents, or of (document, score) pairs, got {kinds}")
-        documents, scores = [document for document, _ in entries], [score for _, score in entries]
-        selected, positions = self._select(documents, scores, k, wishes, already)
-        return [(document, scores[at]) for document, at in zip(selected, positions, strict=True)]
+        return self._select([(document, score) for document, score in entries], k, wishes, already)
 
-    def _select(
-        self, documents: list[Document], scores: list[float | None], k: int | None, wishes: Any, already: Any
-    ) -> tuple[list[Document], list[int]]:
-        steering, seen_ids = self._steering.for_call(wishes, k), earlier_ids(already, Document, _id_of)
-        if not documents:
-            return [], []
-        ids = None if seen_ids is None else [_id_of(document) for document in documents]
-        metadata = [document.metadata for document in documents]
-        ranking = steering.rank(metadata, scores, lambda: self._vectors(documents), ids, seen_ids)
-        positions = ranking.positions.tolist()
-        selected = [documents[at] for at in positions]
-        if self.explain:
-            selected = [
-                document.model_copy(update={"metadata": {**document.metadata, NOTE: note}})
-                for document, note in zip(selected, notes(ranking), strict=True)
-            ]
-        return selected, positions
+    def _select(self, pairs: list[_Pair], k: int | None, wishes: Any, already: Any) -> list[_Pair]:
+        scores = [score for _, score in pairs]
+        steering = self._steering.for_call(wishes, k)
+        return steering.select(pairs, scores, lambda: self._vectors(pairs), already, self.explain)
 
     def _score(self, metadata: dict[str, Any]) -> float | None:
-        for key in self.score_keys:
-            score: float | None = value_of(metadata, key)
-            if score is not None:
-                return score
-        return None
+        values = (value_of(metadata, key) for key in self.score_keys)
+        return next((value for value in values if value is not None), None)
 
-    def _vectors(self, documents: list[Document]) -> list[Any]:
+    def _vectors(self, pairs: list[_Pair]) -> list[Any]:
         if self.vector_key is not None:
-            return [value_of(document.metadata, self.vector_key) for document in documents]
+            return [value_of(document.metadata, self.vector_key) for document, _ in pairs]
         if self.embeddings is not None:
-            return self.embeddings.embed_documents([document.page_content for document in documents])
-        return [None] * len(documents)
-
-
-def _id_of(document: Document) -> str:
-    return document.page_content if document.id is None else document.id
+            return self.embeddings.embed_documents([document.page_content for document, _ in pairs])
+        return [None] * len(pairs)
 
 
 def _of_config(config: RunnableConfig | None) -> dict[str, Any]:
@@ -208,7 +171,7 @@ def _is_pair(entry: Any) -> bool:
     return isinstance(entry, (tuple, list)) and len(entry) == 2 and isinstance(entry[0], Document)
 
 
-def steer(wishes: mc.AnyWish | Sequence[mc.AnyWish], k: int = 20, **options: Any) -> Runnable[Any, list[Any]]:
+def steer(wishes: Wishes, k: int = 20, **options: Any) -> Runnable[Any, list[Any]]:
     """Return a runnable that selects k of its documents, or of its (document, score) pairs.
 
     ``retriever | steer([spread(Category("source"))], k=5)``. The options are those of `SteeredCompressor`. One call may

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Any, ClassVar
 
 import mascot as mc
-from mascot.connect.documents import (
-    NOTE,
-    Steering,
-    as_method,
-    as_names,
-    as_wishes,
-    earlier_ids,
-    lambda_from_strength,
-    method_from_lambda,
-    notes,
-    plain_method,
-    plain_wishes,
-)
+from mascot.connect.documents import NOTE, DocumentKind, MethodClass, Steering, Wishes, method_from_lambda
 from mascot.extras import missing
 
 try:
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
-    from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+    from pydantic import ConfigDict, Field, model_validator
     from pydantic.json_schema import SkipJsonSchema
+
+    from mascot.connect.models import SteeredModel
 except ModuleNotFoundError as error:
     raise missing(error, "mascot.connect.llamaindex", "llamaindex") from None
 
-_REMEDY = "retrievers of LlamaIndex leave them behind; embed_model= makes them of the texts"
-_Names = Annotated[Sequence[str], BeforeValidator(as_names), AfterValidator(tuple)]
+
+def _noted(hit: NodeWithScore, note: dict[str, Any]) -> NodeWithScore:
+    node = hit.node.model_copy(
+        update={
+            "metadata": {**hit.node.metadata, NOTE: note},
+            "excluded_llm_metadata_keys": [*hit.node.excluded_llm_metadata_keys, NOTE],
+            "excluded_embed_metadata_keys": [*hit.node.excluded_embed_metadata_keys, NOTE],
+        }
+    )
+    return NodeWithScore(node=node, score=hit.score)
 
 
-class SteeredPostprocessor(BaseNodePostprocessor):
+class SteeredPostprocessor(SteeredModel, BaseNodePostprocessor):
     """Choose k of the nodes a retriever found, as the wishes ask.
 
     Metadata keys are columns: `Category("source")` reads ``node.metadata["source"]``; a node's embedding is its vector.
@@ -43,18 +40,13 @@ class SteeredPostprocessor(BaseNodePostprocessor):
 
     Parameters
     ----------
-    wishes
-        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
-    k
-        How many nodes (default: 20).
-    method
-        The method (default: `Mascot()`).
+    wishes, k, method
+        As for `mascot.rerank` (default: no wishes, 20 nodes, `Mascot()`).
     embed_model
         Makes the vectors of nodes that came without, where a wish or the method compares vectors: retrievers of
         LlamaIndex leave them behind.
     columns
-        Metadata keys to read (default: those the wishes name). `location.lat` is the `lat` of a dictionary
-        `location`.
+        Metadata keys to read (default: those the wishes name); `location.lat` is the `lat` of a dictionary `location`.
     explain
         Say in the metadata why a node is there.
 
@@ -64,14 +56,14 @@ class SteeredPostprocessor(BaseNodePostprocessor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    wishes: Annotated[Any, BeforeValidator(as_wishes), PlainSerializer(plain_wishes)] = ()
-    k: int = Field(default=20, ge=1)
-    method: Annotated[Any, BeforeValidator(as_method), PlainSerializer(plain_method)] = Field(
-        default=None, validate_default=True
+    kind: ClassVar[DocumentKind] = DocumentKind(
+        (NodeWithScore, BaseNode),
+        lambda hit: hit.node.metadata,
+        lambda hit: hit.node_id,
+        _noted,
+        "retrievers of LlamaIndex leave them behind; embed_model= makes them of the texts",
     )
     embed_model: SkipJsonSchema[BaseEmbedding | None] = Field(default=None, exclude=True)
-    columns: _Names | None = None
-    explain: bool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -79,22 +71,13 @@ class SteeredPostprocessor(BaseNodePostprocessor):
         """LlamaIndex writes the name of the class among the fields."""
         return {key: value for key, value in data.items() if key != "class_name"} if isinstance(data, dict) else data
 
-    @property
-    def _steering(self) -> Steering:
-        return Steering(as_wishes(self.wishes), self.k, as_method(self.method), self.columns, _REMEDY)
-
     @classmethod
     def class_name(cls) -> str:
         return "SteeredPostprocessor"
 
     @classmethod
     def from_mmr_threshold(
-        cls,
-        mmr_threshold: float,
-        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
-        k: int = 20,
-        method: Callable[..., Any] = mc.Mascot,
-        **options: Any,
+        cls, mmr_threshold: float, wishes: Wishes = (), k: int = 20, method: MethodClass = mc.Mascot, **options: Any
     ) -> SteeredPostprocessor:
         """Return a postprocessor for LlamaIndex's `mmr_threshold`, 1 - strength: 1 is relevance, 0 is diversity."""
         return cls(wishes=wishes, k=k, method=method_from_lambda(mmr_threshold, method, "mmr_threshold"), **options)
@@ -102,7 +85,7 @@ class SteeredPostprocessor(BaseNodePostprocessor):
     @property
     def mmr_threshold(self) -> float | None:
         """1 - strength; None where the method finds its strength for each query."""
-        return lambda_from_strength(self._steering.strength)
+        return self._steering.mmr_lambda
 
     def postprocess_nodes(
         self,
@@ -138,39 +121,12 @@ class SteeredPostprocessor(BaseNodePostprocessor):
         return self._select(nodes, self._steering, None)
 
     def _select(self, nodes: list[NodeWithScore], steering: Steering, already: Any) -> list[NodeWithScore]:
-        seen_ids = earlier_ids(already, (NodeWithScore, BaseNode), lambda node: node.node_id)
-        if not nodes:
-            return []
-        inner = [hit.node for hit in nodes]
-        ranking = steering.rank(
-            [node.metadata for node in inner],
-            [hit.score for hit in nodes],
-            lambda: self._vectors(inner),
-            None if seen_ids is None else [node.node_id for node in inner],
-            seen_ids,
-        )
-        selected = [nodes[at] for at in ranking.positions.tolist()]
-        if not self.explain:
-            return selected
-        return [
-            NodeWithScore(node=_noted(hit.node, note), score=hit.score)
-            for hit, note in zip(selected, notes(ranking), strict=True)
-        ]
+        return steering.select(nodes, [hit.score for hit in nodes], lambda: self._vectors(nodes), already, self.explain)
 
-    def _vectors(self, nodes: list[BaseNode]) -> list[list[float] | None]:
+    def _vectors(self, hits: list[NodeWithScore]) -> list[list[float] | None]:
+        nodes = [hit.node for hit in hits]
         if self.embed_model is None:
             return [node.embedding for node in nodes]
-        bare = [node for node in nodes if node.embedding is None]
-        texts = [node.get_content(MetadataMode.EMBED) for node in bare]
+        texts = [node.get_content(MetadataMode.EMBED) for node in nodes if node.embedding is None]
         embeddings = iter(self.embed_model.get_text_embedding_batch(texts) if texts else ())
         return [next(embeddings) if node.embedding is None else node.embedding for node in nodes]
-
-
-def _noted(node: BaseNode, note: dict[str, Any]) -> BaseNode:
-    return node.model_copy(
-        update={
-            "metadata": {**node.metadata, NOTE: note},
-            "excluded_llm_metadata_keys": [*node.excluded_llm_metadata_keys, NOTE],
-            "excluded_embed_metadata_keys": [*node.excluded_embed_metadata_keys, NOTE],
-        }
-    )

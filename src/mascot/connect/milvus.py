@@ -9,27 +9,17 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mascot.connect import engine
 from mascot.connect.address import Address, Metric, address_of_client
-from mascot.connect.closing import Closing
+from mascot.connect.engine import EngineSink, EngineSource, EngineTable, Found, Request
 from mascot.connect.nested import names_of
 from mascot.connect.rows import FIELDS, LISTS, STATE, VECTOR, States, checked, chunks, fits, state_of
-from mascot.connect.source import (
-    EngineSource,
-    Found,
-    Request,
-    best_first,
-    fetched,
-    from_l2,
-    key_of,
-    named_ids,
-    same_shape,
-)
 from mascot.errors import InputError, OptionError, require
 from mascot.extras import package
 
@@ -44,37 +34,98 @@ _FILES: Counter[str] = Counter()  # clients of each file in this process
 _FILES_LOCK = threading.Lock()
 
 
-class MilvusSource(EngineSource):
+class MilvusTable(EngineTable):
+    """A collection, and the client that reaches it."""
+
+    def __init__(self, address: Address, client: Any = None, make: bool = False) -> None:
+        self._address, self._owned = address, client is None
+        self._client = _connect(address, make) if client is None else client
+
+    def _inspect(self, of_photographs: bool = False) -> None:
+        """Read the fields and the index of the collection, and load it: Milvus searches loaded collections only."""
+        client, address = self._client, self._address
+        if not client.has_collection(address.table):
+            collections = ", ".join(sorted(client.list_collections())) or "none"
+            raise InputError(f"{address.label}: there is no collection {address.table!r}; collections: {collections}")
+        description = client.describe_collection(address.table)
+        kinds = package("pymilvus", "milvus").DataType
+        fields, self._dynamic = description["fields"], bool(description.get("enable_dynamic_field"))
+        self._vectors = [field["name"] for field in fields if kinds(field["type"]).name.endswith("VECTOR")]
+        self._names = [field["name"] for field in fields if field["name"] not in self._vectors]
+        if of_photographs:
+            fits(address, self._names)
+        self._key = next(field["name"] for field in fields if field.get("is_primary"))
+        dims = {field["name"]: int(field["params"]["dim"]) for field in fields if field["type"] == kinds.FLOAT_VECTOR}
+        self._vector = address.pick(list(dims))
+        self._size = dims[self._vector]
+        indexes = client.list_indexes(address.table, field_name=self._vector)
+        if not indexes:
+            raise InputError(
+                f"{address.label}: there is no index on {self._vector!r}; Milvus searches through one only"
+            )
+        index = client.describe_index(address.table, indexes[0])
+        if index["metric_type"] not in _METRICS:
+            raise InputError(f"{address.label}: metric must be COSINE, IP or L2, got {index['metric_type']}")
+        self._index, self._metric = index["index_type"], address.agree(_METRICS[index["metric_type"]])
+        self._load(address.table)
+
+    def _load(self, name: str) -> None:
+        if self._client.get_load_state(name)["state"].name != "Loaded":
+            self._client.load_collection(name)
+
+    def facts(self) -> dict[str, str]:
+        name = self._address.facts
+        with self._naming_errors():
+            if not self._client.has_collection(name):
+                return {}
+            self._load(name)
+            return {row["name"]: row["value"] for row in self._all(name, ("name", "value"), 'name != ""')}
+
+    def _all(self, name: str, fields: Sequence[str], where: str) -> Iterator[Mapping[str, Any]]:
+        rows = self._client.query_iterator(name, filter=where, output_fields=list(fields), batch_size=_PAGE)
+        while page := rows.next():
+            yield from page
+        rows.close()
+
+    @contextmanager
+    def _naming_errors(self, where: str | None = None) -> Iterator[None]:
+        kind = package("pymilvus", "milvus").MilvusException
+        with _quiet(), engine.naming_errors(self._address, kind, where, _message):
+            yield
+
+    def _release(self) -> None:
+        """Close the client; with the last client of a file also the server that milvus-lite runs in this process."""
+        if not self._owned:
+            return
+        self._client.close()
+        if not _is_file(self._address):
+            return
+        path = self._address.file
+        with _FILES_LOCK:
+            _FILES[str(path.resolve())] -= 1
+            if not _FILES[str(path.resolve())]:
+                del _FILES[str(path.resolve())]
+                package("milvus_lite.server_manager", "milvus").server_manager_instance.release_server(str(path))
+
+
+class MilvusSource(MilvusTable, EngineSource):
     """A collection of Milvus, to be searched. `where` is a boolean expression of Milvus."""
 
-    _dim: int
-
     def __init__(self, address: Address, client: Any = None) -> None:
-        self._address, self._owned = address, client is None
-        self._client = _connect(address, make=False) if client is None else client
-        closing = _closed_on_error(self._client, address) if self._owned else nullcontext()
-        with closing, _naming_errors(address):
-            self._vector, self._dim, self._key = _shape_of(self._client, address)
-            self._names, self._vectors, self._dynamic = _fields_of(self._client, address)
+        super().__init__(address, client)
+        with self._closed_on_error(), self._naming_errors():
+            self._inspect()
             if address.id is not None and not self._dynamic:
-                key_of(self._names, address)
-            self._index, self._metric = _index_of(self._client, address, self._vector)
-            _load(self._client, address.table)
+                engine.key_of(self._names, address)
+        self._dim = self._size
 
     @classmethod
     def from_client(
         cls, client: Any, collection: str, *, vector: str | None = None, id: str | None = None
     ) -> MilvusSource:
-        """Return a source over a collection that a client reaches.
+        """Return a source over a collection that a `MilvusClient` reaches; closing the source leaves it open.
 
-        Parameters
-        ----------
-        client
-            A `MilvusClient`; closing the source leaves it open.
-        collection
-            The name of the collection, which is loaded if it is not.
-        vector, id
-            As in an address (default: None).
+        The collection is loaded if it is not. `vector` and `id` are as in an address.
         """
         return cls(address_of_client("milvus", collection, vector, id), client)
 
@@ -82,7 +133,7 @@ class MilvusSource(EngineSource):
         count, where = requests[0].count, requests[0].where
         require(count <= _MOST, "candidates", f"must be <= {_MOST:,} for Milvus", count)
         parameters = {"ef": max(count, 64)} if self._index == "HNSW" else {}
-        with _naming_errors(self._address, where):
+        with self._naming_errors(where):
             answers = self._client.search(
                 self._address.table,
                 data=[request.query for request in requests],
@@ -95,16 +146,14 @@ class MilvusSource(EngineSource):
         return [self._answer(hits, vectors) for hits in answers]
 
     def _answer(self, hits: Sequence[Any], vectors: bool) -> Found:
-        distances = [hit["distance"] for hit in hits]
-        scores = from_l2(distances, squared=True) if self._metric == "l2" else np.asarray(distances, np.float64)
+        scores = np.array([hit["distance"] for hit in hits], np.float64)
+        if self._metric == "l2":
+            scores = engine.from_l2(scores, squared=True)
         rows = [dict(hit["entity"]) for hit in hits]
-        # "*" includes all vectors.
-        names = list(dict.fromkeys(name for row in rows for name in row if name not in self._vectors))
-        cells = {name: [row.get(name) for row in rows] for name in names}
-        lists = [row.get(self._vector) for row in rows]
-        matrix = np.asarray(lists, np.float32).reshape(len(rows), self._dim) if vectors else None
-        ids = named_ids(cells, [row[self._key] for row in rows], self._address)
-        return best_first(ids, scores, cells, matrix)
+        matrix = engine.matrix_of([row[self._vector] for row in rows], self._size, several=False) if vectors else None
+        cells = engine.cells_of([{name: row[name] for name in row if name not in self._vectors} for row in rows])
+        ids = engine.named_ids(cells, [row[self._key] for row in rows], self._address)
+        return engine.best_first(ids, scores, cells, matrix)
 
     def _fields(self, columns: Sequence[str] | None) -> list[str]:
         """Return the fields to fetch. Where fields are dynamic, any name or prefix of a dotted name may be one."""
@@ -114,17 +163,10 @@ class MilvusSource(EngineSource):
         if self._dynamic:
             available += [name.partition(".")[0] for name in names_of(columns)]
         id_column = self._address.id or ("path" if "path" in available else None)
-        return [*fetched(columns, available, id_column, self._address.label), self._key]
-
-    def facts(self) -> dict[str, str]:
-        return _facts(self._client, self._address)
-
-    def _release(self) -> None:
-        if self._owned:
-            _close(self._client, self._address)
+        return [*engine.fetched(columns, available, id_column, self._address.label), self._key]
 
 
-class MilvusSink(Closing):
+class MilvusSink(MilvusTable, EngineSink):
     """A collection of Milvus, to be written to. Photographs of several vectors need another engine."""
 
     def __init__(self, address: Address, dim: int, tokens: int) -> None:
@@ -133,32 +175,39 @@ class MilvusSink(Closing):
                 f"{address.label}: milvus:// takes one vector a photograph, and this encoder gives {tokens}: "
                 "use lance://, qdrant:// or postgresql://"
             )
-        self._address, self._dim = address, dim
-        self._vector = address.vector or VECTOR
-        self._client = _connect(address, make=True)
-        with _closed_on_error(self._client, address), _naming_errors(address):
-            if not self._client.has_collection(address.table):
-                metric = (address.metric or "cosine").upper()
-                _make(self._client, address, address.table, self._schema(), self._vector, metric)
-            _load(self._client, address.table)
-            fits(address, _fields_of(self._client, address)[0])
-            self._vector, table_dim, _ = _shape_of(self._client, address)
-            _index_of(self._client, address, self._vector)
-            same_shape(address.label, (table_dim, 1), (dim, 1))
+        super().__init__(address, make=True)
+        self._dim = dim
+        columns = {name: kind for name, kind in FIELDS.items() if name != "path"}
+        with self._closed_on_error(), self._naming_errors():
+            self._make(
+                address.table, "path", columns, address.vector or VECTOR, dim, (address.metric or "cosine").upper()
+            )
+            self._inspect(of_photographs=True)
+            engine.same_shape(address.label, (self._size, 1), (dim, 1))
 
-    def _schema(self) -> Any:
-        kinds = package("pymilvus", "milvus").DataType
-        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
-        schema.add_field("path", kinds.VARCHAR, is_primary=True, max_length=_LONGEST)
-        schema.add_field(self._vector, kinds.FLOAT_VECTOR, dim=self._dim)
-        for name, kind in FIELDS.items():
-            if name == "path":
-                continue
+    def _make(self, name: str, key: str, columns: Mapping[str, type], vector: str, dim: int, metric: str) -> None:
+        """Create a collection if there is none, with a key of text and columns that may be missing."""
+        client, milvus = self._client, package("pymilvus", "milvus")
+        if client.has_collection(name):
+            return
+        schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
+        schema.add_field(key, milvus.DataType.VARCHAR, is_primary=True, max_length=_LONGEST)
+        schema.add_field(vector, milvus.DataType.FLOAT_VECTOR, dim=dim)
+        for column, kind in columns.items():
             if kind is str:
-                schema.add_field(name, kinds.VARCHAR, max_length=_LONGEST, nullable=True)
+                schema.add_field(column, milvus.DataType.VARCHAR, max_length=_LONGEST, nullable=True)
             else:
-                schema.add_field(name, kinds.INT64 if kind is int else kinds.DOUBLE, nullable=True)
-        return schema
+                number = milvus.DataType.INT64 if kind is int else milvus.DataType.DOUBLE
+                schema.add_field(column, number, nullable=True)
+        index = client.prepare_index_params()
+        # The default index of milvus-lite misses rows; collections in a file are small enough for an exact search.
+        index_kind = "FLAT" if _is_file(self._address) else "AUTOINDEX"
+        index.add_index(field_name=vector, index_type=index_kind, metric_type=metric)
+        try:
+            client.create_collection(name, schema=schema, index_params=index, consistency_level="Strong")
+        except milvus.MilvusException:
+            if not client.has_collection(name):  # otherwise another process created it first
+                raise
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
         records, numbers = checked(rows, vectors, self._dim, 1)
@@ -166,40 +215,27 @@ class MilvusSink(Closing):
             {name: _fitting(name, value) for name, value in row.items()} | {self._vector: vector}
             for row, vector in zip(records, numbers[:, 0], strict=True)
         ]
-        with _naming_errors(self._address):
+        with self._naming_errors():
             for batch in chunks(full, _AT_ONCE):
                 self._client.upsert(self._address.table, data=list(batch))
 
     def states(self) -> States:
-        with _naming_errors(self._address):
-            yield from map(state_of, _all(self._client, self._address.table, STATE, 'path != ""'))
+        with self._naming_errors():
+            yield from map(state_of, self._all(self._address.table, STATE, 'path != ""'))
 
     def remove(self, paths: Sequence[str]) -> None:
-        with _naming_errors(self._address):
+        with self._naming_errors():
             for batch in chunks(paths, _AT_ONCE):
                 # Not by `ids`: the client writes them into an expression without escaping quotes.
                 quoted_paths = ", ".join(json.dumps(path, ensure_ascii=False) for path in batch)
                 self._client.delete(self._address.table, filter=f"path in [{quoted_paths}]")
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
-        name = self._address.facts
-        kinds = package("pymilvus", "milvus").DataType
-        with _naming_errors(self._address):
-            if not self._client.has_collection(name):
-                schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
-                schema.add_field("name", kinds.VARCHAR, is_primary=True, max_length=_LONGEST)
-                schema.add_field("value", kinds.VARCHAR, max_length=_LONGEST)
-                schema.add_field("nothing", kinds.FLOAT_VECTOR, dim=2)  # there must be a vector
-                _make(self._client, self._address, name, schema, "nothing", "L2")
-            rows = [{"name": key, "value": value, "nothing": [0.0, 0.0]} for key, value in facts.items()]
+        with self._naming_errors():
+            self._make(self._address.facts, "name", {"value": str}, "nothing", 2, "L2")  # there must be a vector
+            rows = [{"name": name, "value": value, "nothing": [0.0, 0.0]} for name, value in facts.items()]
             if rows:
-                self._client.upsert(name, data=rows)
-
-    def facts(self) -> dict[str, str]:
-        return _facts(self._client, self._address)
-
-    def _release(self) -> None:
-        _close(self._client, self._address)
+                self._client.upsert(self._address.facts, data=rows)
 
 
 def _connect(address: Address, make: bool) -> Any:
@@ -227,100 +263,12 @@ def _connect(address: Address, make: bool) -> Any:
             )
     except milvus.MilvusException as error:
         hint = " (one process at a time may open a file)" if _is_file(address) else ""
-        raise InputError(f"cannot use {address.label}: {_line(error)}{hint}") from None
+        raise InputError(f"cannot use {address.label}: {_message(error)}{hint}") from None
 
 
 def _is_file(address: Address) -> bool:
     """Return whether the address is a file: it ends with .db, and its host has no port."""
     return not address.way and str(address.file).endswith(".db") and not _PORT.search(address.host)
-
-
-def _close(client: Any, address: Address) -> None:
-    """Close the client; with the last client of a file also the server that milvus-lite runs in this process."""
-    client.close()
-    if not _is_file(address):
-        return
-    name = str(address.file.resolve())
-    with _FILES_LOCK:
-        _FILES[name] -= 1
-        if not _FILES[name]:
-            del _FILES[name]
-            package("milvus_lite.server_manager", "milvus").server_manager_instance.release_server(str(address.file))
-
-
-@contextmanager
-def _closed_on_error(client: Any, address: Address) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        _close(client, address)
-        raise
-
-
-def _shape_of(client: Any, address: Address) -> tuple[str, int, str]:
-    """Return the field of vectors, their dimension, and the primary key."""
-    if not client.has_collection(address.table):
-        collections = ", ".join(sorted(client.list_collections())) or "none"
-        raise InputError(f"{address.label}: there is no collection {address.table!r}; collections: {collections}")
-    fields = client.describe_collection(address.table)["fields"]
-    kinds = package("pymilvus", "milvus").DataType
-    dims = {field["name"]: int(field["params"]["dim"]) for field in fields if field["type"] == kinds.FLOAT_VECTOR}
-    name = address.pick(list(dims))
-    return name, dims[name], next(field["name"] for field in fields if field.get("is_primary"))
-
-
-def _fields_of(client: Any, address: Address) -> tuple[list[str], list[str], bool]:
-    """Return the fields that are not vectors, those that are, and whether rows may have other fields."""
-    description = client.describe_collection(address.table)
-    kinds = package("pymilvus", "milvus").DataType
-    names: dict[bool, list[str]] = {False: [], True: []}
-    for field in description["fields"]:
-        names[kinds(field["type"]).name.endswith("VECTOR")].append(field["name"])
-    return names[False], names[True], bool(description.get("enable_dynamic_field"))
-
-
-def _index_of(client: Any, address: Address, vector: str) -> tuple[str, Metric]:
-    """Return the kind of index on the vectors, and its metric."""
-    names = client.list_indexes(address.table, field_name=vector)
-    if not names:
-        raise InputError(f"{address.label}: there is no index on {vector!r}; Milvus searches through one only")
-    description = client.describe_index(address.table, names[0])
-    if description["metric_type"] not in _METRICS:
-        raise InputError(f"{address.label}: metric must be COSINE, IP or L2, got {description['metric_type']}")
-    return description["index_type"], address.agree(_METRICS[description["metric_type"]])
-
-
-def _make(client: Any, address: Address, name: str, schema: Any, vector: str, metric: str) -> None:
-    index = client.prepare_index_params()
-    # The default index of milvus-lite misses rows; collections in a file are small enough for an exact search.
-    kind = "FLAT" if _is_file(address) else "AUTOINDEX"
-    index.add_index(field_name=vector, index_type=kind, metric_type=metric)
-    try:
-        client.create_collection(name, schema=schema, index_params=index, consistency_level="Strong")
-    except package("pymilvus", "milvus").MilvusException:
-        if not client.has_collection(name):  # otherwise another process created it first
-            raise
-
-
-def _load(client: Any, name: str) -> None:
-    """Load the collection into memory, if it is not there: Milvus searches loaded collections only."""
-    if client.get_load_state(name)["state"].name != "Loaded":
-        client.load_collection(name)
-
-
-def _facts(client: Any, address: Address) -> dict[str, str]:
-    with _naming_errors(address):
-        if not client.has_collection(address.facts):
-            return {}
-        _load(client, address.facts)
-        return {row["name"]: row["value"] for row in _all(client, address.facts, ("name", "value"), 'name != ""')}
-
-
-def _all(client: Any, name: str, fields: Sequence[str], where: str) -> Iterator[Mapping[str, Any]]:
-    rows = client.query_iterator(name, filter=where, output_fields=list(fields), batch_size=_PAGE)
-    while page := rows.next():
-        yield from page
-    rows.close()
 
 
 def _fitting(name: str, value: Any) -> Any:
@@ -349,17 +297,5 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
-@contextmanager
-def _naming_errors(address: Address, where: str | None = None) -> Iterator[None]:
-    milvus = package("pymilvus", "milvus")
-    with _quiet():
-        try:
-            yield
-        except milvus.MilvusException as error:
-            if where is not None:
-                raise OptionError(f"where: {_line(error)} in {where!r}") from None
-            raise InputError(f"cannot use {address.label}: {_line(error)}") from None
-
-
-def _line(error: Any) -> str:
-    return " ".join(str(getattr(error, "message", "") or error).split())
+def _message(error: Any) -> str:
+    return engine.one_line(getattr(error, "message", "") or error)

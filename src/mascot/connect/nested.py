@@ -50,23 +50,6 @@ def column_of(rows: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
     return [value_of(row, name) for row in rows] if "." in name else [row.get(name) for row in rows]
 
 
-def unfolded(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """Return the columns, followed by one for each name within their dictionaries.
-
-    >>> unfolded({"at": [{"lat": 1}, None]})
-    {'at': [{'lat': 1}, None], 'at.lat': [1, None]}
-    """
-    flat = dict(columns)
-    for name, values in columns.items():
-        if any(isinstance(value, dict) for value in values):
-            rows = [value if isinstance(value, dict) else {} for value in values]
-            keys = dict.fromkeys(key for row in rows for key in row if isinstance(key, str))
-            inner = unfolded({key: [row.get(key) for row in rows] for key in keys})
-            for key, within in inner.items():
-                flat.setdefault(f"{name}.{key}", within)
-    return flat
-
-
 def stem_of(name: str, columns: Sequence[str]) -> str:
     """Return the column that holds a dotted name: its longest prefix that is a column, else the name itself.
 

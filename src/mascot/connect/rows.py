@@ -84,12 +84,6 @@ def state_of(row: Mapping[str, Any]) -> tuple[str, tuple[int, int, str, str]]:
     return row["path"], (size, mtime_ns, str(row["hash"] or ""), str(row["stamp"] or ""))
 
 
-def one_each(vectors: NDArray[np.floating]) -> Vectors:
-    """Return one unit vector for each row of n x tokens x dim: the mean of its tokens."""
-    mean = np.asarray(vectors, np.float32).mean(axis=1)
-    return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), np.float32(1e-12))
-
-
 def chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     for first in range(0, len(items), size):
         yield items[first : first + size]

@@ -14,8 +14,9 @@ import mascot as mc
 from mascot import words
 from mascot.attributes.category import labels_of
 from mascot.attributes.columns import is_missing
-from mascot.connect.nested import unfolded
-from mascot.connect.source import CANDIDATES, Found, Source, Steered, open_source, warn_of_few
+from mascot.connect.engine import EngineSource
+from mascot.connect.responses import NamedColumns
+from mascot.connect.source import CANDIDATES, Found, Steered, open_source, warn_of_few
 from mascot.errors import OptionError
 from mascot.methods.base import Method
 from mascot.photos import steering
@@ -61,7 +62,7 @@ def search_source(
     return Steered(hits, mc.rerank(hits.candidates(), wishes, k, method, already=earlier_ids))
 
 
-def vector_of(source: Source, question: Question) -> NDArray[np.float32]:
+def vector_of(source: EngineSource, question: Question) -> NDArray[np.float32]:
     """Return the question as a vector of the table's encoder."""
     from mascot.photos.encoders import open_encoder
 
@@ -113,25 +114,27 @@ class _Rows:
 def _wish(text: str, sign: int, hits: Found, missing: str) -> mc.Wish:
     """Return a wish about photographs where the table has their columns; else one about any, as of `mascot rerank`."""
     if _is_of_photos(words.split(text)[0], hits):
-        return steering.wish(text, sign, _Rows(hits), missing)
+        return steering.wish(*words.split(text), sign, _Rows(hits), missing)
     wish = words.spread(text, missing) if sign > 0 else words.focus(text, missing)  # type: ignore[arg-type]
-    columns = unfolded(hits.columns)
-    for column in filter(columns.__contains__, words.columns_of(wish)):  # a column that no hit has is all missing
-        anchored = words.anchored(wish, columns[column])
-        assert isinstance(anchored, mc.Wish)
-        wish = anchored
+    columns = NamedColumns(len(hits), hits.columns, hits.columns.__getitem__)
+    for column in words.columns_of(wish):
+        cells = columns.cells(column)
+        if column in hits.columns or any(cell is not None for cell in cells):  # else it is all missing
+            anchored = words.anchored(wish, cells)
+            assert isinstance(anchored, mc.Wish)
+            wish = anchored
     return wish
 
 
 def _limit(text: str, fill: bool, hits: Found) -> mc.Limit:
     if _is_of_photos(words.split_limit(text)[0], hits):
-        return steering.limit(text, fill)
+        return steering.limit(*words.split_limit(text), fill)
     return words.limit(text, fill)
 
 
 def _share(text: str, hits: Found) -> mc.Share:
     if _is_of_photos(words.split_share(text)[0], hits):
-        return steering.share(text, _Rows(hits))
+        return steering.share(*words.split_share(text), _Rows(hits))
     return words.share(text)
 
 

@@ -30,20 +30,16 @@ from mascot.metrics.control import (
 from mascot.metrics.diversity import (
     dm,
     dm_per_query,
+    harmonic_mean,
     ilad,
     ilmd,
     metadata_channel,
     normalised_vendi,
+    overall,
     vendi,
     vendi_by_attribute,
 )
-from mascot.metrics.features import (
-    pairwise_distances,
-    place_features,
-    similarity_kernel,
-    time_of_day_features,
-)
-from mascot.metrics.means import harmonic_mean, overall
+from mascot.metrics.features import pairwise_distances, place_features, similarity_kernel, time_of_day_features
 from mascot.metrics.retrieval import (
     average_precision_at_k,
     cluster_recall_at_k,

@@ -22,50 +22,50 @@ def axes(owner: str, shape: tuple[int, ...], layout: str) -> None:
         raise InputError(f"{owner} must not be empty, got shape {shape}")
 
 
-def _array(owner: str, values: ArrayLike, kind: type[np.float64] | None = None) -> NDArray[Any]:
+def _array(owner: str, values: ArrayLike, layout: str, kind: type[np.float64] | None = None) -> NDArray[Any]:
     try:
-        return np.asarray(values, dtype=kind)
+        array = np.asarray(values, dtype=kind)
     except (TypeError, ValueError) as error:
         raise InputError(f"{owner} must be an array of numbers: {error}") from None
-
-
-def floats(owner: str, values: ArrayLike, layout: str) -> Floats:
-    """Return the values as finite numbers."""
-    array = _array(owner, values, np.float64)
     axes(owner, array.shape, layout)
-    if not np.isfinite(array).all():
-        raise InputError(f"{owner} must be finite, got {array[~np.isfinite(array)][0]}")
     return array
 
 
-def unit_interval(owner: str, values: ArrayLike, layout: str) -> Floats:
-    """Return the values as numbers from 0 to 1."""
-    array = floats(owner, values, layout)
-    outside = (array < 0) | (array > 1)
-    if outside.any():
-        raise InputError(f"{owner} must be between 0 and 1, got {array[outside][0]}")
+def floats(owner: str, values: ArrayLike, layout: str, low: float | None = None, high: float | None = None) -> Floats:
+    """Return the values as finite numbers, not below `low` nor above `high`."""
+    array = _array(owner, values, layout, np.float64)
+    _refuse(owner, array, ~np.isfinite(array), "must be finite")
+    if low is not None:
+        rule = f"must be >= {low}" if high is None else f"must be between {low} and {high}"
+        _refuse(owner, array, (array < low) | (array > (np.inf if high is None else high)), rule)
     return array
 
 
 def integers(owner: str, values: ArrayLike, layout: str) -> Ints:
     """Return the values as integers: positions, bins, cluster labels."""
-    array = _array(owner, values)
-    axes(owner, array.shape, layout)
+    array = _array(owner, values, layout)
     if array.dtype.kind not in "iu":
         raise InputError(f"{owner} must be integers, got {array.dtype}")
     return array.astype(np.int64)
 
 
+def positions(owner: str, values: ArrayLike, layout: str, count: int) -> Ints:
+    """Return the values as positions among N = `count` rows."""
+    array = integers(owner, values, layout)
+    _refuse(owner, array, (array < 0) | (array >= count), f"must be between 0 and N-1={count - 1}")
+    return array
+
+
 def flags(owner: str, values: ArrayLike, layout: str) -> Bools:
     """Return the values as booleans; 1 and 0 are accepted."""
-    array = _array(owner, values)
-    axes(owner, array.shape, layout)
-    if array.dtype.kind == "b":
-        return array.astype(np.bool_)
-    other = (array != 0) & (array != 1)
-    if other.any():
-        raise InputError(f"{owner} must be 0 or 1, got {array[other][0]}")
+    array = _array(owner, values, layout)
+    _refuse(owner, array, (array != 0) & (array != 1), "must be 0 or 1")
     return array.astype(np.bool_)
+
+
+def _refuse(owner: str, array: NDArray[Any], wrong: Bools, rule: str) -> None:
+    if wrong.any():
+        raise InputError(f"{owner} {rule}, got {array[wrong][0]}")
 
 
 def cutoff(owner: str, k: int, count: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,7 +37,7 @@ class OperatingPoint:
 
 
 def prs(diversity: ArrayLike) -> float:
-    """PRS, the preference reflection score, as published.
+    """PRS, the preference reflection score, as published: from -1 to 1, and 0 where the strength changes nothing.
 
     With v the values scaled to [0, 1] by min-max over the S steps of the strength::
 
@@ -51,11 +52,6 @@ def prs(diversity: ArrayLike) -> float:
         Mean over queries of :func:`mascot.metrics.metadata_channel` at each strength, ascending: 0, 0.1,
         ... 1 in the published runs. On focus it is already ``1 - V``.
 
-    Returns
-    -------
-    float
-        From -1 to 1; 0 where the strength changes nothing.
-
     Examples
     --------
     >>> prs([0.2, 0.4, 0.6])
@@ -64,8 +60,7 @@ def prs(diversity: ArrayLike) -> float:
     1.0
     """
     values = _checks.floats("prs diversity", diversity, "[S]")
-    if len(values) < 2:
-        raise InputError(f"prs diversity must have >= 2 steps, got {len(values)}")
+    _check_steps("prs", values)
     extent = values.max() - values.min()
     return float((values[-1] - values[0]) / extent) if extent > 0 else 0.0
 
@@ -91,16 +86,13 @@ def kendall_tau(strength: ArrayLike, diversity: ArrayLike) -> float:
 
     Examples
     --------
-    >>> kendall_tau([0.0, 0.5, 1.0], [0.2, 0.4, 0.6])
-    1.0
     >>> round(kendall_tau([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.2, 0.6, 0.4, 0.5, 0.3, 0.6]), 4)
     0.276
     """
     settings = _checks.floats("kendall_tau strength", strength, "[S]")
     values = _checks.floats("kendall_tau diversity", diversity, "[S]")
     _checks.same_length("kendall_tau", strength=settings, diversity=values)
-    if len(values) < 2:
-        raise InputError(f"kendall_tau diversity must have >= 2 steps, got {len(values)}")
+    _check_steps("kendall_tau", values)
     first, second = np.triu_indices(len(values), k=1)
     moved = np.sign(settings[second] - settings[first])
     answered = np.sign(values[second] - values[first])
@@ -109,19 +101,12 @@ def kendall_tau(strength: ArrayLike, diversity: ArrayLike) -> float:
 
 
 def top1_agreement(first: ArrayLike, base_first: ArrayLike) -> Floats:
-    """Is the first result the base retriever's first?
-
-    ``agreement(q) = 1 if first(q) = base_first(q) else 0``
+    """For each query, 1.0 where the first result is the base retriever's first, else 0.0.
 
     Parameters
     ----------
     first, base_first : array_like of shape [Q]
         The id, or corpus row, of the first result of each query, after and before re-ranking.
-
-    Returns
-    -------
-    ndarray of shape [Q]
-        0.0 or 1.0 for each query.
 
     Examples
     --------
@@ -136,28 +121,19 @@ def top1_agreement(first: ArrayLike, base_first: ArrayLike) -> Floats:
 
 
 def primary_bin(membership: ArrayLike) -> Ints:
-    """Primary bin of each item: the arg-max of its membership, the lowest on ties.
-
-    ``b(i) = argmin{u : p(i, u) = max_v p(i, v)}``
+    """Primary bin of each item: the arg-max of its membership, the lowest on ties, -1 where it is in no bin at all.
 
     Parameters
     ----------
     membership : array_like of shape [N, U]
         Soft bins, >= 0.
 
-    Returns
-    -------
-    ndarray of int, shape [N]
-        -1 where an item is in no bin at all.
-
     Examples
     --------
     >>> primary_bin([[0.1, 0.9, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
     array([ 1,  0, -1])
     """
-    array = _checks.floats("primary_bin membership", membership, "[N, U]")
-    if (array < 0).any():
-        raise InputError(f"primary_bin membership must be >= 0, got {array.min()}")
+    array = _checks.floats("primary_bin membership", membership, "[N, U]", low=0)
     return np.where(array.any(axis=1), array.argmax(axis=1), -1)
 
 
@@ -176,11 +152,6 @@ def displacement(first: ArrayLike, base_first: ArrayLike, base_right: ArrayLike,
     bins : array_like of int, shape [N]
         :func:`primary_bin` of every corpus row.
 
-    Returns
-    -------
-    Displacement
-        ``displaced`` and ``other_bin``, [Q] each, and the ``share`` of the second in the first.
-
     Examples
     --------
     >>> moved = displacement([0, 1, 2], [0, 0, 3], [1, 1, 1], bins=[5, 5, 6, 7])
@@ -189,8 +160,8 @@ def displacement(first: ArrayLike, base_first: ArrayLike, base_right: ArrayLike,
     """
     owner = "displacement"
     of = _checks.integers(f"{owner} bins", bins, "[N]")
-    top = _rows(f"{owner} first", first, len(of))
-    base = _rows(f"{owner} base_first", base_first, len(of))
+    top = _checks.positions(f"{owner} first", first, "[Q]", len(of))
+    base = _checks.positions(f"{owner} base_first", base_first, "[Q]", len(of))
     right = _checks.flags(f"{owner} base_right", base_right, "[Q]")
     _checks.same_length(owner, first=top, base_first=base, base_right=right)
     displaced = right & (top != base)
@@ -219,58 +190,42 @@ def fixed_recall_front(recall: ArrayLike, diversity: ArrayLike, floors: ArrayLik
     >>> fixed_recall_front([0.97, 0.90, 0.49], [0.17, 0.21, 0.32], floors=[0.99, 0.85])
     (None, OperatingPoint(index=1, recall=0.9, diversity=0.21))
     """
-    owner = "fixed_recall_front"
-    points = _points(owner, recall, diversity)
-    best_first = sorted(points, key=lambda point: (-point.diversity, -point.recall))
-    return tuple(
-        next((point for point in best_first if point.recall >= floor), None)
-        for floor in _checks.floats(f"{owner} floors", floors, "[F]")
-    )
+    return _front("fixed_recall_front", recall, diversity, floors, "recall", "diversity")
 
 
 def fixed_diversity_front(
     recall: ArrayLike, diversity: ArrayLike, floors: ArrayLike
 ) -> tuple[OperatingPoint | None, ...]:
-    """Best recall at each floor on diversity: what the wish costs.
-
-    ``front(f) = argmax{recall(i) : diversity(i) >= f}``; ties go to the higher diversity, then to the first.
+    """Best recall at each floor on diversity: what the wish costs. The mirror of :func:`fixed_recall_front`.
 
     Parameters
     ----------
-    recall, diversity : array_like of shape [P]
-        One method's operating points.
-    floors : array_like of shape [F]
-        Floors on diversity.
-
-    Returns
-    -------
-    tuple of OperatingPoint or None, length F
-        None where no point meets the floor.
+    recall, diversity, floors
+        As there; the floors are on diversity.
 
     Examples
     --------
     >>> fixed_diversity_front([0.97, 0.90, 0.49], [0.17, 0.21, 0.32], floors=[0.2])
     (OperatingPoint(index=1, recall=0.9, diversity=0.21),)
     """
-    owner = "fixed_diversity_front"
-    points = _points(owner, recall, diversity)
-    best_first = sorted(points, key=lambda point: (-point.recall, -point.diversity))
+    return _front("fixed_diversity_front", recall, diversity, floors, "diversity", "recall")
+
+
+def _front(
+    owner: str, recall: ArrayLike, diversity: ArrayLike, floors: ArrayLike, bounded: str, best: str
+) -> tuple[OperatingPoint | None, ...]:
+    recalls = _checks.floats(f"{owner} recall", recall, "[P]")
+    diversities = _checks.floats(f"{owner} diversity", diversity, "[P]")
+    _checks.same_length(owner, recall=recalls, diversity=diversities)
+    pairs = zip(recalls.tolist(), diversities.tolist(), strict=True)
+    points = [OperatingPoint(index, *pair) for index, pair in enumerate(pairs)]
+    points.sort(key=attrgetter(best, bounded), reverse=True)  # stable: the first of equal points stays first
     return tuple(
-        next((point for point in best_first if point.diversity >= floor), None)
+        next((point for point in points if getattr(point, bounded) >= floor), None)
         for floor in _checks.floats(f"{owner} floors", floors, "[F]")
     )
 
 
-def _points(owner: str, recall: ArrayLike, diversity: ArrayLike) -> list[OperatingPoint]:
-    recalls = _checks.floats(f"{owner} recall", recall, "[P]")
-    diversities = _checks.floats(f"{owner} diversity", diversity, "[P]")
-    _checks.same_length(owner, recall=recalls, diversity=diversities)
-    return [OperatingPoint(index, float(recalls[index]), float(diversities[index])) for index in range(len(recalls))]
-
-
-def _rows(owner: str, values: ArrayLike, corpus: int) -> Ints:
-    rows = _checks.integers(owner, values, "[Q]")
-    outside = (rows < 0) | (rows >= corpus)
-    if outside.any():
-        raise InputError(f"{owner} must be between 0 and N-1={corpus - 1}, got {rows[outside][0]}")
-    return rows
+def _check_steps(owner: str, values: Floats) -> None:
+    if len(values) < 2:
+        raise InputError(f"{owner} diversity must have >= 2 steps, got {len(values)}")

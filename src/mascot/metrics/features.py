@@ -13,19 +13,14 @@ _BLOCK = 1 << 18  # numbers per block of differences: stays in the cache
 
 
 def place_features(latitude: ArrayLike, longitude: ArrayLike) -> Floats:
-    """Unit 3-D vector of a place, the published feature of the metadata channel.
+    """Unit 3-D vector of each place, [Q, K, 3], the published feature of the metadata channel.
 
-    ``(cos lat * cos lon, cos lat * sin lon, sin lat)``
+    ``(cos lat * cos lon, cos lat * sin lon, sin lat)``: Euclidean distances are chords, from 0 to 2, the antipode.
 
     Parameters
     ----------
     latitude, longitude : array_like of shape [Q, K]
         Degrees. Latitudes from -90 to 90; longitudes may run over, 190 is -170.
-
-    Returns
-    -------
-    ndarray of shape [Q, K, 3]
-        Euclidean distances are chords: from 0 to 2, the antipode.
 
     Examples
     --------
@@ -33,32 +28,23 @@ def place_features(latitude: ArrayLike, longitude: ArrayLike) -> Floats:
     array([[[0., 1., 0.],
             [0., 0., 1.]]])
     """
-    lat = _checks.floats("place_features latitude", latitude, "[Q, K]")
+    lat = _checks.floats("place_features latitude", latitude, "[Q, K]", low=-90, high=90)
     lon = _checks.floats("place_features longitude", longitude, "[Q, K]")
     if lat.shape != lon.shape:
         raise InputError(f"place_features latitude and longitude must have one shape, got {lat.shape}, {lon.shape}")
-    outside = np.abs(lat) > 90
-    if outside.any():
-        raise InputError(f"place_features latitude must be between -90 and 90, got {lat[outside][0]}")
     lat, lon = np.radians(lat), np.radians(lon)
     return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)
 
 
 def time_of_day_features(minutes: ArrayLike) -> Floats:
-    """Point on the unit circle for a time of day, the published feature of the metadata channel.
+    """Point on the unit circle for each time of day, [Q, K, 2], the published feature of the metadata channel.
 
     ``(sin t, cos t)`` with ``t = 2 * pi * minutes / 1439``
-
-    The divisor is the published 1439, not 1440, so 23:59 and 00:00 are one and the same point.
 
     Parameters
     ----------
     minutes : array_like of shape [Q, K]
         Minutes since midnight, 0 <= minutes < 1440.
-
-    Returns
-    -------
-    ndarray of shape [Q, K, 2]
 
     Examples
     --------
@@ -75,19 +61,12 @@ def time_of_day_features(minutes: ArrayLike) -> Floats:
 
 
 def pairwise_distances(features: ArrayLike) -> Floats:
-    """Euclidean distances between the results of each query.
-
-    ``D(q, i, j) = ||x(q, i) - x(q, j)||``
+    """Euclidean distances between the results of each query, [Q, K, K]; exactly 0 between equal results.
 
     Parameters
     ----------
     features : array_like of shape [Q, K, d]
         One feature vector for each result.
-
-    Returns
-    -------
-    ndarray of shape [Q, K, K]
-        Symmetric, and exactly 0 on the diagonal and between equal results.
 
     Examples
     --------
@@ -109,7 +88,7 @@ def pairwise_distances(features: ArrayLike) -> Floats:
 
 
 def similarity_kernel(features: ArrayLike) -> Floats:
-    """Similarity of the published Vendi scores and DPPs, positive semi-definite.
+    """Similarity of the published Vendi scores and DPPs, [Q, K, K], positive semi-definite.
 
     ``S(q, i, j) = 1 / (1 + ||x(q, i) - x(q, j)||)``
 
@@ -118,11 +97,6 @@ def similarity_kernel(features: ArrayLike) -> Floats:
     features : array_like of shape [Q, K, d]
         One feature vector for each result. For the metadata channel of several attributes concatenate
         their features along the last axis: *one* kernel, not a mean of kernels.
-
-    Returns
-    -------
-    ndarray of shape [Q, K, K]
-        Symmetric, with ones on the diagonal.
 
     Examples
     --------

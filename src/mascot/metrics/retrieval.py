@@ -8,13 +8,11 @@ from numpy.typing import ArrayLike
 from mascot.errors import InputError
 from mascot.metrics import _checks
 from mascot.metrics._checks import Bools, Floats
-from mascot.metrics.means import _harmonic
+from mascot.metrics.diversity import _harmonic
 
 
 def recall_at_k(relevant: ArrayLike, k: int) -> Floats:
-    """R@k as image retrieval means it: is *any* positive among the first k?
-
-    ``R@k(q) = 1 if sum_{i <= k} rel(q, i) > 0 else 0``
+    """R@k as image retrieval means it: 1.0 where *any* positive is among the first k, else 0.0.
 
     The name misleads: this is **Success@k** (hit rate) in TREC terms. TREC's own recall, the share of
     a query's positives found, is the same number only where each query has exactly one positive.
@@ -25,11 +23,6 @@ def recall_at_k(relevant: ArrayLike, k: int) -> Floats:
         1 where the result at that rank is a positive, best rank first. Pad short lists with 0.
     k : int
         Cutoff, 1 <= k <= K.
-
-    Returns
-    -------
-    ndarray of shape [Q]
-        0.0 or 1.0 for each query.
 
     Examples
     --------
@@ -42,18 +35,10 @@ def recall_at_k(relevant: ArrayLike, k: int) -> Floats:
 def precision_at_k(relevant: ArrayLike, k: int) -> Floats:
     """P@k: share of the first k results that are positives.
 
-    ``P@k(q) = sum_{i <= k} rel(q, i) / k``
-
     Parameters
     ----------
-    relevant : array_like of shape [Q, K]
-        1 where the result at that rank is a positive, best rank first. Pad short lists with 0.
-    k : int
-        Cutoff, 1 <= k <= K.
-
-    Returns
-    -------
-    ndarray of shape [Q]
+    relevant, k
+        As for :func:`recall_at_k`.
 
     Examples
     --------
@@ -74,14 +59,8 @@ def average_precision_at_k(relevant: ArrayLike, k: int) -> Floats:
 
     Parameters
     ----------
-    relevant : array_like of shape [Q, K]
-        1 where the result at that rank is a positive, best rank first. Pad short lists with 0.
-    k : int
-        Cutoff, 1 <= k <= K.
-
-    Returns
-    -------
-    ndarray of shape [Q]
+    relevant, k
+        As for :func:`recall_at_k`.
 
     Examples
     --------
@@ -96,18 +75,12 @@ def average_precision_at_k(relevant: ArrayLike, k: int) -> Floats:
 
 
 def reciprocal_rank(relevant: ArrayLike) -> Floats:
-    """RR: one over the rank of the first positive; its mean over queries is MRR.
-
-    ``RR(q) = 1 / min{i : rel(q, i) = 1}``, and 0 if none of the K results is a positive.
+    """RR: one over the rank of the first positive, 0 if there is none; its mean over queries is MRR.
 
     Parameters
     ----------
-    relevant : array_like of shape [Q, K]
-        1 where the result at that rank is a positive, best rank first. Pad short lists with 0.
-
-    Returns
-    -------
-    ndarray of shape [Q]
+    relevant
+        As for :func:`recall_at_k`.
 
     Examples
     --------
@@ -121,7 +94,7 @@ def reciprocal_rank(relevant: ArrayLike) -> Floats:
 def cluster_recall_at_k(clusters: ArrayLike, total: ArrayLike, k: int) -> Floats:
     """CR@k: share of a topic's ground-truth clusters seen in the first k (MediaEval Div400, Div150).
 
-    ``CR@k(q) = |{c(q, i) : i <= k, c(q, i) >= 0}| / total(q)``
+    With more than k clusters, 1.0 cannot be reached.
 
     Parameters
     ----------
@@ -132,14 +105,6 @@ def cluster_recall_at_k(clusters: ArrayLike, total: ArrayLike, k: int) -> Floats
         How many clusters the topic has in the ground truth, shown or not.
     k : int
         Cutoff, 1 <= k <= K.
-
-    Returns
-    -------
-    ndarray of shape [Q]
-
-    Notes
-    -----
-    With more than k clusters, 1.0 cannot be reached.
 
     Examples
     --------
@@ -163,24 +128,12 @@ def cluster_recall_at_k(clusters: ArrayLike, total: ArrayLike, k: int) -> Floats
 
 
 def f1_at_k(relevant: ArrayLike, clusters: ArrayLike, total: ArrayLike, k: int) -> Floats:
-    """F1@k of MediaEval's diversity task: harmonic mean of P@k and CR@k, query by query.
-
-    ``F1@k(q) = 2 * P@k(q) * CR@k(q) / (P@k(q) + CR@k(q))``, and 0 if both are 0.
+    """F1@k of MediaEval's diversity task: harmonic mean of P@k and CR@k of each query, 0 if both are 0.
 
     Parameters
     ----------
-    relevant : array_like of shape [Q, K]
-        As for :func:`precision_at_k`.
-    clusters : array_like of int, shape [Q, K]
-        As for :func:`cluster_recall_at_k`.
-    total : array_like of int, shape [Q]
-        As for :func:`cluster_recall_at_k`.
-    k : int
-        Cutoff, 1 <= k <= K.
-
-    Returns
-    -------
-    ndarray of shape [Q]
+    relevant, clusters, total, k
+        As for :func:`precision_at_k` and :func:`cluster_recall_at_k`.
 
     Examples
     --------
@@ -196,7 +149,8 @@ def f1_at_k(relevant: ArrayLike, clusters: ArrayLike, total: ArrayLike, k: int) 
 def ndcg_at_k(grades: ArrayLike, judged: ArrayLike, k: int) -> Floats:
     """nDCG@k: graded relevance of the first k results, discounted by rank, as a share of the best possible.
 
-    ``DCG@k(q) = sum_{i <= k} grade(q, i) / log2(i + 1)``, divided by the DCG@k of all judged hits in descending order.
+    ``DCG@k(q) = sum_{i <= k} grade(q, i) / log2(i + 1)``, divided by the DCG@k of all judged hits in descending order;
+    0 where no judged hit has a grade above 0.
 
     Parameters
     ----------
@@ -207,24 +161,16 @@ def ndcg_at_k(grades: ArrayLike, judged: ArrayLike, k: int) -> Floats:
     k : int
         Cutoff, 1 <= k <= K.
 
-    Returns
-    -------
-    ndarray of shape [Q]
-        From 0 to 1; 0 where no judged hit has a grade above 0.
-
     Examples
     --------
     >>> ndcg_at_k([[3, 0, 1], [0, 0, 0]], judged=[[1, 3, 0, 0], [0, 0, 0, 0]], k=3).round(4)
     array([0.9639, 0.    ])
     """
     owner = "ndcg_at_k"
-    result_grades = _checks.floats(f"{owner} grades", grades, "[Q, K]")
-    pool = _checks.floats(f"{owner} judged", judged, "[Q, N]")
+    result_grades = _checks.floats(f"{owner} grades", grades, "[Q, K]", low=0)
+    pool = _checks.floats(f"{owner} judged", judged, "[Q, N]", low=0)
     _checks.cutoff(owner, k, result_grades.shape[1])
     _checks.same_length(owner, grades=result_grades, judged=pool)
-    for name, values in (("grades", result_grades), ("judged", pool)):
-        if (values < 0).any():
-            raise InputError(f"{owner} {name} must be >= 0, got {values.min()}")
     discounts = 1.0 / np.log2(np.arange(2, k + 2))
     ideal = np.sort(pool, axis=1)[:, ::-1][:, :k]
     best = (ideal * discounts[: ideal.shape[1]]).sum(axis=1)
@@ -238,7 +184,8 @@ def ndcg_at_k(grades: ArrayLike, judged: ArrayLike, k: int) -> Floats:
 def relevance_kept(relevance: ArrayLike, positions: ArrayLike) -> Floats:
     """Share of the best possible relevance that the chosen results retain.
 
-    ``kept(q) = sum_{i in S} r(q, i) / sum of the |S| largest r(q, .)``
+    ``kept(q) = sum_{i in S} r(q, i) / sum of the |S| largest r(q, .)``, and 1 where the best possible sum is 0, since
+    nothing could be lost.
 
     Parameters
     ----------
@@ -248,26 +195,16 @@ def relevance_kept(relevance: ArrayLike, positions: ArrayLike) -> Floats:
     positions : array_like of int, shape [Q, K]
         Positions of the chosen candidates, in any order, none twice.
 
-    Returns
-    -------
-    ndarray of shape [Q]
-        From 0 to 1; 1 where the best possible sum is 0, since nothing could be lost.
-
     Examples
     --------
     >>> relevance_kept([[1.0, 0.5, 0.25, 0.0]], [[0, 2]]).round(4)
     array([0.8333])
     """
     owner = "relevance_kept"
-    scores = _checks.floats(f"{owner} relevance", relevance, "[Q, N]")
-    selection = _checks.integers(f"{owner} positions", positions, "[Q, K]")
-    _checks.same_length(owner, relevance=scores, positions=selection)
-    if (scores < 0).any():
-        raise InputError(f"{owner} relevance must be >= 0, got {scores.min()}")
+    scores = _checks.floats(f"{owner} relevance", relevance, "[Q, N]", low=0)
     candidates = scores.shape[1]
-    outside = (selection < 0) | (selection >= candidates)
-    if outside.any():
-        raise InputError(f"{owner} positions must be between 0 and N-1={candidates - 1}, got {selection[outside][0]}")
+    selection = _checks.positions(f"{owner} positions", positions, "[Q, K]", candidates)
+    _checks.same_length(owner, relevance=scores, positions=selection)
     ordered = np.sort(selection, axis=1)
     repeated = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]
     if repeated.size:

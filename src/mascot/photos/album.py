@@ -145,28 +145,26 @@ def write_album(store: Store, title: str, section: AlbumSection, target: Path) -
 
 
 def _require_album(target: Path) -> None:
-    refusal = f"{target} exists already and is not an album of this version: it is never overwritten"
     try:
-        with target.open(encoding="utf-8", newline="\n") as file:
-            head = file.read(400)
         with target.open("rb") as file:
+            head = file.read(400)
             file.seek(-len(_END), io.SEEK_END)
-            end = file.read()
-    except (OSError, ValueError):
-        raise InputError(refusal) from None
-    if f'content="{_GENERATOR}"' not in head or end != _END.encode():
-        raise InputError(refusal)
+            is_album = f'content="{_GENERATOR}"'.encode() in head and file.read() == _END.encode()
+    except OSError:
+        is_album = False
+    if not is_album:
+        raise InputError(f"{target} exists already and is not an album of this version: it is never overwritten")
 
 
 def _section(store: Store, section: AlbumSection) -> Iterator[str]:
     before = section.before or ()
     ids, plain = {photo.id for photo in section.photos}, {photo.id for photo in before}
-    head = "".join([
+    parts = [
         f"<h2>{_bdi(section.title)}</h2>" if section.title else "",
         f"<p>{_bdi(section.wishes)}</p>" if section.wishes else "",
         f"<p>{_text(count_line(before, section.photos)).replace(_ARROW, '→')}</p>" if before else "",
-    ])  # fmt: skip
-    yield f"\n<section>{head}\n{figures.figures(section.photos, before)}"
+    ]
+    yield f"\n<section>{''.join(parts)}\n{figures.figures(section.photos, before)}"
     if before:
         yield f'\n<h3>{_text(section.before_title)}</h3>\n<div class="before">'
         for photo in before:
@@ -179,7 +177,7 @@ def _section(store: Store, section: AlbumSection) -> Iterator[str]:
     yield '\n<div class="photos">'
     for photo in section.photos:
         is_new = bool(before) and photo.id not in plain
-        yield "\n" + _figure(store, section, photo, is_new)
+        yield f"\n{_figure(store, section, photo, is_new)}"
     yield "\n</div>\n</section>"
 
 
@@ -237,11 +235,11 @@ def time_of(photo: Photo) -> str:
 
 def count_line(before: Sequence[Photo], after: Sequence[Photo]) -> str:
     """Return the numbers of places, hours and moments before and after: `cities 3 -> 8, ...`."""
-    parts = []
-    for word, value_of in _COUNTED_VALUES.items():
-        counts = (len({value_of(photo) for photo in photos} - {None}) for photos in (before, after))
-        parts.append(f"{word} {next(counts)} -> {next(counts)}")
-    return ", ".join(parts)
+    counts = {
+        word: [len({value_of(photo) for photo in photos} - {None}) for photos in (before, after)]
+        for word, value_of in _COUNTED_VALUES.items()
+    }
+    return ", ".join(f"{word} {old} -> {new}" for word, (old, new) in counts.items())
 
 
 _COUNTED_VALUES: dict[str, Callable[[Photo], Any]] = {

@@ -42,8 +42,7 @@ def land() -> str:
 
 def figures(photos: Sequence[Photo], before: Sequence[Photo] = ()) -> str:
     """Return the figures of photographs, and of those before steering; figures without any value are omitted."""
-    parts = [_map(photos, before), _clock(photos, before), _line(photos, before)]
-    content = "".join(part for part in parts if part)
+    content = "".join(draw(photos, before) for draw in (_map, _clock, _line))
     return f'<div class="figures">{content}</div>' if content else ""
 
 
@@ -84,8 +83,8 @@ def _map(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
     west, span = _stretch([x for x, _ in points + points_before])
     ys = [y for _, y in points + points_before]
     width, height = _MAP
-    extent = max(span * (1 + 2 * _MARGIN), (max(ys) - min(ys)) * (1 + 2 * _MARGIN) * width / height, _LEAST_WIDTH)
-    extent = min(extent, _WORLD)
+    widest = max(span, (max(ys) - min(ys)) * width / height) * (1 + 2 * _MARGIN)
+    extent = min(max(widest, _LEAST_WIDTH), _WORLD)
     scale = width / extent
     west_edge = west + span / 2 - extent / 2
     top = (min(ys) + max(ys)) / 2 - extent * height / width / 2
@@ -126,13 +125,12 @@ def _clock(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
     times, times_before = _times(photos), _times(before)
     if not times and not times_before:
         return ""
-    marks = "".join(
-        f'<text x="{x:.1f}%" y="{y:.1f}%" dy="4" text-anchor="middle">{hour}</text>'
-        for hour in range(0, 24, 3)
-        for x, y in [_on_dial(hour, 45)]
+    marks = ((hour, *_on_dial(hour, 45)) for hour in range(0, 24, 3))
+    labels = "".join(
+        f'<text x="{x:.1f}%" y="{y:.1f}%" dy="4" text-anchor="middle">{hour}</text>' for hour, x, y in marks
     )
     dots = _dots([_on_dial(_hour(time), 24) for time in times_before], [_on_dial(_hour(time), 34) for time in times])
-    content = f'<circle class="face" cx="50%" cy="50%" r="39%"/>{marks}{dots}'
+    content = f'<circle class="face" cx="50%" cy="50%" r="39%"/>{labels}{dots}'
     caption = _caption("hour of day", len(photos) - len(times), "a time", bool(before))
     return _figure("clock", "Clock of 24 hours", caption, content)
 

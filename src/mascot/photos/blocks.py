@@ -54,17 +54,17 @@ def _checksums(descriptor: int) -> list[int]:
     size = os.fstat(descriptor).st_size
     if size == 0:
         return []
+
+    def part_checksum(first: int) -> int:
+        with view[first : first + _FILE_BLOCK] as part:
+            return checksum(part)
+
     with (
         mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as content,
         memoryview(content) as view,
         ThreadPoolExecutor(min(os.cpu_count() or 1, -(-size // _FILE_BLOCK))) as pool,
     ):
-        return list(pool.map(lambda first: _part_checksum(view, first), range(0, size, _FILE_BLOCK)))
-
-
-def _part_checksum(view: memoryview, first: int) -> int:
-    with view[first : first + _FILE_BLOCK] as part:
-        return checksum(part)
+        return list(pool.map(part_checksum, range(0, size, _FILE_BLOCK)))
 
 
 class Record:
@@ -122,13 +122,7 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
 
 
 class CheckedFile:
-    """A file that can only be verified as a whole.
-
-    Parameters
-    ----------
-    sums
-        The checksums of the file as it was written, from `file_checksums`.
-    """
+    """A file that can only be verified as a whole, by the `file_checksums` of the file as it was written."""
 
     def __init__(self, path: Path, sums: list[int]) -> None:
         self._path, self._sums = path, sums
@@ -152,24 +146,11 @@ class CheckedFile:
 class CheckedRows:
     """The rows of an array, each block verified when this process first reads it, and again when `watch` says so.
 
-    Parameters
-    ----------
-    array
-        The rows, contiguous in memory.
-    sums
-        A checksum for every block of rows; None for rows that need no check.
-    block_rows
-        Rows of a block (default: those of 128 KiB).
-    watch
-        The file that the rows are mapped from.
+    There is a checksum for every `block_rows` rows (default: 128 KiB); without `sums` rows are not checked.
     """
 
     def __init__(
-        self,
-        array: Rows,
-        sums: Sums | None = None,
-        block_rows: int | None = None,
-        watch: Watch | None = None,
+        self, array: Rows, sums: Sums | None = None, block_rows: int | None = None, watch: Watch | None = None
     ) -> None:
         self._array, self._sums, self._watch = array, sums, watch
         self._block_rows = block_rows or rows_of_block(array[:1].nbytes)

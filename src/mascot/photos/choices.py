@@ -49,22 +49,33 @@ class Choices:
 
     def all(self) -> list[Choice]:
         """Return every choice, by name."""
-        if not self._path.exists():
-            return []
-        with self._connect("ro") as connection:
-            rows = connection.execute("SELECT name, photos, rejected, query FROM choices ORDER BY name").fetchall()
-        return self._choices(rows)
+        return self._read("ORDER BY name")
 
     def get(self, name: str) -> Choice:
         """Return one choice."""
         normal_name = checked_name(name)
-        if self._path.exists():
-            with self._connect("ro") as connection:
-                query = "SELECT name, photos, rejected, query FROM choices WHERE name = ?"
-                rows = connection.execute(query, (normal_name,)).fetchall()
-            if rows:
-                return self._choices(rows)[0]
-        raise InputError(self._missing_text(normal_name))
+        choices = self._read("WHERE name = ?", normal_name)
+        if not choices:
+            raise self._unknown(normal_name)
+        return choices[0]
+
+    def _read(self, condition: str, *values: str) -> list[Choice]:
+        if not self._path.exists():
+            return []
+        with self._connect("ro") as connection:
+            query = f"SELECT name, photos, rejected, query FROM choices {condition}"
+            rows = connection.execute(query, values).fetchall()
+        parsed = [(name, _identities(photos), _identities(rejected), query) for name, photos, rejected, query in rows]
+        ids = self._ids(identity for _, photos, rejected, _ in parsed for identity in (*photos, *rejected))
+        choices = []
+        for name, photos, rejected, query in parsed:
+            photo_ids, rejected_ids = (
+                tuple(dict.fromkeys(ids[identity] for identity in part if identity in ids))
+                for part in (photos, rejected)
+            )
+            missing = sum(identity not in ids for identity in photos)
+            choices.append(Choice(name, photo_ids, rejected_ids, None if query is None else json.loads(query), missing))
+        return choices
 
     def put(
         self, name: str, photos: Sequence[int], rejected: Sequence[int] = (), query: Mapping[str, Any] | None = None
@@ -77,11 +88,7 @@ class Choices:
         photos, rejected = list(dict.fromkeys(photos)), list(dict.fromkeys(rejected))
         row = (normal_name, self._to_json(photos), self._to_json(rejected), text)
         with self._writing() as connection:
-            connection.execute(
-                "INSERT INTO choices VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
-                "photos = excluded.photos, rejected = excluded.rejected, query = excluded.query",
-                row,
-            )
+            connection.execute("INSERT OR REPLACE INTO choices VALUES (?, ?, ?, ?)", row)
             count = int(connection.execute("SELECT count(*) FROM choices").fetchone()[0])
             require(count <= _MOST, "choices", f"must be at most {_MOST}: delete some first, then save", count)
         return Choice(normal_name, tuple(photos), tuple(rejected), None if query is None else dict(query))
@@ -94,27 +101,14 @@ class Choices:
             with self._writing() as connection:
                 count = connection.execute("DELETE FROM choices WHERE name = ?", (normal_name,)).rowcount
         if not count:
-            raise InputError(self._missing_text(normal_name))
+            raise self._unknown(normal_name)
 
-    def _missing_text(self, name: str) -> str:
+    def _unknown(self, name: str) -> InputError:
         names = ", ".join(repr(choice.name) for choice in self.all()[:8])
-        return f"no choice is called {name!r}; there are: {names or 'none'}"
+        return InputError(f"no choice is called {name!r}; there are: {names or 'none'}")
 
     def _to_json(self, ids: Sequence[int]) -> str:
         return json.dumps([[photo.path, photo.hash] for photo in self._store.photos(ids)], ensure_ascii=False)
-
-    def _choices(self, rows: Iterable[Sequence[Any]]) -> list[Choice]:
-        parsed = [(name, _identities(photos), _identities(rejected), query) for name, photos, rejected, query in rows]
-        identities = [identity for _, photos, rejected, _ in parsed for identity in (*photos, *rejected)]
-        ids = self._ids(identities)
-        choices = []
-        for name, photos, rejected, query in parsed:
-            photo_ids = tuple(dict.fromkeys(ids[identity] for identity in photos if identity in ids))
-            rejected_ids = tuple(dict.fromkeys(ids[identity] for identity in rejected if identity in ids))
-            search = None if query is None else json.loads(query)
-            missing = sum(identity not in ids for identity in photos)
-            choices.append(Choice(name, photo_ids, rejected_ids, search, missing))
-        return choices
 
     def _ids(self, identities: Iterable[_Identity]) -> dict[_Identity, int]:
         """Return the current ids: of the same content and path, else of the same content, else of the same path."""

@@ -35,17 +35,10 @@ class Companions:
 
 
 def companions(names: Iterable[str], is_picture: frozenset[str]) -> dict[str, Companions]:
-    """Return the pictures of one folder, each with the files that belong to it.
+    """Return the pictures among all names of a folder, each with the files that belong to it.
 
-    Parameters
-    ----------
-    names
-        All names in the folder.
-    is_picture
-        Suffixes of pictures, in lower case.
+    `is_picture` has the suffixes of pictures, in lower case.
 
-    Examples
-    --------
     >>> pictures = companions(["a.cr2", "a.jpg", "a.mov", "a.xmp"], frozenset({".jpg", ".cr2"}))
     >>> pictures == {"a.jpg": Companions(sidecars=("a.xmp",), media=("a.cr2", "a.mov"))}
     True
@@ -89,10 +82,8 @@ def _sidecars(names: Iterable[str], xmp: Mapping[str, str], takeout: Mapping[tup
 def _takeout_key(stem: str) -> tuple[str, str]:
     """Return the name and number of the picture of a JSON file: `a.jpg`, `1` of `a.jpg.supplemental-meta(1).json`."""
     name, number = _unnumbered(stem)
-    base, dot, suffix = name.rpartition(".")
-    if dot and suffix and _TAKEOUT_SUFFIX.startswith(suffix):
-        name = base
-    return name, number
+    base, _, suffix = name.rpartition(".")
+    return base if base and suffix and _TAKEOUT_SUFFIX.startswith(suffix) else name, number
 
 
 def _takeout_keys(name: str) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -31,7 +31,7 @@ _QUALITY = 90  # of a JPEG made for a browser
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer requests until the input ends."""
-    _ignore_interrupts()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is left to the process that started this one
     limits = Limits(**json.loads(requests.readline()))
     _limit_memory(limits.max_memory_mb)
     _send(answers, {"ready": True})
@@ -39,14 +39,13 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         request = json.loads(line)
         try:
             with open(request["path"], "rb") as file:
-                if request["task"] == "look":
-                    _send(answers, {"metadata": _look(file, limits, request)})
-                elif request["task"] == "convert":
-                    _send(answers, {}, (_convert(file, limits, request),))
-                else:
+                if request["task"] == "read":
                     _send(answers, {"hash": _digest(file, limits)})
-                    if json.loads(requests.readline())["decode"]:
-                        _decode(file, limits, request, answers)
+                    if not json.loads(requests.readline())["decode"]:
+                        continue
+                with _time_limit(limits.max_seconds):
+                    header, *parts = _TASKS[request["task"]](file, limits, request)
+            _send(answers, header, *parts)
         except Unreadable as error:
             _send(answers, {"unreadable": str(error)})
         except OSError as error:
@@ -66,28 +65,31 @@ def _digest(file: BinaryIO, limits: Limits) -> str:
     return digest.hexdigest()
 
 
-def _decode(file: BinaryIO, limits: Limits, request: dict[str, Any], answers: IO[bytes]) -> None:
-    with _time_limit(limits.max_seconds):
-        reading = read(file, limits.max_megapixels, read_sidecars(request["sidecars"]))
-    parts = (reading.thumbnail, reading.look.tobytes(), reading.image.tobytes())
-    _send(answers, {"metadata": _values(reading.metadata), "size": reading.image.size}, parts)
+def _read(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any, ...]:
+    """Return everything that the library stores."""
+    reading = read(file, limits.max_megapixels, read_sidecars(request["sidecars"]))
+    header = {"metadata": _values(reading.metadata), "size": reading.image.size}
+    return header, reading.thumbnail, reading.look.tobytes(), reading.image.tobytes()
 
 
-def _look(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> dict[str, Any]:
+def _look(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any, ...]:
     """Return the metadata of a picture; its pixels are decoded only to check that they can be."""
-    with _time_limit(limits.max_seconds), open_image(file, limits.max_megapixels) as image:
+    with open_image(file, limits.max_megapixels) as image:
         metadata = metadata_of(image, read_sidecars(request["sidecars"]))
         if request["decode"]:
             upright(image, SIDE)
-    return _values(metadata)
+    return ({"metadata": _values(metadata)},)
 
 
-def _convert(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> bytes:
+def _convert(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any, ...]:
     """Return a picture as JPEG."""
     content = io.BytesIO()
-    with _time_limit(limits.max_seconds), open_image(file, request["max_megapixels"]) as image:
+    with open_image(file, request["max_megapixels"]) as image:
         upright(image, request["side"]).save(content, "JPEG", quality=_QUALITY)
-    return content.getvalue()
+    return {}, content.getvalue()
+
+
+_TASKS = {"read": _read, "look": _look, "convert": _convert}
 
 
 def _values(metadata: Metadata) -> dict[str, Any]:
@@ -97,17 +99,12 @@ def _values(metadata: Metadata) -> dict[str, Any]:
     return values
 
 
-def _send(answers: IO[bytes], header: dict[str, Any], parts: Sequence[bytes] = ()) -> None:
+def _send(answers: IO[bytes], header: dict[str, Any], *parts: bytes) -> None:
     content = json.dumps({**header, "parts": [len(part) for part in parts]}).encode()
     answers.write(len(content).to_bytes(4, "big") + content)
     for part in parts:
         answers.write(part)
     answers.flush()
-
-
-def _ignore_interrupts() -> None:
-    """Leave Ctrl-C to the process that started this one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager
@@ -133,9 +130,7 @@ def _limit_memory(megabytes: float) -> None:
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
         limit = pages * os.sysconf("SC_PAGE_SIZE") + int(megabytes * 1e6)
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        if hard != resource.RLIM_INFINITY:
-            limit = min(limit, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
 def main() -> None:

@@ -8,13 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +24,14 @@ from mascot.photos.limits import Limits
 from mascot.photos.metadata import Metadata
 from mascot.photos.reading import Reading
 
-T = TypeVar("T")
-
 # Isolated mode: neither the current folder nor the environment can add modules.
 _COMMAND = (
     "-I",
     "-c",
     "import sys; sys.path[:] = sys.argv[1:]; from mascot.photos.decoder_process import main; main()",
 )
+# Address space that threads reserve would count as memory of the worker.
+_THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
 
 
 class BrokenDecoder(Unreadable):
@@ -55,24 +54,21 @@ class DecoderPool:
     """Worker processes, each started when it is first needed. Safe to use from several threads."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+        self.limits, self.closed = limits, False
         self._idle: list[_Decoder] = []
         self._workers: set[_Decoder] = set()
         self._lock = threading.Lock()
-        self._closed = False
 
     def __enter__(self) -> DecoderPool:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """End all workers at once; reads in progress raise `DecodersClosed`."""
         with self._lock:
-            self._closed = True
+            self.closed = True
             workers, self._workers, self._idle = list(self._workers), set(), []
         for worker in workers:
             worker.kill()
@@ -81,23 +77,20 @@ class DecoderPool:
         self, path: Path, is_wanted: Callable[[str], bool] = lambda digest: True, sidecars: Sequence[Path] = ()
     ) -> Decoded:
         """Hash a file, and decode it with its sidecars if `is_wanted(hash)`. Raises `Unreadable`."""
-        request = {"task": "read", "path": os.fspath(path), "sidecars": [os.fspath(sidecar) for sidecar in sidecars]}
-
-        def exchange(worker: _Decoder) -> Decoded:
+        with self._worker() as worker:
+            request = {"task": "read", "path": os.fspath(path), "sidecars": list(map(os.fspath, sidecars))}
             digest = worker.ask(request).header["hash"]
-            decode = is_wanted(digest)
-            if not decode:
-                worker.tell({"decode": False})
-                return Decoded(digest, None)
-            return Decoded(digest, worker.ask({"decode": True}).reading())
-
-        return self._with_worker(exchange)
+            if is_wanted(digest):
+                return Decoded(digest, worker.ask({"decode": True}).reading())
+            worker.tell({"decode": False})
+            return Decoded(digest, None)
 
     def look(self, path: Path, decode: bool = False, sidecars: Sequence[Path] = ()) -> Metadata:
         """Read a file's metadata; with `decode`, also check that its pixels can be decoded. Raises `Unreadable`."""
-        sidecar_paths = [os.fspath(sidecar) for sidecar in sidecars]
-        request = {"task": "look", "path": os.fspath(path), "decode": decode, "sidecars": sidecar_paths}
-        return self._with_worker(lambda worker: worker.ask(request).metadata())
+        sidecar_paths = list(map(os.fspath, sidecars))
+        with self._worker() as worker:
+            request = {"task": "look", "path": os.fspath(path), "decode": decode, "sidecars": sidecar_paths}
+            return worker.ask(request).metadata()
 
     def is_dated(self, path: Path) -> bool:
         """Return whether the file itself, not only its name, has the time at which the photograph was taken."""
@@ -109,52 +102,32 @@ class DecoderPool:
     def convert(self, path: Path, side: int, max_megapixels: float) -> bytes:
         """Return a picture as JPEG, its longest side at most `side` pixels. Raises `Unreadable`."""
         request = {"task": "convert", "path": os.fspath(path), "side": side, "max_megapixels": max_megapixels}
-        return self._with_worker(lambda worker: worker.ask(request).parts[0])
+        with self._worker() as worker:
+            return worker.ask(request).parts[0]
 
-    def _with_worker(self, exchange: Callable[[_Decoder], T]) -> T:
-        worker = self._acquire()
-        try:
-            result = exchange(worker)
-        except BaseException as error:
-            if isinstance(error, Unreadable) and worker.is_alive:
-                self._release(worker)
-            else:
-                self._discard(worker)
-            raise
-        self._release(worker)
-        return result
-
-    def _acquire(self) -> _Decoder:
+    @contextmanager
+    def _worker(self) -> Iterator[_Decoder]:
+        """Lend a worker. It is used again unless it has ended or the exchange with it was broken off."""
         with self._lock:
-            if self._closed:
+            if self.closed:
                 raise DecodersClosed("decoding was stopped")
-            while self._idle:
-                worker = self._idle.pop()
-                if worker.is_alive:
-                    return worker
-                self._workers.discard(worker)
-            worker = _Decoder(self)
+            while self._idle and not self._idle[-1].is_alive:
+                self._workers.discard(self._idle.pop())
+            worker = self._idle.pop() if self._idle else _Decoder(self)
             self._workers.add(worker)
-        worker.start(self._limits)
-        return worker
-
-    def _release(self, worker: _Decoder) -> None:
-        with self._lock:
-            if not self._closed:
-                self._idle.append(worker)
-
-    def _discard(self, worker: _Decoder) -> None:
-        with self._lock:
-            self._workers.discard(worker)
-        worker.kill()
-
-    @property
-    def is_closed(self) -> bool:
-        return self._closed
-
-    @property
-    def limits(self) -> Limits:
-        return self._limits
+        try:
+            worker.start()
+            yield worker
+        except BaseException as error:
+            if not isinstance(error, Unreadable):
+                worker.kill()
+            raise
+        finally:
+            with self._lock:
+                if worker.is_alive and not self.closed:
+                    self._idle.append(worker)
+                else:
+                    self._workers.discard(worker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,28 +157,28 @@ class _Decoder:
     """One worker process."""
 
     def __init__(self, pool: DecoderPool) -> None:
-        self._pool = pool
+        self._pool, self._is_ready = pool, False
         paths = [os.path.dirname(mascot.__path__[0]), *filter(None, sys.path)]
-        # Address space that threads reserve would count as memory of the worker.
-        threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
-        environment = os.environ | threads
         self._process = subprocess.Popen(
             [sys.executable, *_COMMAND, *paths],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=environment,
+            env=os.environ | _THREADS,
         )
 
-    def start(self, limits: Limits) -> None:
+    def start(self) -> None:
         """Wait until the process is ready."""
+        if self._is_ready:
+            return
         try:
-            self.ask(asdict(limits))
+            self.ask(asdict(self._pool.limits))
         except Unreadable:
             raise MascotError(
                 f"the process that decodes pictures did not start (status {self._process.returncode}): "
                 f"{sys.executable} must be able to import mascot"
             ) from None
+        self._is_ready = True
 
     @property
     def is_alive(self) -> bool:
@@ -243,23 +216,18 @@ class _Decoder:
     def _end(self) -> MascotError:
         """Return the reason why the process ended."""
         status = self._process.wait()
-        if self._pool.is_closed:
+        if self._pool.closed:
             return DecodersClosed("decoding was stopped")
-        if hasattr(signal, "SIGPROF") and status == -signal.SIGPROF:
-            seconds = self._pool.limits.max_seconds
-            return BrokenDecoder(f"takes more than {seconds:g} seconds to decode (--max-seconds)")
-        if hasattr(signal, "SIGKILL") and status == -signal.SIGKILL:  # not by a limit: it may succeed next time
+        name = f"status {status}"
+        with suppress(ValueError):
+            name = signal.Signals(-status).name
+        if name == "SIGPROF":
+            return BrokenDecoder(f"takes more than {self._pool.limits.max_seconds:g} seconds to decode (--max-seconds)")
+        if name == "SIGKILL":  # not by a limit: it may succeed next time
             return Unreadable("its decoder was killed, perhaps for lack of memory")
-        return BrokenDecoder(f"crashes its decoder ({_name_of(status)})")
+        return BrokenDecoder(f"crashes its decoder ({name})")
 
     def kill(self) -> None:
         """End the process."""
         self._process.kill()
         self._process.wait()
-
-
-def _name_of(status: int) -> str:
-    with suppress(ValueError):
-        if status < 0:
-            return signal.Signals(-status).name
-    return f"status {status}"

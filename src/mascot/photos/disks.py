@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -16,32 +17,16 @@ def is_full(error: OSError) -> bool:
 
 
 def write_failure(path: Path, reason: str | OSError) -> str:
-    """Describe a failed write: the file or folder, its disk, the space left and what to do.
-
-    Parameters
-    ----------
-    reason
-        The error, or the message of SQLite.
-    """
+    """Describe a failed write, by its error or SQLite's message: the path, its disk, the space left and what to do."""
     text = (reason.strerror or str(reason)) if isinstance(reason, OSError) else reason
+    existing = next(place for place in (path.absolute(), *path.absolute().parents) if os.path.exists(place))
+    mount = existing
+    while not os.path.ismount(mount) and mount != mount.parent:
+        mount = mount.parent
+    free = ""
+    with suppress(OSError):
+        free = f", with {shutil.disk_usage(existing).free / 1e6:.1f} MB free"
     return (
-        f"cannot write to {path}: {text}. Its disk is {_mount_point(path)}{_free_space(path)}. Free some space and "
+        f"cannot write to {path}: {text}. Its disk is {mount}{free}. Free some space and "
         "run the same command again: what was indexed so far is kept"
     )
-
-
-def _mount_point(path: Path) -> Path:
-    """Return the folder at which the file system of a path is mounted."""
-    place = path.absolute()
-    while not os.path.ismount(place) and place != place.parent:
-        place = place.parent
-    return place
-
-
-def _free_space(path: Path) -> str:
-    for place in (path.absolute(), *path.absolute().parents):
-        try:
-            return f", with {shutil.disk_usage(place).free / 1e6:.1f} MB free"
-        except OSError:
-            continue
-    return ""

@@ -7,7 +7,7 @@ was stopped or killed is continued by the next one.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,11 +88,11 @@ def begin(store: Store, encoder: Encoder, again: bool) -> Encoding:
     current, next_encoding = serving(store), replacement(store)
     sees = bool(getattr(encoder, "sees", True))
     if current is not None and next_encoding is not None and next_encoding.fingerprint == encoder.fingerprint:
-        encoding = _with_sight(next_encoding, sees)
+        encoding = replace(next_encoding, sees=next_encoding.sees and sees)
         store.set_facts({_NEXT: json.dumps(asdict(encoding))})
         return encoding
-    epoch = 0 if current is None else max(current.epoch, 0 if next_encoding is None else next_encoding.epoch)
-    new_encoding = Encoding(encoder.name, encoder.fingerprint, encoder.dim, encoder.tokens, epoch + 1, sees)
+    epoch = 1 + max(encoding.epoch if encoding else 0 for encoding in (current, next_encoding))
+    new_encoding = Encoding(encoder.name, encoder.fingerprint, encoder.dim, encoder.tokens, epoch, sees)
     if current is None:
         _serve(store, new_encoding)
         return new_encoding
@@ -104,7 +104,7 @@ def begin(store: Store, encoder: Encoder, again: bool) -> Encoding:
         return new_encoding
     if next_encoding is not None:  # a return to the old encoder, by its name
         _keep_only(store, current)
-    encoding = new_encoding if again else _with_sight(current, sees)
+    encoding = new_encoding if again else replace(current, sees=current.sees and sees)
     if encoding != current:
         _serve(store, encoding)
     return encoding
@@ -115,10 +115,6 @@ def finish(store: Store, encoding: Encoding) -> None:
     if replacement(store) is not None:
         _serve(store, encoding)
         _keep_only(store, encoding)
-
-
-def _with_sight(encoding: Encoding, sees: bool) -> Encoding:
-    return encoding if sees or not encoding.sees else Encoding(**(asdict(encoding) | {"sees": False}))
 
 
 def _serve(store: Store, encoding: Encoding) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +15,6 @@ from PIL import ExifTags, Image
 
 from mascot.photos import plausible
 from mascot.photos.plausible import Moment, Wrong
-from mascot.photos.quiet import quietly
 
 CONTAINER = "mascot.exif"  # in `Image.info` of a preview: the EXIF of its RAW file
 
@@ -22,17 +24,107 @@ _USUAL_SUFFIX = re.compile(
 )
 _BINARY = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]")
 _NO_LENS = re.compile(r"[\W\d_]*|[0.\- ]+mm( f/?[0.\- ]+)?|unknown.*|none|n/?a|no lens.*", re.I)
+_LOCK = threading.RLock()
+
+
+@contextmanager
+def quietly() -> Iterator[list[warnings.WarningMessage]]:
+    """Catch the warnings of Pillow about damaged files, in one thread at a time: warning filters are global."""
+    with _LOCK, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
 
 
 @dataclass(frozen=True, slots=True)
 class Exif:
-    """The tags of one photograph: of the picture, of the exposure, and of GPS."""
+    """The tags of one photograph: of the picture, of the exposure, and of GPS. Methods raise `Wrong`."""
 
     picture: Mapping[int, Any] = field(default_factory=dict)
     exposure: Mapping[int, Any] = field(default_factory=dict)
     gps: Mapping[int, Any] = field(default_factory=dict)
     little_endian: bool = True
     damage: str | None = None  # why a part could not be read
+
+    def place(self) -> tuple[float, float] | None:
+        """Return latitude and longitude in degrees."""
+        lat, lon = self.gps.get(_GPS.GPSLatitude), self.gps.get(_GPS.GPSLongitude)
+        if lat is None and lon is None:
+            return None
+        if lat is None or lon is None:
+            raise Wrong(f"there is no {'latitude' if lat is None else 'longitude'}")
+        north = _signed_degrees(lat, self.gps.get(_GPS.GPSLatitudeRef), "NS", "latitude")
+        east = _signed_degrees(lon, self.gps.get(_GPS.GPSLongitudeRef), "EW", "longitude")
+        return plausible.place(north, east)
+
+    def altitude(self) -> float | None:
+        """Return metres above sea level."""
+        value = self.gps.get(_GPS.GPSAltitude)
+        if value is None:
+            return None
+        reference = self.gps.get(_GPS.GPSAltitudeRef, 0)
+        if isinstance(reference, bytes):
+            reference = int.from_bytes(reference[:1], "big")
+        return plausible.height(sum(_numbers(value)[:1]), str(reference))
+
+    def original(self) -> Moment | None:
+        """Return the time of DateTimeOriginal: when the shutter opened."""
+        return self._moment(_BASE.DateTimeOriginal, _BASE.SubsecTimeOriginal, _BASE.OffsetTimeOriginal)
+
+    def digitized(self) -> Moment | None:
+        """Return the time of DateTimeDigitized: when the file was written, for cameras the same moment."""
+        return self._moment(_BASE.DateTimeDigitized, _BASE.SubsecTimeDigitized, _BASE.OffsetTimeDigitized)
+
+    def _moment(self, *tags: int) -> Moment | None:
+        return plausible.moment(*(_raw_text(self.exposure.get(tag)) for tag in tags))
+
+    def maker(self) -> str | None:
+        return plausible.line(plausible.decode(self.picture.get(_BASE.Make)))
+
+    def model(self) -> str | None:
+        return plausible.line(plausible.decode(self.picture.get(_BASE.Model)))
+
+    def lens(self) -> str | None:
+        return lens_name(plausible.decode(self.exposure.get(_BASE.LensModel)))
+
+    def title(self) -> str | None:
+        return self._windows_text(_BASE.XPTitle)
+
+    def description(self) -> str | None:
+        """Return ImageDescription; None if it is the title, which Windows writes there."""
+        text = plausible.decode(self.picture.get(_BASE.ImageDescription))
+        return None if text == self.title() else text
+
+    def comment(self) -> str | None:
+        return self._windows_text(_BASE.XPComment)
+
+    def user_comment(self) -> str | None:
+        """Return UserComment if it declares its encoding and is text; many cameras write binary data there."""
+        value = self.exposure.get(_BASE.UserComment)
+        if not isinstance(value, bytes):
+            return None
+        code, body = value[:8], value[8 : 8 + 2 * plausible.LONGEST_TEXT]
+        if code == b"UNICODE\0":
+            text = _utf_16(body, self.little_endian)
+        elif code == b"ASCII\0\0\0":
+            text = body.decode("utf-8", "replace")
+        else:
+            return None
+        text = text.rstrip("\0 ")
+        return None if _BINARY.search(text) else plausible.clean(text)
+
+    def keywords(self) -> list[str]:
+        """Return XPKeywords, which are separated by semicolons."""
+        return (self._windows_text(_BASE.XPKeywords) or "").split(";")
+
+    def rating(self) -> int | None:
+        return plausible.stars(self.picture.get(_BASE.Rating))
+
+    def _windows_text(self, tag: int) -> str | None:
+        """Return text in UTF-16, as Windows writes it."""
+        value = self.picture.get(tag)
+        if not isinstance(value, bytes):
+            return None
+        return plausible.clean(value[: 2 * plausible.LONGEST_TEXT].decode("utf-16-le", "replace"))
 
 
 def read(image: Image.Image) -> Exif:
@@ -51,12 +143,12 @@ def read(image: Image.Image) -> Exif:
 def read_block(load: Callable[[Image.Exif], Image.Exif | None]) -> Exif:
     """Return the EXIF of the block that `load` fills or returns."""
     block = Image.Exif()
-    tags: dict[str, Mapping[int, Any]] = {"picture": {}, "exposure": {}, "gps": {}}
+    tags: dict[str, Mapping[int, Any]] = {}
     failure: str | None = None
     with quietly() as caught:
         try:
             loaded = load(block)
-            block = block if loaded is None else loaded
+            block = block if loaded is None else loaded  # an empty one is false
             tags["picture"] = dict(block)
             tags["exposure"] = block.get_ifd(ExifTags.IFD.Exif)
             tags["gps"] = block.get_ifd(ExifTags.IFD.GPSInfo)
@@ -66,114 +158,24 @@ def read_block(load: Callable[[Image.Exif], Image.Exif | None]) -> Exif:
     return Exif(**tags, little_endian=block.endian != ">", damage=damage)
 
 
-def place(exif: Exif) -> tuple[float, float] | None:
-    """Return latitude and longitude in degrees."""
-    lat, lon = exif.gps.get(_GPS.GPSLatitude), exif.gps.get(_GPS.GPSLongitude)
-    if lat is None and lon is None:
-        return None
-    if lat is None or lon is None:
-        raise Wrong(f"there is no {'latitude' if lat is None else 'longitude'}")
-    north = _signed_degrees(plausible.angle(_numbers(lat)), exif.gps.get(_GPS.GPSLatitudeRef), "NS", "latitude")
-    east = _signed_degrees(plausible.angle(_numbers(lon)), exif.gps.get(_GPS.GPSLongitudeRef), "EW", "longitude")
-    return plausible.place(north, east)
-
-
-def altitude(exif: Exif) -> float | None:
-    """Return metres above sea level."""
-    value = exif.gps.get(_GPS.GPSAltitude)
-    if value is None:
-        return None
-    reference = exif.gps.get(_GPS.GPSAltitudeRef, 0)
-    if isinstance(reference, bytes):
-        reference = int.from_bytes(reference[:1], "big")
-    metres = sum(_numbers(value)[:1])
-    # 0 - x instead of -x avoids -0.0. Reference 3 is a newer form of 1.
-    return plausible.height(0 - metres if reference in (1, 3, "1", "3") else metres)
-
-
-def original(exif: Exif) -> Moment | None:
-    """Return the time of DateTimeOriginal: when the shutter opened."""
-    return _moment(exif, _BASE.DateTimeOriginal, _BASE.SubsecTimeOriginal, _BASE.OffsetTimeOriginal)
-
-
-def digitized(exif: Exif) -> Moment | None:
-    """Return the time of DateTimeDigitized: when the file was written, for cameras the same moment."""
-    return _moment(exif, _BASE.DateTimeDigitized, _BASE.SubsecTimeDigitized, _BASE.OffsetTimeDigitized)
-
-
-def maker(exif: Exif) -> str | None:
-    return plausible.line(plausible.decode(exif.picture.get(_BASE.Make)))
-
-
-def model(exif: Exif) -> str | None:
-    return plausible.line(plausible.decode(exif.picture.get(_BASE.Model)))
-
-
 def camera_name(maker: str | None, model: str | None) -> str | None:
     """Return one name of maker and model: `Apple iPhone 6`, but `NIKON D70` of "NIKON CORPORATION" and "NIKON D70".
 
     >>> camera_name("EASTMAN KODAK COMPANY", "KODAK DC240 ZOOM"), camera_name("OLYMPUS IMAGING CORP.", "FE230")
     ('KODAK DC240 ZOOM', 'OLYMPUS FE230')
     """
-    short = _USUAL_SUFFIX.sub("", maker) if maker else ""
+    short = _USUAL_SUFFIX.sub("", maker or "")
     if not model or not short:
         return model or short or None
     first = re.split(r"[\s_-]", model.casefold())[0]
-    has_maker = first in maker.casefold().split() if maker else False
-    return model if has_maker or model.casefold().startswith(short.casefold()) else f"{short} {model}"
-
-
-def lens(exif: Exif) -> str | None:
-    return lens_name(plausible.decode(exif.exposure.get(_BASE.LensModel)))
+    has_maker = first in (maker or "").casefold().split() or model.casefold().startswith(short.casefold())
+    return model if has_maker else f"{short} {model}"
 
 
 def lens_name(text: str | None) -> str | None:
     """Return the name of a lens; None for placeholders such as `0.0 mm f/0.0`."""
     name = plausible.line(text)
     return None if name is None or _NO_LENS.fullmatch(name) else name
-
-
-def description(exif: Exif) -> str | None:
-    """Return ImageDescription; None if it is the title, which Windows writes there."""
-    text = plausible.decode(exif.picture.get(_BASE.ImageDescription))
-    return None if text == title(exif) else text
-
-
-def title(exif: Exif) -> str | None:
-    return _utf_16_text(exif.picture.get(_BASE.XPTitle))
-
-
-def comment(exif: Exif) -> str | None:
-    return _utf_16_text(exif.picture.get(_BASE.XPComment))
-
-
-def user_comment(exif: Exif) -> str | None:
-    """Return UserComment if it declares its encoding and is text; many cameras write binary data there."""
-    value = exif.exposure.get(_BASE.UserComment)
-    if not isinstance(value, bytes):
-        return None
-    code, body = value[:8], value[8 : 8 + 2 * plausible.LONGEST_TEXT]
-    if code == b"UNICODE\0":
-        text = _utf_16(body, exif.little_endian)
-    elif code == b"ASCII\0\0\0":
-        text = body.decode("utf-8", "replace")
-    else:
-        return None
-    text = text.rstrip("\0 ")
-    return None if _BINARY.search(text) else plausible.clean(text)
-
-
-def keywords(exif: Exif) -> list[str]:
-    """Return XPKeywords, which are separated by semicolons."""
-    return (_utf_16_text(exif.picture.get(_BASE.XPKeywords)) or "").split(";")
-
-
-def rating(exif: Exif) -> int | None:
-    return plausible.stars(exif.picture.get(_BASE.Rating))
-
-
-def _moment(exif: Exif, clock: int, fraction: int, offset: int) -> Moment | None:
-    return plausible.moment(*(_raw_text(exif.exposure.get(tag)) for tag in (clock, fraction, offset)))
 
 
 def _utf_16(body: bytes, little_endian: bool) -> str:
@@ -192,30 +194,21 @@ def _raw_text(value: Any) -> str | None:
 
 
 def _numbers(value: Any) -> list[float]:
-    """Return the first four numbers of a tag; NaN for a division by zero."""
-    return [_number(part) for part in (value[:4] if isinstance(value, tuple) else (value,))]
+    """Return the first four numbers of a tag; NaN for a division by zero and for text."""
+    numbers = []
+    for part in value[:4] if isinstance(value, tuple) else (value,):
+        try:
+            numbers.append(math.nan if isinstance(part, (str, bytes)) else float(part))
+        except (TypeError, ValueError, ArithmeticError):
+            numbers.append(math.nan)
+    return numbers
 
 
-def _number(part: Any) -> float:
-    if isinstance(part, (str, bytes)):
-        return math.nan
-    try:
-        return float(part)
-    except (TypeError, ValueError, ArithmeticError):
-        return math.nan
-
-
-def _signed_degrees(degrees: float, reference: Any, letters: str, name: str) -> float:
+def _signed_degrees(value: Any, reference: Any, letters: str, name: str) -> float:
+    degrees = plausible.angle(_numbers(value))
     letter = (plausible.decode(reference) or "")[:1].upper()
     if letter and letter not in letters:
         raise Wrong(f"the {name}'s reference is {plausible.quote(reference)}, not {letters[0]} or {letters[1]}")
     if not letter and degrees > 0:
         raise Wrong(f"the {name} does not say whether it is {letters[0]} or {letters[1]}")
     return -abs(degrees) if letter == letters[1] else degrees
-
-
-def _utf_16_text(value: Any) -> str | None:
-    """Return text in UTF-16, as Windows writes it."""
-    if not isinstance(value, bytes):
-        return None
-    return plausible.clean(value[: 2 * plausible.LONGEST_TEXT].decode("utf-16-le", "replace"))

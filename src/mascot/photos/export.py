@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import filecmp
-import io
 import os
 import re
 import secrets
@@ -13,7 +12,9 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
+from typing import IO, cast
 
 from mascot.errors import InputError
 from mascot.photos.disks import is_full, write_failure
@@ -51,7 +52,9 @@ def original(root: Path, photo: Photo) -> Path:
     path = Path(os.path.realpath(root / photo.path))
     if not path.is_file():
         raise InputError(f"the file {photo.path!r} is gone: it is not in the library's folder any more")
-    if not path.is_relative_to(root) and not _is_indexed(path, photo):
+    status = path.stat()
+    is_indexed = (status.st_size, status.st_mtime_ns) == (photo.size, photo.mtime_ns)
+    if not path.is_relative_to(root) and not is_indexed:
         raise InputError(
             f"the file {photo.path!r} leads out of the library's folder, to one that was not indexed: "
             "run `mascot index` again"
@@ -59,11 +62,6 @@ def original(root: Path, photo: Photo) -> Path:
     if not os.access(path, os.R_OK):
         raise InputError(f"the file {photo.path!r} cannot be read")
     return path
-
-
-def _is_indexed(path: Path, photo: Photo) -> bool:
-    status = path.stat()
-    return (status.st_size, status.st_mtime_ns) == (photo.size, photo.mtime_ns)
 
 
 def originals(root: Path, photos: Iterable[Photo]) -> tuple[list[Original], list[str]]:
@@ -92,14 +90,12 @@ def safe_name(name: str, fallback: str = "photograph") -> str:
 
 def _numbered(name: str) -> Iterator[str]:
     """Yield a name and its variants: `a.jpg`, `a (2).jpg`, `a (3).jpg`."""
-    yield name
     stem, dot, suffix = name.rpartition(".")
     if not dot:
         stem, suffix = name, ""
-    number = 2
-    while True:
+    yield name
+    for number in count(2):
         yield f"{stem} ({number}){dot}{suffix}"
-        number += 1
 
 
 def unique_names(photos: Iterable[Photo]) -> list[str]:
@@ -123,37 +119,38 @@ def copy_originals(files: Sequence[Original], folder: Path, progress: Progress |
     Nothing in the folder is overwritten: another file of the same name stays, and the copy gets a number. A copy
     that exists is not made again, so the same call resumes a stopped run. An unfinished copy never has its final name.
     """
+    import filelock
+
+    copied, used, lock = Copied(), set[str](), folder / _LOCK
     with _disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        with _lock(folder):
-            for part in folder.glob(f".*{PART}"):
-                part.unlink(missing_ok=True)
-            return _copy_each(files, folder, progress)
-
-
-def _copy_each(files: Sequence[Original], folder: Path, progress: Progress | None) -> Copied:
-    copied = Copied()
-    used: set[str] = set()
-    for count, file in enumerate(files, 1):
-        for name in _numbered(safe_name(file.photo.path.rpartition("/")[2])):
-            target = folder / name
-            if fold(name) in used:
-                continue
-            if os.path.lexists(target):
-                if not _is_copy(file.path, target):
-                    continue
-                copied.present.append(target)
-            else:
-                with finished(target) as part:
-                    status = file.path.stat()
-                    shutil.copyfile(file.path, part)
-                    os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns))
-                copied.new.append(target)
-            used.add(fold(name))
-            break
-        if progress is not None:
-            progress(count, len(files))
+        with filelock.FileLock(lock):  # one process at a time, so that leftover unfinished files can be removed
+            try:
+                for part in folder.glob(f".*{PART}"):
+                    part.unlink(missing_ok=True)
+                for number, file in enumerate(files, 1):
+                    _copy_one(file, folder, used, copied)
+                    if progress is not None:
+                        progress(number, len(files))
+            finally:
+                lock.unlink(missing_ok=True)
     return copied
+
+
+def _copy_one(file: Original, folder: Path, used: set[str], copied: Copied) -> None:
+    for name in _numbered(safe_name(file.photo.path.rpartition("/")[2])):
+        target = folder / name
+        is_taken = os.path.lexists(target)
+        if fold(name) in used or (is_taken and not _is_copy(file.path, target)):
+            continue
+        used.add(fold(name))
+        if not is_taken:
+            with finished(target) as part:
+                status = file.path.stat()
+                shutil.copyfile(file.path, part)
+                os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns))
+        (copied.present if is_taken else copied.new).append(target)
+        return
 
 
 def _is_copy(file: Path, target: Path) -> bool:
@@ -164,19 +161,6 @@ def _is_copy(file: Path, target: Path) -> bool:
     if status.st_size != target_status.st_size:
         return False
     return status.st_mtime_ns == target_status.st_mtime_ns or filecmp.cmp(file, target, shallow=False)
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Let one process at a time copy into a folder, so that leftover unfinished files can be removed."""
-    import filelock
-
-    path = folder / _LOCK
-    with filelock.FileLock(path):
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -212,33 +196,32 @@ def finished(target: Path, replace: bool = False) -> Iterator[Path]:
 def _rename(part: Path, target: Path) -> None:
     """Give a file its final name unless it is taken."""
     try:
-        os.link(part, target)  # renaming would overwrite
+        try:
+            os.link(part, target)  # renaming would overwrite
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            if os.path.lexists(target):  # a file system without links
+                raise FileExistsError from None
+            os.rename(part, target)
     except FileExistsError:
         raise InputError(f"{target} exists already, and is never overwritten") from None
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        if os.path.lexists(target):  # a file system without links
-            raise InputError(f"{target} exists already, and is never overwritten") from None
-        os.rename(part, target)
 
 
 # Archives
 
 
-class _Sink(io.RawIOBase):
+class _Sink:
     """A file for `zipfile` to write to, which buffers bytes until they are fetched."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
 
-    def writable(self) -> bool:
-        return True
+    def write(self, data: bytes) -> int:
+        self._parts.append(bytes(data))
+        return len(data)
 
-    def write(self, data: object) -> int:
-        part = bytes(data)  # type: ignore[call-overload]
-        self._parts.append(part)
-        return len(part)
+    def flush(self) -> None: ...
 
     def fetch(self) -> bytes:
         data = b"".join(self._parts)
@@ -252,7 +235,7 @@ def zip_chunks(files: Sequence[Original], problems: Sequence[str] = ()) -> Itera
     The `problems` of missing photographs are written to a text file in the archive.
     """
     sink = _Sink()
-    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
+    with zipfile.ZipFile(cast(IO[bytes], sink), "w", zipfile.ZIP_STORED) as archive:
         for file, name in zip(files, unique_names(file.photo for file in files), strict=True):
             entry = zipfile.ZipInfo.from_file(file.path, name, strict_timestamps=False)
             with file.path.open("rb") as source, archive.open(entry, "w") as target:

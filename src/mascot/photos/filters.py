@@ -6,6 +6,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -120,26 +121,20 @@ def _restricted(connection: sqlite3.Connection, is_over: Callable[[], bool]) -> 
     if hasattr(connection, "setlimit"):  # since Python 3.11
         for category, limit in _LIMITS.items():
             connection.setlimit(category, limit)
-    connection.set_authorizer(_Authorizer())
+    selects = count(1)
+
+    def authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        """Decide what the query may do; SQLite calls it while it compiles the query."""
+        is_allowed = (
+            (action == sqlite3.SQLITE_SELECT and next(selects) <= _SELECTS)
+            or (action == sqlite3.SQLITE_READ and first == "photos")
+            or (action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in _FUNCTIONS)
+        )
+        return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
+
+    connection.set_authorizer(authorize)
     connection.set_progress_handler(lambda: int(is_over()), _STEPS)
     return cursor
-
-
-class _Authorizer:
-    """Decides what a query may do; SQLite calls it while it compiles the query."""
-
-    def __init__(self) -> None:
-        self._selects = 0
-
-    def __call__(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
-        if action == sqlite3.SQLITE_SELECT:
-            self._selects += 1
-            return sqlite3.SQLITE_OK if self._selects <= _SELECTS else sqlite3.SQLITE_DENY
-        if action == sqlite3.SQLITE_READ and first == "photos":
-            return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in _FUNCTIONS:
-            return sqlite3.SQLITE_OK
-        return sqlite3.SQLITE_DENY
 
 
 def _refusal(reason: str, wheres: Sequence[str]) -> OptionError:

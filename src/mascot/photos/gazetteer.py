@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -82,9 +81,7 @@ class Gazetteer:
 
     def find(self, name: str) -> City | None:
         """Return the largest city with that name in any language; `name, country` selects one of several."""
-        city, comma, country = name.rpartition(",")
-        if not comma:
-            city, country = name, ""
+        city, country = name.rsplit(",", 1) if "," in name else (name, "")
         code = self.country(country) if country else None
         if country and code is None:
             return None
@@ -96,26 +93,25 @@ class Gazetteer:
 
     def _best(self, name: str, code: str | None, names: str) -> int | None:
         """Return the index of the most populous city with a name, optionally in one country."""
-        best, most = None, 0
-        for line in _lines(names, name):
-            i = int(np.searchsorted(self._first_lines, line, side="right")) - 1
-            city, is_main = self._cities[i], self._first_lines[i] == line
-            people = max(city["population"], 1) * (_OWN_NAME_FACTOR if is_main else 1)
-            if people > most and code in (None, city["countrycode"]):
+        best, most, i, line_start = None, 0, 0, 0
+        at = names.find(f"\t{name}\t") if name and "\n" not in name else -1
+        while at >= 0:
+            i += names.count("\n", line_start, at)
+            line_start = names.rfind("\n", 0, at) + 1
+            people = max(self._cities[i]["population"], 1) * (_OWN_NAME_FACTOR if at == line_start else 1)
+            if people > most and code in (None, self._cities[i]["countrycode"]):
                 best, most = i, people
+            at = names.find(f"\t{name}\t", at + 1)
         return best
 
     @cached_property
-    def _first_lines(self) -> NDArray[np.int64]:
-        """The line of `_names` at which each city begins: its main name, then the alternate names."""
-        counts = [1 + len(city["alternatenames"]) for city in self._cities]
-        return np.cumsum([0, *counts[:-1]])
-
-    @cached_property
     def _names(self) -> str:
-        """Every name of every city in lower case, one per line: searching one string is faster than a list."""
-        names = (name.strip() for city in self._cities for name in (city["name"], *city["alternatenames"]))
-        return ("\n" + "\n".join(names) + "\n").casefold()
+        """A line for each city with its main and its other names in lower case, each between tabs.
+
+        Searching one string is faster than a list.
+        """
+        names = ((city["name"], *city["alternatenames"]) for city in self._cities)
+        return "\n".join("\t" + "\t".join(map(str.strip, line)) + "\t" for line in names).casefold()
 
     @cached_property
     def _unaccented_names(self) -> str:
@@ -159,14 +155,3 @@ def _without_accents(text: str) -> str:
     decomposed = unicodedata.normalize("NFKD", text)
     accents = "".join(character for character in set(decomposed) if unicodedata.combining(character))
     return re.sub(f"[{accents}]", "", decomposed) if accents else decomposed
-
-
-def _lines(text: str, name: str) -> Iterator[int]:
-    """Yield the numbers of the lines equal to `name`; the text begins and ends with a line break."""
-    line, line_start = 0, 1
-    at = text.find(f"\n{name}\n") if name and "\n" not in name else -1
-    while at >= 0:
-        line += text.count("\n", line_start, at + 1)
-        line_start = at + 1
-        yield line
-        at = text.find(f"\n{name}\n", at + 1)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import logging
 import math
+import os
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +21,13 @@ from mascot.extras import install_command, packages_of
 
 try:
     import pillow_heif
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image, ImageCms, UnidentifiedImageError, features
 except ModuleNotFoundError:
     raise MissingExtra(f"reading photographs needs: {install_command(*packages_of('photos'))}") from None
 
 from mascot.photos import exif
-from mascot.photos.colours import in_srgb
 from mascot.photos.companions import RAW_SUFFIXES
-from mascot.photos.png import take_late_blocks
-from mascot.photos.quiet import quietly
+from mascot.photos.exif import quietly
 from mascot.photos.raw import NoPreview, Preview, preview_of
 
 SUFFIXES = RAW_SUFFIXES | {
@@ -38,6 +38,8 @@ _FORMATS = ("JPEG", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "GIF", "BMP")
 _KINDS = "JPEG, PNG, WebP, HEIC, TIFF, GIF, AVIF, BMP or RAW"
 _SIZE = "mascot.size"  # in `Image.info` of a preview: width and height of its RAW file
 _XMP_TAG, _ORIENTATION_TAG = 0x02BC, 0x0112
+_PNG_XMP = b"XML:com.adobe.xmp\0"
+_LARGEST_PNG_XMP = 16 << 20  # bytes, decompressed
 _TURNED_ON_LOADING = ("TIFF", "HEIF")
 _TURN = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -51,6 +53,8 @@ _TURN = {
 _MAX_SHRINK = 1.1  # factor by which a picture may become too small
 _THUMBNAIL_QUALITY = 75
 _BAND_ROWS = 256
+_SRGB_MODES = {"RGB": "RGB", "RGBA": "RGBA", "CMYK": "RGB"}  # by input mode; others have no colour profile
+_LARGEST_PROFILE = 4 << 20  # bytes; profiles of printers have 1 to 2 MB
 
 pillow_heif.register_heif_opener()
 # Pillow also logs problems of files; without a handler they would go to standard error.
@@ -73,7 +77,7 @@ def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> 
         with quietly():
             image = _open_preview(source) or _open(io.BytesIO(source) if isinstance(source, bytes) else source)
             if image.format == "PNG":
-                take_late_blocks(image)
+                _take_late_chunks(image)
     except UnidentifiedImageError:
         raise Unreadable("empty file" if _is_empty(source) else f"not an image ({_KINDS})") from None
     except NoPreview as error:
@@ -83,16 +87,14 @@ def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> 
     except Exception as error:  # decoders raise whatever they like on damaged headers
         raise Unreadable(_reason(error)) from error
     width, height = image.size
-    if width < 1 or height < 1:
-        _close(image)
-        raise Unreadable(f"no pixels ({width} x {height})")
     megapixels = width * height / 1e6
-    if megapixels > max_megapixels:
-        _close(image)
-        raise Unreadable(
-            f"{math.ceil(megapixels)} megapixels, more than the {max_megapixels:g} allowed (--max-megapixels)"
-        )
-    return image
+    if 0 < megapixels <= max_megapixels:
+        return image
+    with image:  # closes the file, but not a stream that the caller opened
+        if megapixels <= 0:
+            raise Unreadable(f"no pixels ({width} x {height})")
+        allowed = f"{max_megapixels:g} allowed (--max-megapixels)"
+        raise Unreadable(f"{math.ceil(megapixels)} megapixels, more than the {allowed}")
 
 
 def orientation(image: Image.Image) -> int:
@@ -145,6 +147,15 @@ def upright(image: Image.Image, side: int, *, srgb: bool = True) -> Image.Image:
     except Exception as error:  # decoders raise whatever they like on damaged data
         raise Unreadable(_reason(error)) from error
     return pixels.transpose(turn) if turn is not None else pixels
+
+
+def in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
+    """Return the image in sRGB. An image without a readable profile is taken to be in sRGB already."""
+    if not profile or image.mode not in _SRGB_MODES or len(profile) > _LARGEST_PROFILE:
+        return image
+    transform = _srgb_transform(bytes(profile), image.mode)
+    converted = None if transform is None else ImageCms.applyTransform(image, transform)
+    return image if converted is None else converted
 
 
 def shrunk(image: Image.Image, side: int = 256) -> Image.Image:
@@ -205,20 +216,45 @@ def _tags_of(file: BinaryIO, preview: Preview) -> exif.Exif:
     if preview.is_tiff:
         file.seek(0)
         return exif.read_block(lambda block: block.load_from_fp(file))
-    blocks = [exif.read_block(partial(_load, content)) for content in preview.exif]
+    blocks = [exif.read_block(partial(Image.Exif.load, data=content)) for content in preview.exif]
     if len(blocks) == 3:  # each has its tags in a directory of its own
         return replace(blocks[0], exposure=blocks[1].picture, gps=blocks[2].picture)
     return blocks[0] if blocks else exif.Exif()
 
 
-def _load(content: bytes, block: Image.Exif) -> None:
-    block.load(content)
+def _take_late_chunks(image: Image.Image) -> None:
+    """Put the EXIF and XMP behind the pixels of a PNG into `image.info`: Pillow would only after decoding."""
+    file: IO[bytes] | None = getattr(image, "fp", None)
+    if file is None:
+        return
+    position = file.tell()
+    file.seek(8)
+    while len(head := file.read(8)) == 8:
+        length, kind = int.from_bytes(head[:4], "big"), head[4:]
+        if kind not in (b"eXIf", b"iTXt"):
+            file.seek(length + 4, os.SEEK_CUR)
+            continue
+        body = file.read(length)
+        file.seek(4, os.SEEK_CUR)
+        if kind == b"eXIf" and len(body) == length:
+            image.info.setdefault("exif", b"Exif\0\0" + body)
+        elif body.startswith(_PNG_XMP) and len(body) == length and (packet := _png_text(body)):
+            image.info.setdefault("xmp", packet)
+    file.seek(position)
 
 
-def _close(image: Image.Image) -> None:
-    """Close the file, but not a stream that the caller opened."""
-    with image:
-        pass
+def _png_text(body: bytes) -> bytes | None:
+    """Return the text of an iTXt chunk, after the keyword, two compression bytes, a language and a translation."""
+    fields = body[len(_PNG_XMP) :]
+    is_compressed, parts = fields[:1] == b"\1", fields[2:].split(b"\0", 2)
+    if len(parts) < 3:
+        return None
+    if not is_compressed:
+        return parts[2]
+    try:
+        return zlib.decompressobj().decompress(parts[2], _LARGEST_PNG_XMP)
+    except zlib.error:
+        return None
 
 
 def _is_empty(source: Path | bytes | BinaryIO) -> bool:
@@ -235,6 +271,22 @@ def _reason(error: Exception) -> str:
         return f"cannot be read: {error.strerror}"
     message = str(error).strip() or type(error).__name__
     return "truncated" if isinstance(error, EOFError) or "truncated" in message.lower() else f"damaged: {message}"
+
+
+@lru_cache(maxsize=32)
+def _srgb_transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
+    """Return the transform to sRGB; None if the profile is sRGB, damaged or for another mode."""
+    if not features.check("littlecms2"):
+        return None
+    try:
+        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        if "sRGB" in ImageCms.getProfileDescription(source):
+            return None
+        target = ImageCms.createProfile("sRGB")
+        # Threads share the transform, and its one-pixel cache is not thread-safe.
+        return ImageCms.buildTransform(source, target, mode, _SRGB_MODES[mode], flags=ImageCms.Flags.NOCACHE)
+    except (ImageCms.PyCMSError, OSError, ValueError):
+        return None
 
 
 def _resizable(image: Image.Image) -> Image.Image:
@@ -254,10 +306,7 @@ def _eight_bits(image: Image.Image) -> Image.Image:
     top = max((float(band.max(initial=0)) for band in _bands(image)), default=0.0)
     whites = {"F": (1, 255, 65535), "I": (255, 65535)}.get(image.mode, (65535,))
     white = next((value for value in whites if top <= value), top)
-    grey = np.empty((image.height, image.width), np.uint8)
-    for number, band in enumerate(_bands(image)):
-        first = number * _BAND_ROWS
-        grey[first : first + len(band)] = np.clip(band * (255 / white), 0, 255).round()
+    grey = np.concatenate([np.clip(band * (255 / white), 0, 255).round().astype(np.uint8) for band in _bands(image)])
     return Image.fromarray(grey)
 
 

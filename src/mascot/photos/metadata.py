@@ -23,7 +23,7 @@ time. If the file has no time, its name is tried (`names`), and then Takeout.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -36,11 +36,13 @@ from mascot.photos import exif, iptc, plausible, xmp
 from mascot.photos.images import open_image, shown_size
 from mascot.photos.plausible import Wrong
 from mascot.photos.sidecars import Sidecars
+from mascot.photos.xmp import Xmp
 
 T = TypeVar("T")
 _MOST_PROBLEMS = 50
 _FAVOURITE = 5  # stars
-_SIDECAR_TIMES = ("exif:DateTimeOriginal", "photoshop:DateCreated")
+_LENSES = ("exifEX:LensModel", "aux:Lens")
+_TIMES = ("exif:DateTimeOriginal", "photoshop:DateCreated", "xmp:CreateDate")  # the last is of the file, in a sidecar
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,91 +75,79 @@ def read_metadata(source: Path | BinaryIO) -> Metadata:
 def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadata:
     """Return the metadata of an image from `open_image`, not yet decoded by `upright`, and of its sidecars."""
     width, height = shown_size(image)
-    reader = _MetadataReader()
-    files_beside = sidecars or Sidecars()
-    packets, takeout = files_beside.packets, files_beside.takeout
-    reader.problems += files_beside.problems
-    exif_block = exif.read(image)
-    xmp_packet = reader.of("xmp", lambda: xmp.parse(image.info.get("xmp"))) or {}
-    iptc_records = iptc.read(image)
+    sidecars = sidecars or Sidecars()
+    besides, takeout = sidecars.packets, sidecars.takeout
+    problems = list(sidecars.problems)
 
-    def in_sidecars(name: str) -> list[Callable[[], str | None]]:
-        return [partial(xmp.text, packet, name) for packet in packets]
+    def first(name: str, *sources: Callable[[], T | None]) -> T | None:
+        """Return the first plausible value, or None and note why there is none."""
+        wrong: list[str] = []
+        for source in sources:
+            try:
+                value = source()
+            except Wrong as reason:
+                wrong.append(f"{name}: {reason}")
+                continue
+            if value is not None:
+                return value
+        problems.extend(wrong)
+        return None
 
-    place = reader.of(
-        "place",
-        *(partial(xmp.place, packet) for packet in packets),
-        takeout.place,
-        lambda: exif.place(exif_block),
-        lambda: xmp.place(xmp_packet),
+    def texts(name: str, packets: Iterable[Xmp]) -> list[Callable[[], str | None]]:
+        return [partial(packet.text, name) for packet in packets]
+
+    def human(*sources: Callable[[], str | None]) -> list[Callable[[], str | None]]:
+        return [partial(_human_text, source, maker, model) for source in sources]
+
+    tags, records = exif.read(image), iptc.read(image)
+    packet = first("xmp", lambda: xmp.parse(image.info.get("xmp"))) or Xmp()
+    packets = (packet, *besides)
+    place = first("place", *(beside.place for beside in besides), takeout.place, tags.place, packet.place)
+    altitude = first(
+        "altitude", *(beside.altitude for beside in besides), takeout.altitude, tags.altitude, packet.altitude
     )
-    altitude = reader.of(
-        "altitude",
-        *(partial(xmp.altitude, packet) for packet in packets),
-        takeout.altitude,
-        lambda: exif.altitude(exif_block),
-        lambda: xmp.altitude(xmp_packet),
-    )
-    moment = reader.of(
+    moment = first(
         "taken",
-        *(partial(xmp.moment, packet, name) for packet in packets for name in _SIDECAR_TIMES),
-        lambda: exif.original(exif_block),
-        lambda: exif.digitized(exif_block),
-        lambda: xmp.moment(xmp_packet, "exif:DateTimeOriginal"),
-        lambda: xmp.moment(xmp_packet, "photoshop:DateCreated"),
-        lambda: xmp.moment(xmp_packet, "xmp:CreateDate"),
-        lambda: iptc.moment(iptc_records),
+        *(partial(beside.moment, name) for beside in besides for name in _TIMES[:2]),
+        tags.original,
+        tags.digitized,
+        *(partial(packet.moment, name) for name in _TIMES),
+        records.moment,
     )
-    offset = reader.of("offset", lambda: plausible.minutes_east(moment.offset if moment else None))
-    maker = reader.of("camera", lambda: exif.maker(exif_block), lambda: xmp.text(xmp_packet, "tiff:Make"),
-                       *in_sidecars("tiff:Make"))  # fmt: skip
-    model = reader.of("camera", lambda: exif.model(exif_block), lambda: xmp.text(xmp_packet, "tiff:Model"),
-                       *in_sidecars("tiff:Model"))  # fmt: skip
-    lens = reader.of(
-        "lens",
-        lambda: exif.lens(exif_block),
-        lambda: exif.lens_name(xmp.text(xmp_packet, "exifEX:LensModel")),
-        lambda: exif.lens_name(xmp.text(xmp_packet, "aux:Lens")),
-        *(partial(_sidecar_lens, packet) for packet in packets),
-    )
-    title = reader.of(
+    offset = first("offset", lambda: plausible.minutes_east(moment.offset if moment else None))
+    maker = first("camera", tags.maker, *texts("tiff:Make", packets))
+    model = first("camera", tags.model, *texts("tiff:Model", packets))
+    lens = first("lens", tags.lens, *(partial(_lens, source, name) for source in packets for name in _LENSES))
+    title = first(
         "title",
-        *in_sidecars("dc:title"),
-        lambda: plausible.human_text(xmp.text(xmp_packet, "dc:title"), maker, model),
-        lambda: plausible.human_text(iptc.title(iptc_records), maker, model),
-        lambda: plausible.human_text(exif.title(exif_block), maker, model),
+        *texts("dc:title", besides),
+        *human(partial(packet.text, "dc:title"), records.title, tags.title),
     )
-    caption = reader.of(
+    caption = first(
         "caption",
-        *in_sidecars("dc:description"),
+        *texts("dc:description", besides),
         takeout.caption,
-        lambda: plausible.human_text(xmp.text(xmp_packet, "dc:description"), maker, model),
-        lambda: plausible.human_text(iptc.caption(iptc_records), maker, model),
-        lambda: plausible.human_text(exif.description(exif_block), maker, model),
-        lambda: plausible.human_text(exif.comment(exif_block), maker, model),
-        lambda: plausible.human_text(exif.user_comment(exif_block), maker, model),
+        *human(partial(packet.text, "dc:description"), records.caption),
+        *human(tags.description, tags.comment, tags.user_comment),
     )
-    rating = reader.of(
-        "rating",
-        *(partial(xmp.rating, packet) for packet in packets),
-        lambda: xmp.rating(xmp_packet),
-        lambda: exif.rating(exif_block),
-    )
+    rating = first("rating", *(beside.rating for beside in besides), packet.rating, tags.rating)
     if not rating and takeout.is_favourite():
         rating = _FAVOURITE
     words = [
-        *(word for packet in packets for word in packet.get("dc:subject", ())),
+        *(word for beside in besides for word in beside.keywords()),
         *takeout.people(),
-        *xmp_packet.get("dc:subject", ()),
-        *iptc.keywords(iptc_records),
-        *(reader.of("keywords", lambda: exif.keywords(exif_block)) or ()),
+        *packet.keywords(),
+        *records.keywords(),
+        *(first("keywords", tags.keywords) or ()),
     ]
-    keywords = [reader.of("keywords", partial(_keyword, word)) for word in words[: plausible.MOST_KEYWORDS]]
-    reader.note_cut("caption", len(caption or ""), plausible.LONGEST_TEXT, "characters")
-    reader.note_cut("keywords", len(words), plausible.MOST_KEYWORDS, "keywords")
-    if exif_block.damage and (place is None or moment is None):
-        reader.problems.append(f"exif: damaged: {exif_block.damage}")
-    taken_utc = reader.of("taken", takeout.taken_utc) if moment is None else None
+    keywords = [first("keywords", partial(_keyword, word)) for word in words[: plausible.MOST_KEYWORDS]]
+    if len(caption or "") > plausible.LONGEST_TEXT:
+        problems.append(f"caption: only the first {plausible.LONGEST_TEXT} characters are used")
+    if len(words) > plausible.MOST_KEYWORDS:
+        problems.append(f"keywords: only the first {plausible.MOST_KEYWORDS} keywords are used")
+    if tags.damage and (place is None or moment is None):
+        problems.append(f"exif: damaged: {tags.damage}")
+    taken_utc = first("taken", takeout.taken_utc) if moment is None else None
     lat, lon = place or (None, None)
     return Metadata(
         width=width,
@@ -173,39 +163,18 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
         caption=caption[: plausible.LONGEST_TEXT].strip() if caption else None,
         keywords=tuple(dict.fromkeys(word for word in keywords if word)),
         rating=rating,
-        problems=tuple(dict.fromkeys(reader.problems))[:_MOST_PROBLEMS],
+        problems=tuple(dict.fromkeys(problems))[:_MOST_PROBLEMS],
         taken_utc=taken_utc,
     )
 
 
-class _MetadataReader:
-    """Takes the first plausible value of each field, and collects the reasons where there is none."""
+def _human_text(source: Callable[[], str | None], maker: str | None, model: str | None) -> str | None:
+    return plausible.human_text(source(), maker, model)
 
-    def __init__(self) -> None:
-        self.problems: list[str] = []
 
-    def of(self, name: str, *sources: Callable[[], T | None]) -> T | None:
-        wrong: list[str] = []
-        for source in sources:
-            try:
-                value = source()
-            except Wrong as reason:
-                wrong.append(f"{name}: {reason}")
-                continue
-            if value is not None:
-                return value
-        self.problems += wrong
-        return None
-
-    def note_cut(self, name: str, length: int, most: int, unit: str) -> None:
-        """Record that only a part of a long field is used."""
-        if length > most:
-            self.problems.append(f"{name}: only the first {most} {unit} are used")
+def _lens(packet: Xmp, name: str) -> str | None:
+    return exif.lens_name(packet.text(name))
 
 
 def _keyword(word: str | bytes) -> str | None:
     return plausible.line(plausible.clean(word) if isinstance(word, str) else plausible.decode(word))
-
-
-def _sidecar_lens(packet: xmp.Xmp) -> str | None:
-    return exif.lens_name(xmp.text(packet, "exifEX:LensModel") or xmp.text(packet, "aux:Lens"))

@@ -13,29 +13,24 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError, MissingExtra
 from mascot.extras import install_command
-from mascot.photos.blocks import (
-    CheckedFile,
-    CheckedRows,
-    DamagedIndex,
-    Sums,
-    Watch,
-    checksum,
-    file_checksums,
-    rows_of_block,
-)
+from mascot.photos import blocks
+from mascot.photos.blocks import CheckedFile, CheckedRows, DamagedIndex, checksum
 from mascot.photos.disks import is_full, write_failure
-from mascot.photos.store import DamagedLibrary, Space
+from mascot.photos.store import DamagedLibrary, Space, Store
+
+if TYPE_CHECKING:
+    from mascot.photos.looks import Looks
 
 EXACT = 200_000  # photographs up to which every vector is compared
 _BLOCK = 16_384  # rows compared at a time
@@ -60,22 +55,6 @@ def is_member(sorted_ids: Ids, ids: Ids) -> NDArray[np.bool_]:
         return np.zeros(len(ids), bool)
     matches: NDArray[np.bool_] = sorted_ids[np.minimum(np.searchsorted(sorted_ids, ids), len(sorted_ids) - 1)] == ids
     return matches
-
-
-class VectorSource(Protocol):
-    """Rows that an index is built from: a library's vectors or its looks."""
-
-    @property
-    def path(self) -> Path: ...
-
-    @property
-    def changes(self) -> int: ...
-
-    def snapshot(self) -> AbstractContextManager[None]: ...
-
-    def count_vectors(self, fingerprint: str) -> int: ...
-
-    def vectors_of(self, fingerprint: str) -> Iterator[tuple[int, bytes]]: ...
 
 
 class Nearest:
@@ -148,15 +127,8 @@ class Nearest:
 class Graph:
     """Proposes rows that are near a query.
 
-    The whole file is verified before it is opened, and by this process before its second search. The first search may
-    rely on another process that verified it within a day: reading all of a large graph takes longer than one search.
-
-    Parameters
-    ----------
-    sums
-        Checksums of the file.
-    trust
-        Whether to rely on another process.
+    The whole file is verified before it is opened, and by this process before its second search. With `trust`, the
+    first search relies on another process that verified it within a day: reading all of a large graph takes long.
     """
 
     def __init__(self, path: Path, sums: list[int], space: Space, trust: bool) -> None:
@@ -184,7 +156,7 @@ def _best(scores: Vectors, count: int) -> Ids:
 
 def open_nearest(
     folder: Path,
-    store: VectorSource,
+    store: Store | Looks,
     space: Space,
     exact: int = EXACT,
     progress: Progress | None = None,
@@ -204,7 +176,8 @@ def open_nearest(
     """
     for _ in range(_TRIES):
         place = folder / f"nearest-{store.changes}-{space.fingerprint}-{exact}"
-        nearest = _load_verified(place, space, exact) if rebuild else _load(place, space, exact)
+        loaded = _load_verified(place, space, exact) if rebuild else _load(place, space, exact)
+        nearest = None if isinstance(loaded, str) else loaded
         if nearest is None and hurry and not rebuild:
             nearest = _recent(place, space, exact)
         if nearest is not None:
@@ -240,17 +213,15 @@ def _recent(place: Path, space: Space, exact: int) -> Nearest | None:
     return None
 
 
-def _in_memory(store: VectorSource, space: Space) -> Nearest:
+def _in_memory(store: Store | Looks, space: Space) -> Nearest:
     """Return the index of a library that is read-only."""
-    changes, ids, vectors = store.changes, [], []
-    for photo, vector in store.vectors_of(space.fingerprint):
-        ids.append(photo)
-        vectors.append(_check_vector(store, space, photo, vector))
-    array = np.frombuffer(b"".join(vectors), np.float32).reshape(-1, space.tokens, space.dim)
-    return Nearest(np.array(ids, np.int64), array, space, changes=changes)
+    changes, rows = store.changes, list(store.vectors_of(space.fingerprint))
+    vectors = b"".join(_check_vector(store, space, photo, vector) for photo, vector in rows)
+    array = np.frombuffer(vectors, np.float32).reshape(-1, space.tokens, space.dim)
+    return Nearest(np.array([photo for photo, _ in rows], np.int64), array, space, changes=changes)
 
 
-def _check_vector(store: VectorSource, space: Space, photo: int, vector: bytes) -> bytes:
+def _check_vector(store: Store | Looks, space: Space, photo: int, vector: bytes) -> bytes:
     """Return the vector of a photograph; raise `DamagedLibrary` if its length or its numbers are wrong."""
     if not isinstance(vector, bytes) or len(vector) != 4 * space.tokens * space.dim:
         raise DamagedLibrary(store.path, f"the vector of photograph {photo} has the wrong length")
@@ -265,12 +236,9 @@ def _remove_older(place: Path) -> None:
         if old != place and _state(old) <= _state(place):
             shutil.rmtree(old, ignore_errors=True)
     for work in place.parent.glob("building-*"):
-        try:
-            is_abandoned = time.time() - work.stat().st_mtime > _ABANDONED_S
-        except OSError:
-            continue
-        if is_abandoned:
-            shutil.rmtree(work, ignore_errors=True)
+        with suppress(OSError):
+            if time.time() - work.stat().st_mtime > _ABANDONED_S:
+                shutil.rmtree(work, ignore_errors=True)
 
 
 def _state(place: Path) -> int:
@@ -278,7 +246,7 @@ def _state(place: Path) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def _build(place: Path, store: VectorSource, space: Space, exact: int, progress: Progress | None) -> None:
+def _build(place: Path, store: Store | Looks, space: Space, exact: int, progress: Progress | None) -> None:
     """Write the index of the current state of the library. Raises `OSError`, and then leaves nothing behind."""
     start = time.monotonic()
     work = place.with_name(f"building-{os.getpid()}-{threading.get_ident()}")
@@ -297,7 +265,7 @@ def _build(place: Path, store: VectorSource, space: Space, exact: int, progress:
         }
         if len(ids) > exact:
             _write_graph(work / _GRAPH, np.load(work / _VECTORS, mmap_mode="r"), space, progress)
-            about["graph"] = file_checksums(work / _GRAPH)
+            about["graph"] = blocks.file_checksums(work / _GRAPH)
         about["files"] = {file.name: file.stat().st_size for file in work.iterdir()}
         about["seconds"] = time.monotonic() - start
         (work / _ABOUT).write_text(json.dumps(about), "utf-8")
@@ -313,12 +281,12 @@ def _build(place: Path, store: VectorSource, space: Space, exact: int, progress:
 
 def _block_rows(count: int, space: Space, exact: int) -> int:
     """Return the rows per checksum: one if a graph is used, because its proposals are scattered."""
-    return 1 if count > exact else rows_of_block(4 * space.tokens * space.dim)
+    return 1 if count > exact else blocks.rows_of_block(4 * space.tokens * space.dim)
 
 
 def _write_vectors(
-    path: Path, store: VectorSource, space: Space, exact: int, progress: Progress | None
-) -> tuple[Ids, Sums]:
+    path: Path, store: Store | Looks, space: Space, exact: int, progress: Progress | None
+) -> tuple[Ids, blocks.Sums]:
     """Write the matrix of all vectors; return the ids of its rows and the checksums of its blocks.
 
     The file is not memory-mapped: on a full disk that kills the process without a message.
@@ -378,9 +346,9 @@ def _load(place: Path, space: Space, exact: int, *, trust: bool = True) -> Neare
         rows = about["rows"]
         if checksum(ids.tobytes()) != about["ids"] or checksum(sums.tobytes()) != about["sums"] or len(ids) != rows:
             return None
-        watch = Watch(place / _VECTORS)
+        watch = blocks.Watch(place / _VECTORS)
         vectors: Any = np.load(place / _VECTORS, mmap_mode="r") if rows else np.zeros((0, space.tokens, space.dim))
-        block_rows = int(about.get("block_rows", rows_of_block(4 * space.tokens * space.dim)))
+        block_rows = int(about.get("block_rows", blocks.rows_of_block(4 * space.tokens * space.dim)))
         if vectors.shape != (rows, space.tokens, space.dim) or len(sums) != -(-rows // block_rows):
             return None
         if rows and (vectors.dtype != np.dtype("<f4") or not vectors.flags.c_contiguous):
@@ -394,19 +362,8 @@ def _load(place: Path, space: Space, exact: int, *, trust: bool = True) -> Neare
     return Nearest(ids, rows_on_disk, space, graph, _state(place))
 
 
-def _load_verified(place: Path, space: Space, exact: int) -> Nearest | None:
-    """Return the index on disk if every byte matches its checksum, else None."""
-    nearest = _load(place, space, exact, trust=False)
-    try:
-        if nearest is not None:
-            nearest.verify()
-    except DamagedIndex:
-        return None
-    return nearest
-
-
-def damage_of(place: Path, space: Space, exact: int) -> str | None:
-    """Return what is wrong with an index on disk, after reading every byte; None if it is sound."""
+def _load_verified(place: Path, space: Space, exact: int) -> Nearest | str:
+    """Return the index on disk after reading every byte, or what is wrong with it."""
     nearest = _load(place, space, exact, trust=False)
     if nearest is None:
         return f"{place.name}: a file is missing, cut short or damaged"
@@ -414,4 +371,10 @@ def damage_of(place: Path, space: Space, exact: int) -> str | None:
         nearest.verify()
     except DamagedIndex as error:
         return f"{place.name}: {error}"
-    return None
+    return nearest
+
+
+def damage_of(place: Path, space: Space, exact: int) -> str | None:
+    """Return what is wrong with an index on disk, after reading every byte; None if it is sound."""
+    result = _load_verified(place, space, exact)
+    return result if isinstance(result, str) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -44,17 +43,15 @@ class Overview:
 
 def overview(root: Path, folder: Path, store: Store) -> Overview:
     """Return the counts of the library whose index is in `folder` and whose photographs are under `root`."""
-    counts = _row(
+    counts = _rows(
         store,
         "SELECT count(*), count(*) - count(lat), count(*) - count(taken), min(taken), max(taken), "
         "count(DISTINCT moment), "
         "coalesce(sum(title IS NULL AND caption IS NULL AND keywords = '[]'), 0) FROM photos",
-    )
-    by_hour = dict(_pairs(store, "SELECT CAST(substr(taken, 12, 2) AS INTEGER), count(*) FROM photos "
-                                 "WHERE taken IS NOT NULL GROUP BY 1"))  # fmt: skip
-    years = "SELECT substr(taken, 1, 4), count(*) FROM photos WHERE taken IS NOT NULL GROUP BY 1 ORDER BY 1"
-    months = "SELECT substr(taken, 1, 7), count(*) FROM photos WHERE taken IS NOT NULL GROUP BY 1 ORDER BY 1"
+    )[0]
+    by_hour = _counts(store, "CAST(substr(taken, 12, 2) AS INTEGER)")
     problems = "SELECT value, count(*) FROM photos, json_each(problems) GROUP BY 1 ORDER BY 2 DESC, 1"
+    distinct = ", ".join(f"count(DISTINCT {name})" for name in _LABEL_COLUMNS)
     return Overview(
         root=str(root),
         photos=counts[0],
@@ -69,29 +66,26 @@ def overview(root: Path, folder: Path, store: Store) -> Overview:
         last=counts[4],
         moments=counts[5],
         hours=tuple(by_hour.get(hour, 0) for hour in range(24)),
-        years=dict(_pairs(store, years)),
-        months=dict(_pairs(store, months)),
-        labels={name: _labels(store, name) for name in _LABEL_COLUMNS},
-        distinct={name: _row(store, f"SELECT count(DISTINCT {name}) FROM photos")[0] for name in _LABEL_COLUMNS},
-        skipped=tuple(_pairs(store, "SELECT path, reason FROM skipped ORDER BY path")),
-        problems=dict(_pairs(store, problems)),
+        years=_counts(store, "substr(taken, 1, 4)"),
+        months=_counts(store, "substr(taken, 1, 7)"),
+        labels={name: _counts(store, name, f"2 DESC, 1 LIMIT {_MOST}") for name in _LABEL_COLUMNS},
+        distinct=dict(zip(_LABEL_COLUMNS, _rows(store, f"SELECT {distinct} FROM photos")[0], strict=True)),
+        skipped=tuple(_rows(store, "SELECT path, reason FROM skipped ORDER BY path")),
+        problems=dict(_rows(store, problems)),
     )
 
 
 def points(store: Store) -> list[tuple[float, float]]:
     """Return latitude and longitude of every photograph that has a place."""
-    return _pairs(store, "SELECT lat, lon FROM photos WHERE lat IS NOT NULL")
+    return _rows(store, "SELECT lat, lon FROM photos WHERE lat IS NOT NULL")
 
 
-def _labels(store: Store, name: str) -> dict[str, int]:
-    query = f"SELECT {name}, count(*) FROM photos WHERE {name} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {_MOST}"
-    return dict(_pairs(store, query))
+def _counts(store: Store, value: str, order: str = "1") -> dict[Any, int]:
+    """Return the number of photographs for each value of an SQL expression."""
+    return dict(
+        _rows(store, f"SELECT {value}, count(*) FROM photos WHERE {value} IS NOT NULL GROUP BY 1 ORDER BY {order}")
+    )
 
 
-def _row(store: Store, query: str) -> Sequence[Any]:
-    row: Sequence[Any] = store.connection.execute(query).fetchone()
-    return row
-
-
-def _pairs(store: Store, query: str) -> list[tuple[Any, Any]]:
-    return [(row[0], row[1]) for row in store.connection.execute(query)]
+def _rows(store: Store, query: str) -> list[Any]:
+    return [tuple(row) for row in store.connection.execute(query)]

@@ -49,8 +49,7 @@ class Photo:
 
     def to_row(self) -> dict[str, Any]:
         """Return the values as SQLite stores them."""
-        values = {name: getattr(self, name) for name in COLUMNS}
-        values["taken"] = None if self.taken is None else self.taken.isoformat()
+        values = {name: getattr(self, name) for name in COLUMNS} | self.to_dict()
         for name in ("keywords", "problems"):
             values[name] = json.dumps(values[name], ensure_ascii=False)
         return values
@@ -58,10 +57,13 @@ class Photo:
     def to_dict(self) -> dict[str, Any]:
         """Return the photograph as plain data, ready for JSON, without the internal columns."""
         values = {name: getattr(self, name) for name in COLUMNS if name not in ("mtime_ns", "hash")}
-        values["taken"] = None if self.taken is None else self.taken.isoformat()
-        values["keywords"], values["problems"] = list(self.keywords), list(self.problems)
-        return values
+        taken = None if self.taken is None else self.taken.isoformat()
+        return values | {"taken": taken, "keywords": list(self.keywords), "problems": list(self.problems)}
 
 
-CALENDAR = {"year": 4, "month": 7, "day": 10}  # lengths of the prefixes of `taken` that are labels
 COLUMNS = tuple(field.name for field in fields(Photo))
+NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
+LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
+          "moment", "rating")  # fmt: skip
+CALENDAR = {"year": 4, "month": 7, "day": 10}  # lengths of the prefixes of `taken` that are labels
+assert set(NUMBERS + LABELS) <= set(COLUMNS)

@@ -28,8 +28,10 @@ _UNSET_CLOCKS = {datetime(2002, 12, 8, 12), datetime(1970, 1, 1)}  # defaults of
 _FILLER = re.compile(
     r"""
     (?:[\w-]+\ )*digital\ (?:still\ )?camera      # OLYMPUS DIGITAL CAMERA, KODAK Digital Still Camera
-    | sony\ dsc | samsung(?:\ camera\ pictures)? | exif_jpeg_picture | \<digimax.*\> | created\ by\ imlib.*
-    | default | untitled | none | null | n/?a | unknown | image | picture | photo | camera
+    | (?:olympus|sony|kodak|samsung|konica|minolta)\ (?:camera|dsc)(?:\ pictures)? | samsung
+    | exif[_\ ]jpeg[_\ ]picture | \<digimax.*\> | created\ by\ imlib.*
+    | default | untitled | ohne\ titel | sans\ titre | none | null | n/?a | unknown | image(?:\ description)?
+    | picture | photo | camera | created\ with\ gimp | processed\ with\ vsco.* | charset=ascii
     | (?:oz)?nor(?:wo)? | r?hdr(?:pl)? | sdr(?:_hdrb)? | cof | dav | edf | mde(?:_soft)? | [bfr]bt | btf(?:hdr|mdn)?
     | ptr | qrf | rpt | burst | frem                            # camera modes of phones
     | dcim[\\/].* | [^\s]+\.(?:jpe?g|heic|heif|png|tiff?|dng|webp)   # a path or file name
@@ -141,9 +143,9 @@ def minutes_east(text: str | None) -> int | None:
         return None
     if text == "Z":
         return 0
-    match = re.fullmatch(r"([+-])(\d{1,2}):?(\d{2})", text)
-    minutes = int(match[2]) * 60 + int(match[3]) if match else _MAX_OFFSET + 1
-    if not match or minutes > _MAX_OFFSET or int(match[3]) > 59:
+    match = re.fullmatch(r"([+-])(\d{1,2}):?([0-5]\d)", text)
+    minutes = int(match[2]) * 60 + int(match[3]) if match else 0
+    if match is None or minutes > _MAX_OFFSET:
         raise Wrong(f"{quote(text)} is not a UTC offset")
     return -minutes if match[1] == "-" else minutes
 
@@ -166,10 +168,12 @@ def place(lat: float, lon: float) -> tuple[float, float]:
     return lat, lon
 
 
-def height(metres: float) -> float:
-    """Return an altitude in metres; raise `Wrong` unless it is plausible."""
+def height(metres: float, reference: str | None = None) -> float:
+    """Return an altitude in metres, below sea level if EXIF's reference is 1 or 3; raise `Wrong` unless plausible."""
     if math.isnan(metres):
         raise Wrong("is not a number")
+    if reference in ("1", "3"):
+        metres = 0 - metres  # -x would be -0.0 for 0
     if not _MIN_ALTITUDE <= metres <= _MAX_ALTITUDE:
         raise Wrong(f"{metres:.10g} m is not a plausible altitude")
     return metres

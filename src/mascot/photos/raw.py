@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -18,13 +18,8 @@ _OTHER_SIGNATURES = (b"FOVb", b"\0MRM")  # Sigma, Minolta
 _WIDTH, _HEIGHT, _COMPRESSION, _PHOTOMETRIC = 0x0100, 0x0101, 0x0103, 0x0106
 _STRIPS, _STRIP_BYTES, _SUB_DIRECTORIES = 0x0111, 0x0117, 0x014A
 _JPEG, _JPEG_BYTES, _JPEG_FROM_RAW, _DNG_VERSION = 0x0201, 0x0202, 0x002E, 0xC612
-_TAGS = frozenset({
-    _WIDTH, _HEIGHT, _COMPRESSION, _PHOTOMETRIC, _STRIPS, _STRIP_BYTES, _SUB_DIRECTORIES, _JPEG, _JPEG_BYTES,
-    _JPEG_FROM_RAW, _DNG_VERSION,
-})  # fmt: skip
 _SENSOR_PHOTOMETRIC = {32803, 34892}  # a colour filter array, linear sensor values
 _SENSOR_COMPRESSION = {32767, 32769, 32770, 32772, 34713, 65000, 65535}  # of Sony, Epson, Samsung, Nikon, Kodak, Pentax
-_BYTES_OF_TYPE = {1: 1, 3: 2, 4: 4, 6: 1, 7: 1, 13: 4}
 _FORMAT_OF_TYPE = {1: "B", 3: "H", 4: "I", 6: "B", 7: "B", 13: "I"}
 _MOST_DIRECTORIES, _MOST_ENTRIES, _MOST_VALUES = 64, 1000, 64
 _MOST_BOXES, _DEEPEST_BOX = 4000, 8
@@ -79,10 +74,10 @@ def preview_of(file: BinaryIO) -> Preview | None:
         return None
     best = _largest(file, tables.previews)
     if best is None or max(best[2]) < _USEFUL:
-        best = _largest(file, ([best[:2]] if best else []) + list(_search(file)))
-    if best is None and is_tiff and not tables.has_sensor:
-        return None  # an ordinary TIFF with a RAW tag
+        best = _largest(file, [*([best[:2]] if best else []), *_search(file)])
     if best is None:
+        if is_tiff and not tables.has_sensor:
+            return None  # an ordinary TIFF with a RAW tag
         raise NoPreview("a RAW file without a JPEG preview")
     offset, length, size = best
     file.seek(offset)
@@ -94,14 +89,11 @@ def preview_of(file: BinaryIO) -> Preview | None:
     return Preview(jpeg, max(size, tables.size, key=_area), tuple(tables.blocks), is_tiff)
 
 
-def _largest(file: BinaryIO, parts: list[tuple[int, int]]) -> tuple[int, int, tuple[int, int]] | None:
-    """Return the part whose JPEG has the most pixels: offset, length and size in pixels."""
-    best: tuple[int, int, tuple[int, int]] | None = None
-    for offset, length in parts:
-        size = _jpeg_size(file, offset)
-        if size is not None and (best is None or _area(size) > _area(best[2])):
-            best = (offset, length, size)
-    return best
+def _largest(file: BinaryIO, parts: Iterable[tuple[int, int]]) -> tuple[int, int, tuple[int, int]] | None:
+    """Return the first part whose JPEG has the most pixels: offset, length and size in pixels."""
+    jpegs = ((offset, length, _jpeg_size(file, offset)) for offset, length in parts)
+    sized = [(offset, length, size) for offset, length, size in jpegs if size is not None]
+    return max(sized, key=lambda part: _area(part[2]), default=None)
 
 
 def _area(size: tuple[int, int]) -> int:
@@ -147,9 +139,6 @@ def _search(file: BinaryIO) -> Iterator[tuple[int, int]]:
         position, tail = position + len(chunk), text[-2:]
 
 
-# TIFF
-
-
 def _directories(file: BinaryIO, head: bytes) -> _Tables:
     """Read all directories of a TIFF; an error in one ends only that one."""
     order = "<" if head[:2] == b"II" else ">"
@@ -168,7 +157,7 @@ def _directories(file: BinaryIO, head: bytes) -> _Tables:
 
 
 def _entries(file: BinaryIO, at: int, order: str) -> tuple[dict[int, tuple[int, ...]], int]:
-    """Return the relevant tags of one directory, and the offset of the next."""
+    """Return the integers of one directory by tag, and the offset of the next."""
     file.seek(at)
     start = file.read(2)
     count = struct.unpack(f"{order}H", start)[0] if len(start) == 2 else 0
@@ -177,20 +166,20 @@ def _entries(file: BinaryIO, at: int, order: str) -> tuple[dict[int, tuple[int, 
     body = file.read(12 * count + 4)
     entries: dict[int, tuple[int, ...]] = {}
     for first in range(0, min(len(body), 12 * count) - 11, 12):
-        tag, kind, number = struct.unpack(f"{order}HHI", body[first : first + 8])
-        size = _BYTES_OF_TYPE.get(kind, 0)
-        if tag not in _TAGS or not size or not number:
+        tag, kind, number, offset = struct.unpack(f"{order}HHII", body[first : first + 12])
+        if kind not in _FORMAT_OF_TYPE or not number:
             continue
+        if tag == _JPEG_FROM_RAW:  # the JPEG itself
+            entries[tag] = (offset, number)
+            continue
+        layout = f"{order}{min(number, _MOST_VALUES)}{_FORMAT_OF_TYPE[kind]}"
+        size = struct.calcsize(layout)
         value = body[first + 8 : first + 12]
-        if tag == _JPEG_FROM_RAW:
-            entries[tag] = (struct.unpack(f"{order}I", value)[0], number)
-            continue
-        number = min(number, _MOST_VALUES)
-        if size * number > 4:
-            file.seek(struct.unpack(f"{order}I", value)[0])
-            value = file.read(size * number)
-        if len(value) >= size * number:
-            entries[tag] = struct.unpack(f"{order}{number}{_FORMAT_OF_TYPE[kind]}", value[: size * number])
+        if size > 4:
+            file.seek(offset)
+            value = file.read(size)
+        if len(value) >= size:
+            entries[tag] = struct.unpack(layout, value[:size])
     end = body[12 * count : 12 * count + 4]
     return entries, struct.unpack(f"{order}I", end)[0] if len(end) == 4 else 0
 
@@ -206,13 +195,11 @@ def _note(entries: dict[int, tuple[int, ...]], tables: _Tables) -> None:
     if _JPEG in entries and _JPEG_BYTES in entries:
         tables.previews.append((entries[_JPEG][0], entries[_JPEG_BYTES][0]))
     if _JPEG_FROM_RAW in entries:
-        tables.previews.append((entries[_JPEG_FROM_RAW][0], entries[_JPEG_FROM_RAW][1]))
+        offset, length = entries[_JPEG_FROM_RAW]
+        tables.previews.append((offset, length))
     strips, lengths = entries.get(_STRIPS, ()), entries.get(_STRIP_BYTES, ())
     if compression in (6, 7) and not is_sensor and len(strips) == len(lengths) == 1:
         tables.previews.append((strips[0], lengths[0]))
-
-
-# CR3
 
 
 def _boxes(file: BinaryIO) -> _Tables:

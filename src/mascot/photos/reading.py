@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -18,14 +18,14 @@ from mascot.photos.images import Unreadable, open_image, shrunk, thumbnail, upri
 from mascot.photos.limits import Limits
 from mascot.photos.look import look
 from mascot.photos.metadata import Metadata, metadata_of
-from mascot.photos.photo import Photo
+from mascot.photos.photo import COLUMNS, Photo
 from mascot.photos.seasons import part_of_day, season
 from mascot.photos.sidecars import Sidecars, local_time
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MEGAPIXELS = Limits().max_megapixels
+_METADATA = {field.name for field in fields(Metadata)} & set(COLUMNS)  # columns that a file itself has
 SIDE = 512  # longest side, in pixels, of thumbnails and of the input of encoders
 
 
@@ -50,7 +50,9 @@ class File:
     sidecars: str = ""  # the state of its sidecars
 
 
-def read(source: bytes | BinaryIO, max_megapixels: float = MEGAPIXELS, sidecars: Sidecars | None = None) -> Reading:
+def read(
+    source: bytes | BinaryIO, max_megapixels: float = Limits.max_megapixels, sidecars: Sidecars | None = None
+) -> Reading:
     """Decode a photograph once and return everything that the library stores. Raises `Unreadable`."""
     image = open_image(source, max_megapixels)
     metadata = metadata_of(image, sidecars)
@@ -67,33 +69,17 @@ def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]
     for i, (file, reading) in enumerate(zip(files, readings, strict=True)):
         city = cities.get(i)
         metadata = _with_time(reading.metadata, file.path, city)
+        values = {name: getattr(metadata, name) for name in _METADATA}
+        values |= {"path": file.path, "size": file.size, "mtime_ns": file.mtime_ns, "hash": file.hash}
+        values |= {"city": city.name, "country": city.country} if city else {"city": None, "country": None}
         photos.append(
             Photo(
                 id=0,
-                path=file.path,
                 folder=folder_of(file.path),
-                size=file.size,
-                mtime_ns=file.mtime_ns,
-                hash=file.hash,
-                width=metadata.width,
-                height=metadata.height,
-                lat=metadata.lat,
-                lon=metadata.lon,
-                altitude=metadata.altitude,
-                taken=metadata.taken,
-                offset=metadata.offset,
-                camera=metadata.camera,
-                lens=metadata.lens,
-                title=metadata.title,
-                caption=metadata.caption,
-                keywords=metadata.keywords,
-                rating=metadata.rating,
-                city=city.name if city else None,
-                country=city.country if city else None,
                 season=season(metadata.taken, metadata.lat),
                 part_of_day=part_of_day(metadata.taken),
                 moment=None,
-                problems=metadata.problems,
+                **values,
             )
         )
     return photos

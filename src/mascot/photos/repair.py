@@ -26,9 +26,12 @@ DAMAGED = "library.damaged.sqlite"  # the database as it was before a repair
 _MOST = 20  # findings of one kind that are listed
 _PROBES = 10_000  # ids tried one by one after an unreadable row; then the steps grow
 _LARGEST_ID = 1 << 40
-_NUMBERS = frozenset({"lat", "lon", "altitude"})
-_INTEGERS = frozenset({"id", "size", "mtime_ns", "width", "height", "offset", "rating"})
 _REQUIRED = frozenset({"id", "path", "folder", "size", "mtime_ns", "hash", "width", "height", "keywords", "problems"})
+# Types of columns; all others are texts.
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("id", "size", "mtime_ns", "width", "height", "offset", "rating"), (int,)),
+    **dict.fromkeys(("lat", "lon", "altitude"), (int, float)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +70,7 @@ def repair(library: Library) -> Repair:
             library.close()
             lost_rows = _salvage(library.store_path)
             damaged = library.folder / DAMAGED
-        for place in library.folder.glob("nearest-*"):
-            if findings:
-                shutil.rmtree(place, ignore_errors=True)
-        for place in library.folder.glob("building-*"):
+        for place in (*(library.folder.glob("nearest-*") if findings else ()), *library.folder.glob("building-*")):
             shutil.rmtree(place, ignore_errors=True)
         encoded = library.rebuild_index()
         return Repair(findings, library.store.count(), encoded, lost_rows, damaged)
@@ -108,29 +108,23 @@ def _soundness(store: Store, numbers: int, dim: int) -> Iterator[tuple[int, bool
     )
     for row in store.connection.execute(query, (fingerprint,)):
         has_vector = row["stamp"] is None or _is_vector(row["vector"], numbers, dim)
-        yield row["id"], _is_photo({name: row[name] for name in COLUMNS}) and _is_pixels(row) and has_vector
+        is_sound = has_vector and _is_pixels(row["thumbnail"], row["look"])
+        yield row["id"], is_sound and _is_photo({name: row[name] for name in COLUMNS})
 
 
 def _index_findings(library: Library) -> list[str]:
     space, exact = space_of(library.store), library.exact
-    current = f"nearest-{library.store.changes}-{space.fingerprint}-{exact}"
-    places = [place for place in library.folder.glob("nearest-*") if place.name == current]
-    return [damage for place in places if (damage := damage_of(place, space, exact)) is not None]
+    place = library.folder / f"nearest-{library.store.changes}-{space.fingerprint}-{exact}"
+    damage = damage_of(place, space, exact) if place.exists() else None
+    return [] if damage is None else [damage]
 
 
 def _is_photo(row: Mapping[str, Any]) -> bool:
     """Return whether the values of a row have the right types."""
     for name, value in row.items():
-        if value is None:
-            if name in _REQUIRED:
-                return False
-        elif name in _INTEGERS:
-            if not isinstance(value, int):
-                return False
-        elif name in _NUMBERS:
-            if not isinstance(value, (int, float)):
-                return False
-        elif not isinstance(value, str):
+        if value is None and name in _REQUIRED:
+            return False
+        if value is not None and not isinstance(value, _TYPES.get(name, (str,))):
             return False
     try:
         photo = Photo.from_row(row)
@@ -139,11 +133,9 @@ def _is_photo(row: Mapping[str, Any]) -> bool:
     return photo.taken is None or isinstance(photo.taken, datetime)
 
 
-def _is_pixels(row: Mapping[str, Any] | sqlite3.Row) -> bool:
-    thumbnail, look = row["thumbnail"], row["look"]
-    if not isinstance(thumbnail, bytes) or not thumbnail.startswith(b"\xff\xd8"):
-        return False
-    return _is_vector(look, LOOK_DIM, LOOK_DIM)
+def _is_pixels(thumbnail: Any, look: Any) -> bool:
+    is_jpeg = isinstance(thumbnail, bytes) and thumbnail.startswith(b"\xff\xd8")
+    return is_jpeg and _is_vector(look, LOOK_DIM, LOOK_DIM)
 
 
 def _is_vector(content: Any, numbers: int, dim: int) -> bool:
@@ -200,7 +192,7 @@ def _copy(damaged: sqlite3.Connection, store: Store) -> None:
             if _is_photo(dict(zip(COLUMNS, row, strict=True))):
                 connection.execute(insert, row)
         for photo, thumbnail, look in _rows(damaged, "pixels", "photo", ("thumbnail", "look"), blobs=True):
-            if _is_pixels({"thumbnail": thumbnail, "look": look}):
+            if _is_pixels(thumbnail, look):
                 _insert(connection, "pixels", photo, thumbnail, look)
         columns = ("photo", "CAST(stamp AS BLOB)", "vector")
         for _, photo, stamp, vector in _rows(damaged, "vectors", "rowid", columns, blobs=True):

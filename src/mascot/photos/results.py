@@ -18,7 +18,7 @@ import mascot as mc
 from mascot.candidates import as_vectors, scaled
 from mascot.photos.photo import Photo
 from mascot.photos.stacks import COMPARED, stacks
-from mascot.photos.table import PhotoColumns, PhotoRows
+from mascot.photos.table import PhotoColumns, PhotoTable
 from mascot.rerank import check_method
 from mascot.wishes import Wish, check_wishes
 
@@ -49,7 +49,7 @@ class Hits:
         query: str,
         ids: NDArray[np.int64],
         scores: NDArray[np.float64],
-        rows: PhotoRows,
+        rows: PhotoTable,
         vectors: Vectors,
         newest_of: int | None = None,
     ) -> None:
@@ -93,6 +93,12 @@ class Hits:
         candidates.vectors = as_vectors(self._vectors(self.ids) if len(self) else None, (len(self),), "Candidates")
         return candidates
 
+    @cached_property
+    def _without_vectors(self) -> mc.Candidates:
+        candidates: mc.Candidates = mc.Candidates(self.scores, self.ids.tolist())
+        candidates.columns = PhotoColumns(self._rows, self.ids)
+        return candidates
+
     def candidates_for(self, wishes: Sequence[mc.AnyWish], method: Any) -> mc.Candidates:
         """Return the candidates; without vectors, which are large, if neither the method nor a wish compares them."""
         needs_vectors = not isinstance(method, (mc.Mascot, mc.Relevance)) or any(
@@ -101,18 +107,12 @@ class Hits:
         return self.candidates if needs_vectors else self._without_vectors
 
     @cached_property
-    def _without_vectors(self) -> mc.Candidates:
-        candidates: mc.Candidates = mc.Candidates(self.scores, self.ids.tolist())
-        candidates.columns = PhotoColumns(self._rows, self.ids)
-        return candidates
+    def _compared(self) -> Mapping[str, NDArray[Any]]:
+        return self._rows.cells(COMPARED, self.ids)
 
     @cached_property
     def _stacks(self) -> list[list[int]]:
         return stacks(self._compared, self._rows.looks(self.ids)) if len(self) else []
-
-    @cached_property
-    def _compared(self) -> Mapping[str, NDArray[Any]]:
-        return self._rows.cells(COMPARED, self.ids)
 
     def stacked(self, detail: Detail, tops: Iterable[int] = ()) -> Hits:
         """Return the hits with one photograph in place of each stack: the sharpest, with the best score of the stack.
@@ -136,13 +136,12 @@ class Hits:
         scores, left_out = self.scores.copy(), np.zeros(len(self), bool)
         similar: dict[int, tuple[int, ...]] = {}
         for stack in self._stacks:
-            largest = pixels[stack].max()
-
-            def rank(place: int, largest: int = largest) -> tuple[bool, bool, int]:
-                is_small = pixels[place] * 2 < largest  # a reduced copy does not represent the photograph
-                return ids[place] in tops, not is_small, sharpness.get(ids[place], 0)
-
-            top = max(stack, key=rank)
+            is_large = pixels[stack] * 2 >= pixels[stack].max()  # a reduced copy does not represent the photograph
+            ranks = [
+                (ids[place] in tops, large, sharpness.get(ids[place], 0))
+                for place, large in zip(stack, is_large, strict=True)
+            ]
+            top = stack[ranks.index(max(ranks))]
             rest_of_stack = [place for place in stack if place != top and ids[place] not in tops]
             scores[top] = scores[[top, *rest_of_stack]].max()
             left_out[rest_of_stack] = True
@@ -156,7 +155,7 @@ class Hits:
         hits.similar = {top: similar_ids for top, similar_ids in similar.items() if similar_ids}
         return hits
 
-    def _selection(self, ids: NDArray[np.int64], scores: NDArray[np.float64], rows: PhotoRows) -> Hits:
+    def _selection(self, ids: NDArray[np.int64], scores: NDArray[np.float64], rows: PhotoTable) -> Hits:
         return Hits(self.root, self.query, ids, scores, rows, self._vectors, self.newest_of)
 
     def around(self, pinned: Hits | None, reject: Iterable[int] = ()) -> Hits:
@@ -190,12 +189,11 @@ class Hits:
         """
         if not len(self):
             return Results(self, None)
-        selected_method = check_method(method)
+        selected_method, wish_list = check_method(method), check_wishes(wishes)
         if not self.ranked and isinstance(selected_method, mc.Mascot) and selected_method.protect is None:
-            focuses = [wish for wish in check_wishes(wishes) if isinstance(wish, Wish) and wish.sign < 0]
-            has_near = [wish.near is not None for wish in focuses]
+            has_near = [wish.near is not None for wish in wish_list if isinstance(wish, Wish) and wish.sign < 0]
             selected_method = replace(selected_method, protect=1 if has_near and not any(has_near) else 0)
-        candidates = self.candidates_for(check_wishes(wishes), selected_method)
+        candidates = self.candidates_for(wish_list, selected_method)
         ranking = mc.rerank(candidates, wishes, k, selected_method, already=ids_before(already), pin=pin)
         self.read_photos(ranking.positions)  # now: another process may remove them later
         return Results(self, ranking, frozenset(pin))
@@ -246,10 +244,10 @@ class Results:
         """Positions and ranks of the results by relevance alone, the pinned first."""
         if self.ranking is None:
             return {}
-        shown_ids, ids = set(self.ranking.shown_before), self.hits.ids.tolist()
+        ids = self.hits.ids.tolist()
         ranks = {at: rank for rank, at in enumerate(np.argsort(-self.hits.scores, kind="stable").tolist(), 1)}
         pinned = [at for at in self.ranking.positions.tolist() if ids[at] in self.pinned]
-        skipped = shown_ids | self.pinned
+        skipped = self.pinned.union(self.ranking.shown_before)
         unpinned = (at for at in ranks if ids[at] not in skipped)
         return {at: ranks[at] for at in islice((*pinned, *unpinned), len(self))}
 

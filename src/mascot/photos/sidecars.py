@@ -20,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Takeout:
-    """The raw values of a JSON file of Google Takeout."""
+    """The raw values of a JSON file of Google Takeout. Methods raise `Wrong`."""
 
     values: dict[str, Any] = field(default_factory=dict)
 
@@ -65,12 +65,12 @@ class Takeout:
     def _number(self, group: str, name: str) -> float | None:
         values = self.values.get(group)
         value = values.get(name) if isinstance(values, dict) else None
-        if value is None or isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
             return None
         try:
             number = float(value[:40] if isinstance(value, str) else value)
         except (ValueError, OverflowError):
-            raise Wrong(f"{plausible.quote(value)} is not a number") from None
+            number = math.nan
         if not math.isfinite(number):
             raise Wrong(f"{plausible.quote(value)} is not a number")
         return number
@@ -91,16 +91,16 @@ def read_sidecars(paths: Sequence[str | os.PathLike[str]]) -> Sidecars:
     takeout = Takeout()
     problems: list[str] = []
     for path in paths:
-        is_json = os.fspath(path).lower().endswith(".json")
+        kind = "JSON" if os.fspath(path).lower().endswith(".json") else "XMP"
         try:
-            if is_json:
-                takeout = takeout if takeout.values else parse_takeout(_content(path, _LONGEST_JSON))
-            else:
+            if kind == "XMP":
                 packets.append(xmp.parse(_content(path, xmp.LONGEST_PACKET)))
+            elif not takeout.values:
+                takeout = parse_takeout(_content(path, _LONGEST_JSON))
         except Wrong as reason:
-            problems.append(f"{'JSON' if is_json else 'XMP'} sidecar: {reason}")
+            problems.append(f"{kind} sidecar: {reason}")
         except OSError as error:
-            problems.append(f"{'JSON' if is_json else 'XMP'} sidecar: cannot be read: {error.strerror or error}")
+            problems.append(f"{kind} sidecar: cannot be read: {error.strerror or error}")
     return Sidecars(tuple(packets), takeout, tuple(problems))
 
 

@@ -15,18 +15,15 @@ import mascot as mc
 from mascot import words
 from mascot.attributes.place import NamedPoint
 from mascot.photos.gazetteer import gazetteer
-from mascot.photos.photo import CALENDAR
+from mascot.photos.photo import CALENDAR, NUMBERS
 from mascot.photos.seasons import PARTS_OF_DAY, SEASONS
 from mascot.photos.store import Store
 from mascot.photos.texts import fold, require_text
 
 LOOKS = 12  # clusters of the visual descriptors
-_NUMBERS = ("altitude", "width", "height", "size")
-_LABELS = ("camera", "lens", "folder", "moment", "city", "country", "part_of_day", "rating", "keywords", "title",
-           *CALENDAR)  # fmt: skip
 _TIMES = ("hour", "date", "weekday")
 NAMES = ("place", "city", "country", *_TIMES, *CALENDAR, "season", "part_of_day", "moment", "camera", "lens", "folder",
-         "look", "keywords", "title", "rating", *_NUMBERS)  # fmt: skip
+         "look", "keywords", "title", "rating", "altitude", "width", "height", "size")  # fmt: skip
 _MAX_LABELS = 8  # labels in a message
 _TWELVE_HOURS = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?\s*([ap])\.?\s?m\.?", re.IGNORECASE)
 
@@ -85,29 +82,22 @@ class _StoredRows:
 
 def attribute(name: str, missing: str = "last") -> Any:
     """Return the attribute of a name, one of `NAMES`."""
+    if name not in NAMES:
+        raise mc.OptionError(f"no attribute of photographs is called {name!r}; there are {', '.join(NAMES)}")
     rule: dict[str, Any] = {"missing": missing}
     if name == "look":
         return mc.Clusters(LOOKS, column="look", **rule)
-    if name in _NUMBERS:
-        return mc.Number(name, **rule)
-    if name == "season" or name in _LABELS:
-        return mc.Category(name, **rule)
     if name == "place" or name in _TIMES:
-        return words.spread(name, missing).attribute  # type: ignore[arg-type]
-    raise mc.OptionError(f"no attribute of photographs is called {name!r}; there are {', '.join(NAMES)}")
+        return words.spread(name, **rule).attribute
+    return (mc.Number if name in NUMBERS else mc.Category)(name, **rule)
 
 
-def wish(text: str, sign: int, store: Store | Rows, missing: str = "last") -> mc.Wish:
-    """Parse a wish: NAME[=VALUE[~WITHIN]][*WEIGHT]; sign 1 is spread, -1 is focus."""
-    name, value, weight = words.split(text)
-    return build_wish(name, value, weight, sign, store, missing)
+def wish(name: str, value: str | None, weight: float, sign: int, store: Store | Rows, missing: str = "last") -> mc.Wish:
+    """Return a wish from its parts, as `words.split` returns them; sign 1 is spread, -1 is focus.
 
-
-def build_wish(
-    name: str, value: str | None, weight: float, sign: int, store: Store | Rows, missing: str = "last"
-) -> mc.Wish:
-    """Return a wish from its parts; the value as people write it, with `~WITHIN` if it has distances."""
-    rows = _rows(store)
+    The value is as people write it, with `~WITHIN` if it has distances.
+    """
+    rule: dict[str, Any] = {"missing": missing}
     if value is None:
         return mc.Wish(attribute(name, missing), sign, weight)
     require_text(value, name)
@@ -116,48 +106,36 @@ def build_wish(
     near, tilde, distance = (part.strip() for part in value.partition("~"))
     if name == "place" and not _is_point(near):
         within = _number(distance, f"{name}={value}") if tilde else None
-        return mc.Wish(attribute(name, missing), sign, weight, _point(near, rows), within)
+        return mc.Wish(attribute(name, missing), sign, weight, _point(near, _rows(store)), within)
     if name == "season" and value.casefold() not in SEASONS:
         try:
-            return replace(words.focus(f"season={value}", missing), weight=weight)  # type: ignore[arg-type]
+            return replace(words.focus(f"season={value}", **rule), weight=weight)
         except mc.OptionError:
             raise mc.OptionError(
                 f"season must be one of {', '.join(SEASONS)}, a month like july, or a day like 07-14, got {value!r}"
             ) from None
     parsed_attribute = attribute(name, missing)
     if isinstance(parsed_attribute, mc.Category):
-        return mc.Wish(parsed_attribute, sign, weight, _label(name, value, rows))  # a label may contain ~
+        return mc.Wish(parsed_attribute, sign, weight, _label(name, value, _rows(store)))  # a label may contain ~
     if isinstance(parsed_attribute, mc.Number):
-        return replace(words.focus(f"number:{name}={value}", missing), weight=weight)  # type: ignore[arg-type]
+        return replace(words.focus(f"number:{name}={value}", **rule), weight=weight)
     if name == "hour":
         near = _on_24_hours(near)
     if name == "date" and re.fullmatch(r"\d{4}-\d{2}-\d{2}", near):
         near += "T12:00"  # noon: midnight is as near to the evening before
-    return replace(words.focus(f"{name}={near}{tilde}{distance}", missing), weight=weight)  # type: ignore[arg-type]
+    return replace(words.focus(f"{name}={near}{tilde}{distance}", **rule), weight=weight)
 
 
-def limit(text: str, fill: bool = False) -> mc.Limit:
-    """Parse a limit: `city=1`, `date=2` (per calendar day), `moment=1`."""
-    name, n = words.split_limit(text)
-    return build_limit(name, n, fill)
-
-
-def build_limit(name: str, n: int, fill: bool = False) -> mc.Limit:
-    """Return a limit from its parts."""
+def limit(name: str, n: int, fill: bool = False) -> mc.Limit:
+    """Return a limit: of a city, a date (per calendar day), a moment."""
     return mc.Limit(_countable(name), n, fill)
 
 
-def share(text: str, store: Store | Rows) -> mc.Share:
-    """Parse target shares, the values as people write them: `country=Portugal:60%,ES:40%`, `hour=6pm:0.5`.
+def share(name: str, target_shares: Mapping[str, float], store: Store | Rows) -> mc.Share:
+    """Return target shares; the values are as people write them: `Portugal` or `PT`, `6pm`.
 
     A value that no photograph has is kept: the explanation of the results reports that it is missing.
     """
-    name, target_shares = words.split_share(text)
-    return build_share(name, target_shares, store)
-
-
-def build_share(name: str, target_shares: Mapping[str, float], store: Store | Rows) -> mc.Share:
-    """Return a share from its parts."""
     counted_attribute, rows = _countable(name), _rows(store)
     shares: dict[str, float] = defaultdict(float)
     for value, part in target_shares.items():
@@ -233,16 +211,15 @@ def _point(name: str, rows: Rows) -> NamedPoint:
     """Return the point of a city in the library, a city of the world, or a country in the library."""
     # Cities in the library come first: with photographs of Cambridge in Massachusetts, that one is meant.
     point = rows.middle("city", name)
-    if point is not None:
-        return NamedPoint(*point, name)
-    city = gazetteer().find(name)
+    city = gazetteer().find(name) if point is None else None
     if city is not None:
         return NamedPoint(city.lat, city.lon, city.name)
-    code = gazetteer().country(name)
-    point = None if code is None else rows.middle("country", code)
-    if point is not None:
-        return NamedPoint(*point, name)
-    raise mc.OptionError(f"no place is called {name!r}: write a city, 'city, country', or latitude,longitude")
+    if point is None:
+        code = gazetteer().country(name)
+        point = None if code is None else rows.middle("country", code)
+    if point is None:
+        raise mc.OptionError(f"no place is called {name!r}: write a city, 'city, country', or latitude,longitude")
+    return NamedPoint(*point, name)
 
 
 def _label(name: str, value: str, rows: Rows) -> Any:
@@ -252,9 +229,8 @@ def _label(name: str, value: str, rows: Rows) -> Any:
         return label
     labels = sorted(rows.labels(name), key=_numbers_first)
     close = _close(value, labels) if len(labels) > _MAX_LABELS else []
-    if close:
-        raise mc.OptionError(f"no photograph has {name} {value!r}; nearest are: {_label_list(close)}")
-    raise mc.OptionError(f"no photograph has {name} {value!r}; there are: {_label_list(labels) or 'none'}")
+    candidates = f"nearest are: {_label_list(close)}" if close else f"there are: {_label_list(labels) or 'none'}"
+    raise mc.OptionError(f"no photograph has {name} {value!r}; {candidates}")
 
 
 def _find_label(name: str, value: str, rows: Rows) -> Any:
@@ -264,10 +240,9 @@ def _find_label(name: str, value: str, rows: Rows) -> Any:
     if name == "part_of_day" and value.casefold() not in PARTS_OF_DAY:
         raise mc.OptionError(f"part_of_day must be one of {', '.join(PARTS_OF_DAY)}, got {value!r}")
     labels = sorted(rows.labels(name), key=_numbers_first)
-    for matches in (lambda label: str(label) == value, lambda label: fold(str(label)) == fold(value)):
-        for label in labels:
-            if matches(label):
-                return label
+    for label in (*(label for label in labels if str(label) == value), *labels):
+        if fold(str(label)) == fold(value):
+            return label
     if name == "city":
         city = gazetteer().find(value)
         if city is not None and city.name in labels:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,34 +50,29 @@ class UnknownPhoto(InputError):
         super().__init__(f"the library holds no photograph {id_}")
 
 
+def _translating(method: Callable[..., Any]) -> Any:
+    """Return a method of cursors that raises the errors of `database_errors`."""
+
+    def call(cursor: _Cursor, *arguments: Any) -> Any:
+        with database_errors(cursor.connection.path):
+            return method(cursor, *arguments)
+
+    return call
+
+
 class _Cursor(sqlite3.Cursor):
     """A cursor that raises the errors of `database_errors`."""
 
     connection: _Connection
-
-    def execute(self, statement: str, parameters: Any = (), /) -> _Cursor:
-        with database_errors(self.connection.path):
-            return super().execute(statement, parameters)
-
-    def executemany(self, statement: str, parameters: Any, /) -> _Cursor:
-        with database_errors(self.connection.path):
-            return super().executemany(statement, parameters)
-
-    def fetchone(self) -> Any:
-        with database_errors(self.connection.path):
-            return super().fetchone()
-
-    def fetchall(self) -> list[Any]:
-        with database_errors(self.connection.path):
-            return super().fetchall()
+    execute = _translating(sqlite3.Cursor.execute)
+    executemany = _translating(sqlite3.Cursor.executemany)
+    fetchone = _translating(sqlite3.Cursor.fetchone)
+    fetchmany = _translating(sqlite3.Cursor.fetchmany)
+    fetchall = _translating(sqlite3.Cursor.fetchall)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        while rows := self._fetch():
+        while rows := self.fetchmany(_FETCH_ROWS):
             yield from rows
-
-    def _fetch(self) -> list[Any]:
-        with database_errors(self.connection.path):
-            return super().fetchmany(_FETCH_ROWS)
 
 
 class _Connection(sqlite3.Connection):
@@ -282,13 +277,8 @@ class Store:
 
     def identities(self, column: str, values: Iterable[str]) -> Iterator[tuple[int, str, str]]:
         """Yield id, path and hash of the photographs whose `column`, path or hash, is one of these, by id."""
-        value_list = list(values)
-        for first in range(0, len(value_list), _IDS_PER_QUERY):
-            part = value_list[first : first + _IDS_PER_QUERY]
-            marks = ",".join("?" * len(part))
-            query = f"SELECT id, path, hash FROM photos WHERE {column} IN ({marks}) ORDER BY id"
-            for row in self.connection.execute(query, part):
-                yield row[0], row[1], row[2]
+        for row in self._rows("photos", ("id", "path", "hash"), column, list(values), "ORDER BY id"):
+            yield row["id"], row["path"], row["hash"]
 
     def all_photos(self) -> Iterator[Photo]:
         for row in self.connection.execute("SELECT * FROM photos ORDER BY id"):
@@ -335,21 +325,17 @@ class Store:
             raise UnknownPhoto(photo)
         return bytes(row[0])
 
-    def _rows(self, table: str, columns: Iterable[str], key: str, ids: Sequence[int]) -> Iterator[sqlite3.Row]:
-        for first in range(0, len(ids), _IDS_PER_QUERY):
-            part = [int(i) for i in ids[first : first + _IDS_PER_QUERY]]
+    def _rows(
+        self, table: str, columns: Iterable[str], key: str, values: Sequence[Any], order: str = ""
+    ) -> Iterator[sqlite3.Row]:
+        for first in range(0, len(values), _IDS_PER_QUERY):
+            part = [value if isinstance(value, str) else int(value) for value in values[first : first + _IDS_PER_QUERY]]
             marks = ",".join("?" * len(part))
             yield from self.connection.execute(
-                f"SELECT {', '.join(columns)} FROM {table} WHERE {key} IN ({marks})", part
+                f"SELECT {', '.join(columns)} FROM {table} WHERE {key} IN ({marks}) {order}", part
             )
 
     # Vectors
-
-    def vectors(self, stamp: str) -> Iterator[tuple[int, bytes]]:
-        """Yield id and vector of every photograph encoded under this stamp, by id."""
-        query = "SELECT photo, vector FROM vectors WHERE stamp = ? ORDER BY photo"
-        for row in self.connection.execute(query, (stamp,)):
-            yield row[0], row[1]
 
     def vectors_of(self, fingerprint: str) -> Iterator[tuple[int, bytes]]:
         """Yield id and vector of every photograph in the space of this fingerprint, by id."""
@@ -373,12 +359,12 @@ def stamp_of(fingerprint: str, epoch: int) -> str:
     return f"{fingerprint}-{epoch}"
 
 
+@dataclass(slots=True)
 class database_errors:
     """Context manager that turns errors of SQLite into `InputError` with a remedy."""
 
     # A class, because a generator is slower and this wraps every statement.
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    _path: Path
 
     def __enter__(self) -> None:
         return

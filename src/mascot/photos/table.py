@@ -4,43 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mascot.photos.nearest import is_member
-from mascot.photos.photo import CALENDAR, COLUMNS, Photo
+from mascot.photos.photo import CALENDAR, LABELS, NUMBERS, Photo
 from mascot.photos.store import DamagedLibrary, Store
 
-NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
-LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
-          "moment", "rating")  # fmt: skip
 MAX_COLUMN_ROWS = 200_000  # photographs up to which columns are cached; beyond, only the needed cells are read
-assert set(NUMBERS + LABELS) <= set(COLUMNS)
 
 Ids = NDArray[np.int64]
 Looks = NDArray[np.float32]
-
-
-class PhotoRows(Protocol):
-    """Photographs by id."""
-
-    def cells(self, names: Sequence[str], ids: Ids) -> dict[str, NDArray[Any]]:
-        """Return the cells of these columns: float64, datetime64, lists of keywords, or labels, None if missing."""
-
-    def looks(self, ids: Ids) -> Looks:
-        """Return visual descriptors, a row each."""
-
-    def photos(self, ids: Ids) -> list[Photo]:
-        """Return the photographs themselves."""
 
 
 class PhotoTable:
     """The photographs of one state of a library, that after `changes` changes."""
 
     def __init__(self, store: Store, looks: Callable[[Ids], Looks]) -> None:
-        self._store, self._looks = store, looks
+        self._store, self.looks = store, looks  # visual descriptors by id, a row each
         with store.snapshot():
             self.changes, self.ids = store.changes, store.ids()
         self._columns: dict[str, NDArray[Any]] = {}
@@ -51,6 +34,7 @@ class PhotoTable:
         return is_member(self.ids, ids)
 
     def cells(self, names: Sequence[str], ids: Ids) -> dict[str, NDArray[Any]]:
+        """Return the cells of these columns: float64, datetime64, lists of keywords, or labels, None if missing."""
         if len(self.ids) > MAX_COLUMN_ROWS:
             return self._read(names, ids, self._store.cells(names, ids.tolist()))
         unread = [name for name in names if name not in self._columns]
@@ -78,9 +62,6 @@ class PhotoTable:
                 raise DamagedLibrary(self._store.path, f"column {name}: {error}") from None
         return columns
 
-    def looks(self, ids: Ids) -> Looks:
-        return self._looks(ids)
-
     def photos(self, ids: Ids) -> list[Photo]:
         return self._store.photos(ids.tolist())
 
@@ -99,7 +80,7 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
 
     NAMES = (*LABELS, *NUMBERS, *CALENDAR, "taken", "keywords", "look")
 
-    def __init__(self, rows: PhotoRows, ids: Ids) -> None:
+    def __init__(self, rows: PhotoTable, ids: Ids) -> None:
         self._rows, self._ids = rows, ids
         self._columns: dict[str, NDArray[Any]] = {}
 
@@ -107,15 +88,14 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
         if name not in self._columns:
             if name not in self.NAMES:
                 raise KeyError(name)
-            self._columns[name] = self._make(name)
+            stored = "taken" if name in CALENDAR else name
+            column: NDArray[Any]
+            if name == "look":
+                column = self._rows.looks(self._ids).astype(np.float64)
+            else:
+                column = self._rows.cells([stored], self._ids)[stored]
+            self._columns[name] = _calendar_labels(column, CALENDAR[name]) if name in CALENDAR else column
         return self._columns[name]
-
-    def _make(self, name: str) -> NDArray[Any]:
-        if name == "look":
-            return self._rows.looks(self._ids).astype(np.float64)
-        stored = "taken" if name in CALENDAR else name
-        cells = self._rows.cells([stored], self._ids)[stored]
-        return _calendar_labels(cells, CALENDAR[name]) if name in CALENDAR else cells
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.NAMES)

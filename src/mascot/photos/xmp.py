@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import DefusedXmlException
@@ -13,8 +13,6 @@ from defusedxml.ElementTree import fromstring
 
 from mascot.photos import plausible
 from mascot.photos.plausible import Moment, Wrong
-
-Xmp = Mapping[str, tuple[str, ...]]  # "dc:title" and the like, with the values of each
 
 _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -32,15 +30,54 @@ _SIGNED = re.compile(r"[+-]?\d+(?:\.\d+)?")
 LONGEST_PACKET = 4 << 20  # bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Xmp:
+    """The properties of a packet by their usual prefixes, as in `dc:title`. Methods raise `Wrong`."""
+
+    properties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def text(self, name: str) -> str | None:
+        """Return the first value of a property, cleaned."""
+        return plausible.clean(self.properties[name][0]) if name in self.properties else None
+
+    def moment(self, name: str) -> Moment | None:
+        return plausible.moment(self.text(name))
+
+    def place(self) -> tuple[float, float] | None:
+        """Return exif:GPSLatitude and exif:GPSLongitude, in degrees."""
+        lat, lon = self.text("exif:GPSLatitude"), self.text("exif:GPSLongitude")
+        if lat is None or lon is None:
+            return None
+        return plausible.place(_coordinate(lat, "NS"), _coordinate(lon, "EW"))
+
+    def altitude(self) -> float | None:
+        """Return metres above sea level."""
+        value = self.text("exif:GPSAltitude")
+        if value is None:
+            return None
+        numerator, _, denominator = value.partition("/")
+        try:
+            metres = float(numerator) / float(denominator or 1)
+        except (ValueError, ArithmeticError):
+            raise Wrong(f"{plausible.quote(value)} is not an altitude") from None
+        return plausible.height(metres, self.text("exif:GPSAltitudeRef"))
+
+    def rating(self) -> int | None:
+        return plausible.stars(self.text("xmp:Rating"))
+
+    def keywords(self) -> tuple[str, ...]:
+        return self.properties.get("dc:subject", ())
+
+
 def parse(packet: object) -> Xmp:
-    """Return the properties of a packet, by their usual prefixes; empty if there is no packet.
+    """Return the properties of a packet; none if there is no packet.
 
     Raises `Wrong` for a packet that is too long, is not XML, or contains a document type or entities.
     """
     if isinstance(packet, str):
         packet = packet.encode()
     if not isinstance(packet, bytes) or not packet.strip(b"\0 \t\r\n"):
-        return {}
+        return Xmp()
     if len(packet) > LONGEST_PACKET:
         raise Wrong(f"{len(packet)} bytes, more than {LONGEST_PACKET}")
     if b"\0" not in packet[:4]:  # UTF-16 has null bytes
@@ -53,45 +90,13 @@ def parse(packet: object) -> Xmp:
         raise Wrong(f"is not XML ({error})") from None
     properties: dict[str, tuple[str, ...]] = {}
     for description in _descriptions(root):
-        for name, value in description.attrib.items():
-            _add(properties, name, [value])
-        for child in description:
-            _add(properties, child.tag, _values(child))
-    return properties
-
-
-def text(xmp: Xmp, name: str) -> str | None:
-    """Return the first value of a property, cleaned."""
-    return plausible.clean(xmp[name][0]) if name in xmp else None
-
-
-def moment(xmp: Xmp, name: str) -> Moment | None:
-    return plausible.moment(text(xmp, name))
-
-
-def place(xmp: Xmp) -> tuple[float, float] | None:
-    """Return exif:GPSLatitude and exif:GPSLongitude, in degrees."""
-    lat, lon = text(xmp, "exif:GPSLatitude"), text(xmp, "exif:GPSLongitude")
-    if lat is None or lon is None:
-        return None
-    return plausible.place(_coordinate(lat, "NS"), _coordinate(lon, "EW"))
-
-
-def altitude(xmp: Xmp) -> float | None:
-    """Return metres above sea level."""
-    value = text(xmp, "exif:GPSAltitude")
-    if value is None:
-        return None
-    numerator, _, denominator = value.partition("/")
-    try:
-        metres = float(numerator) / float(denominator or 1)
-    except (ValueError, ArithmeticError):
-        raise Wrong(f"{plausible.quote(value)} is not an altitude") from None
-    return plausible.height(0 - metres if text(xmp, "exif:GPSAltitudeRef") in ("1", "3") else metres)
-
-
-def rating(xmp: Xmp) -> int | None:
-    return plausible.stars(text(xmp, "xmp:Rating"))
+        values = {name: [value] for name, value in description.attrib.items()}
+        for name, texts in (*values.items(), *((str(child.tag), _values(child)) for child in description)):
+            space, brace, local = name.partition("}")
+            prefix = _PREFIXES.get(space + brace)
+            if prefix and texts:
+                properties.setdefault(f"{prefix}:{local}", tuple(texts))
+    return Xmp(properties)
 
 
 def _descriptions(root: Element) -> Iterable[Element]:
@@ -105,20 +110,11 @@ def _descriptions(root: Element) -> Iterable[Element]:
             elements += reversed(element)
 
 
-def _add(properties: dict[str, tuple[str, ...]], name: Any, values: list[str]) -> None:
-    space, brace, local = str(name).partition("}")
-    prefix = _PREFIXES.get(space + brace)
-    if prefix and values:
-        properties.setdefault(f"{prefix}:{local}", tuple(values))
-
-
 def _values(element: Element) -> list[str]:
     """Return the text of a property, or of each of its items, the default translation first."""
     items = list(islice(element.iter(f"{_RDF}li"), plausible.MOST_KEYWORDS + 1))
-    if not items:
-        return [element.text] if element.text else []
     items.sort(key=lambda item: item.get(_LANGUAGE) != "x-default")
-    return [item.text for item in items if item.text]
+    return [item.text for item in items or [element] if item.text]
 
 
 def _coordinate(value: str, letters: str) -> float:

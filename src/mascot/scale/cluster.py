@@ -41,14 +41,15 @@ def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
     """
     if address.startswith("ray://"):
         raise OptionError(
-            f"--ray must be local, auto or host:port, got {address!r}: Ray Data does not work through Ray's client; "
+            f"--ray must be local, auto or host:port, got {address!r}: Ray's client is not supported; "
             "run this on a machine of the cluster with --ray auto, for instance by `ray job submit`"
         )
-    ray = _loaded()
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported
+    ray = package("ray", "ray", "--ray")
     if ray.is_initialized():
         yield ray
         return
-    environment = {name: os.environ.get(name) for name in _SETTINGS}
+    environment = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
     os.environ.update(_SETTINGS)
     options: dict[str, Any] = {}
     if address == LOCAL:
@@ -65,11 +66,9 @@ def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
-        for name, value in environment.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        for name in _SETTINGS:
+            del os.environ[name]
+        os.environ.update(environment)
 
 
 @contextmanager
@@ -95,10 +94,3 @@ def _summary(error: BaseException) -> str:
     """Return the first and the last line of Ray's messages: the error and its cause."""
     lines = [line for page in (error, error.__cause__) if page is not None for line in str(page).strip().splitlines()]
     return lines[0] if len(lines) == 1 else f"{lines[0]} ({lines[-1].strip()})"
-
-
-def _loaded() -> Any:
-    # Read when Ray is imported.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    package("ray.data", "ray", "--ray")
-    return package("ray", "ray", "--ray")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mascot.errors import InputError, OptionError
 from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder
-from mascot.photos.indexer import Report, Summary
+from mascot.photos.indexing.engine_sink import EngineSink
+from mascot.photos.indexing.indexer import Indexer, Report, Summary
+from mascot.photos.indexing.ray_runner import RayRunner
+from mascot.photos.indexing.runners import LocalRunner
+from mascot.photos.indexing.stages import Encode
 from mascot.photos.limits import Limits
-from mascot.scale.pipeline import LocalRunner, RayRunner, Runner
-from mascot.scale.run import EngineSpace, Run, RunOptions
+from mascot.photos.store import stamp_of
 
 if TYPE_CHECKING:
     from mascot.connect.source import Sink
@@ -59,61 +63,61 @@ def index_into(
     if not root.is_dir():
         raise InputError(f"a library is a folder of photographs, and there is no folder {root}")
     with ExitStack() as stack:
-        runner: Runner = LocalRunner()
-        sink: Sink
-        if ray is not None:
+        runner: LocalRunner | RayRunner
+        if ray is None:
+            runner = stack.enter_context(LocalRunner(limits))
+        else:
             from mascot.scale.cluster import cluster
 
-            runner = RayRunner(stack.enter_context(cluster(ray)), workers)
+            connection = stack.enter_context(cluster(ray))
+            runner = stack.enter_context(RayRunner(connection, limits, device, workers))
+        local_device = device if ray is None else "cpu"
         if isinstance(into, str):
-            from mascot.connect.source import open_sink, open_source
+            from mascot.connect.source import open_sink
 
-            if encoder is None:
-                encoder = _table_encoder(into, open_source)
-            opened = _opened(encoder or "lite", device if ray is None else "cpu")
-            sink = open_sink(into, dim=opened.dim, tokens=opened.tokens)
-            stack.callback(sink.close)
+            model = _opened(encoder or _table_encoder(into) or "lite", local_device)
+            table: Sink = open_sink(into, dim=model.dim, tokens=model.tokens)
+            stack.callback(table.close)
         else:
-            sink = into
-            opened = _opened(encoder or sink.facts().get("encoder", "lite"), device if ray is None else "cpu")
-        epoch = _claim(sink, opened, again)
-        # Workers open an encoder by its name, and this process does not need it; a user's own object is sent to them.
-        by_name = ray is not None and (encoder is None or isinstance(encoder, str))
-        space = EngineSpace(opened.name if by_name else opened, opened.fingerprint, epoch, device)
-        del opened
-        options = RunOptions(prune, hidden, follow_links, limits)
-        return Run(root.resolve(), sink, runner, space, options, report or (lambda stage, count, total: None)).run()
+            table = into
+            model = _opened(encoder or table.facts().get("encoder", "lite"), local_device)
+        stamp = _claim(table, model, again)
+        open_stage = partial(Encode, model)
+        if ray is not None and (encoder is None or isinstance(encoder, str)):
+            # Workers open an encoder by its name; a user's own object is sent to them.
+            open_stage = partial(Encode, model.name, device, model.fingerprint)
+        del model
+        sink = stack.enter_context(EngineSink(table, stamp, limits))
+        return Indexer([root.resolve()], sink, runner, open_stage, None, prune, hidden, follow_links, report).run()
 
 
-def _table_encoder(uri: str, open_source: Any) -> str | None:
+def _table_encoder(uri: str) -> str | None:
     """Return the encoder of a table, None where the table does not exist."""
+    from mascot.connect.source import open_source
+
     try:
         source = open_source(uri)
     except InputError:  # there is none yet
         return None
-    try:
-        return dict(source.facts()).get("encoder")
-    finally:
-        source.close()
+    with source:
+        return source.facts().get("encoder")
 
 
 def _opened(encoder: str | Encoder, device: str) -> Encoder:
     return open_encoder(encoder, device=device) if isinstance(encoder, str) else encoder
 
 
-def _claim(sink: Sink, encoder: Encoder, again: bool) -> str:
-    """Record the encoder of the table, or raise; return the number of its encoding."""
-    facts = sink.facts()
-    fingerprint = facts.get("fingerprint")
-    if fingerprint is not None and fingerprint != encoder.fingerprint and not again:
-        name = facts.get("encoder")
+def _claim(table: Sink, encoder: Encoder, again: bool) -> str:
+    """Record the encoder of the table, or refuse another one; return the first part of the stamps of its rows."""
+    facts = table.facts()
+    fingerprint, name, epoch = facts.get("fingerprint"), facts.get("encoder"), int(facts.get("epoch", 0))
+    if fingerprint not in (None, encoder.fingerprint) and not again:
         raise OptionError(
             f"this table was encoded with {name}, and {encoder.name} is not the same: keep that one with "
             f"--encoder {name}, or encode everything anew with --encoder {encoder.name} --again"
         )
     if fingerprint is None or again:
-        epoch = str(int(facts.get("epoch", 0)) + 1)
+        epoch += 1
         shape = {"dim": str(encoder.dim), "tokens": str(encoder.tokens)}
-        sink.set_facts({"encoder": encoder.name, "fingerprint": encoder.fingerprint, "epoch": epoch} | shape)
-        return epoch
-    return facts.get("epoch", "1")
+        table.set_facts({"encoder": encoder.name, "fingerprint": encoder.fingerprint, "epoch": str(epoch)} | shape)
+    return stamp_of(encoder.fingerprint, max(epoch, 1))

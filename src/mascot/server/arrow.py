@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from mascot.extras import package
 from mascot.server import models
-from mascot.server.bodies import JsonDecoder, error_text
-from mascot.server.failures import BadBody
+from mascot.server.answers import BadBody
+from mascot.server.bodies import BodyDecoder, convert
 
 OPTIONS = b"mascot"  # the metadata key
 _ID, _SCORE, _VECTOR = "id", "score", "vector"
-_OPTIONS = JsonDecoder(models.RerankOptions)
-_CELLS = list[models.Cell]
-_IDS = list[models.Id]
+_NUMBERS = {"double", "float", "halffloat"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_OPTIONS = BodyDecoder(models.RerankOptions)
 
 
 def decode(body: bytes) -> tuple[dict[str, Any], models.RerankOptions]:
@@ -42,18 +40,11 @@ def decode(body: bytes) -> tuple[dict[str, Any], models.RerankOptions]:
     columns = {name: table.column(name) for name in names}
     candidates = {
         "scores": _cells(columns.pop(_SCORE), _SCORE),
-        "ids": _convert(columns.pop(_ID).to_pylist(), _IDS, _ID) if _ID in columns else None,
+        "ids": convert(columns.pop(_ID).to_pylist(), list[models.Id], _ID) if _ID in columns else None,
         "vectors": _matrix(columns.pop(_VECTOR), arrow) if _VECTOR in columns else None,
         "columns": {name: _cells(column, name) for name, column in columns.items()},
     }
     return candidates, options
-
-
-def _convert(values: list[Any], type_: Any, name: str) -> Any:
-    try:
-        return msgspec.convert(values, type_)
-    except msgspec.ValidationError as error:
-        raise BadBody(error_text(error, name)) from None
 
 
 def _cells(column: Any, name: str) -> Any:
@@ -66,26 +57,19 @@ def _cells(column: Any, name: str) -> Any:
         if not (np.abs(numbers.astype(np.float64)) <= models.LARGEST).all():
             raise BadBody(f"{name} must be numbers within {models.LARGEST:g} either way")
         return numbers
-    return _convert(column.to_pylist(), _CELLS, name)
-
-
-_NUMBERS = frozenset(
-    ["double", "float", "halffloat", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-)
+    return convert(column.to_pylist(), list[models.Cell], name)
 
 
 def _matrix(column: Any, arrow: Any) -> Any:
     """Return vectors as one array without a copy if none is missing and all have one length, else row by row."""
-    chunks = column.chunks
-    array = chunks[0] if len(chunks) == 1 else column.combine_chunks()
-    kind = array.type
-    if not (arrow.types.is_list(kind) or arrow.types.is_large_list(kind) or arrow.types.is_fixed_size_list(kind)):
+    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    kind, is_fixed = array.type, arrow.types.is_fixed_size_list(array.type)
+    is_list = is_fixed or arrow.types.is_list(kind) or arrow.types.is_large_list(kind)
+    if not is_list or not (arrow.types.is_floating(kind.value_type) or arrow.types.is_integer(kind.value_type)):
         raise BadBody(f"{_VECTOR} must be a list of numbers in each row, got {kind}")
-    if not (arrow.types.is_floating(kind.value_type) or arrow.types.is_integer(kind.value_type)):
-        raise BadBody(f"{_VECTOR} must be a list of numbers in each row, got {kind}")
-    size = kind.list_size if arrow.types.is_fixed_size_list(kind) else max(array.value_lengths().to_pylist(), key=_or_0)
-    if not size or not 1 <= size <= models.LONGEST_VECTOR:
-        raise BadBody(f"{_VECTOR} must have 1 to {models.LONGEST_VECTOR} numbers, got {size or 0}")
+    size = kind.list_size if is_fixed else max(length or 0 for length in array.value_lengths().to_pylist())
+    if not 1 <= size <= models.LONGEST_VECTOR:
+        raise BadBody(f"{_VECTOR} must have 1 to {models.LONGEST_VECTOR} numbers, got {size}")
     flat = array.flatten()
     if array.null_count or flat.null_count or len(flat) != len(array) * size:
         return array.to_pylist()
@@ -93,7 +77,3 @@ def _matrix(column: Any, arrow: Any) -> Any:
     if matrix.dtype == np.float64 and np.fmax.reduce(np.abs(matrix), axis=None) > models.LARGEST:
         raise BadBody(f"{_VECTOR} must be numbers within {models.LARGEST:g} either way")
     return matrix
-
-
-def _or_0(length: int | None) -> int:
-    return length or 0

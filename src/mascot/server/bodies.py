@@ -1,4 +1,4 @@
-"""Request bodies: read within limits of time and memory, then decoded from JSON, msgpack or Arrow."""
+"""Request bodies: read within limits of time and memory, then decoded from JSON or msgpack."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from typing import Any
 import anyio
 import msgspec
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.types import Message, Receive
 
-from mascot.server.failures import BadBody
+from mascot.server.answers import JSON, BadBody
+from mascot.server.settings import Settings
+from mascot.server.threads import ClientLeft
 
 ARROW = "application/vnd.apache.arrow.stream"
 MSGPACK = "application/msgpack"
-JSON = "application/json"
 _CLOSE = {"connection": "close"}
 _MSGPACK_NAMES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 _JSON_NAME = re.compile(r"application/([^/]+\+)?json")
@@ -91,34 +93,32 @@ class ByteBudget:
                 oldest.scope.cancel()
 
 
-async def read_body(
-    receive: Receive, headers: Mapping[str, str], budget: ByteBudget, largest: int, seconds: float
-) -> bytes:
-    """Return the whole body. A body sent without its length is counted as it arrives."""
-    length = headers.get("content-length", "")
+async def read_body(request: Request, budget: ByteBudget, settings: Settings, *formats: str) -> tuple[bytes, str]:
+    """Return the whole body and which of the formats it has. A body sent without its length is counted as it comes."""
+    refuse_compressed(request.headers)
+    largest = settings.request_bytes
+    length = request.headers.get("content-length", "")
+    too_large = HTTPException(413, f"a request must be at most {largest} bytes")
     if length and (not length.isdecimal() or int(length[:20]) > largest):
-        raise too_large(largest)
-    if not length and "transfer-encoding" not in headers:
-        return b""
+        raise too_large
+    parts: list[bytes] = []
     with budget.body() as body:
-        deadline = anyio.current_time() + seconds
-        parts: list[bytes] = []
-        while True:
-            message = await body.part(receive, deadline)
+        deadline = anyio.current_time() + settings.body_timeout_s
+        more = bool(length) or "transfer-encoding" in request.headers
+        while more:
+            message = await body.part(request.receive, deadline)
             if message["type"] == "http.disconnect":
-                raise HTTPException(499, "the client left")
-            part = message.get("body", b"")
-            parts.append(part)
-            if body.size + len(part) > largest:
-                raise too_large(largest)
-            if not message.get("more_body", False):
-                return part if len(parts) == 1 else b"".join(parts)
-            body.add(len(part))
-
-
-def too_large(largest: int) -> HTTPException:
-    """Return the error of a body that is too large."""
-    return HTTPException(413, f"a request must be at most {largest} bytes")
+                raise ClientLeft
+            parts.append(message.get("body", b""))
+            if body.size + len(parts[-1]) > largest:
+                raise too_large
+            more = message.get("more_body", False)
+            if more:
+                body.add(len(parts[-1]))
+    content = parts[0] if len(parts) == 1 else b"".join(parts)
+    if not content:
+        raise BadBody("the request must have a body, and it is empty")
+    return content, _format_of(request.headers, formats)
 
 
 def refuse_compressed(headers: Mapping[str, str]) -> None:
@@ -128,8 +128,7 @@ def refuse_compressed(headers: Mapping[str, str]) -> None:
         raise HTTPException(415, f"send the request uncompressed, without content-encoding, got {coding}")
 
 
-def format_of(headers: Mapping[str, str], *formats: str) -> str:
-    """Return which of the formats the body has, by its content type."""
+def _format_of(headers: Mapping[str, str], formats: tuple[str, ...]) -> str:
     kind = headers.get("content-type", "")
     name = kind.partition(";")[0].strip().lower()
     if _JSON_NAME.fullmatch(name):
@@ -148,35 +147,26 @@ def error_text(error: msgspec.ValidationError, owner: str = "") -> str:
     return f"{where.lstrip('.')}: {message}" if where else message
 
 
-class JsonDecoder:
-    """A decoder of JSON in UTF-8, with or without a BOM, into one type."""
+def convert(value: Any, type_: Any, owner: str) -> Any:
+    """Return a decoded part of a body as this type; raise `BadBody`, naming the owner, if it does not match."""
+    try:
+        return msgspec.convert(value, type_)
+    except msgspec.ValidationError as error:
+        raise BadBody(error_text(error, owner)) from None
 
-    def __init__(self, type_: Any) -> None:
-        self._decoder = msgspec.json.Decoder(type_)
+
+class BodyDecoder:
+    """A decoder into one type, of msgpack, or of JSON in UTF-8 with or without a BOM."""
+
+    def __init__(self, type_: Any, format_: str = JSON) -> None:
+        self._is_json = format_ == JSON
+        self._decoder: Any = msgspec.json.Decoder(type_) if self._is_json else msgspec.msgpack.Decoder(type_)
 
     def decode(self, body: bytes) -> Any:
-        """Return the value; raise `BadBody` if the body is not JSON or does not match the type."""
-        if not body:
-            raise BadBody("the request must be JSON, and its body is empty")
+        """Return the value; raise `BadBody` if the body cannot be decoded or does not match the type."""
         try:
-            return self._decoder.decode(body.removeprefix(BOM_UTF8))
+            return self._decoder.decode(body.removeprefix(BOM_UTF8) if self._is_json else body)
         except msgspec.ValidationError as error:
             raise BadBody(error_text(error)) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise BadBody(f"the request must be JSON in UTF-8: {error}") from None
-
-
-class MsgpackDecoder:
-    """A decoder of msgpack into one type."""
-
-    def __init__(self, type_: Any) -> None:
-        self._decoder = msgspec.msgpack.Decoder(type_)
-
-    def decode(self, body: bytes) -> Any:
-        """Return the value; raise `BadBody` if the body is not msgpack or does not match the type."""
-        try:
-            return self._decoder.decode(body)
-        except msgspec.ValidationError as error:
-            raise BadBody(error_text(error)) from None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise BadBody(f"the request must be msgpack: {error}") from None
+            raise BadBody(f"the request must be {'JSON in UTF-8' if self._is_json else 'msgpack'}: {error}") from None

@@ -6,7 +6,6 @@ import http.client
 import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -55,9 +54,7 @@ class Client:
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -121,10 +118,9 @@ class Client:
     def ready(self) -> bool:
         """Return whether the service is ready to answer."""
         try:
-            self._call("GET", "/readyz", None, None)
+            return bool(self._call("GET", "/readyz", None, None))
         except (ServiceError, OSError, http.client.HTTPException):
             return False
-        return True
 
     def post(self, path: str, request: Mapping[str, Any], request_id: str | None = None) -> dict[str, Any]:
         """Post a request as JSON and return the answer."""

@@ -13,41 +13,40 @@ import mascot as mc
 from mascot import registry
 
 MOST_RESULTS = 200
-MOST_CANDIDATES = 5000
 MOST_OWN_CANDIDATES = 5000
-MOST_WISHES = 12
-MOST_CHOSEN = 5000  # photographs that a choice or an export holds
 LARGEST_EXPORT = 4 << 30  # bytes of the photographs in an archive
 MOST_COLUMNS = 50
 LONGEST_VECTOR = 4096
-_LONGEST_TEXT = 1000
-_LONGEST_NAME = 200
-_LONGEST_LIST = 4096  # values in a cell
 LARGEST = 1e100  # of a number: squares and sums stay finite
-_INT64 = {"ge": -(2**63), "le": 2**63 - 1}
+_MOST_CANDIDATES = 5000
+_MOST_CHOSEN = 5000  # photographs that a choice or an export holds
+_LONGEST_TEXT = 1000
 
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
-Integer = Annotated[int, Meta(**_INT64)]
+Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Text = Annotated[str, Meta(max_length=_LONGEST_TEXT)]
-Name = Annotated[str, Meta(max_length=_LONGEST_NAME)]
+Name = Annotated[str, Meta(max_length=200)]
 Share = Annotated[float, Meta(ge=0, le=1)]
+Keep = Annotated[float, Meta(gt=0.0, le=1.0)]
 Weight = Annotated[float, Meta(ge=1e-6, le=1e6)]
+Within = Annotated[float, Meta(gt=0.0, le=LARGEST)]
 PhotoId = Annotated[int, Meta(ge=1, le=2**53)]
+Photos = Annotated[list[PhotoId], Meta(max_length=_MOST_CHOSEN)]
 Id = Text | Integer
 Leaf = bool | Integer | Number | Text | None
-CellList = Annotated[list[Leaf], Meta(max_length=_LONGEST_LIST)]
+CellList = Annotated[list[Leaf], Meta(max_length=4096)]
 Cell = bool | Integer | Number | Text | CellList | dict[str, Any] | None
+Column = Annotated[list[Cell], Meta(max_length=MOST_OWN_CANDIDATES)]
+Vector = Annotated[list[Number], Meta(min_length=1, max_length=LONGEST_VECTOR)]
 Near = bool | Number | Text | Annotated[list[Number], Meta(min_length=2, max_length=2)] | None
-K = Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
+Count = Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
 Direction = Literal["spread", "focus"]
+Wishes = Annotated[list[dict[str, Any]], Meta(max_length=12)]  # decoded one by one: the key of each tells its kind
+_SHARES = Meta(min_length=1, max_length=MOST_RESULTS)
 
 
 class _Body(Struct, forbid_unknown_fields=True):
     """A part of a request: unknown fields and numbers written as text are errors."""
-
-
-class _Answer(Struct):
-    """A part of an answer."""
 
 
 # Attributes and methods: one type for each public value class of the library
@@ -68,7 +67,6 @@ _BOUNDS: dict[str, dict[str, float]] = {  # the library itself has no upper limi
     "sigma_km": {"ge": 0.001, "le": 100_000},
     "strength": {"ge": 0, "le": 1},
 }
-_DEPTHS = 20  # numbers in Branches.counts
 
 
 def _bounded(hint: Any, bounds: dict[str, float]) -> Any:
@@ -80,7 +78,7 @@ def _bounded(hint: Any, bounds: dict[str, float]) -> Any:
         return Union[tuple(_bounded(part, bounds) for part in get_args(hint))]  # noqa: UP007 - of a tuple
     if get_origin(hint) is tuple:
         part = _bounded(get_args(hint)[0], bounds)
-        return Annotated[tuple[part, ...], Meta(min_length=1, max_length=_DEPTHS)]  # type: ignore[valid-type]
+        return Annotated[tuple[part, ...], Meta(min_length=1, max_length=20)]  # type: ignore[valid-type]
     return hint
 
 
@@ -118,7 +116,7 @@ def attribute_of(part: Any) -> Any:
     return mc.Category(part) if isinstance(part, str) else value_of(part)
 
 
-# Wishes: one type each, identified by its first field. wishes.py converts them to wishes of the library.
+# Wishes: one type each, identified by its first field. reranking.py converts them to wishes of the library.
 
 
 class SpreadWish(_Body):
@@ -133,7 +131,7 @@ class FocusWish(_Body):
 
     focus: AttributeIn
     near: Near = None
-    within: Annotated[float, Meta(gt=0, le=LARGEST)] | None = None
+    within: Within | None = None
     weight: Weight = 1.0
 
 
@@ -141,7 +139,7 @@ class LimitWish(_Body):
     """At most `n` results per value of an attribute."""
 
     limit: AttributeIn
-    n: Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
+    n: Count
     fill: bool = False
 
 
@@ -156,10 +154,7 @@ class ShareWish(_Body):
     """Target shares of the values of an attribute."""
 
     share: AttributeIn
-    shares: (
-        Annotated[dict[str, Share], Meta(min_length=1, max_length=MOST_RESULTS)]
-        | Annotated[list[ShareOf], Meta(min_length=1, max_length=MOST_RESULTS)]
-    )
+    shares: Annotated[dict[str, Share], _SHARES] | Annotated[list[ShareOf], _SHARES]
 
 
 class DirectedWish(_Body):
@@ -183,11 +178,11 @@ WISHES: dict[str, type[_Body]] = {
 class RerankOptions(_Body):
     """Options of re-ranking. An Arrow body carries them as metadata."""
 
-    wishes: Annotated[list[dict[str, Any]], Meta(max_length=MOST_WISHES)] = []
+    wishes: Wishes = []
     method: MethodIn | None = None
-    k: K = 20
+    k: Count = 20
     strength: Share | None = None
-    keep: Annotated[float, Meta(gt=0, le=1)] | None = None
+    keep: Keep | None = None
     protect: Annotated[int, Meta(ge=0, le=MOST_OWN_CANDIDATES)] | None = None
     already: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] = []
     pin: Annotated[list[Id], Meta(max_length=MOST_RESULTS)] = []
@@ -200,19 +195,11 @@ class Rerank(RerankOptions, kw_only=True):
 
     scores: Annotated[list[Number], Meta(min_length=1, max_length=MOST_OWN_CANDIDATES)]
     ids: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] | None = None
-    columns: Annotated[
-        dict[Name, Annotated[list[Cell], Meta(max_length=MOST_OWN_CANDIDATES)]], Meta(max_length=MOST_COLUMNS)
-    ] = {}
-    vectors: (
-        Annotated[
-            list[Annotated[list[Number], Meta(min_length=1, max_length=LONGEST_VECTOR)] | None],
-            Meta(max_length=MOST_OWN_CANDIDATES),
-        ]
-        | None
-    ) = None
+    columns: Annotated[dict[Name, Column], Meta(max_length=MOST_COLUMNS)] = {}
+    vectors: Annotated[list[Vector | None], Meta(max_length=MOST_OWN_CANDIDATES)] | None = None
 
 
-class RankedOut(_Answer, omit_defaults=True):
+class RankedOut(Struct, omit_defaults=True):
     """One of the candidates, re-ranked."""
 
     id: Id
@@ -224,7 +211,7 @@ class RankedOut(_Answer, omit_defaults=True):
     gains: dict[str, float] | UnsetType = UNSET
 
 
-class RerankOut(_Answer, omit_defaults=True):
+class RerankOut(Struct, omit_defaults=True):
     """The re-ranked candidates, best first; `gains` and `explanation` only if they were requested."""
 
     results: list[RankedOut]
@@ -235,23 +222,32 @@ class RerankOut(_Answer, omit_defaults=True):
 # Photographs
 
 
+_NEAR = Meta(max_length=200, description="Focus only: `Lisbon`, `38.7,-9.1`, `18:30`, `2019-07`.")
+_TEXT = Meta(max_length=_LONGEST_TEXT, description="Without words all are equally relevant.")
+_PIN = Meta(max_length=MOST_RESULTS, description="Always in the result, first, and completed by the others up to k.")
+_CANDIDATES = Meta(ge=1, le=_MOST_CANDIDATES, description="Default: 5000; without words the newest.")
+_WHERE = Meta(
+    max_length=2000,
+    pattern=r"^[^\x00]*$",
+    examples=["country = 'PT' AND taken >= '2019'"],
+    description="An SQL expression over the columns of the library.",
+)
+
+
 class PhotoWish(_Body):
     """Spread or focus one attribute of the photographs."""
 
     name: Annotated[str, Meta(max_length=40, examples=["place"])]
     direction: Direction
     weight: Annotated[float, Meta(ge=0.001, le=1000)] = 1.0
-    near: (
-        Annotated[str, Meta(max_length=200, description="Focus only: `Lisbon`, `38.7,-9.1`, `18:30`, `2019-07`.")]
-        | None
-    ) = None
+    near: Annotated[str, _NEAR] | None = None
 
 
 class PhotoLimit(_Body):
     """At most `n` results per value: `{"limit": "day", "n": 2}`."""
 
     limit: Annotated[str, Meta(max_length=40, examples=["day"])]
-    n: Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
+    n: Count
     fill: bool = False
 
 
@@ -259,56 +255,33 @@ class PhotoShare(_Body):
     """Target shares of values, each as people write it."""
 
     share: Annotated[str, Meta(max_length=40, examples=["country"])]
-    shares: Annotated[dict[Text, Share], Meta(min_length=1, max_length=MOST_RESULTS)]
+    shares: Annotated[dict[Text, Share], _SHARES]
 
 
 PHOTO_WISHES: dict[str, type[_Body]] = {"name": PhotoWish, "limit": PhotoLimit, "share": PhotoShare}
-Photos = Annotated[list[PhotoId], Meta(max_length=MOST_CHOSEN)]
 
 
 class Search(_Body):
     """Search the library for a text, for photographs like one of them, or without either for the newest."""
 
-    text: (
-        Annotated[str, Meta(max_length=_LONGEST_TEXT, description="Without words all are equally relevant.")] | None
-    ) = None
+    text: Annotated[str, _TEXT] | None = None
     like: PhotoId | None = None
-    wishes: Annotated[list[dict[str, Any]], Meta(max_length=MOST_WISHES)] = []
-    pin: Annotated[
-        list[PhotoId],
-        Meta(max_length=MOST_RESULTS, description="Always in the result, first, and completed by the others up to k."),
-    ] = []
+    wishes: Wishes = []
+    pin: Annotated[list[PhotoId], _PIN] = []
     reject: Annotated[Photos, Meta(description="Never in the result.")] = []
-    k: K = 20
-    candidates: (
-        Annotated[
-            int,
-            Meta(ge=1, le=MOST_CANDIDATES, description="Default: 5000; without words the newest."),
-        ]
-        | None
-    ) = None
-    where: (
-        Annotated[
-            str,
-            Meta(
-                max_length=2000,
-                pattern=r"^[^\x00]*$",
-                examples=["country = 'PT' AND taken >= '2019'"],
-                description="An SQL expression over the columns of the library.",
-            ),
-        ]
-        | None
-    ) = None
+    k: Count = 20
+    candidates: Annotated[int, _CANDIDATES] | None = None
+    where: Annotated[str, _WHERE] | None = None
     missing: Literal["last", "neutral", "drop"] = "last"
     strength: Share | None = None
     protect: Annotated[int, Meta(ge=0, le=MOST_RESULTS)] | None = None
-    keep: Annotated[float, Meta(gt=0, le=1)] | None = None
+    keep: Keep | None = None
     order: Literal["relevance", "selection"] | None = None
     method: MethodName = "mascot"
     stacks: Annotated[bool, Meta(description="One photograph for all shots of a burst and all copies.")] = True
 
 
-class PhotoOut(_Answer):
+class PhotoOut(Struct):
     """The metadata of one photograph."""
 
     id: int
@@ -336,7 +309,7 @@ class PhotoOut(_Answer):
     problems: list[str]
 
 
-class ResultOut(_Answer):
+class ResultOut(Struct):
     """One result, and why it is there."""
 
     rank: int
@@ -350,7 +323,7 @@ class ResultOut(_Answer):
     pinned: bool = False
 
 
-class LeftOut(_Answer):
+class LeftOut(Struct):
     """One of the best candidates that were left out, and the reason."""
 
     id: int
@@ -359,7 +332,7 @@ class LeftOut(_Answer):
     because: str
 
 
-class TargetOut(_Answer):
+class TargetOut(Struct):
     """What a focus is near: the text of the request, and the place, hour or date that it means."""
 
     name: str
@@ -370,7 +343,7 @@ class TargetOut(_Answer):
     date: str | None = None
 
 
-class SearchOut(_Answer, kw_only=True):
+class SearchOut(Struct, kw_only=True):
     """The steered results, and beside them the results by relevance alone."""
 
     query: str
@@ -395,7 +368,7 @@ class ChoiceIn(_Body):
     query: dict[str, Any] | None = None
 
 
-class ChoiceOut(_Answer):
+class ChoiceOut(Struct):
     """A saved choice. `missing` counts its photographs that the library does not hold any more."""
 
     name: str
@@ -405,13 +378,13 @@ class ChoiceOut(_Answer):
     missing: int
 
 
-class ChoicesOut(_Answer):
+class ChoicesOut(Struct):
     """The saved choices, by name."""
 
     choices: list[ChoiceOut]
 
 
-class Deleted(_Answer):
+class Deleted(Struct):
     """The name of the choice that was deleted."""
 
     deleted: str
@@ -420,19 +393,19 @@ class Deleted(_Answer):
 class Export(_Body):
     """Photographs to download: their files in a ZIP archive, or one HTML page with small pictures."""
 
-    photos: Annotated[list[PhotoId], Meta(min_length=1, max_length=MOST_CHOSEN)]
+    photos: Annotated[list[PhotoId], Meta(min_length=1, max_length=_MOST_CHOSEN)]
     format: Literal["zip", "album"] = "zip"
     title: Name = "Photographs"
 
 
-class Suggestion(_Answer):
+class Suggestion(Struct):
     """A search with results, and a photograph among them."""
 
     text: str
     photo: int
 
 
-class LibraryOut(_Answer):
+class LibraryOut(Struct):
     """What is in the library."""
 
     photos: int
@@ -457,38 +430,3 @@ class LibraryOut(_Answer):
     attributes: list[str]
     points: Annotated[list[list[float]], Meta(description="Latitude and longitude of photographs, thinned.")]
     suggestions: list[Suggestion]
-
-
-# Running
-
-
-class Health(_Answer):
-    """The process is alive."""
-
-    status: Literal["ok"]
-
-
-class Readiness(_Answer):
-    """What the server is ready for."""
-
-    status: Literal["ok"]
-    kernel: str
-    photos: int | None
-
-
-class FailureOut(_Answer):
-    """What was wrong with a request."""
-
-    kind: str
-    message: str
-
-
-class Failure(_Answer):
-    """The body of every error answer."""
-
-    error: FailureOut
-
-
-def failure(kind: str, message: str) -> Failure:
-    """Return the body of a failed request."""
-    return Failure(error=FailureOut(kind=kind, message=message))

@@ -11,70 +11,46 @@ from starlette.responses import Response
 
 import mascot as mc
 from mascot.server import models
-from mascot.server.bodies import JSON, ByteBudget, JsonDecoder, format_of, read_body, refuse_compressed
-from mascot.server.failures import BadBody, NoLibrary
-from mascot.server.operations import JsonAnswer, Operation
+from mascot.server.answers import JSON, BadBody, JsonAnswer, NoLibrary
+from mascot.server.bodies import BodyDecoder, ByteBudget, read_body
+from mascot.server.operations import Operation
 from mascot.server.settings import Settings
 from mascot.server.threads import Threads
 
-_TAG = "photographs"
-_NAMES = (
-    "search", "photo", "thumbnail", "image", "library", "choices", "save_choice", "delete_choice", "export",
-)  # fmt: skip
 _CHOICE = "/api/choices/{name:path}"
+_SENDING = (400, 401, 404, 408, 413, 415, 422, 503)
 _SEARCHES, _PICTURES = 4, 4  # threads
 _NO_LIBRARY = (
     "this server has no photo library: make one with `mascot index FOLDER`, then start it with "
     "`mascot serve --library FOLDER`"
 )
-_Key = TypeVar("_Key")
+# Name, method, path, type of the answer, type of the body, failures.
+_OPERATIONS: list[tuple[str, str, str, dict[str, Any], dict[str, Any], tuple[int, ...]]] = [
+    ("search", "POST", "/api/search", {JSON: models.SearchOut}, {JSON: models.Search}, _SENDING),
+    ("photo", "GET", "/api/photos/{id}", {JSON: models.PhotoOut}, {}, (401, 404, 422, 503)),
+    ("thumbnail", "GET", "/api/photos/{id}/thumb", {"image/jpeg": None}, {}, (304, 401, 404, 422, 503)),
+    ("image", "GET", "/api/photos/{id}/image", {"image/*": None}, {}, (206, 304, 401, 404, 416, 422, 503)),
+    ("library", "GET", "/api/library", {JSON: models.LibraryOut}, {}, (401, 404, 503)),
+    ("choices", "GET", "/api/choices", {JSON: models.ChoicesOut}, {}, (400, 401, 404, 503)),
+    ("save_choice", "PUT", _CHOICE, {JSON: models.ChoiceOut}, {JSON: models.ChoiceIn}, _SENDING),
+    ("delete_choice", "DELETE", _CHOICE, {JSON: models.Deleted}, {}, (400, 401, 404, 503)),
+    ("export", "POST", "/api/export", {"application/zip": None, "text/html": None}, {JSON: models.Export}, _SENDING),
+]
+_COMPRESSED = ("search", "library")
+_DECODERS = {type_: BodyDecoder(type_) for type_ in (models.Search, models.ChoiceIn, models.Export)}
 _Value = TypeVar("_Value")
 
 
 def operations(service: Any, settings: Settings, budget: ByteBudget) -> list[Operation]:
     """Return the operations on the photographs of a library; without a service they answer 404."""
-    if service is None:
-        handlers = dict.fromkeys(_NAMES, _without_library)
-    else:
-        handlers = _handlers(service, settings, budget)
+    handlers: Any = dict.fromkeys((row[0] for row in _OPERATIONS), _without_library)
+    if service is not None:
+        routes = _PhotoRoutes(service, settings, budget)
+        handlers = {name: getattr(routes, name) for name in handlers}
     return [
-        Operation(
-            "search", "POST", "/api/search", _TAG, handlers["search"], {JSON: models.SearchOut},
-            {JSON: models.Search}, (400, 401, 404, 408, 413, 415, 422, 503),
-        ),
-        Operation(
-            "photo", "GET", "/api/photos/{id}", _TAG, handlers["photo"], {JSON: models.PhotoOut},
-            failures=(401, 404, 422, 503),
-        ),
-        Operation(
-            "thumbnail", "GET", "/api/photos/{id}/thumb", _TAG, handlers["thumbnail"], {"image/jpeg": None},
-            failures=(304, 401, 404, 422, 503),
-        ),
-        Operation(
-            "image", "GET", "/api/photos/{id}/image", _TAG, handlers["image"], {"image/*": None},
-            failures=(206, 304, 401, 404, 416, 422, 503),
-        ),
-        Operation(
-            "library", "GET", "/api/library", _TAG, handlers["library"], {JSON: models.LibraryOut},
-            failures=(401, 404, 503),
-        ),
-        Operation(
-            "choices", "GET", "/api/choices", _TAG, handlers["choices"], {JSON: models.ChoicesOut},
-            failures=(400, 401, 404, 503),
-        ),
-        Operation(
-            "save_choice", "PUT", _CHOICE, _TAG, handlers["save_choice"], {JSON: models.ChoiceOut},
-            {JSON: models.ChoiceIn}, (400, 401, 404, 408, 413, 415, 422, 503),
-        ),
-        Operation(
-            "delete_choice", "DELETE", _CHOICE, _TAG, handlers["delete_choice"], {JSON: models.Deleted},
-            failures=(400, 401, 404, 503),
-        ),
-        Operation(
-            "export", "POST", "/api/export", _TAG, handlers["export"], {"application/zip": None, "text/html": None},
-            {JSON: models.Export}, (400, 401, 404, 408, 413, 415, 422, 503),
-        ),
-    ]  # fmt: skip
+        Operation(name, method, path, "photographs", handlers[name], answers, bodies, failures, name in _COMPRESSED)
+        for name, method, path, answers, bodies, failures in _OPERATIONS
+    ]
 
 
 async def _without_library(request: Request) -> NoReturn:
@@ -82,87 +58,80 @@ async def _without_library(request: Request) -> NoReturn:
     raise NoLibrary(_NO_LIBRARY)
 
 
-def _handlers(service: Any, settings: Settings, budget: ByteBudget) -> dict[str, Any]:
-    from mascot.photos.images import Unreadable
-    from mascot.server import pictures
-    from mascot.server.service import photo_out
-    from mascot.server.threads import STOPPING
+class _PhotoRoutes:
+    """The handlers, named after their operations."""
 
-    searches, files = Threads("search", _SEARCHES, STOPPING), Threads("picture", _PICTURES)
-    decoders = {type_: JsonDecoder(type_) for type_ in (models.Search, models.ChoiceIn, models.Export)}
+    def __init__(self, service: Any, settings: Settings, budget: ByteBudget) -> None:
+        from mascot.server import pictures
 
-    async def body_of(request: Request, type_: Any) -> Any:
-        refuse_compressed(request.headers)
-        body = await read_body(
-            request.receive, request.headers, budget, settings.request_bytes, settings.body_timeout_s
-        )
-        if body:
-            format_of(request.headers, JSON)
-        return decoders[type_].decode(body)
+        self._service, self._settings, self._budget, self._pictures = service, settings, budget, pictures
+        self._searches, self._files = Threads("search", _SEARCHES), Threads("picture", _PICTURES)
 
-    async def search(request: Request) -> Response:
+    async def _body(self, request: Request, type_: Any) -> Any:
+        body, _ = await read_body(request, self._budget, self._settings, JSON)
+        return _DECODERS[type_].decode(body)
+
+    async def search(self, request: Request) -> Response:
         """Search the library and steer the result.
 
         A further search with the same text and other wishes re-ranks the same candidates: nothing is encoded again.
         """
-        query = await body_of(request, models.Search)
-        return JsonAnswer(await searches.run_while_connected(request.receive, service.search, query))
+        query = await self._body(request, models.Search)
+        return JsonAnswer(await self._searches.run_while_connected(request.receive, self._service.search, query))
 
-    async def photo(request: Request) -> Response:
+    async def photo(self, request: Request) -> Response:
         """Return the metadata of a photograph."""
-        return JsonAnswer(photo_out(await files.run(_or_404, service.photo, _id(request))))
+        return JsonAnswer((await self._files.run(_or_404, self._service.photo, _id(request))).to_dict())
 
-    async def thumbnail(request: Request) -> Response:
+    async def thumbnail(self, request: Request) -> Response:
         """Return a small picture, as JPEG."""
-        return pictures.thumbnail(request, await files.run(_or_404, service.thumbnail, _id(request)))
+        content = await self._files.run(_or_404, self._service.thumbnail, _id(request))
+        return self._pictures.thumbnail(request, content)
 
-    async def image(request: Request) -> Response:
+    async def image(self, request: Request) -> Response:
         """Return the photograph itself; converted to JPEG if browsers cannot show its format."""
-        row = await files.run(_or_404, service.photo, _id(request))
+        return await self._files.run_while_connected(request.receive, self._image, request, _id(request))
+
+    def _image(self, request: Request, id_: int) -> Response:
+        from mascot.photos.images import Unreadable
+
+        photo = _or_404(self._service.photo, id_)
         try:
-            return await files.run_while_connected(
-                request.receive, lambda: pictures.photograph(request, service.file(row), row)
-            )
+            return self._pictures.photograph(request, self._service.file(photo), photo)
         except Unreadable as error:
-            raise HTTPException(404, f"{row.path!r}: {error}") from None
+            raise HTTPException(404, f"{photo.path!r}: {error}") from None
         except (mc.InputError, OSError) as error:
             raise HTTPException(404, str(error)) from None
 
-    async def library(request: Request) -> Response:
+    async def library(self, request: Request) -> Response:
         """Return what the library contains, and which attributes can be steered."""
-        return JsonAnswer(await files.run(service.overview))
+        return JsonAnswer(await self._files.run(self._service.overview))
 
-    async def pieces(parts: Iterator[Any]) -> AsyncIterator[Any]:
-        while (part := await files.run(next, parts, None)) is not None:
-            yield part
-
-    async def choices(request: Request) -> Response:
+    async def choices(self, request: Request) -> Response:
         """Return the saved choices: named sets of photographs."""
-        return JsonAnswer(await files.run(service.choices))
+        return JsonAnswer(await self._files.run(self._service.choices))
 
-    async def save_choice(request: Request) -> Response:
+    async def save_choice(self, request: Request) -> Response:
         """Save a choice; an existing one of that name is replaced."""
-        choice = await body_of(request, models.ChoiceIn)
-        return JsonAnswer(await files.run(service.save_choice, request.path_params["name"], choice))
+        choice = await self._body(request, models.ChoiceIn)
+        return JsonAnswer(await self._files.run(self._service.save_choice, request.path_params["name"], choice))
 
-    async def delete_choice(request: Request) -> Response:
+    async def delete_choice(self, request: Request) -> Response:
         """Delete a choice. The photographs stay."""
-        return JsonAnswer(await files.run(_or_404, service.delete_choice, request.path_params["name"]))
+        return JsonAnswer(await self._files.run(_or_404, self._service.delete_choice, request.path_params["name"]))
 
-    async def export(request: Request) -> Response:
+    async def export(self, request: Request) -> Response:
         """Download photographs: a ZIP archive of their files, or an album, which is one HTML file.
 
         Missing files are listed in a text file inside the archive.
         """
-        body = await body_of(request, models.Export)
-        if body.format == "zip":
-            return pictures.download(pieces(await files.run(service.archive, body)), body.title, "zip")
-        return pictures.download(pieces(await files.run(service.album, body)), body.title, "html")
+        body = await self._body(request, models.Export)
+        make, kind = (self._service.archive, "zip") if body.format == "zip" else (self._service.album, "html")
+        return self._pictures.download(self._chunks(await self._files.run(make, body)), body.title, kind)
 
-    return {
-        "search": search, "photo": photo, "thumbnail": thumbnail, "image": image, "library": library,
-        "choices": choices, "save_choice": save_choice, "delete_choice": delete_choice, "export": export,
-    }  # fmt: skip
+    async def _chunks(self, parts: Iterator[Any]) -> AsyncIterator[Any]:
+        while (part := await self._files.run(next, parts, None)) is not None:
+            yield part
 
 
 def _id(request: Request) -> int:
@@ -172,7 +141,7 @@ def _id(request: Request) -> int:
     return int(text)
 
 
-def _or_404(find: Callable[[_Key], _Value], key: _Key) -> _Value:
+def _or_404(find: Callable[[Any], _Value], key: Any) -> _Value:
     """Return what `find` returns; an `InputError` is answered 404."""
     try:
         return find(key)

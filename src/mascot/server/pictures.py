@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote
 
-from cachetools import LRUCache
+from cachetools import LRUCache, cached
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -23,10 +23,16 @@ from mascot.photos.photo import Photo
 
 _LARGEST_SIDE = 4096  # pixels of a photograph that must be converted for the browser
 _MEGAPIXELS = 150.0  # of a photograph that has changed since it was indexed; indexed ones are never refused
+_SIGNATURES = {
+    rb"\xff\xd8\xff": "image/jpeg",
+    rb"\x89PNG\r\n\x1a\n": "image/png",
+    rb"GIF8[79]a": "image/gif",
+    rb".{4}ftypavif": "image/avif",
+    rb"RIFF.{4}WEBP": "image/webp",
+}  # of the formats that browsers show
 _DECODERS = DecoderPool(Limits())
 _CONVERTING = threading.Semaphore(2)  # photographs at once: decoded, one may take half a gigabyte
-_CONVERTED: LRUCache[tuple[Path, str], bytes] = LRUCache(64 * 1024 * 1024, len)  # converted photographs
-_LOCK = threading.Lock()
+_CONVERTED: LRUCache[tuple[Path, str], bytes] = LRUCache(64 * 1024 * 1024, len)
 
 
 class _File(FileResponse):
@@ -83,35 +89,14 @@ def _browser_type(path: Path) -> str | None:
     """Return the media type of a file by its content, None if browsers cannot show it; a `.jpg` may be HEIC."""
     with path.open("rb") as file:
         start = file.read(12)
-    if start.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if start.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if start.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if start[4:12] == b"ftypavif":
-        return "image/avif"
-    return "image/webp" if start[:4] == b"RIFF" and start[8:] == b"WEBP" else None
+    return next((kind for pattern, kind in _SIGNATURES.items() if re.match(pattern, start, re.DOTALL)), None)
 
 
+@cached(_CONVERTED, key=lambda path, tag, photo: (path, tag), condition=threading.Condition())
 def _jpeg(path: Path, tag: str, photo: Photo) -> bytes:
-    """Return a photograph that browsers cannot show as JPEG."""
-    content = _converted(path, tag)
-    if content is not None:
-        return content
+    """Return a photograph that browsers cannot show as JPEG; threads that need the same one wait for the first."""
     with _CONVERTING:
-        content = _converted(path, tag)  # another thread may have converted it meanwhile
-        if content is not None:
-            return content
-        content = _DECODERS.convert(path, _LARGEST_SIDE, max(_MEGAPIXELS, photo.width * photo.height / 1e6))
-    with _LOCK, suppress(ValueError):  # larger than the whole cache
-        _CONVERTED[path, tag] = content
-    return content
-
-
-def _converted(path: Path, tag: str) -> bytes | None:
-    with _LOCK:
-        return _CONVERTED.get((path, tag))
+        return _DECODERS.convert(path, _LARGEST_SIDE, max(_MEGAPIXELS, photo.width * photo.height / 1e6))
 
 
 def _has_version(request: Request, tag: str) -> bool:

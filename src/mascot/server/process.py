@@ -1,4 +1,4 @@
-"""Server processes: one, or several that share a socket and are restarted one by one."""
+"""Server processes: one, or several that share a socket and are restarted one by one; and what they log."""
 
 from __future__ import annotations
 
@@ -10,20 +10,59 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from mascot.server.logs import LOG_CONFIG
-from mascot.server.metrics import SHARED_FOLDER
+from mascot.server.envelope import SHARED_FOLDER
 from mascot.server.protocol import GuardedProtocol
 from mascot.server.settings import Settings
 
 _SPARE_FILES = 200  # files and sockets of the process beside its connections
 _WORKER_START_S = 120
 _INTERRUPTED_S = 1  # for running requests to finish after Ctrl+C
+_LOGGERS = ("mascot.server", "uvicorn.error", "asyncio")
+
+
+class RateLimit(logging.Filter):
+    """Let through a limited number of records of each kind in each period, then log how many were dropped.
+
+    A kind is the line of code that logs. Without a limit a client could fill the disk.
+    """
+
+    def __init__(self, most: int = 30, every_s: float = 10.0) -> None:
+        super().__init__()
+        self._most, self._every_s = most, every_s
+        self._periods: dict[tuple[str, int], tuple[float, int]] = {}  # start and records, by kind
+        self._lock = threading.Lock()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind, now = (record.pathname, record.lineno), time.monotonic()
+        with self._lock:
+            start, count = self._periods.get(kind, (now, 0))
+            omitted = 0
+            if now - start >= self._every_s:
+                start, count, omitted = now, 0, max(count - self._most, 0)
+            self._periods[kind] = (start, count + 1)
+        if omitted:
+            record.msg, record.args = f"{record.getMessage()} ({omitted} more like this were not logged)", None
+        return count < self._most
+
+
+# To standard error; as `logging.config.dictConfig` takes it. Every worker process applies it.
+LOG_CONFIG: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"rate": {"()": RateLimit}},
+    "formatters": {"line": {"format": "mascot: %(levelname)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["rate"]}},
+    "loggers": {name: {"handlers": ["stderr"], "level": "WARNING", "propagate": False} for name in _LOGGERS},
+}
 
 
 def serve(settings: Settings, listener: socket.socket, workers: int, ready: Callable[[], None]) -> None:
@@ -82,13 +121,15 @@ class DrainingServer(uvicorn.Server):
         for server in self.servers:
             server.close()
         for sock in backlog:
-            await self._accept_backlog(sock)
+            await self._accept_all(sock)
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # closed connections are expected now
         await super().shutdown(sockets)
 
-    async def _accept_backlog(self, sock: socket.socket) -> None:
+    async def _accept_all(self, sock: socket.socket) -> None:
         """Accept the connections that wait in the backlog of the socket."""
-        loop = asyncio.get_running_loop()
+        protocol = partial(
+            GuardedProtocol, config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
         sock.setblocking(False)
         with sock:
             while True:
@@ -97,10 +138,7 @@ class DrainingServer(uvicorn.Server):
                 except OSError:
                     return
                 connection.setblocking(False)
-                await loop.connect_accepted_socket(self._protocol, connection)
-
-    def _protocol(self) -> GuardedProtocol:
-        return GuardedProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+                await asyncio.get_running_loop().connect_accepted_socket(protocol, connection)
 
 
 class Workers(Multiprocess):

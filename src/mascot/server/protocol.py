@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from mascot.server.models import failure
+from mascot.server.answers import failure
 from mascot.server.settings import Settings
 
 _HEADER_BYTES = 64 * 1024
@@ -31,7 +31,8 @@ class GuardedProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         state = vars(self.server_state)
-        self._settings: Settings = state.setdefault("mascot_settings", None) or _settings(state)
+        self._settings: Settings = state.get("mascot_settings") or Settings.from_environment()
+        state["mascot_settings"] = self._settings
         # Connections without a running request, the one that has waited longest first.
         self._waiting: OrderedDict[GuardedProtocol, None] = state.setdefault("mascot_waiting", OrderedDict())
         self._timer: asyncio.TimerHandle | None = None
@@ -142,11 +143,6 @@ def _has_unread(transport: Any) -> bool:
     poll = select.poll()
     poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
     return any(event & select.POLLIN and not event & select.POLLHUP for _, event in poll.poll(0))
-
-
-def _settings(state: dict[str, Any]) -> Settings:
-    state["mascot_settings"] = settings = Settings.from_environment()
-    return settings
 
 
 def _is_ambiguous(headers: list[tuple[bytes, bytes]]) -> bool:

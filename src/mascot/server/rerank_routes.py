@@ -1,27 +1,30 @@
-"""Routes for re-ranking the caller's own candidates."""
+"""Routes for re-ranking the caller's own candidates: one request, or a stream of JSON lines."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from codecs import BOM_UTF8
+from collections.abc import AsyncIterator
 
+import anyio
 import msgspec
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 import mascot as mc
 from mascot.server import models
-from mascot.server.bodies import ARROW, JSON, MSGPACK, ByteBudget, format_of, read_body, refuse_compressed
-from mascot.server.failures import BadBody
-from mascot.server.metrics import FAILED, log
+from mascot.server.answers import INTERNAL, JSON, BadBody, Failure, JsonAnswer, failure, failure_of
+from mascot.server.bodies import ARROW, MSGPACK, ByteBudget, read_body, refuse_compressed
+from mascot.server.envelope import log
 from mascot.server.operations import Operation
 from mascot.server.reranking import RerankTask
 from mascot.server.settings import Settings
-from mascot.server.streaming import Duplex, answers
 from mascot.server.threads import Threads
 
 _TAG = "your own candidates"
-_JSON, _MSGPACK = msgspec.json.Encoder(), msgspec.msgpack.Encoder()
+_LINES = "application/x-ndjson"
 
 
 def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
@@ -30,49 +33,96 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
 
     async def rerank(request: Request) -> Response:
         """Re-rank the candidates of the request: JSON, msgpack, or an Arrow IPC stream."""
-        headers = request.headers
-        refuse_compressed(headers)
-        body = await read_body(request.receive, headers, budget, settings.request_bytes, settings.body_timeout_s)
-        if not body:
-            raise BadBody("the request must have a body, and it is empty")
-        task = RerankTask(body, format_of(headers, JSON, MSGPACK, ARROW))
+        task = RerankTask(*await read_body(request, budget, settings, JSON, MSGPACK, ARROW))
         if task.small:
             answer = task.answer()
         else:
             answer = await threads.run_while_connected(request.receive, task.answer)
-        if headers.get("accept", "").lower() == MSGPACK:
-            return Response(_MSGPACK.encode(answer), media_type=MSGPACK)
-        return Response(_JSON.encode(answer), media_type=JSON)
+        if request.headers.get("accept", "").lower() == MSGPACK:
+            return Response(msgspec.msgpack.encode(answer), media_type=MSGPACK)
+        return JsonAnswer(answer)
 
     async def stream(request: Request) -> Response:
         """Re-rank many lists: one request of `/api/rerank` per line in, one answer or error per line out."""
         refuse_compressed(request.headers)
+        return _Duplex(answers(request.receive), media_type=_LINES)
 
-        async def answer(line: bytes) -> Any:
-            try:
-                task = RerankTask(line)
-                return task.answer() if task.small else await threads.run(task.answer)
-            except BadBody as error:
-                return models.failure("ValidationError", str(error))
-            except mc.MascotError as error:
-                return models.failure(type(error).__name__, str(error))
-            except Exception:
-                log.exception("a line of a stream failed")
-                return FAILED  # the next lines are still answered
+    async def answers(receive: Receive) -> AsyncIterator[bytes]:
+        longest = settings.request_bytes
+        too_long = failure("TooLarge", f"a line must be at most {longest} bytes")
+        try:
+            async for line in lines(_parts(receive, budget, settings.body_timeout_s), longest):
+                yield msgspec.json.encode(too_long if line is None else await answer_of(bytes(line))) + b"\n"
+        except HTTPException as error:
+            yield msgspec.json.encode(failure_of(error)[1]) + b"\n"
 
-        parts = answers(request.receive, answer, budget, settings.request_bytes, settings.body_timeout_s)
-        return Duplex(parts)
+    async def answer_of(line: bytes) -> models.RerankOut | Failure:
+        try:
+            task = RerankTask(line)
+            return task.answer() if task.small else await threads.run(task.answer)
+        except (BadBody, mc.MascotError) as error:
+            return failure_of(error)[1]
+        except Exception:
+            log.exception("a line of a stream failed")
+            return INTERNAL  # the next lines are still answered
 
+    requests = {JSON: models.Rerank, MSGPACK: models.Rerank, ARROW: None}
+    results = {JSON: models.RerankOut, MSGPACK: models.RerankOut}
+    failures = (400, 401, 408, 413, 415, 422, 503)
+    line_answers = {_LINES: (models.RerankOut, Failure)}
     return [
+        Operation("rerank", "POST", "/api/rerank", _TAG, rerank, results, requests, failures),
         Operation(
-            "rerank", "POST", "/api/rerank", _TAG, rerank,
-            {JSON: models.RerankOut, MSGPACK: models.RerankOut},
-            {JSON: models.Rerank, MSGPACK: models.Rerank, ARROW: None},
-            (400, 401, 408, 413, 415, 422, 503),
-        ),
-        Operation(
-            "rerank_stream", "POST", "/api/rerank/stream", _TAG, stream,
-            {Duplex.media_type: (models.RerankOut, models.Failure)}, {Duplex.media_type: (models.Rerank,)},
-            (401, 415), lines=True,
+            "rerank_stream", "POST", "/api/rerank/stream", _TAG, stream, line_answers, {_LINES: (models.Rerank,)},
+            (401, 415),
         ),
     ]  # fmt: skip
+
+
+class _Duplex(StreamingResponse):
+    """An answer that begins while the request is still being read.
+
+    `StreamingResponse` itself listens for a disconnect meanwhile, and would consume the request body.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.stream_response(send)
+
+
+async def _parts(receive: Receive, budget: ByteBudget, seconds: float) -> AsyncIterator[bytes]:
+    """Yield the parts of a body as they arrive; bytes since the last line break count as held."""
+    with budget.body() as body:
+        more = True
+        while more:
+            message = await body.part(receive, anyio.current_time() + seconds)
+            if message["type"] == "http.disconnect":
+                return
+            part, more = message.get("body", b""), message.get("more_body", False)
+            if b"\n" in part:
+                body.clear()
+            body.add(len(part) - part.rfind(b"\n") - 1)
+            yield part
+
+
+async def lines(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytearray | None]:
+    """Yield the lines of a body, without blank lines; None for a line that is too long.
+
+    No more than a line and a part are held, however long the body is.
+    """
+    line: bytearray | None = bytearray()
+    async for part in parts:
+        for number, piece in enumerate(part.split(b"\n")):
+            if number > 0:  # the line before this piece is complete
+                if not _is_blank(line):
+                    yield line
+                line = bytearray()
+            if line is not None and len(line) + len(piece) <= longest:
+                line += piece
+            else:
+                line = None
+    if not _is_blank(line):
+        yield line
+
+
+def _is_blank(line: bytearray | None) -> bool:
+    return line is not None and not line.removeprefix(BOM_UTF8).strip()

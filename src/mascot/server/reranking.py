@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import mascot as mc
 from mascot import words
 from mascot.connect.nested import stem_of, value_of
+from mascot.kernels import native
 from mascot.server import arrow, limits, models
-from mascot.server.bodies import ARROW, JSON, MSGPACK, JsonDecoder, MsgpackDecoder
-from mascot.server.wishes import wishes_of
+from mascot.server.answers import JSON, BadBody
+from mascot.server.bodies import ARROW, MSGPACK, BodyDecoder, convert
 
-_DECODERS: dict[str, Any] = {JSON: JsonDecoder(models.Rerank), MSGPACK: MsgpackDecoder(models.Rerank)}
+_DECODERS = {format_: BodyDecoder(models.Rerank, format_) for format_ in (JSON, MSGPACK)}
 _OPTIONS = ("strength", "keep", "protect")
 
 
 class RerankTask:
-    """One decoded request, its estimated cost and its answer.
+    """One decoded request and its answer.
 
     Parameters
     ----------
     body, format_
         The request, in JSON, msgpack or Arrow.
+
+    Attributes
+    ----------
+    small
+        Whether the answer takes about a millisecond: less than handing it to another thread would delay others.
     """
 
     def __init__(self, body: bytes, format_: str = JSON) -> None:
@@ -37,17 +45,12 @@ class RerankTask:
         self._request = request
         self._wishes = wishes_of(request.wishes)
         self._method = None if request.method is None else models.value_of(request.method)
-        columns = _with_nested(candidates["columns"], self._wishes)
-        self._candidates = mc.Candidates(candidates["scores"], candidates["ids"], columns, candidates["vectors"])
+        candidates["columns"] = _with_nested(candidates["columns"], self._wishes)
+        self._candidates = mc.Candidates(**candidates)
         self._options = {name: value for name in _OPTIONS if (value := getattr(request, name)) is not None}
         keep = request.keep is not None or getattr(self._method, "keep", None) is not None
-        self.cost = limits.check(self._candidates, self._wishes, self._method or mc.Mascot(), request.k, keep)
-
-    @property
-    def small(self) -> bool:
-        """Whether the answer takes about a millisecond: less than handing it to another thread would delay others."""
-        extra = self._request.explain or self._request.gains
-        return self.cost.small and not extra
+        is_small = limits.check(self._candidates, self._wishes, self._method or mc.Mascot(), request.k, keep)
+        self.small = is_small and not (request.explain or request.gains)
 
     def answer(self) -> models.RerankOut:
         """Re-rank the candidates."""
@@ -56,25 +59,15 @@ class RerankTask:
             self._candidates, self._wishes, request.k, self._method, request.already or None, pin=request.pin,
             **self._options,
         )  # fmt: skip
-        gains = {name: values.tolist() for name, values in ranking.gains.items()} if request.gains else None
         ids: list[Any] = ranking.ids
-        results = [
-            models.RankedOut(id_, position, place + 1, was, score, relevance)
-            for place, (id_, position, was, score, relevance) in enumerate(
-                zip(
-                    ids,
-                    ranking.positions.tolist(),
-                    ranking.was.tolist(),
-                    ranking.scores.tolist(),
-                    ranking.relevance.tolist(),
-                    strict=True,
-                )
-            )
-        ]
-        if gains is not None:
-            for place, result in enumerate(results):
+        positions, was = ranking.positions.tolist(), ranking.was.tolist()
+        scores, relevances = ranking.scores.tolist(), ranking.relevance.tolist()
+        rows = zip(ids, positions, range(1, len(ids) + 1), was, scores, relevances, strict=True)
+        answer = models.RerankOut([models.RankedOut(*row) for row in rows], ranking.strength)
+        if request.gains:
+            gains = {name: values.tolist() for name, values in ranking.gains.items()}
+            for place, result in enumerate(answer.results):
                 result.gains = {name: values[place] for name, values in gains.items()}
-        answer = models.RerankOut(results, ranking.strength)
         if request.explain:
             answer.explanation = ranking.explain().to_dict()
         return answer
@@ -89,3 +82,64 @@ def _with_nested(columns: dict[str, Any], wishes: list[mc.AnyWish]) -> dict[str,
             if stem != name:
                 nested[name] = [value_of({stem: cell}, name) for cell in columns[stem]]
     return {**columns, **nested} if nested else columns
+
+
+@cache
+def kernel_name() -> str:
+    """Return the backend in use; runs one selection the first time, so that no request waits for it to be loaded."""
+    backend = "native" if native.available() else "numpy"
+    hits = mc.Candidates([0.9, 0.8], columns={"hour": [1.0, 2.0]})
+    mc.rerank(hits, mc.spread(mc.HourOfDay("hour")), 1, backend=backend)  # type: ignore[arg-type]
+    return backend
+
+
+# Wishes of a request as wishes of the library. A new kind of wish is one type in models.py and one line here.
+
+
+def wishes_of(parts: Sequence[dict[str, Any]]) -> list[mc.AnyWish]:
+    """Return the library's wishes."""
+    return [_wish_of(part, place) for place, part in enumerate(parts)]
+
+
+def decode_wish(part: dict[str, Any], place: int, kinds: Mapping[str, type[Any]]) -> Any:
+    """Return the wish at a position of the list; its key tells its kind."""
+    keys = [key for key in kinds if key in part]
+    if len(keys) != 1:
+        names = ", ".join(kinds)
+        raise BadBody(f"wishes[{place}] must have exactly one of {names}, got {', '.join(part)[:80] or 'nothing'}")
+    return convert(part, kinds[keys[0]], f"wishes[{place}]")
+
+
+def _wish_of(part: dict[str, Any], place: int) -> mc.AnyWish:
+    wish = decode_wish(part, place, models.WISHES)
+    try:
+        return _CONVERSIONS[type(wish)](wish)
+    except mc.MascotError:
+        raise
+    except ValueError as error:  # a date or an hour that cannot be parsed
+        raise mc.InputError(f"wishes[{place}]: {error}") from None
+
+
+def _focus(attribute: Any, weight: float, near: Any, within: float | None = None) -> mc.Wish:
+    point = tuple(near) if isinstance(near, list) else near
+    return mc.focus(models.attribute_of(attribute), weight, point, within)
+
+
+def _share(wish: models.ShareWish) -> mc.AnyWish:
+    shares = wish.shares if isinstance(wish.shares, dict) else {part.value: part.share for part in wish.shares}
+    return mc.share(models.attribute_of(wish.share), shares)
+
+
+def _directed(wish: models.DirectedWish) -> mc.AnyWish:
+    if wish.direction == "spread":
+        return mc.spread(models.attribute_of(wish.attribute), wish.weight)
+    return _focus(wish.attribute, wish.weight, wish.near)
+
+
+_CONVERSIONS: dict[type, Callable[[Any], mc.AnyWish]] = {
+    models.SpreadWish: lambda wish: mc.spread(models.attribute_of(wish.spread), wish.weight),
+    models.FocusWish: lambda wish: _focus(wish.focus, wish.weight, wish.near, wish.within),
+    models.LimitWish: lambda wish: mc.limit(models.attribute_of(wish.limit), wish.n, fill=wish.fill),
+    models.ShareWish: _share,
+    models.DirectedWish: _directed,
+}

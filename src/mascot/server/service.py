@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,26 +15,23 @@ from cachetools import LRUCache
 
 import mascot as mc
 from mascot import words
+from mascot.photos import steering
 from mascot.photos.album import AlbumSection, album
 from mascot.photos.choices import Choice
 from mascot.photos.export import original, originals, zip_chunks
 from mascot.photos.library import CANDIDATES, Library
-from mascot.photos.overview import overview, points
 from mascot.photos.photo import Photo
 from mascot.photos.results import Hits, Results, check_choice
-from mascot.photos.steering import NAMES, build_limit, build_share, build_wish
 from mascot.photos.store import UnknownPhoto
 from mascot.server import limits, models
-from mascot.server.failures import ClientLeft, ExportTooLarge, LibraryGone
-from mascot.server.filter_values import filter_values
-from mascot.server.suggestions import suggestions
-from mascot.server.threads import client_has_left
-from mascot.server.wishes import decode
+from mascot.server.answers import ExportTooLarge, LibraryGone
+from mascot.server.overview import library_out
+from mascot.server.reranking import decode_wish
+from mascot.server.threads import ClientLeft, client_has_left
 
 _CACHED_PHOTOS = 25_000  # candidates of the last searches, so that a moving slider does not search again
-_POINTS = 2000  # of the library, on the map
 
-__all__ = ["LibraryGone", "Service", "photo_out"]
+__all__ = ["LibraryGone", "Service"]
 
 
 class Service:
@@ -105,46 +102,30 @@ class Service:
         library = self.library
         count = max(query.candidates or default, query.k + len(query.reject))
         key: tuple[Any, ...] = (library.state, self._opened_file, query.text, query.like, count, query.where)
-        hits = self._matches(library, query, count, key)
+        hits = self._cached(key, lambda: self._matches(library, query, count, key))
         if not query.pin and not query.reject:
             return hits
         key = (*key, frozenset(query.pin), frozenset(query.reject))
-        choice_hits = self._cached(key)
-        if choice_hits is None:
-            choice_hits = hits.around(library.hits_of(query.pin) if query.pin else None, query.reject)
-            if choice_hits is not hits:
-                self._cache(key, choice_hits)
-        return choice_hits
+        return self._cached(key, lambda: hits.around(library.hits_of(query.pin) if query.pin else None, query.reject))
 
     def _matches(self, library: Library, query: models.Search, count: int, key: tuple[Any, ...]) -> Hits:
-        """Return the matches of a query, from the cache if possible."""
-        hits = self._cached(key)
-        if hits is not None:
-            return hits
+        """Return the matches of a query. One thread at a time encodes; another may have found the same meanwhile."""
         with self._encoding:
             _check_client()
-            hits = self._cached(key)  # another thread may have found the same meanwhile
-            if hits is not None:
-                return hits
-            if query.like is not None and not (query.text or "").strip():
-                hits = library.hits_like(query.like, candidates=count, where=query.where)
-            else:  # the library refuses a text and `like` together
-                like = None if query.like is None else library.root
-                hits = library.hits(
-                    query.text, like=like, candidates=count, where=query.where, cancelled=client_has_left
-                )
-        self._cache(key, hits)
-        return hits
+            return self._cached(key, lambda: _find(library, query, count))
 
-    def _cache(self, key: tuple[Any, ...], hits: Hits) -> None:
+    def _cached(self, key: tuple[Any, ...], find: Callable[[], Hits]) -> Hits:
+        """Return the hits of a key from the cache; otherwise find and cache them."""
+        with self._lock:
+            hits = self._hits.get(key)
+        if hits is not None:
+            return hits
+        hits = find()
         with self._lock, suppress(ValueError):  # larger than the whole cache
             if any(other[0] != key[0] for other in self._hits):
                 self._hits.clear()  # hits of an earlier state keep all of its columns in memory
             self._hits[key] = hits
-
-    def _cached(self, key: tuple[Any, ...]) -> Hits | None:
-        with self._lock:
-            return self._hits.get(key)
+        return hits
 
     def warm(self) -> None:
         """Load what the first search needs. Errors are left to that search to report."""
@@ -156,16 +137,16 @@ class Service:
             return
 
     def _wishes(self, query: models.Search) -> list[mc.AnyWish]:
-        wishes = [decode(part, place, models.PHOTO_WISHES) for place, part in enumerate(query.wishes)]
+        wishes = [decode_wish(part, place, models.PHOTO_WISHES) for place, part in enumerate(query.wishes)]
         return [self._wish(wish, query.missing) for wish in wishes]
 
     def _wish(self, wish: Any, missing: str) -> mc.AnyWish:
         store = self.library.store
         if isinstance(wish, models.PhotoLimit):
-            return build_limit(wish.limit, wish.n, wish.fill)
+            return steering.limit(wish.limit, wish.n, wish.fill)
         if isinstance(wish, models.PhotoShare):
-            return build_share(wish.share, wish.shares, store)
-        return build_wish(wish.name, wish.near, wish.weight, 1 if wish.direction == "spread" else -1, store, missing)
+            return steering.share(wish.share, wish.shares, store)
+        return steering.wish(wish.name, wish.near, wish.weight, 1 if wish.direction == "spread" else -1, store, missing)
 
     def count(self) -> int:
         """Return the number of photographs."""
@@ -222,18 +203,15 @@ class Service:
         library = self.library
         state, cached = (self._opened_file, library.store.changes), self._overview
         if cached is None or cached[0] != state:
-            cached = self._overview = (state, _library_out(library))
+            cached = self._overview = (state, library_out(library))
         return cached[1]
 
 
-def _library_out(library: Library) -> models.LibraryOut:
-    summary = overview(library.root, library.folder, library.store)
-    all_points = points(library.store)
-    step = max(len(all_points) // _POINTS, 1)
-    values = summary.to_dict() | {"skipped": len(summary.skipped), "notice": library.unfinished or library.notice}
-    values |= {"attributes": list(NAMES), "points": [list(point) for point in all_points[::step]]}
-    values |= {"suggestions": suggestions(library.store), "choices": filter_values(library.store)}
-    return models.LibraryOut(**{name: values[name] for name in models.LibraryOut.__struct_fields__})
+def _find(library: Library, query: models.Search, count: int) -> Hits:
+    if query.like is not None and not (query.text or "").strip():
+        return library.hits_like(query.like, candidates=count, where=query.where)
+    like = None if query.like is None else library.root  # the library refuses a text and `like` together
+    return library.hits(query.text, like=like, candidates=count, where=query.where, cancelled=client_has_left)
 
 
 def _check_client() -> None:
@@ -263,13 +241,13 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
                 relevance=result.relevance,
                 gains=result.gains,
                 opened={name: bins for name, bins in reason.opened.items() if bins},
-                photo=photo_out(result.photo),
+                photo=_photo_out(result.photo),
                 similar=list(result.similar),
                 pinned=result.pinned,
             )
             for result, reason in zip(results, explanation.results, strict=True)
         ],
-        plain=[photo_out(photo) for photo in results.plain],
+        plain=[_photo_out(photo) for photo in results.plain],
         left_out=[
             models.LeftOut(
                 id=int(hits.ids[reason.position]), was=reason.was, relevance=reason.relevance, because=reason.because
@@ -295,5 +273,5 @@ def _choice_out(choice: Choice) -> models.ChoiceOut:
     return models.ChoiceOut(choice.name, list(choice.photos), list(choice.rejected), choice.query, choice.missing)
 
 
-def photo_out(photo: Photo) -> models.PhotoOut:
+def _photo_out(photo: Photo) -> models.PhotoOut:
     return models.PhotoOut(**photo.to_dict())

@@ -6,23 +6,26 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
-from typing import Any, ParamSpec, TypeVar
+from contextvars import ContextVar, copy_context
+from typing import Any, TypeVar
 
+from starlette.exceptions import HTTPException
 from starlette.types import Receive
 
-from mascot.server.failures import ClientLeft
-
-_Parameters = ParamSpec("_Parameters")
 _Answer = TypeVar("_Answer")
+_STOPPING: ContextVar[threading.Event | None] = ContextVar("stopping", default=None)  # set: the client has left
 
 
-STOPPING: ContextVar[threading.Event | None] = ContextVar("stopping", default=None)  # set: the client has left
+class ClientLeft(HTTPException):
+    """The client closed its connection before the answer."""
+
+    def __init__(self) -> None:
+        super().__init__(499, "the client left")
 
 
 def client_has_left() -> bool:
     """Return whether the client of the call that runs in this thread has left."""
-    stopping = STOPPING.get()
+    stopping = _STOPPING.get()
     return stopping is not None and stopping.is_set()
 
 
@@ -31,40 +34,20 @@ class Threads:
 
     Each thread has its own connection to the library; short-lived threads would leave theirs open. Pictures, searches
     and re-ranking have separate pools, so that they do not wait for each other.
-
-    Parameters
-    ----------
-    name, count
-        Name and number of the threads.
-    stopping
-        Variable that holds, while a call runs, the event that is set when its client leaves.
     """
 
-    def __init__(self, name: str, count: int, stopping: ContextVar[threading.Event | None] | None = None) -> None:
-        self._pool, self._stopping = ThreadPoolExecutor(count, name), stopping
+    def __init__(self, name: str, count: int) -> None:
+        self._pool = ThreadPoolExecutor(count, name)
 
-    async def run(
-        self, call: Callable[_Parameters, _Answer], *args: _Parameters.args, **options: _Parameters.kwargs
-    ) -> _Answer:
+    async def run(self, call: Callable[..., _Answer], *args: Any) -> _Answer:
         """Run the call to its end."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: call(*args, **options))
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call, *args)
 
-    async def run_while_connected(
-        self,
-        receive: Receive,
-        call: Callable[_Parameters, _Answer],
-        *args: _Parameters.args,
-        **options: _Parameters.kwargs,
-    ) -> _Answer:
+    async def run_while_connected(self, receive: Receive, call: Callable[..., _Answer], *args: Any) -> _Answer:
         """Run the call. If the client leaves first, a waiting call is cancelled, a running one signalled to stop."""
-        stop = threading.Event()
-
-        def stoppable() -> _Answer:
-            if self._stopping is not None:
-                self._stopping.set(stop)
-            return call(*args, **options)
-
-        work = asyncio.get_running_loop().run_in_executor(self._pool, stoppable)
+        stop, context = threading.Event(), copy_context()
+        context.run(_STOPPING.set, stop)
+        work = asyncio.get_running_loop().run_in_executor(self._pool, context.run, call, *args)
         disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
         futures: set[asyncio.Future[Any]] = {work, disconnect}
         try:
@@ -78,10 +61,6 @@ class Threads:
                 stop.set()
                 work.cancel()
                 work.add_done_callback(_discard_result)
-
-    def close(self) -> None:
-        """End the threads once they are idle; waiting calls are cancelled."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

@@ -47,26 +47,24 @@ positive, and all of them elsewhere, as for a folder.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
-from numpy.lib.format import MAGIC_PREFIX, read_array_header_1_0, read_array_header_2_0, read_magic
-from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from mascot.bench.datasets.attributes import as_columns, check_attributes, is_missing
+from mascot.bench.datasets.attributes import as_columns, check_attributes, is_missing, read_parquet
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Lists, Ragged, Split, Stamp, stamp
 from mascot.errors import InputError
-from mascot.extras import missing
 
 CLUSTER = "cluster"
 _COLUMN = "column:"
-_FIELDS = ("query", "id", "score", "positive", "vector")
-_ZIPPED = b"PK"
+_ARRAYS = ("scores", "vectors", "query_vectors", "positives")
+_REQUIRED = ("query", "id", "score", "positive")
+_FIELDS = (*_REQUIRED, "vector")
 # Errors that a damaged zip file may cause: truncated, a flipped bit, a header with wrong sizes.
 _DAMAGED = (OSError, ValueError, EOFError, BadZipFile, zlib.error, RuntimeError, KeyError, SyntaxError, MemoryError)
 
@@ -84,117 +82,92 @@ class Arrays:
 
     def load(self) -> Dataset:
         """Read the file and check every field of it."""
-        readers = {".npz": _npz, ".parquet": _parquet}
-        if self.path.suffix not in readers:
-            raise InputError(f"{self.path}: the suffix must be one of {', '.join(readers)}")
+        if self.path.suffix not in (".npz", ".parquet"):
+            raise InputError(f"{self.path}: the suffix must be one of .npz, .parquet")
         if not self.path.is_file():
             raise InputError(f"{self.path}: no such file")
         if stamp(self.path) != self.stamp:
             raise InputError(f"{self.path}: the file changed while it was in use; run again")
-        parts = readers[self.path.suffix](self.path)
-        positives: Ragged = parts["positives"]
-        if not len(positives.values):
-            raise InputError(f"{self.path}: at least one query must have a positive, got none")
-        order = np.random.default_rng(self.seed).permutation(len(positives))
-        if len(order) < 2:
-            raise InputError(f"{self.path}: must have at least 2 queries, one to search on, got {len(order)}")
-        validation_size = max(1, len(order) // 5)
-        images = np.arange(len(next(iter(parts["columns"].values()))))
-        vectors: Floats | None = parts["vectors"]
-        if vectors is not None and not np.nan_to_num(vectors).any():
-            raise InputError(f"{self.path}: vectors must not be 0 or missing everywhere")
-        splits = {"validation": Split(images, order[:validation_size]), "test": Split(images, order[validation_size:])}
+        is_npz = self.path.suffix == ".npz"
+        content: dict[str, Any] = _stored(self.path) if is_npz else read_parquet(self.path, _REQUIRED)
         try:
+            parts = _npz(content) if is_npz else _parquet(content)
+            positives: Ragged = parts["positives"]
+            if not len(positives.values):
+                raise InputError("at least one query must have a positive, got none")
+            order = np.random.default_rng(self.seed).permutation(len(positives))
+            if len(order) < 2:
+                raise InputError(f"must have at least 2 queries, one to search on, got {len(order)}")
+            if parts["vectors"] is not None and not np.nan_to_num(parts["vectors"]).any():
+                raise InputError("vectors must not be 0 or missing everywhere")
+            images = np.arange(len(next(iter(parts["columns"].values()))))
+            size = max(1, len(order) // 5)
+            splits = {"validation": Split(images, order[:size]), "test": Split(images, order[size:])}
             return Dataset(name=self.path.stem, splits=splits, **parts)
         except InputError as error:
-            raise InputError(f"{self.path}: {error}") from None
+            separator = " " if str(error).startswith("row ") else ": "
+            raise InputError(f"{self.path}{separator}{error}") from None
 
 
-def _npz(path: Path) -> dict[str, Any]:
-    stored = _stored(path)
+def _stored(path: Path) -> dict[str, NDArray[Any]]:
+    """Return every array of an npz file, by name."""
+    if not is_zipfile(path):  # numpy would take it for a pickle
+        raise InputError(f"{path}: not an npz file: write it with numpy.savez")
+    arrays: dict[str, NDArray[Any]] = {}
+    name = ""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            for name in stored.files:
+                arrays[name] = stored[name]
+    except _DAMAGED as error:
+        if "allow_pickle" not in str(error):
+            raise InputError(f"{path}: not an npz file: {error}") from None
+        raise InputError(
+            f"{path}: {name} must hold numbers, times or text and no Python objects; "
+            "numpy.array(values, dtype=str) makes text of them"
+        ) from None
+    return arrays
 
-    def numbers(name: str, dimensions: int) -> Floats | None:
-        if name not in stored:
+
+def _npz(stored: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    def matrix(name: str) -> Floats | None:
+        array = stored.get(name)
+        if array is None:
             return None
-        array = stored[name]
-        if array.dtype.kind not in "iuf" or array.ndim != dimensions or not array.shape[-1]:
-            raise InputError(
-                f"{path}: {name} must be numbers of {dimensions} dimensions, got {array.dtype} {array.shape}"
-            )
+        if array.dtype.kind not in "iuf" or array.ndim != 2 or not array.shape[-1]:
+            raise InputError(f"{name} must be numbers of 2 dimensions, got {array.dtype} {array.shape}")
         return array.astype(np.float64)
 
-    scores, vectors = numbers("scores", 2), numbers("vectors", 2)
-    query_vectors = numbers("query_vectors", 2)
+    scores, vectors, query_vectors = matrix("scores"), matrix("vectors"), matrix("query_vectors")
     if (scores is None) == (query_vectors is None):
-        raise InputError(f"{path}: must hold either scores or query_vectors, got {sorted(stored)}")
+        raise InputError(f"must hold either scores or query_vectors, got {sorted(stored)}")
     if query_vectors is not None and vectors is None:
-        raise InputError(f"{path}: query_vectors needs vectors, got {sorted(stored)}")
+        raise InputError(f"query_vectors needs vectors, got {sorted(stored)}")
     columns = {name[len(_COLUMN) :]: array for name, array in stored.items() if name.startswith(_COLUMN)}
-    unnamed = [
-        name
-        for name in stored
-        if not name.startswith(_COLUMN) and name not in ("scores", "vectors", "query_vectors", "positives")
-    ]
+    unnamed = [name for name in stored if not name.startswith(_COLUMN) and name not in _ARRAYS]
     if unnamed:
-        raise InputError(f"{path}: {unnamed[0]!r} is not known; an attribute is named {_COLUMN}{unnamed[0]}")
+        raise InputError(f"{unnamed[0]!r} is not known; an attribute is named {_COLUMN}{unnamed[0]}")
     if not columns.keys() - {CLUSTER}:
-        raise InputError(f"{path}: must hold at least one attribute, named {_COLUMN}NAME, got {sorted(stored)}")
-    images = scores.shape[1] if scores is not None else len(vectors if vectors is not None else ())
+        raise InputError(f"must hold at least one attribute, named {_COLUMN}NAME, got {sorted(stored)}")
+    images, owner = (len(np.asarray(vectors)), "vectors") if scores is None else (scores.shape[1], "scores")
     sizes = {f"{_COLUMN}{name}": len(column) for name, column in columns.items() if column.ndim}
     if vectors is not None:
         sizes["vectors"] = len(vectors)
     for name, size in sizes.items():
         if size != images:
-            owner = "scores" if scores is not None else "vectors"
-            raise InputError(f"{path}: {name} must have {images} values like {owner}, got {size}")
-    columns = _checked(columns, lambda name: f"{path}: {_COLUMN}{name}")
-    if scores is not None and not np.isfinite(scores).all():
-        raise InputError(f"{path}: scores must be finite, got {scores[~np.isfinite(scores)][0]}")
-    queries = len(scores if scores is not None else query_vectors if query_vectors is not None else ())
-    positives = _positives(path, stored.get("positives"), queries, images)
+            raise InputError(f"{name} must have {images} values like {owner}, got {size}")
+    columns = _checked(columns, lambda name: f"{_COLUMN}{name}")
     lists = None
     if scores is not None:
-        image_rows = np.tile(np.arange(images), queries)
-        lists = Lists(Ragged(np.arange(queries + 1) * images, image_rows), scores.reshape(-1))
-    return {
-        "columns": columns,
-        "positives": positives,
-        "vectors": vectors,
-        "query_vectors": query_vectors,
-        "lists": lists,
-    }
-
-
-def _stored(path: Path) -> dict[str, NDArray[Any]]:
-    """Return every array of an npz file, by name."""
-    try:
-        with open(path, "rb") as stream:
-            start = stream.read(len(MAGIC_PREFIX))
-        if start != MAGIC_PREFIX and not start.startswith(_ZIPPED):  # numpy would take it for a pickle
-            raise ValueError("write it with numpy.savez")
-        stored = np.load(path, allow_pickle=False)
-        if not isinstance(stored, NpzFile):
-            raise ValueError("it holds one array and no names; write it with numpy.savez")
-        with stored:
-            objects = next(_pickled(path), None)
-            if objects is None:
-                return {name: stored[name] for name in stored.files}
-    except _DAMAGED as error:
-        raise InputError(f"{path}: not an npz file: {error}") from None
-    raise InputError(
-        f"{path}: {objects} must hold numbers, times or text and no Python objects; "
-        "numpy.array(values, dtype=str) makes text of them"
+        if not np.isfinite(scores).all():
+            raise InputError(f"scores must be finite, got {scores[~np.isfinite(scores)][0]}")
+        rows = np.tile(np.arange(images), len(scores))
+        lists = Lists(Ragged(np.arange(len(scores) + 1) * images, rows), scores.reshape(-1))
+    positives = _positives(
+        stored.get("positives"), len(np.asarray(query_vectors if scores is None else scores)), images
     )
-
-
-def _pickled(path: Path) -> Iterator[str]:
-    """Yield the arrays of an npz file that hold objects, according to their headers."""
-    with ZipFile(path) as archive:
-        for member in archive.namelist():
-            with archive.open(member) as stream:
-                read_header = read_array_header_1_0 if read_magic(stream) == (1, 0) else read_array_header_2_0
-                if read_header(stream)[2].hasobject:
-                    yield member.removesuffix(".npy")
+    parts = {"columns": columns, "positives": positives, "vectors": vectors}
+    return {**parts, "query_vectors": query_vectors, "lists": lists}
 
 
 def _checked(columns: dict[str, NDArray[Any]], called: Callable[[str], str]) -> dict[str, NDArray[Any]]:
@@ -224,96 +197,76 @@ def _clusters(column: NDArray[Any], where: str) -> Ints:
     return numbers
 
 
-def _positives(path: Path, positives: NDArray[Any] | None, queries: int, images: int) -> Ragged:
+def _positives(positives: NDArray[Any] | None, queries: int, images: int) -> Ragged:
     if positives is None:
-        raise InputError(f"{path}: must hold positives, the rows of the right answers")
+        raise InputError("must hold positives, the rows of the right answers")
     if positives.dtype.kind not in "iu":
-        raise InputError(f"{path}: positives must be integers, got {positives.dtype}")
+        raise InputError(f"positives must be integers, got {positives.dtype}")
     if positives.shape == (queries,):
-        pairs = np.stack([np.arange(queries), positives.astype(np.int64)], axis=1)
-    elif positives.ndim == 2 and positives.shape[1] == 2:
-        pairs = positives.astype(np.int64)
-    else:
-        raise InputError(f"{path}: positives must be {queries} rows or pairs (query, row), got shape {positives.shape}")
+        positives = np.stack([np.arange(queries), positives.astype(np.int64)], axis=1)
+    if positives.ndim != 2 or positives.shape[1] != 2:
+        raise InputError(f"positives must be {queries} rows or pairs (query, row), got shape {positives.shape}")
+    pairs = positives.astype(np.int64)
     for column, name, count in ((0, "queries", queries), (1, "rows", images)):
         outside = (pairs[:, column] < 0) | (pairs[:, column] >= count)
         if outside.any():
-            raise InputError(f"{path}: positives {name} must lie in 0..{count - 1}, got {pairs[outside, column][0]}")
-    return Ragged.of([pairs[pairs[:, 0] == query, 1] for query in range(queries)])
+            raise InputError(f"positives {name} must lie in 0..{count - 1}, got {pairs[outside, column][0]}")
+    return Ragged.grouped(pairs[:, 0], pairs[:, 1], queries)
 
 
-def _parquet(path: Path) -> dict[str, Any]:
-    try:
-        import pyarrow.parquet as reader
-    except ModuleNotFoundError as error:
-        raise missing(error, "reading Parquet", "parquet") from None
-    try:
-        table = reader.read_table(path)
-    except (OSError, ValueError, NotImplementedError) as error:
-        raise InputError(f"{path}: not a Parquet file: {str(error).splitlines()[0]}") from None
-    for name in ("query", "id", "score", "positive"):
-        if name not in table.column_names:
-            raise InputError(f"{path}: needs a column {name!r}, got {', '.join(table.column_names)}")
-    names = [name for name in table.column_names if name not in _FIELDS]
+def _parquet(values: dict[str, list[Any]]) -> dict[str, Any]:
+    names = [name for name in values if name not in _FIELDS]
     if not set(names) - {CLUSTER}:
-        raise InputError(f"{path}: must have at least one attribute beside {', '.join(_FIELDS)}")
-    values = {name: table.column(name).to_pylist() for name in table.column_names}
-    queries, query = _numbered(path, "query", values["query"])
-    ids, image = _numbered(path, "id", values["id"])
-    for row, (score, flag) in enumerate(zip(values["score"], values["positive"], strict=True)):
+        raise InputError(f"must have at least one attribute beside {', '.join(_FIELDS)}")
+    queries, query = _numbered("query", values["query"])
+    ids, image = _numbered("id", values["id"])
+    for row, (score, flag) in enumerate(zip(values["score"], values["positive"], strict=True), 1):
         if not isinstance(flag, bool):
-            raise InputError(f"{path} row {row + 1}: positive must be true or false, got {flag!r}")
+            raise InputError(f"row {row}: positive must be true or false, got {flag!r}")
         if score is None and flag:
             continue  # a right answer that was not found
         if not isinstance(score, (int, float)) or isinstance(score, bool) or not np.isfinite(score):
-            raise InputError(f"{path} row {row + 1}: score must be a finite number, got {score!r}")
-    scores = np.array([np.nan if score is None else score for score in values["score"]], np.float64)
-    positive = np.array(values["positive"], np.bool_)
+            raise InputError(f"row {row}: score must be a finite number, got {score!r}")
+    scores, positive = np.array(values["score"], np.float64), np.array(values["positive"], np.bool_)
     if len(np.unique(query * len(ids) + image)) != len(query):
-        raise InputError(f"{path}: an id must not occur twice in one query")
-    first = np.full(len(ids), -1)
-    first[image[::-1]] = np.arange(len(image))[::-1]
+        raise InputError("an id must not occur twice in one query")
+    _, first = np.unique(image, return_index=True)
     for name in names:
         for row, number in enumerate(image):
             value, first_value = values[name][row], values[name][first[number]]
             if value != first_value and not (is_missing(value) and is_missing(first_value)):
                 raise InputError(
-                    f"{path} row {row + 1}: {name} must be the same for id {ids[number]!r}, got {value!r:.60} and in "
+                    f"row {row + 1}: {name} must be the same for id {ids[number]!r}, got {value!r:.60} and in "
                     f"row {first[number] + 1} {first_value!r:.60}"
                 )
     columns = as_columns({name: [values[name][row] for row in first] for name in names})
-    columns = _checked(columns, lambda name: f"{path}: column {name!r}")
-    vectors = _vectors(path, [values["vector"][row] for row in first]) if "vector" in values else None
-    scored = np.flatnonzero(np.isfinite(scores))
-    order = scored[np.argsort(query[scored], kind="stable")]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(query[scored], minlength=len(queries)))])
+    scored = np.isfinite(scores)
     return {
-        "columns": columns,
-        "positives": Ragged.of([image[(query == q) & positive] for q in range(len(queries))]),
-        "vectors": vectors,
+        "columns": _checked(columns, lambda name: f"column {name!r}"),
+        "positives": Ragged.grouped(query[positive], image[positive], len(queries)),
+        "vectors": _vectors([values["vector"][row] for row in first]) if "vector" in values else None,
         "query_vectors": None,
-        "lists": Lists(Ragged(offsets, image[order]), scores[order]),
+        "lists": Lists.grouped(query[scored], image[scored], scores[scored], len(queries)),
     }
 
 
-def _numbered(path: Path, name: str, values: list[Any]) -> tuple[list[Any], Ints]:
+def _numbered(name: str, values: list[Any]) -> tuple[list[Any], Ints]:
     """Return the distinct values in the order of appearance, and the number of each row's value."""
     numbering: dict[Any, int] = {}
-    numbers = np.empty(len(values), np.int64)
-    for row, value in enumerate(values):
+    for row, value in enumerate(values, 1):
         if is_missing(value) or isinstance(value, (list, dict)):
-            raise InputError(f"{path} row {row + 1}: {name} must be text or a number, got {value!r:.60}")
-        numbers[row] = numbering.setdefault(value, len(numbering))
-    return list(numbering), numbers
+            raise InputError(f"row {row}: {name} must be text or a number, got {value!r:.60}")
+        numbering.setdefault(value, len(numbering))
+    return list(numbering), np.array([numbering[value] for value in values], np.int64)
 
 
-def _vectors(path: Path, rows: list[Any]) -> Floats:
+def _vectors(rows: list[Any]) -> Floats:
     present = [row for row in rows if row is not None]
     if not present:
-        raise InputError(f"{path}: vector must not be empty in every row")
+        raise InputError("vector must not be empty in every row")
     for row in present:
         if not isinstance(row, list) or not row or not all(isinstance(value, (int, float)) for value in row):
-            raise InputError(f"{path}: vector must be a list of numbers, got {row!r:.60}")
+            raise InputError(f"vector must be a list of numbers, got {row!r:.60}")
         if len(row) != len(present[0]):
-            raise InputError(f"{path}: vector must have {len(present[0])} numbers like the first, got {len(row)}")
+            raise InputError(f"vector must have {len(present[0])} numbers like the first, got {len(row)}")
     return np.array([[np.nan] * len(present[0]) if row is None else row for row in rows], np.float64)

@@ -1,8 +1,9 @@
-"""Checks of the columns of a user's data; an error names the column and the rule."""
+"""Columns of a user's data, read and checked; an error names the column and the rule."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,23 @@ from numpy.typing import NDArray
 import mascot as mc
 from mascot.bench.measure import is_measure
 from mascot.bench.tasks import CLUSTERS, GEO, GEO_HOUR, HOUR, HOUR_OF_DAY, PLACE, metric_features
+from mascot.extras import package
 
 _KINDS = "biufMUSO"
 _TASKS = tuple(task.name for task in (GEO, HOUR, GEO_HOUR, CLUSTERS))
+
+
+def read_parquet(path: Path, needed: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the columns of a Parquet file, which must have these."""
+    reader = package("pyarrow.parquet", "parquet", "reading Parquet")
+    try:
+        table = reader.read_table(path)
+    except (OSError, ValueError, NotImplementedError) as error:
+        raise mc.InputError(f"{path}: not a Parquet file: {str(error).splitlines()[0]}") from None
+    for name in needed:
+        if name not in table.column_names:
+            raise mc.InputError(f"{path}: needs a column {name!r}, got {', '.join(table.column_names)}")
+    return {name: table.column(name).to_pylist() for name in table.column_names}
 
 
 def as_columns(columns: Mapping[str, Sequence[Any]]) -> dict[str, NDArray[Any]]:
@@ -30,14 +45,9 @@ def is_missing(value: Any) -> bool:
 
 
 def check_attributes(columns: Mapping[str, NDArray[Any]], describe: Callable[[str], str]) -> None:
-    """Refuse columns that cannot be an attribute.
+    """Refuse columns that cannot be an attribute; `describe` returns how errors name a column, with its file.
 
-    Parameters
-    ----------
-    columns
-        By name; ``lat`` with ``lon`` is a place, ``taken`` a time, every other a label or a number.
-    describe
-        Returns how errors name a column, with its file.
+    ``lat`` with ``lon`` is a place, ``taken`` a time, every other a label or a number.
     """
     for name, column in columns.items():
         where = describe(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,12 @@ class Ragged:
         offsets = np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64)
         return cls(offsets, np.concatenate([np.empty(0, np.int64), *arrays]))
 
+    @classmethod
+    def grouped(cls, owners: Ints, values: Ints, count: int) -> Ragged:
+        """Return `count` lists: of each owner its values, in their order."""
+        order = np.argsort(owners, kind="stable")
+        return cls(np.cumsum([0, *np.bincount(owners, minlength=count)]), values[order])
+
     @property
     def lengths(self) -> Ints:
         return np.diff(self.offsets)
@@ -76,6 +82,11 @@ class Lists:
 
     images: Ragged  # Q lists of rows
     scores: Floats  # one for each of `images.values`, higher is better
+
+    @classmethod
+    def grouped(cls, owners: Ints, images: Ints, scores: Floats, queries: int) -> Lists:
+        """Return the lists of images that belong to each query."""
+        return cls(Ragged.grouped(owners, images, queries), scores[np.argsort(owners, kind="stable")])
 
     def within(self, query: int, inside: Bools, n: int) -> tuple[Ints, Floats]:
         """Return the first n of a query's images that are `inside` [M], and their scores."""
@@ -112,24 +123,6 @@ class Dataset:
     The scores of a query are the dot products of its vector with the image vectors, or come ready-made
     in `lists`. Either way a query finds only images of the split it is asked in.
 
-    Parameters
-    ----------
-    name
-        For tables; identity is `content_hash`.
-    columns
-        Named arrays of M values.
-    positives
-        Q lists of rows: the right answers. A list may be empty.
-    splits
-        Named parts, for example ``validation`` and ``test``. A query may be in several.
-    vectors
-        [M, D] image vectors, unit length where the appearance channel is measured. Rows of NaN are
-        missing vectors, allowed beside `lists`.
-    query_vectors
-        [Q, D]; needs `vectors`, excludes `lists`.
-    lists
-        Q ready-made candidate lists, in any order.
-
     Examples
     --------
     >>> tiny = Dataset(
@@ -144,13 +137,13 @@ class Dataset:
     ([2, 1], [True, False])
     """
 
-    name: str
-    columns: Mapping[str, NDArray[Any]]
-    positives: Ragged
-    splits: Mapping[str, Split]
-    vectors: Floats | None = None
-    query_vectors: Floats | None = None
-    lists: Lists | None = None
+    name: str  # for tables; identity is `content_hash`
+    columns: Mapping[str, NDArray[Any]]  # M values each
+    positives: Ragged  # Q lists of rows: the right answers. A list may be empty
+    splits: Mapping[str, Split]  # for example validation and test. A query may be in several
+    vectors: Floats | None = None  # [M, D], unit length for the appearance channel. Beside `lists`, NaN is missing
+    query_vectors: Floats | None = None  # [Q, D]; needs `vectors`, excludes `lists`
+    lists: Lists | None = None  # Q ready-made candidate lists, in any order
 
     def __post_init__(self) -> None:
         columns = {name: _frozen(np.asarray(column)) for name, column in self.columns.items()}
@@ -170,22 +163,14 @@ class Dataset:
         _rows("positives", self.positives.values, images)
         if query_vectors is not None and len(query_vectors) != queries:
             raise InputError(f"Dataset.query_vectors must have {queries} rows like positives, got {len(query_vectors)}")
-        splits = {
-            name: Split(
-                _rows(f"splits[{name!r}].images", split.images, images),
-                _rows(f"splits[{name!r}].queries", split.queries, queries),
-            )
-            for name, split in self.splits.items()
-        }
+        splits = {}
+        for name, split in self.splits.items():
+            rows = _rows(f"splits[{name!r}].images", split.images, images)
+            splits[name] = Split(rows, _rows(f"splits[{name!r}].queries", split.queries, queries))
         lists = None if self.lists is None else _ordered(self.lists, images, queries)
-        for field, value in (
-            ("columns", columns),
-            ("vectors", vectors),
-            ("query_vectors", query_vectors),
-            ("splits", splits),
-            ("lists", lists),
-        ):
-            object.__setattr__(self, field, value)
+        checked = {"columns": columns, "splits": splits, "lists": lists}
+        for name, value in {**checked, "vectors": vectors, "query_vectors": query_vectors}.items():
+            object.__setattr__(self, name, value)
 
     @property
     def images(self) -> int:
@@ -200,24 +185,16 @@ class Dataset:
     @property
     def content_hash(self) -> str:
         """SHA-256 of everything the dataset holds, its name apart, in hexadecimal."""
-        parts: dict[str, NDArray[Any] | None] = {
-            "vectors": self.vectors,
-            "query_vectors": self.query_vectors,
-            "positives/offsets": self.positives.offsets,
-            "positives/values": self.positives.values,
-        }
+        parts: dict[str, Any] = {"positives/offsets": self.positives.offsets, "positives/values": self.positives.values}
+        parts |= {"vectors": self.vectors, "query_vectors": self.query_vectors}
         parts |= {f"columns/{name}": column for name, column in self.columns.items()}
         for name, split in self.splits.items():
             parts |= {f"splits/{name}/images": split.images, f"splits/{name}/queries": split.queries}
         if self.lists is not None:
-            parts |= {
-                "lists/offsets": self.lists.images.offsets,
-                "lists/values": self.lists.images.values,
-                "lists/scores": self.lists.scores,
-            }
+            parts |= {"lists/offsets": self.lists.images.offsets, "lists/values": self.lists.images.values}
+            parts["lists/scores"] = self.lists.scores
         digest = hashlib.sha256()
-        for key in sorted(parts):
-            array = parts[key]
+        for key, array in sorted(parts.items()):
             if array is not None:
                 digest.update(f"{key!r} {array.dtype.str} {array.shape}\n".encode())
                 plain = array.dtype != object
@@ -233,20 +210,10 @@ class Dataset:
     def blocks(
         self, n: int, split: str = "test", *, size: int = 256, queries: ArrayLike | None = None
     ) -> Iterator[HitBlock]:
-        """Yield the n best candidates of a split's queries, `size` queries at a time.
+        """Yield the n best candidates of a split's queries, or of some of them, `size` queries at a time.
 
-        Never more than `size` x (images of the split) scores are in memory.
-
-        Parameters
-        ----------
-        n
-            Candidates of each query, >= 1; the width of the blocks is n or the largest possible list.
-        split
-            Which images can be found, and which queries are asked.
-        size
-            Queries in a block, >= 1.
-        queries
-            Some of the split's queries instead of all of them.
+        The width of the blocks is n or the number of images of the split. Never more than `size` x (images of the
+        split) scores are in memory.
         """
         if n < 1 or size < 1:
             raise InputError(f"Dataset.blocks n and size must be >= 1, got {n}, {size}")
@@ -258,29 +225,32 @@ class Dataset:
         if len(stray):
             raise InputError(f"Dataset queries must be of the split {split!r}, got {int(stray[0])}")
         width = min(n, len(part.images))
-        pool = np.sort(part.images)
-        searched = None if self.vectors is None else self.vectors[pool]
-        inside = np.zeros(self.images, dtype=np.bool_)
-        inside[pool] = True
+        search = self._search(np.sort(part.images), width)
         for start in range(0, len(query_rows), size):
-            block_queries = query_rows[start : start + size]
-            images = np.full((len(block_queries), width), -1, dtype=np.int64)
-            scores = np.full((len(block_queries), width), -np.inf)
-            relevant = np.zeros((len(block_queries), width), dtype=np.bool_)
-            counts = np.empty(len(block_queries), dtype=np.int64)
-            dots: Floats | None = None
-            if self.query_vectors is not None and searched is not None:
-                dots = np.round((self.query_vectors[block_queries] @ searched.T) / _SCORE_STEP) * _SCORE_STEP
-            for i, query in enumerate(block_queries.tolist()):
-                if dots is not None:
-                    best = _best(dots[i], width)
-                    hit_rows, values = pool[best], dots[i][best]
-                elif self.lists is not None:
-                    hit_rows, values = self.lists.within(query, inside, width)
-                counts[i] = count = len(hit_rows)
-                images[i, :count], scores[i, :count] = hit_rows, values
-                relevant[i, :count] = np.isin(hit_rows, self.positives[query])
-            yield HitBlock(block_queries, images, scores, relevant, counts)
+            block = query_rows[start : start + size]
+            images = np.full((len(block), width), -1, dtype=np.int64)
+            scores = np.full((len(block), width), -np.inf)
+            relevant = np.zeros((len(block), width), dtype=np.bool_)
+            counts = np.zeros(len(block), dtype=np.int64)
+            for i, (query, (rows, values)) in enumerate(zip(block.tolist(), search(block), strict=True)):
+                counts[i] = count = len(rows)
+                images[i, :count], scores[i, :count] = rows, values
+                relevant[i, :count] = np.isin(rows, self.positives[query])
+            yield HitBlock(block, images, scores, relevant, counts)
+
+    def _search(self, pool: Ints, n: int) -> Callable[[Ints], Iterable[tuple[Ints, Floats]]]:
+        """Return a function that yields of each query the n best images of the pool, and their scores."""
+        if self.lists is not None:
+            lists, inside = self.lists, np.isin(np.arange(self.images), pool)
+            return lambda queries: (lists.within(query, inside, n) for query in queries.tolist())
+        vectors, query_vectors = np.asarray(self.vectors)[pool], np.asarray(self.query_vectors)
+
+        def search(queries: Ints) -> Iterator[tuple[Ints, Floats]]:
+            for scores in np.round((query_vectors[queries] @ vectors.T) / _SCORE_STEP) * _SCORE_STEP:
+                best = _best(scores, n)
+                yield pool[best], scores[best]
+
+        return search
 
 
 def stamp(path: Path) -> Stamp:
@@ -294,13 +264,9 @@ def stamp(path: Path) -> Stamp:
 
 def _best(scores: Floats, n: int) -> Ints:
     """Return the positions of the n largest, best first; ties go to the lower position, also at the cut."""
-    if n < len(scores):
-        cut = np.partition(scores, len(scores) - n)[len(scores) - n]
-        near = np.flatnonzero(scores >= cut)
-    else:
-        near = np.arange(len(scores))
-    best: Ints = near[np.argsort(-scores[near], kind="stable")][:n]
-    return best
+    cut = np.partition(scores, len(scores) - n)[len(scores) - n] if n < len(scores) else -np.inf
+    near = np.flatnonzero(scores >= cut)
+    return near[np.argsort(-scores[near], kind="stable")][:n]
 
 
 def _ordered(lists: Lists, images: int, queries: int) -> Lists:

@@ -59,15 +59,11 @@ class Div400:
         rows_by_topic: dict[str, list[int]] = {topic["title"]: [] for topic in topics}
         for row, photo in enumerate(photos):
             if photo["topic"] not in rows_by_topic:
-                raise InputError(
-                    f"{self.folder}: photos.jsonl.gz topic must be in topics.json.gz, got {photo['topic']!r}"
-                )
+                where = f"{self.folder}: photos.jsonl.gz"
+                raise InputError(f"{where} topic must be in topics.json.gz, got {photo['topic']!r}")
             rows_by_topic[photo["topic"]].append(row)
-        rows = [rows_by_topic[topic["title"]] for topic in topics]
-        scores = [
-            _scores(topic["title"], [photos[row] for row in topic_rows])
-            for topic, topic_rows in zip(topics, rows, strict=True)
-        ]
+        rows = list(rows_by_topic.values())
+        scores = [_scores(title, [photos[row] for row in topic_rows]) for title, topic_rows in rows_by_topic.items()]
         relevant = [[row for row in topic_rows if photos[row]["rel"] == 1] for topic_rows in rows]
         dev = [number for number, topic in enumerate(topics) if topic["split"] == "devset"]
         images = np.arange(len(photos))
@@ -89,12 +85,10 @@ class Div400:
             place = {name: row for row, name in enumerate(stored["id"].tolist())}
             missing = [name for name in ids if name not in place]
             if missing:
-                raise InputError(
-                    f"{self.folder}: descriptors.npz must have every photograph, got none for {missing[0]}"
-                )
+                where = f"{self.folder}: descriptors.npz"
+                raise InputError(f"{where} must have every photograph, got none for {missing[0]}")
             blocks = [_standard(stored[name].astype(np.float64)) for name in _DESCRIPTORS]
-        joined: Floats = np.concatenate(blocks, axis=1)[[place[name] for name in ids]]
-        return joined
+        return np.concatenate(blocks, axis=1)[[place[name] for name in ids]]
 
 
 def _standard(values: Floats) -> Floats:
@@ -106,19 +100,10 @@ def _standard(values: Floats) -> Floats:
 
 
 def _columns(photos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    def column(name: str) -> Any:
-        values = np.empty(len(photos), object)
-        values[:] = [photo[name] for photo in photos]
-        return values
-
-    return {
-        "lat": np.array([np.nan if photo["lat"] is None else photo["lat"] for photo in photos]),
-        "lon": np.array([np.nan if photo["lon"] is None else photo["lon"] for photo in photos]),
-        "taken": column("taken"),
-        "user": column("user"),
-        "rank": np.array([photo["rank"] for photo in photos]),
-        "cluster": np.array([-1 if photo["cluster"] is None else photo["cluster"] for photo in photos]),
-    }
+    columns = {name: [photo[name] for photo in photos] for name in ("lat", "lon", "taken", "user", "rank", "cluster")}
+    columns["cluster"] = [-1 if cluster is None else cluster for cluster in columns["cluster"]]
+    kinds: dict[str, Any] = {"lat": np.float64, "lon": np.float64, "taken": object, "user": object}
+    return {name: np.array(values, kinds.get(name)) for name, values in columns.items()}
 
 
 def _scores(topic: str, photos: Sequence[Mapping[str, Any]]) -> Floats:

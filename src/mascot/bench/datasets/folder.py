@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.bench.datasets.attributes import as_columns, check_attributes
+from mascot.bench.datasets.attributes import as_columns, check_attributes, read_parquet
 from mascot.bench.datasets.dataset import Dataset, Ints, Lists, Ragged, Split, Stamp, stamp
 from mascot.bench.files import replace_text, replacing, sha256
 from mascot.errors import InputError
@@ -81,22 +81,17 @@ def write_folder(
 
     Parameters
     ----------
-    out
-        The folder; created where it does not exist.
     name
         Name of the dataset in tables.
     columns
         Lists of one value for each image, ``id`` and ``file`` among them.
     validation
         How many of the first rows are the validation split, >= 1 and fewer than there are.
-    queries
-        At least one.
     about
         Further information, as JSON values.
     """
     sizes = {column: len(values) for column, values in columns.items()}
-    missing = [column for column in _REQUIRED if column not in columns]
-    if missing or len(set(sizes.values())) != 1:
+    if not set(_REQUIRED) <= set(columns) or len(set(sizes.values())) != 1:
         raise InputError(f"a dataset needs id and file and columns of one length, got {sizes}")
     count = sizes["id"]
     if not 1 <= validation < count:
@@ -109,20 +104,18 @@ def write_folder(
             raise InputError(f"query {query.text!r:.60} must have positives in 0..{count - 1}, got {query.positives}")
     out.mkdir(parents=True, exist_ok=True)
     (out / _ABOUT).unlink(missing_ok=True)
-    arrow = _arrow()
-    _table(out / _IMAGES, arrow.table({column: list(values) for column, values in columns.items()}))
-    texts = [query.text for query in queries]
+    arrow, writer = (package(module, "parquet", "a dataset in a folder") for module in ("pyarrow", "pyarrow.parquet"))
     rows = arrow.array([list(query.positives) for query in queries], arrow.list_(arrow.int64()))
-    _table(out / _QUERIES, arrow.table({"text": texts, "positives": rows}))
-    content = {
-        **about,
-        "format": _FORMAT,
-        "name": name,
-        "images": count,
-        "queries": len(queries),
-        "validation": validation,
-        "sha256": {file: sha256(out / file) for file in (_IMAGES, _QUERIES)},
+    tables = {
+        _IMAGES: arrow.table({column: list(values) for column, values in columns.items()}),
+        _QUERIES: arrow.table({"text": [query.text for query in queries], "positives": rows}),
     }
+    for file, table in tables.items():
+        with replacing(out / file) as stream:
+            writer.write_table(table, stream, compression="zstd")
+    sizes = {"images": count, "queries": len(queries), "validation": validation}
+    hashes = {file: sha256(out / file) for file in tables}
+    content = {**about, **sizes, "format": _FORMAT, "name": name, "sha256": hashes}
     replace_text(out / _ABOUT, json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
 
@@ -138,7 +131,7 @@ def read_folder(folder: Path) -> Stored:
         raise InputError(f"{path} cannot be read: {error!r}") from None
     if form != _FORMAT:
         raise InputError(f"{path}: format must be {_FORMAT}, got {form!r}")
-    images, table = _rows(folder / _IMAGES, _REQUIRED), _rows(folder / _QUERIES, ("text", "positives"))
+    images, table = read_parquet(folder / _IMAGES, _REQUIRED), read_parquet(folder / _QUERIES, ("text", "positives"))
     queries = tuple(Query(text, tuple(rows)) for text, rows in zip(table["text"], table["positives"], strict=True))
     if not 1 <= validation < len(images["id"]) or not queries:
         raise InputError(f"{path}: must have images in both splits and a query, got {validation} and {len(queries)}")
@@ -207,35 +200,27 @@ class Folder:
         """Read the tables, the model's image vectors, and the best candidates of each query."""
         stored = read_folder(self.path)
         where = encoded(self.path, self.model)
-        model = _model_info(where)
-        if model.get("data") != content(stored):
-            raise InputError(
-                f"{where} was made of other images or queries; make it again with: {_encode_command(self, model)}"
-            )
+        info = _model_info(where)
+        model = str(info.get("model", self.model or "blip2"))
+        remedy = f"make it again with: mascot bench encode {self.path} --model {model}"
+        if info.get("data") != content(stored):
+            raise InputError(f"{where} was made of other images or queries; {remedy}")
         try:
             vectors = np.load(where / VECTORS, mmap_mode="r", allow_pickle=False)
-            lists = {split: _lists(where / f"lists-{split}.npz") for split in SPLITS}
+            lists = _lists(where, len(stored.queries))
         except (OSError, ValueError, KeyError) as error:
-            raise InputError(
-                f"{where} cannot be read ({error}); make it again with: {_encode_command(self, model)}"
-            ) from None
-        parts = splits(stored)
+            raise InputError(f"{where} cannot be read ({error}); {remedy}") from None
         attributes = stored.about.get("attributes", _ATTRIBUTES)
         columns = {name: column for name, column in stored.columns.items() if name in attributes}
         check_attributes(columns, lambda name: f"{self.path / _IMAGES}: column {name!r}")
         return Dataset(
-            name=dataset_name(stored, str(model.get("model"))),
+            name=stored.name if is_published(model) else f"{stored.name}-{slug(model)}",
             columns=columns,
             positives=Ragged.of([query.positives for query in stored.queries]),
-            splits={split: Split(rows, queries) for split, (rows, queries) in parts.items()},
+            splits={split: Split(rows, queries) for split, (rows, queries) in splits(stored).items()},
             vectors=vectors.astype(np.float64),
-            lists=_joined(lists, len(stored.queries)),
+            lists=lists,
         )
-
-
-def dataset_name(stored: Stored, model: str) -> str:
-    """Return the dataset's own name for the published encoder, and with the model's name after it for any other."""
-    return stored.name if is_published(model) else f"{stored.name}-{slug(model)}"
 
 
 def is_published(model: str) -> bool:
@@ -249,10 +234,6 @@ def is_published(model: str) -> bool:
     return kind == "blip2" and (not where or _CHECKPOINT in names)
 
 
-def _encode_command(source: Folder, model: Mapping[str, Any]) -> str:
-    return f"mascot bench encode {source.path} --model {model.get('model', source.model or 'blip2')}"
-
-
 def _model_info(where: Path) -> dict[str, Any]:
     try:
         content = json.loads((where / MODEL).read_text("utf-8"))
@@ -261,43 +242,14 @@ def _model_info(where: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _lists(path: Path) -> tuple[Ints, Ints, NDArray[np.float64]]:
-    with np.load(path, allow_pickle=False) as stored:
-        return stored["queries"].astype(np.int64), stored["rows"].astype(np.int64), stored["scores"].astype(np.float64)
-
-
-def _joined(lists: Mapping[str, tuple[Ints, Ints, NDArray[np.float64]]], queries: int) -> Lists:
+def _lists(where: Path, queries: int) -> Lists:
     """Join the lists of all splits: a query of both has the candidates of both, and each split uses its own."""
-    owner = np.concatenate([np.repeat(query_rows, rows.shape[1]) for query_rows, rows, _ in lists.values()])
-    images = np.concatenate([rows.reshape(-1) for _, rows, _ in lists.values()])
-    scores = np.concatenate([values.reshape(-1) for _, _, values in lists.values()])
+    parts = []
+    for split in SPLITS:
+        with np.load(where / f"lists-{split}.npz", allow_pickle=False) as stored:
+            rows = stored["rows"].astype(np.int64)
+            owners = np.repeat(stored["queries"].astype(np.int64), rows.shape[1])
+            parts.append((owners, rows.reshape(-1), stored["scores"].astype(np.float64).reshape(-1)))
+    owners, images, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     filled = images >= 0
-    owner, images, scores = owner[filled], images[filled], scores[filled]
-    order = np.argsort(owner, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=queries))])
-    return Lists(Ragged(offsets, images[order]), scores[order])
-
-
-def _table(path: Path, table: Any) -> None:
-    import pyarrow.parquet as writer
-
-    with replacing(path) as stream:
-        writer.write_table(table, stream, compression="zstd")
-
-
-def _rows(path: Path, needed: Sequence[str]) -> dict[str, list[Any]]:
-    _arrow()
-    import pyarrow.parquet as reader
-
-    try:
-        table = reader.read_table(path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not a Parquet file: {str(error).splitlines()[0]}") from None
-    for name in needed:
-        if name not in table.column_names:
-            raise InputError(f"{path}: needs a column {name!r}, got {', '.join(table.column_names)}")
-    return {name: table.column(name).to_pylist() for name in table.column_names}
-
-
-def _arrow() -> Any:
-    return package("pyarrow", "parquet", "a dataset in a folder")
+    return Lists.grouped(owners[filled], images[filled], scores[filled], queries)

@@ -41,7 +41,6 @@ Achieved, mean over the seeds 0, 1, 2 (test split, N = 200, K = 20), as printed 
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
@@ -51,23 +50,9 @@ from numpy.typing import NDArray
 
 from mascot import metrics
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Ragged, Split
+from mascot.bench.published import DIRECTIONS, Published
+from mascot.bench.tasks import HOUR_OF_DAY, PLACE, metric_features
 from mascot.errors import require
-
-# The base retriever's published rows: MASCOT (ACM MM 2026), tables of PixelProse, N = 200, K = 20.
-PUBLISHED_BASE = {
-    "R@1": 0.7905,
-    "R@3": 0.9134,
-    "R@5": 0.9435,
-    "R@10": 0.9737,
-    "R@20": 0.9887,
-    "appearance": 0.9364,
-    "DM geo_hour decrease": 0.1656,
-    "DM geo_hour increase": 0.9142,
-    "DM hour decrease": 0.3006,
-    "DM hour increase": 0.8706,
-    "DM geo decrease": 0.3414,
-    "DM geo increase": 0.8435,
-}
 
 # Share of photographs by local hour, 0 to 23, in arbitrary units: daylight, with a long evening.
 _HOURS = np.array(
@@ -84,58 +69,28 @@ _DAYS = 5844  # sixteen years
 
 @dataclass(frozen=True, slots=True)
 class PixelProseSim:
-    """Parameters of the simulated PixelProse; the defaults are the fitted ones.
+    """Parameters of the simulated PixelProse; the defaults are the fitted ones."""
 
-    Parameters
-    ----------
-    seed
-        The same seed gives the same dataset.
-    images, validation
-        Images in all, and in the validation split; the rest is the test split.
-    dimension
-        Of the vectors: two axes, then half content and half style.
-    topics, topic_skew
-        Kinds of scenes, and the exponent of their falling popularity.
-    blend
-        Concentration of the Dirichlet weights of an image's topics; near 0 each image has one topic.
-    place_link, place_km
-        Mean over topics of the share of images near the topic's home city, and how near.
-    hour_link, hour_width
-        The same for the topic's hour; the width is a standard deviation in hours.
-    city_km
-        Standard deviation of a photograph's distance from its city's centre, north and east.
-    spectrum
-        The k-th direction of content or style has the standard deviation k ** -spectrum.
-    own, style
-        Size of the image's own content and of its style; that of the topics' blend is 1.
-    noise, noise_spread
-        Median size of a caption's noise, and the standard deviation of its logarithm.
-    shared
-        Cosine between an image vector and the direction shared by all.
-    caption_level, caption_signal
-        Cosines between a caption vector and the shared direction, and the content it tells.
-    """
-
-    seed: int = 0
+    seed: int = 0  # the same seed gives the same dataset
     images: int = 996
-    validation: int = 199
-    dimension: int = 256
-    topics: int = 60
-    topic_skew: float = 0.7
-    blend: float = 1.0
-    place_link: float = 0.77
-    place_km: float = 88.0
-    hour_link: float = 0.88
-    hour_width: float = 0.97
-    city_km: float = 10.0
-    spectrum: float = 0.414
-    own: float = 0.8
-    style: float = 2.3
-    noise: float = 1.153
-    noise_spread: float = 0.24
-    shared: float = 0.712
-    caption_level: float = 0.355
-    caption_signal: float = 0.72
+    validation: int = 199  # images of the validation split; the rest is the test split
+    dimension: int = 256  # of the vectors: two axes, then half content and half style
+    topics: int = 60  # kinds of scenes
+    topic_skew: float = 0.7  # exponent of their falling popularity
+    blend: float = 1.0  # concentration of the Dirichlet weights of an image's topics; near 0 each image has one topic
+    place_link: float = 0.77  # mean over topics of the share of images near the topic's home city
+    place_km: float = 88.0  # how near
+    hour_link: float = 0.88  # the same for the topic's hour
+    hour_width: float = 0.97  # standard deviation in hours
+    city_km: float = 10.0  # standard deviation of a photograph's distance from its city's centre, north and east
+    spectrum: float = 0.414  # the k-th direction of content or style has the standard deviation k ** -spectrum
+    own: float = 0.8  # size of the image's own content; that of the topics' blend is 1
+    style: float = 2.3  # size of the image's style
+    noise: float = 1.153  # median size of a caption's noise
+    noise_spread: float = 0.24  # standard deviation of its logarithm
+    shared: float = 0.712  # cosine between an image vector and the direction shared by all
+    caption_level: float = 0.355  # cosine between a caption vector and the shared direction
+    caption_signal: float = 0.72  # cosine between a caption vector and the content it tells
 
     def __post_init__(self) -> None:
         owner = "PixelProseSim"
@@ -154,12 +109,8 @@ class PixelProseSim:
     def load(self) -> Dataset:
         """Make the dataset: image i's caption is query i, and image i its one positive.
 
-        Returns
-        -------
-        Dataset
-            Columns `lat`, `lon` (degrees), `taken` (local time, datetime64[s]), `city`, `country` (ISO
-            3166, two letters) and `topic`; splits `validation` and `test`, where a query finds the
-            images of its own split.
+        The columns are `lat`, `lon` (degrees), `taken` (local time, datetime64[s]), `city`, `country` (ISO 3166, two
+        letters) and `topic`. In the splits `validation` and `test` a query finds the images of its own split.
         """
         # One stream for each part, so that a parameter of the captions leaves the places as they are.
         streams = [np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(5)]
@@ -185,18 +136,17 @@ class PixelProseSim:
     def _columns(self, blend: Floats, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         cities, count = _cities(), self.images
         topic = _draw(rng, blend)
-        everywhere = _shares(cities.weight)
+        everywhere = _shares(cities["weight"])
         home = rng.choice(len(everywhere), self.topics, p=everywhere)
-        nearby = _shares(cities.weight * np.exp(-cities.distances(home) / self.place_km))
+        nearby = _shares(cities["weight"] * np.exp(-_distances(cities, home) / self.place_km))
         # Beta(m, 1 - m) is U-shaped: most topics are nearly free of a place, or nearly bound to it.
         place_link = rng.beta(self.place_link, 1 - self.place_link, self.topics)[topic]
         hour_link = rng.beta(self.hour_link, 1 - self.hour_link, self.topics)[topic]
         at_home = rng.random(count) < place_link
         city = _draw(rng, np.where(at_home[:, None], nearby[topic], everywhere))
-        lat = cities.lat[city] + self.city_km / _DEGREE_KM * rng.standard_normal(count)
-        lat = np.clip(lat, -90, 90)
+        lat = np.clip(cities["lat"][city] + self.city_km / _DEGREE_KM * rng.standard_normal(count), -90, 90)
         east = self.city_km * rng.standard_normal(count)
-        lon = cities.lon[city] + east / (_DEGREE_KM * np.cos(np.radians(lat)))
+        lon = cities["lon"][city] + east / (_DEGREE_KM * np.cos(np.radians(lat)))
 
         bound = _hours(rng, self.topics)[topic] + self.hour_width * rng.standard_normal(count)
         hour = np.where(rng.random(count) < hour_link, bound, _hours(rng, count)) % 24
@@ -206,18 +156,15 @@ class PixelProseSim:
             "lat": lat.round(5),
             "lon": ((lon + 180) % 360 - 180).round(5),
             "taken": _FIRST_DAY + seconds.astype("timedelta64[s]"),
-            "city": cities.name[city],
-            "country": cities.country[city],
+            "city": cities["city"][city],
+            "country": cities["country"][city],
             "topic": np.array([f"topic {number:02d}" for number in range(self.topics)])[topic],
         }
 
     def _vectors(
         self, blend: Floats, looks: np.random.Generator, captions: np.random.Generator
     ) -> tuple[Floats, Floats]:
-        """Return unit vectors of the images and of their captions, [M, D] each.
-
-        Axis 0 is the direction shared by all images, axis 1 the captions' own.
-        """
+        """Return unit vectors [M, D] of images and captions; axis 0 is shared by images, axis 1 the captions' own."""
         half = (self.dimension - 2) // 2
         style_width = self.dimension - 2 - half
 
@@ -241,98 +188,75 @@ class PixelProseSim:
         return image.astype(np.float32).astype(np.float64), caption.astype(np.float32).astype(np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cities:
-    name: NDArray[np.str_]
-    country: NDArray[np.str_]  # ISO 3166 two letters
-    lat: Floats
-    lon: Floats
-    weight: Floats
-
-    def distances(self, homes: Ints) -> Floats:
-        """Great-circle kilometres from each home to every city, [H, C]."""
-        lat, lon = np.radians(self.lat), np.radians(self.lon)
-        chord = np.sin((lat[homes, None] - lat) / 2) ** 2
-        chord += np.cos(lat[homes, None]) * np.cos(lat) * np.sin((lon[homes, None] - lon) / 2) ** 2
-        distances: Floats = 2 * _EARTH_KM * np.arcsin(np.sqrt(np.minimum(chord, 1)))
-        return distances
-
-
-def _cities() -> _Cities:
+def _cities() -> Any:
+    """Return the table of cities by column: city, country (ISO 3166, two letters), lat, lon, weight."""
     text = files("mascot.bench.datasets").joinpath("cities.csv").read_text(encoding="utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    lat, lon, weight = (np.array([float(row[key]) for row in rows]) for key in ("lat", "lon", "weight"))
-    name, country = (np.array([row[key] for row in rows]) for key in ("city", "country"))
-    return _Cities(name, country, lat, lon, weight)
+    return np.genfromtxt(text.splitlines(), delimiter=",", names=True, dtype=None, encoding="utf-8")
+
+
+def _distances(cities: Any, homes: Ints) -> Floats:
+    """Return great-circle kilometres from each home to every city, [H, C]."""
+    lat, lon = np.radians(cities["lat"]), np.radians(cities["lon"])
+    chord = np.sin((lat[homes, None] - lat) / 2) ** 2
+    chord += np.cos(lat[homes, None]) * np.cos(lat) * np.sin((lon[homes, None] - lon) / 2) ** 2
+    return 2 * _EARTH_KM * np.arcsin(np.sqrt(np.minimum(chord, 1)))
 
 
 def _shares(weights: Floats) -> Floats:
-    shares: Floats = weights / weights.sum(axis=-1, keepdims=True)
-    return shares
+    return weights / weights.sum(axis=-1, keepdims=True)
 
 
 def _falling(count: int, exponent: float) -> Floats:
     """Return the shares of 1, 2 ** -exponent, 3 ** -exponent ..."""
-    powers: Floats = np.power(np.arange(1.0, count + 1), -exponent)
-    return _shares(powers)
+    return _shares(np.power(np.arange(1.0, count + 1), -exponent))
 
 
 def _draw(rng: np.random.Generator, chances: Floats) -> Ints:
     """Return a column of each row, drawn by the row's probabilities."""
     heights = chances.cumsum(axis=1)
     # Scaled by the last height, which rounding may leave a little short of 1.
-    columns: Ints = (heights < rng.random((len(chances), 1)) * heights[:, -1:]).sum(axis=1)
-    return columns
+    return (heights < rng.random((len(chances), 1)) * heights[:, -1:]).sum(axis=1)
 
 
 def _hours(rng: np.random.Generator, count: int) -> Floats:
-    hours: Floats = rng.choice(24, count, p=_shares(_HOURS)) + rng.random(count)
-    return hours
+    return rng.choice(24, count, p=_shares(_HOURS)) + rng.random(count)
 
 
 def _unit(rows: Floats) -> Floats:
-    unit: Floats = rows / np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
-    return unit
+    return rows / np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
 
 
-def base_figures(dataset: Dataset, *, n: int = 200, k: int = 20, split: str = "test") -> dict[str, float]:
-    """Return the base retriever's figures on a dataset with `lat`, `lon`, `taken` and vectors.
+def published_figures() -> dict[str, float]:
+    """Return the base retriever's published rows: PixelProse, N = 200, K = 20."""
+    paper = Published("pixelprose")
+    figures = {name.upper(): value for name, value in paper.recall("geo", "focus", "base").items()}
+    figures["appearance"] = paper.appearance("geo_hour", "spread", "base") or 0.0
+    for task in ("geo_hour", "hour", "geo"):
+        for direction in ("focus", "spread"):
+            row = paper.row(task, direction, "base") or {}
+            figures[f"DM {task} {DIRECTIONS[direction]}"] = row["dm"]
+    return figures
 
-    Parameters
-    ----------
-    dataset
-        Every query must have at least k candidates.
-    n, k
-        Candidates and results shown.
-    split
-        Which queries, and which images they can find.
 
-    Returns
-    -------
-    dict
-        The keys of `PUBLISHED_BASE`.
-    """
-    blocks = list(dataset.blocks(n, split))
-    images = np.concatenate([block.images[:, :k] for block in blocks])
-    relevant = np.concatenate([block.relevant[:, :k] for block in blocks])
-    figures = {f"R@{at}": float(metrics.recall_at_k(relevant, at).mean()) for at in (1, 3, 5, 10, 20)}
+def base_figures(dataset: Dataset) -> dict[str, float]:
+    """Return the base retriever's figures on the test split, with the keys of `published_figures`."""
 
     def diversity(features: Floats) -> Floats:
         return metrics.normalised_vendi(metrics.similarity_kernel(features))
 
-    require(dataset.vectors is not None, "base_figures dataset", "must have vectors", None)
+    blocks = list(dataset.blocks(200))
+    images = np.concatenate([block.images[:, :20] for block in blocks])
+    relevant = np.concatenate([block.relevant[:, :20] for block in blocks])
     vectors = np.asarray(dataset.vectors)
-    looks = np.concatenate([diversity(vectors[block.images[:, :k]]) for block in blocks])
+    looks = np.concatenate([diversity(vectors[block.images[:, :20]]) for block in blocks])
+    figures = {f"R@{at}": float(metrics.recall_at_k(relevant, at).mean()) for at in (1, 3, 5, 10, 20)}
     figures["appearance"] = float(looks.mean())
-    times = dataset.columns["taken"].astype("datetime64[m]")
-    minutes = (times - times.astype("datetime64[D]")).astype(np.int64)
-    place = metrics.place_features(dataset.columns["lat"][images], dataset.columns["lon"][images])
-    hour = metrics.time_of_day_features(minutes[images])
-    tasks = {"geo_hour": np.concatenate([place, hour], axis=-1), "hour": hour, "geo": place}
-    for task, features in tasks.items():
+    place, hour = (metric_features(attribute, dataset.columns, None)[images] for attribute in (PLACE, HOUR_OF_DAY))
+    for task, features in {"geo_hour": np.concatenate([place, hour], axis=-1), "hour": hour, "geo": place}.items():
         values = diversity(features)
-        for direction in ("decrease", "increase"):
-            figures[f"DM {task} {direction}"] = metrics.dm(looks, values, focus=direction == "decrease")
+        for direction in ("focus", "spread"):
+            name = f"DM {task} {DIRECTIONS[direction]}"
+            figures[name] = metrics.dm(looks, values, focus=direction == "focus")
     return figures
 
 
@@ -340,7 +264,7 @@ def table(seeds: tuple[int, ...] = (0, 1, 2)) -> str:
     """Return the base retriever's figures beside the published ones, as text."""
     runs = [base_figures(replace(PixelProseSim(), seed=seed).load()) for seed in seeds]
     lines = [f"{'base retriever':<22} published  simulated  difference"]
-    for key, published in PUBLISHED_BASE.items():
+    for key, published in published_figures().items():
         mean = float(np.mean([run[key] for run in runs]))
         lines.append(f"{key:<22} {published:9.4f}  {mean:9.4f}  {mean - published:+10.4f}")
     return "\n".join(lines)

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mascot.bench.alone import alone
 from mascot.bench.datasets.folder import ENCODED, content, read_folder, slug
-from mascot.bench.encode.scoring import Vectors, silent
-from mascot.bench.encode.vectors import EncodedModel, Report, append, read_encoding, resume, write_lists
+from mascot.bench.encode.scoring import Report, Vectors
+from mascot.bench.encode.vectors import EncodedModel, append, read_encoding, resume, write_lists
+from mascot.bench.files import alone
 from mascot.errors import InputError, OptionError, require
 from mascot.photos.encoders import Picture, open_encoder
-from mascot.photos.encoders.devices import pick_device
+from mascot.photos.encoders.runtime import pick_device
 
 # The two models of the published results.
 _PUBLISHED = {"blip2": "blip2:Salesforce/blip2-itm-vit-g-coco", "clip": "clip:openai/clip-vit-large-patch14"}
@@ -32,7 +32,7 @@ def encode(
     batch: int | None = None,
     candidates: int = 200,
     offline: bool = False,
-    report: Report = silent,
+    report: Report = lambda *_: None,
 ) -> Path:
     """Encode a prepared folder's images and queries, list the best images of each query, and return their folder.
 
@@ -128,6 +128,5 @@ def _picture(path: Path) -> Picture:
         with open_image(path) as image:
             return Picture(upright(image, max(image.size), srgb=False))
     except Unreadable as error:
-        raise InputError(
-            f"{path} gives no picture ({error}); make the folder again with: mascot bench prepare"
-        ) from None
+        remedy = "make the folder again with: mascot bench prepare"
+        raise InputError(f"{path} gives no picture ({error}); {remedy}") from None

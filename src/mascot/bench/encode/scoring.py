@@ -13,6 +13,7 @@ from mascot.errors import InputError, require
 
 Vectors = NDArray[np.float32]
 Ints = NDArray[np.int64]
+Report = Callable[..., None]  # gets a count and the total, after the stage where there are several
 
 _QUERIES = 512  # at once, at most
 _SCORES = 64 << 20  # bytes of the scores of a block of queries with all images
@@ -29,12 +30,8 @@ class BestLists:
     scores: Vectors  # [q, n], -inf after the end
 
 
-def silent(*_: object) -> None:
-    """Report nothing."""
-
-
 def best_lists(
-    tokens: Any, texts: Any, rows: ArrayLike, queries: ArrayLike, n: int, *, report: Callable[[int, int], None] = silent
+    tokens: Any, texts: Any, rows: ArrayLike, queries: ArrayLike, n: int, *, report: Report = lambda *_: None
 ) -> BestLists:
     """Return the n best images of each query by the largest dot product over the image's vectors.
 
@@ -53,9 +50,8 @@ def best_lists(
     if len(tokens.shape) == 2:
         tokens = tokens[:, None, :]
     if len(tokens.shape) != 3 or len(texts.shape) != 2 or tokens.shape[2] != texts.shape[1]:
-        raise InputError(
-            f"best_lists needs tokens [M, T, D] and texts [Q, D], got shapes {tokens.shape} and {texts.shape}"
-        )
+        shapes = f"{tokens.shape} and {texts.shape}"
+        raise InputError(f"best_lists needs tokens [M, T, D] and texts [Q, D], got shapes {shapes}")
     pool, questions = np.unique(_inside("rows", rows, len(tokens))), _inside("queries", queries, len(texts))
     size = max(1, min(_QUERIES, _SCORES // (4 * max(1, len(pool)))))
     squares = [np.einsum("itd,itd->it", block, block).max() for block in blocks(tokens, pool)]

@@ -6,9 +6,10 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,10 @@ import numpy as np
 
 from mascot.bench.datasets import folder as folders
 from mascot.bench.datasets.folder import TEXTS, TOKENS, VECTORS, Stored
-from mascot.bench.encode.scoring import Vectors, best_lists, blocks, silent
+from mascot.bench.encode.scoring import Report, Vectors, best_lists, blocks
 from mascot.bench.files import replace_text, replacing
 from mascot.errors import InputError, require
 
-Report = Callable[[str, int, int], None]
 _SAME = ("fingerprint", "device", "data", "images", "queries", "tokens", "dim")
 
 
@@ -72,10 +72,8 @@ def resume(where: Path, fresh: EncodedModel) -> EncodedModel:
                 encoding = replace(encoding, masked=fresh.masked, texts_done=0, complete=False)
             return _save(where, replace(encoding, model=fresh.model))
         if encoding.images_done and encoding.fingerprint != fresh.fingerprint and encoding.model != fresh.model:
-            raise InputError(
-                f"{where} holds the vectors of {encoding.model}, and {fresh.model} would have the same name there: "
-                "remove it, or give this model's folder another name"
-            )
+            clash = f"{where} holds the vectors of {encoding.model}, and {fresh.model} would have the same name there"
+            raise InputError(f"{clash}: remove it, or give this model's folder another name")
     where.mkdir(parents=True, exist_ok=True)
     _save(where, fresh)  # first, so that a count of old rows never stands beside new files
     for name, shape in fresh.shapes.items():
@@ -122,11 +120,8 @@ def write_lists(where: Path, stored: Stored, encoding: EncodedModel, candidates:
     _save(where, replace(encoding, candidates=0, complete=False))
     tokens, texts = (np.load(where / name, mmap_mode="r", allow_pickle=False) for name in (TOKENS, TEXTS))
     start, total = 0, sum(len(queries) for _, queries in splits.values())
-
-    def progress(count: int, _: int) -> None:
-        report("lists", start + count, total)
-
     for split, (rows, queries) in splits.items():
+        progress = partial(lambda start, count, _: report("lists", start + count, total), start)
         lists = best_lists(tokens, texts, rows, queries, candidates, report=progress)
         with _room(paths[split], (2, *lists.rows.shape)), replacing(paths[split]) as stream:
             np.savez(stream, queries=lists.queries, rows=lists.rows, scores=lists.scores)
@@ -135,7 +130,7 @@ def write_lists(where: Path, stored: Stored, encoding: EncodedModel, candidates:
 
 
 def store_vectors(
-    folder: Path, model: str, tokens: Any, texts: Any, *, candidates: int = 200, report: Report = silent
+    folder: Path, model: str, tokens: Any, texts: Any, *, candidates: int = 200, report: Report = lambda *_: None
 ) -> Path:
     """Put vectors of your own beside a prepared folder, as `encode` would have made them; return their folder.
 

@@ -15,11 +15,11 @@ import mascot as mc
 from mascot.bench import averages, naming
 from mascot.bench.averages import RunResults
 from mascot.bench.datasets.dataset import Dataset
-from mascot.bench.figures import control, relevance, runtime, style
-from mascot.bench.figures.one_query import NEEDED, Compared, Picture, of_query, pictures, qualitative
+from mascot.bench.figures import control, relevance, style
+from mascot.bench.figures.one_query import NEEDED, Picture, of_query, pictures, qualitative
 from mascot.bench.figures.relevance import Drawing
 from mascot.bench.grid import published, settings
-from mascot.bench.points import Method
+from mascot.bench.points import Method, Point
 from mascot.bench.published import Published
 from mascot.bench.tasks import FOCUS, GEO_HOUR, SPREAD
 
@@ -34,7 +34,7 @@ _BUILDERS: tuple[tuple[str, str | None, Callable[[RunResults, Published], Iterat
     ("strength curves", "strength", control.strength),
     ("fronts", "strength", control.front),
     ("protected results", "protect", control.protection),
-    ("runtime", "runtime", runtime.runtime),
+    ("runtime", "runtime", control.runtime),
 )
 
 
@@ -58,23 +58,10 @@ def draw(
 ) -> Drawn:
     """Draw every figure that the results in a directory allow, each as PDF and as PNG.
 
-    ``recall-*`` and ``tradeoff-*`` (one for each kind of operating point), ``judged-*``, ``sensitivity-*``,
-    ``strength-diversity``, ``strength-recall``, ``front``, ``protect-*``, ``runtime``, and with a dataset
-    ``qualitative``.
-
-    Parameters
-    ----------
-    directory
-        The directory that ``mascot bench run`` wrote.
-    out
-        A folder for the figures; with results of several datasets, one folder in it for each.
-    dataset, query, caption, method, picture
-        For the qualitative figure, which the records alone cannot make and which needs columns of place and time; see
-        `of_query`. Of a prepared folder, ``Folder(path).load()`` is the dataset and ``pictures(path)`` its pictures;
-        of a file, ``Arrays(path).load()``.
-    methods
-        Labels of methods that the qualitative figure compares, each as the results ran it on place and hour together;
-        without them it shows one method spread and focused.
+    They go into `out`; with results of several datasets, into one folder in it for each. The qualitative figure cannot
+    be made of the records alone: it needs a dataset with columns of place and time, such as ``Folder(path).load()``
+    with ``pictures(path)``, or ``Arrays(path).load()``; see `of_query`. With `methods` it compares methods by their
+    labels, each as the results ran it on place and hour together.
     """
     datasets = averages.read(directory)
     files: list[Path] = []
@@ -101,14 +88,13 @@ def draw(
     return Drawn(tuple(files), tuple(notes))
 
 
-def _compared(datasets: Sequence[RunResults], labels: Sequence[str]) -> list[Compared]:
+def _compared(datasets: Sequence[RunResults], labels: Sequence[str]) -> dict[str, Point]:
     """Return the methods in both directions, at the setting of the results, else of the paper, else the first."""
-    rows: dict[str, Compared] = {}
+    rows: dict[str, Point] = {}
     for direction, label in product((SPREAD, FOCUS), labels):
         point = published(label, GEO_HOUR, direction) or settings(label, GEO_HOUR, direction)[0]
         fields = {"study": "main", "task": GEO_HOUR.name, "direction": direction, "label": label}
         records = [record for results in datasets for record in results.where(**fields).preferred().records]
-        point = replace(point, method=mc.from_dict(records[0]["method"])) if records else point
         name = naming.method(label) if label == naming.BASE else f"{naming.method(label)}, {direction}"
-        rows.setdefault(name, Compared(name, point.method, point.wishes))
-    return list(rows.values())
+        rows.setdefault(name, replace(point, method=mc.from_dict(records[0]["method"])) if records else point)
+    return rows

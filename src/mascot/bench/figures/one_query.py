@@ -7,7 +7,6 @@ positions (`qualitative`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +15,17 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import metrics
-from mascot.bench.datasets.dataset import Dataset
+from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.datasets.folder import read_folder
 from mascot.bench.figures import style
-from mascot.bench.points import Method
+from mascot.bench.points import Method, Point
 from mascot.bench.tasks import hours_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
+Extent = tuple[float, float, float, float]  # west, east, south, north
 Picture = Callable[[int], NDArray[Any]]
 
 NEEDED = ("lat", "lon", "taken")  # default columns
@@ -34,15 +33,6 @@ _ACCENT, _FILL, _DEEP = "#C8102E", "#8CC7BC", "#00695C"
 _HEAT = ("#FFFFFF", "#D3EBE6", "#8CC7BC", "#2F9C8A", "#00594D")
 _OVER = 12  # points between a panel and its title
 _CELLS = (160, 80)  # of the heat map, east and north
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A row of the figure: a method and its wishes."""
-
-    name: str
-    method: Method
-    wishes: tuple[mc.Wish, ...]
 
 
 def of_query(
@@ -57,65 +47,44 @@ def of_query(
     time: str = NEEDED[2],
     caption: str | None = None,
     picture: Picture | None = None,
-    compared: Sequence[Compared] | None = None,
+    compared: Mapping[str, Point] | None = None,
 ) -> Figure:
-    """Draw one query of a dataset, steered by `method` on place and hour together.
+    """Draw one query of a dataset (default: the first whose best candidate is right).
 
-    Candidates without a place or a time cannot be drawn, and are left out before anything is chosen.
-
-    Parameters
-    ----------
-    dataset
-        With columns of latitudes, longitudes and times.
-    query
-        Number of a query of the split (default: the first whose best candidate is right).
-    split, n, k
-        Which images can be found, how many are candidates, and how many are shown.
-    method
-        The method (default: `Mascot()`, the guarded one).
-    place, time
-        Names of the columns.
-    caption
-        A column that names an image, such as a city (default: its coordinates).
-    picture
-        Returns the image of a row of the dataset as an array; drawn in place of the captions.
-    compared
-        Methods to compare, a row each, in place of `method` spread and focused.
+    It is steered by `method` (default: `Mascot()`) on place and hour together, spread and focused, or by each of the
+    `compared` methods with its wishes. Candidates without a place or a time cannot be drawn, and are left out before
+    anything is chosen. `caption` is a column that names an image, such as a city (default: its coordinates);
+    `picture` returns the image of a row of the dataset as an array, which is drawn in place of the captions.
     """
     query_number = _first_right(dataset, split) if query is None else query
     hits = dataset.candidates(query_number, n, split)
-    present = hours_of(dataset.columns, time)[hits.images]
-    for name in place:
-        present = present + dataset.columns[name].astype(float)[hits.images]
-    drawable = np.isfinite(present)
+    values = [hours_of(dataset.columns, time), *(dataset.columns[name].astype(float) for name in place)]
+    drawable = np.isfinite(values).all(axis=0)[hits.images]
     if drawable.sum() < 2:
         raise mc.InputError(
             f"qualitative figure: query {query_number} must have 2 candidates with a place and a time, "
             f"got {drawable.sum()}"
         )
-    images, relevant = hits.images[drawable], hits.relevant[drawable]
+    images = hits.images[drawable]
     columns = {name: column[images] for name, column in dataset.columns.items()}
     vectors = None if dataset.vectors is None else dataset.vectors[images]
     candidates = mc.Candidates(scores=hits.scores[drawable], columns=columns, vectors=vectors)
-    attributes = (mc.Place(*place), mc.HourOfDay(time))
-    lists: dict[str, Sequence[int]] = {} if compared else {"Plain": list(range(min(k, len(candidates))))}
-    if compared is None:
-        directions = {"Spread": mc.spread, "Focus": mc.focus}
-        compared = [
-            Compared(name, method or mc.Mascot(), tuple(wish(attribute) for attribute in attributes))
-            for name, wish in directions.items()
-        ]
-    for row in compared:
-        lists[row.name] = mc.rerank(candidates, list(row.wishes), k=k, method=row.method).positions.tolist()
-    return qualitative(
-        candidates,
-        lists,
-        place=place,
-        time=time,
-        caption=caption,
-        right=set(np.flatnonzero(relevant).tolist()),
-        picture=None if picture is None else lambda position: picture(int(images[position])),
-    )
+
+    def positions(wishes: Sequence[mc.Wish], rerank_method: Method) -> list[int]:
+        return mc.rerank(candidates, list(wishes), k=k, method=rerank_method).positions.tolist()
+
+    if compared:
+        lists = {name: positions(point.wishes, point.method) for name, point in compared.items()}
+    else:
+        attributes = (mc.Place(*place), mc.HourOfDay(time))
+        lists = {"Plain": list(range(min(k, len(candidates))))}
+        lists |= {
+            name: positions([wish(attribute) for attribute in attributes], method or mc.Mascot())
+            for name, wish in {"Spread": mc.spread, "Focus": mc.focus}.items()
+        }
+    right = set(np.flatnonzero(hits.relevant[drawable]).tolist())
+    row_picture = None if picture is None else lambda position: picture(int(images[position]))
+    return qualitative(candidates, lists, place=place, time=time, caption=caption, right=right, picture=row_picture)
 
 
 def _first_right(dataset: Dataset, split: str) -> int:
@@ -141,24 +110,10 @@ def qualitative(
 ) -> Figure:
     """Draw a row for each list: its first results, a heat map of their places, a clock of their hours.
 
-    A listed result's bar is as long as its score, from 0, the worst candidate, to 1, the best. On the map grey dots are
-    all candidates, the heat is the density of the results, stars are the first three; on the clock a bar is as long as
-    there are results in that hour, and red bars hold the first three.
-
-    Parameters
-    ----------
-    candidates
-        With columns of latitudes and longitudes in degrees, and of times.
-    lists
-        Named lists of positions among the candidates, best first.
-    place, time, caption
-        Names of the columns; see `of_query`.
-    right
-        Positions of the right answers, marked in the lists.
-    picture
-        Returns the image of a position as an array.
-    top
-        How many results are listed.
+    The lists are positions among the candidates, best first; `right` are the positions of right answers, and `picture`
+    returns the image of a position. A listed result's bar is as long as its score, from 0, the worst candidate, to 1,
+    the best. On the map grey dots are all candidates, the heat is the density of the results, stars are the first
+    three; on the clock a bar is as long as there are results in that hour, and red bars hold the first three.
     """
     lat, lon = (candidates.columns[name].astype(float) for name in place)
     clock = hours_of(candidates.columns, time)
@@ -185,16 +140,18 @@ def qualitative(
             results_axes.set_title(name, fontsize=8.5, pad=_OVER)
             world = figure.add_subplot(grid[place_in, 1])
             _map(world, heats[name], hottest, extent, (lat, lon), rows)
-            world.set_title(
-                f"place: V = {_diversity(metrics.place_features(lat[rows][None], lon[rows][None])):.2f}", pad=_OVER
-            )
+            diversity = _diversity(metrics.place_features(lat[rows][None], lon[rows][None]))
+            world.set_title(f"place: V = {diversity:.2f}", pad=_OVER)
             dial = figure.add_subplot(grid[place_in, 2], projection="polar")
             _clock(dial, counts[name], clock[rows[:3]], fullest)
             minutes = np.floor(clock[rows] * 60)[None]
             heading = f"hour: V = {_diversity(metrics.time_of_day_features(minutes)):.2f}"
             dial.set_title(heading, y=1.0, pad=_OVER)  # without y it would be above the dial's labels
-        looks = (style.Look("#808080", ".", size=4), style.Look(_DEEP, "o"), style.Look(_ACCENT, "*", size=7))
-        words = ("candidates", "results", "first three results")
+        looks = {
+            "candidates": style.Look("#808080", ".", size=4),
+            "results": style.Look(_DEEP, "o"),
+            "first three results": style.Look(_ACCENT, "*", size=7),
+        }
         floor = _floor(selections.values())
         notes = [
             f"V: normalised Vendi score of the results, {floor} if all are alike, 1 if all differ.",
@@ -202,19 +159,14 @@ def qualitative(
         ]
         if picture is None:
             notes.append("Bars on the left: the score, from the worst candidate (0) to the best (1).")
-        style.legend(figure, [style.key(look, line=False) for look in looks], words, notes)
+        style.legend(figure, {name: style.key(look, line=False) for name, look in looks.items()}, notes)
     return figure
 
 
 def pictures(folder: Path, side: int = 256) -> Picture:
     """Return a function from a row of a prepared folder's dataset to its picture, for `of_query`.
 
-    Parameters
-    ----------
-    folder
-        A folder that `mascot bench prepare` wrote.
-    side
-        The longest side, in pixels.
+    `folder` is one that `mascot bench prepare` wrote; `side` is the longest side of the pictures in pixels.
     """
     from mascot.photos.images import Unreadable, open_image, upright
 
@@ -237,7 +189,7 @@ def _diversity(features: Floats) -> float:
     return float(metrics.normalised_vendi(metrics.similarity_kernel(features))[0])
 
 
-def _floor(lists: Iterable[NDArray[np.int64]]) -> str:
+def _floor(lists: Iterable[Ints]) -> str:
     """Return V of results that are all alike, which depends on how many there are."""
     floors = {f"{metrics.normalised_vendi(np.ones((1, len(rows), len(rows))))[0]:.2f}" for rows in lists}
     return " or ".join(sorted(floors))
@@ -256,34 +208,26 @@ def _captions(candidates: mc.Candidates, caption: str | None, lat: Floats, lon: 
 
 
 def _captioned(
-    ax: Axes, rows: NDArray[np.int64], names: Sequence[str], clock: Floats, relevance: Floats, right: Collection[int]
+    ax: Axes, rows: Ints, names: Sequence[str], clock: Floats, relevance: Floats, right: Collection[int]
 ) -> None:
     """Draw the first results as bars as long as their relevance, the right ones dark."""
     for place, row in enumerate(rows.tolist()):
         is_right = row in right
+        fill, alpha, colour = (_DEEP, 1, "white") if is_right else (_FILL, 0.55, style.INK)
         ax.barh(place, 1.0, height=0.82, color="#F4F4F4", zorder=1)
-        ax.barh(
-            place,
-            relevance[row],
-            height=0.82,
-            color=_DEEP if is_right else _FILL,
-            alpha=1 if is_right else 0.55,
-            zorder=2,
-        )
+        ax.barh(place, relevance[row], height=0.82, color=fill, alpha=alpha, zorder=2)
         hour, minute = divmod(int(clock[row] * 60 + 1e-6), 60)
-        colour = "white" if is_right else style.INK
-        ax.text(0.02, place, f"{place + 1}  {names[row]}", va="center", color=colour, fontsize=6.5, zorder=3)
-        text = f"{hour % 24:02d}:{minute:02d}{'  right' if is_right else ''}"
-        inside = relevance[row] > 0.9
-        ax.text(
-            0.98, place, text, va="center", ha="right", color=colour if inside else style.INK, fontsize=6.5, zorder=3
-        )
+        text: Any = {"va": "center", "fontsize": 6.5, "zorder": 3}
+        ax.text(0.02, place, f"{place + 1}  {names[row]}", color=colour, **text)
+        end_colour = colour if relevance[row] > 0.9 else style.INK
+        right_mark = "  right" if is_right else ""
+        ax.text(0.98, place, f"{hour % 24:02d}:{minute:02d}{right_mark}", ha="right", color=end_colour, **text)
     ax.set_xlim(0, 1)
     ax.invert_yaxis()
     ax.set_axis_off()
 
 
-def _pictured(ax: Axes, rows: NDArray[np.int64], picture: Picture, right: Collection[int]) -> None:
+def _pictured(ax: Axes, rows: Ints, picture: Picture, right: Collection[int]) -> None:
     """Draw the first results as square pictures side by side, the right ones framed."""
     for place, row in enumerate(rows.tolist()):
         pixels = np.asarray(picture(row))
@@ -298,7 +242,7 @@ def _pictured(ax: Axes, rows: NDArray[np.int64], picture: Picture, right: Collec
     ax.set_axis_off()
 
 
-def _extent(lat: Floats, lon: Floats) -> tuple[float, float, float, float]:
+def _extent(lat: Floats, lon: Floats) -> Extent:
     """Return west, east, south and north of the candidates with a margin; the world where they cover much of it."""
     if np.ptp(lon) > 120 or np.ptp(lat) > 70:
         return -180.0, 180.0, min(-60.0, float(lat.min()) - 3), max(78.0, float(lat.max()) + 3)
@@ -308,7 +252,7 @@ def _extent(lat: Floats, lon: Floats) -> tuple[float, float, float, float]:
     return middle_lon - 2 * half, middle_lon + 2 * half, middle_lat - half, middle_lat + half
 
 
-def _heat(lat: Floats, lon: Floats, extent: tuple[float, float, float, float]) -> Floats:
+def _heat(lat: Floats, lon: Floats, extent: Extent) -> Floats:
     """Return the density of the places on the map, by a Gaussian a thirtieth of its width."""
     west, east, south, north = extent
     width = (east - west) / 32
@@ -319,35 +263,18 @@ def _heat(lat: Floats, lon: Floats, extent: tuple[float, float, float, float]) -
     return heat
 
 
-def _map(
-    ax: Axes,
-    heat: Floats,
-    hottest: float,
-    extent: tuple[float, float, float, float],
-    places: tuple[Floats, Floats],
-    rows: NDArray[np.int64],
-) -> None:
+def _map(ax: Axes, heat: Floats, hottest: float, extent: Extent, places: tuple[Floats, Floats], rows: Ints) -> None:
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.ticker import MaxNLocator, MultipleLocator
 
     lat, lon = places
     colours = LinearSegmentedColormap.from_list("heat", _HEAT)
     # The square root keeps single results visible beside many.
-    ax.imshow(
-        np.sqrt(heat),
-        origin="lower",
-        extent=extent,
-        cmap=colours,
-        vmin=0,
-        vmax=np.sqrt(hottest),
-        aspect="auto",
-        interpolation="bilinear",
-        zorder=1,
-    )
+    layout: Any = {"origin": "lower", "extent": extent, "aspect": "auto", "interpolation": "bilinear", "zorder": 1}
+    ax.imshow(np.sqrt(heat), cmap=colours, vmin=0, vmax=np.sqrt(hottest), **layout)
     all_rows = np.arange(len(lat))
-    for order, (marked_rows, marker, colour, size, edge) in enumerate(
-        ((all_rows, ".", "#808080", 2.2, 0.0), (rows, "o", _DEEP, 2.8, 0.3), (rows[:3], "*", _ACCENT, 7, 0.5)), start=2
-    ):
+    marked = ((all_rows, ".", "#808080", 2.2, 0.0), (rows, "o", _DEEP, 2.8, 0.3), (rows[:3], "*", _ACCENT, 7, 0.5))
+    for order, (marked_rows, marker, colour, size, edge) in enumerate(marked, start=2):
         look: Any = {"color": colour, "markersize": size, "markeredgecolor": "white", "markeredgewidth": edge}
         ax.plot(lon[marked_rows], lat[marked_rows], linestyle="none", marker=marker, zorder=order, **look)
     world = extent[1] - extent[0] >= 300
@@ -363,7 +290,7 @@ def _map(
         spine.set_visible(True)
 
 
-def _clock(ax: Any, counts: NDArray[np.int64], first: Floats, fullest: int) -> None:
+def _clock(ax: Any, counts: Ints, first: Floats, fullest: int) -> None:
     """Draw results by hour, midnight on top; bars with one of the first three results are red."""
     angles = (np.arange(24) + 0.5) * 2 * np.pi / 24
     red = np.isin(np.arange(24), np.floor(first % 24).astype(int))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mascot.bench import naming
 from mascot.bench.averages import Average, RunResults, summary
 from mascot.bench.averages import recall as recall_at
+from mascot.bench.datasets.dataset import Floats
 from mascot.bench.figures import style
-from mascot.bench.figures.style import Floats
 from mascot.bench.published import Published
-from mascot.bench.tables.comparison import stand_ins
+from mascot.bench.tables.comparison import marked, stand_ins
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -26,152 +27,127 @@ Drawing = tuple[str, "Figure"]
 
 def cases(results: RunResults) -> tuple[list[str], list[str]]:
     """Return the directions (rows of a figure) and tasks (its columns) of the results."""
-    directions = [direction for direction in results.names("direction") if direction in ("spread", "focus")]
-    return directions, results.names("task")
+    return results.names("direction"), results.names("task")
 
 
-def title(task: str, direction: str) -> str:
-    name = naming.task(task)
-    return f"{name[0].upper()}{name[1:]}, {direction}"
+def facets(
+    results: RunResults, height: float, x_label: str, y_label: str | Mapping[str, str], base: float = 0.75, **share: Any
+) -> tuple[Figure, list[tuple[Axes, RunResults]]]:
+    """Return a figure and its panels, a row for each direction and a column for each task, with their records."""
+    directions, tasks = cases(results)
+    size = (style.width(len(tasks)), base + height * len(directions))
+    figure, axes = style.panels(len(directions), len(tasks), size, **share)
+    panels = []
+    for row, direction in zip(axes, directions, strict=True):
+        for ax, task in zip(row, tasks, strict=True):
+            name = naming.task(task)
+            ax.set_title(f"{name[0].upper()}{name[1:]}, {direction}")
+            panels.append((ax, results.where(task=task, direction=direction)))
+        row[0].set_ylabel(y_label if isinstance(y_label, str) else y_label[direction])
+    for ax in axes[-1]:
+        ax.set_xlabel(x_label)
+    return figure, panels
+
+
+def _at_points(results: RunResults, *keys: str) -> Iterator[tuple[str, RunResults]]:
+    """Yield each kind of operating point with its records, while they have the numbers of the summary."""
+    main = results.where(study="main")
+    for point in main.points or [""]:
+        part = main.at(point)
+        if not all(any(record["summary"].get(key) is not None for record in part.records) for key in keys):
+            return
+        yield point, part
 
 
 def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
     """Draw recall at K of every method, a panel for each task and direction; published curves are dotted."""
-    main = results.where(study="main")
-    for point in main.points or [""]:
-        main_at = main.at(point)
-        directions, tasks = cases(main_at)
-        labels = [label for label in main_at.names("label") if label == naming.origin(label)]
-        if not _any(main_at, "r@1"):
-            return
-        narrow = len(tasks) == 1  # the legend is long
-        size = (style.width(len(tasks)), 0.75 + 1.75 * len(directions) + narrow)
-        figure, axes = style.panels(len(directions), len(tasks), size, share_y="row", share_x=True)
-        printed = False
-        for row, direction in zip(axes, directions, strict=True):
-            for ax, task in zip(row, tasks, strict=True):
-                for label in labels:
-                    runs = main_at.where(task=task, direction=direction, label=label)
-                    curve = [(k, runs.average(recall_at(k))) for k in range(1, _CUTOFFS[-1] + 1)]
-                    _line(ax, [(k, value) for k, value in curve if value is not None], label)
-                    paper = published.recall(task, direction, label)
-                    if paper:
-                        printed = True
-                        at = [k for k in _CUTOFFS if f"r@{k}" in paper]
-                        style.published_line(ax, at, [paper[f"r@{k}"] for k in at], style.method(label))
-                ax.set_xscale("log")
-                style.ticks(ax, _CUTOFFS)
-                style.recall_axis(ax)
-                ax.set_title(title(task, direction))
-            row[0].set_ylabel(style.stretched("R@K"))
-        for ax in axes[-1]:
-            ax.set_xlabel("K")
-        handles = [style.key(style.method(label)) for label in labels]
-        words = [_marked(label, main_at, point) for label in labels]
-        if printed:
-            handles.append(style.key(style.Look(style.QUIET, "none", 0.8, style.DOTS)))
-            words.append(style.PAPER)
-        style.legend(figure, handles, words, _sentences(main_at, point))
+    for point, main in _at_points(results, "r@1"):
+        plain = originals(main)
+        base = 0.75 + (len(plain.names("task")) == 1)  # the legend of a narrow figure is long
+        figure, panels = facets(plain, 1.75, "K", style.stretched("R@K"), base, share_y="row", share_x=True)
+        handles = _handles(plain, point)
+        for ax, part in panels:
+            for label, runs in part.split("label"):
+                look = style.method(label)
+                curve = [(k, runs.average(recall_at(k))) for k in range(1, _CUTOFFS[-1] + 1)]
+                style.curve(ax, curve, look, _CUTOFFS, under=label == naming.BASE)  # others lie on it for a while
+                paper = published.recall(*runs.case)
+                if paper:
+                    handles[style.PAPER] = style.key(style.Look(style.QUIET, "none", 0.8, style.DOTS))
+                    at = [k for k in _CUTOFFS if f"r@{k}" in paper]
+                    style.published_line(ax, at, [paper[f"r@{k}"] for k in at], look)
+            ax.set_xscale("log")
+            style.ticks(ax, _CUTOFFS)
+            style.recall_axis(ax)
+        style.legend(figure, handles, _sentences(main, point))
         yield "-".join(filter(None, ("recall", point))), figure
 
 
-def _marked(label: str, results: RunResults, point: str) -> str:
-    """Return a method's name with the marks of the tables, which say that its setting is not the paper's."""
-    return naming.method(label) + "".join(f" {mark}" for mark in stand_ins(results.where(label=label), point))
+def originals(results: RunResults) -> RunResults:
+    """Return the records without those of the released update."""
+    return results.filter(lambda record: record["label"] == naming.origin(record["label"]))
+
+
+def _handles(results: RunResults, point: str, line: bool = True) -> dict[str, Artist]:
+    """Return the legend of the methods, with the marks of the tables."""
+    methods = results.split("label")
+    return {marked(point, label, runs): style.key(style.method(label), line=line) for label, runs in methods}
 
 
 def _sentences(results: RunResults, point: str) -> list[str]:
     return [f"{mark} {sentence}" for mark, sentence in stand_ins(results, point).items()]
 
 
-def _line(ax: Axes, curve: Sequence[tuple[int, Average]], label: str) -> None:
-    if curve:
-        x, y = [at for at, _ in curve], [value for _, value in curve]
-        look, marked = style.method(label), [place for place, at in enumerate(x) if at in _CUTOFFS]
-        style.band(ax, x, [v.value for v in y], [v.low for v in y], [v.high for v in y], look, marked=marked)
-        if label == naming.BASE:  # the guarded methods and MMR lie on it for a while
-            style.under(ax, x, [v.value for v in y], look)
-
-
 def tradeoff(results: RunResults, published: Published) -> Iterator[Drawing]:
     """Draw R@10 against DM at the operating points: ours filled, published ones hollow, with curves of equal HM."""
-    yield from _scatter(
-        results, published, "tradeoff", (results.retrieval, "dm"), (results.retrieval.upper(), "DM"), "equal HM"
-    )
+    yield from _scatter(results, published, "tradeoff", (results.retrieval, "dm"), "equal HM")
 
 
 def judged(results: RunResults, published: Published) -> Iterator[Drawing]:
     """Draw P@20 against cluster recall at 20, where the dataset's images were judged."""
-    yield from _scatter(results, published, "judged", ("p@20", "cr@20"), ("P@20", "CR@20"), "equal HM of the means")
+    yield from _scatter(results, published, "judged", ("p@20", "cr@20"), "equal HM of the means")
 
 
 def _scatter(
-    results: RunResults, published: Published, name: str, keys: tuple[str, str], names: tuple[str, str], mean: str
+    results: RunResults, published: Published, name: str, keys: tuple[str, str], mean: str
 ) -> Iterator[Drawing]:
-    main = results.where(study="main")
-    for point in main.points or [""]:
-        main_at = main.at(point)
-        if not (_any(main_at, keys[0]) and _any(main_at, keys[1])):
-            return
-        directions, tasks = cases(main_at)
-        labels = main_at.names("label")
-        narrow = len(tasks) == 1  # the legend is long
-        size = (style.width(len(tasks)), 0.8 + 2.0 * len(directions) + narrow)
-        figure, axes = style.panels(len(directions), len(tasks), size)
+    for point, main in _at_points(results, *keys):
+        plain = originals(main)
+        base = 0.8 + (len(main.names("task")) == 1)  # the legend of a narrow figure is long
+        figure, panels = facets(main, 2.0, keys[0].upper(), keys[1].upper(), base)
         printed = False
-        for row, direction in zip(axes, directions, strict=True):
-            for ax, task in zip(row, tasks, strict=True):
-                for label in labels:
-                    runs = main_at.where(task=task, direction=direction, label=label)
-                    row_printed = published.row(task, direction, naming.origin(label)) or {}
-                    paper = (row_printed.get(keys[0]), row_printed.get(keys[1]))
-                    printed |= _point(ax, runs.average(summary(keys[0])), runs.average(summary(keys[1])), paper, label)
-                _equal_means(ax)
-                ax.set_title(title(task, direction))
-                ax.set_xlabel(names[0])
-                ax.locator_params(nbins=5)
-            row[0].set_ylabel(names[1])
-        origins = [label for label in labels if label == naming.origin(label)]
-        handles = [style.key(style.method(label), line=False) for label in origins]
-        words = [_marked(label, main_at, point) for label in origins]
+        for ax, part in panels:
+            for label, runs in part.split("label"):
+                row = published.row(*runs.case) or {}
+                x, y = (runs.average(summary(key)) for key in keys)
+                if x is not None and y is not None:
+                    printed |= _point(ax, x, y, (row.get(keys[0]), row.get(keys[1])), label)
+            _equal_means(ax)
+            ax.set_xlabel(keys[0].upper())
+            ax.locator_params(nbins=5)
+        handles = _handles(plain, point, line=False)
         quiet = style.Look(style.QUIET, "o")
-        if origins != labels:
-            handles.append(style.key(style.Look(style.QUIET, "s"), line=False, pale=True))
-            words.append("released greedy")
+        if len(plain.records) < len(main.records):
+            handles["released greedy"] = style.key(style.Look(style.QUIET, "s"), line=False, pale=True)
         if printed:
-            handles += [style.key(quiet, line=False), style.key(quiet, line=False, hollow=True)]
-            words += [style.OURS, style.PAPER]
-        handles.append(style.key(style.Look(style.CONTOUR, "none", 0.8)))
-        words.append(mean)
-        style.legend(figure, handles, words, _sentences(main_at, point))
+            handles[style.OURS] = style.key(quiet, line=False)
+            handles[style.PAPER] = style.key(quiet, line=False, hollow=True)
+        handles[mean] = style.key(style.Look(style.CONTOUR, "none", 0.8))
+        style.legend(figure, handles, _sentences(main, point))
         yield "-".join(filter(None, (name, point))), figure
 
 
-def _point(
-    ax: Axes, x: Average | None, y: Average | None, paper: tuple[float | None, float | None], label: str
-) -> bool:
+def _point(ax: Axes, x: Average, y: Average, paper: tuple[float | None, float | None], label: str) -> bool:
     """Draw a method's point and its published one; return whether there was a published one."""
-    if x is None or y is None:
-        return False
     look = style.method(label)
     if naming.origin(label) != label:  # a variant of a method is pale
-        ax.plot(
-            x.value, y.value, look.marker, color=look.colour, alpha=style.PALE, markersize=look.size, zorder=look.order
-        )
+        pale: Any = {"alpha": style.PALE, "markersize": look.size, "zorder": look.order}
+        ax.plot(x.value, y.value, look.marker, color=look.colour, **pale)
         return False
-    ax.errorbar(
-        x.value,
-        y.value,
-        xerr=[[x.value - x.low], [x.high - x.value]],
-        yerr=[[y.value - y.low], [y.high - y.value]],
-        fmt=look.marker,
-        color=look.colour,
-        markersize=look.size * 1.1,
-        markeredgecolor="white",
-        markeredgewidth=0.4,
-        elinewidth=0.7,
-        zorder=look.order + 1,
-    )
+    x_error, y_error = ([[mean.value - mean.low], [mean.high - mean.value]] for mean in (x, y))
+    marker: Any = {"markersize": look.size * 1.1, "markeredgecolor": "white", "markeredgewidth": 0.4}
+    marker |= {"fmt": look.marker, "color": look.colour, "elinewidth": 0.7, "zorder": look.order + 1}
+    ax.errorbar(x.value, y.value, xerr=x_error, yerr=y_error, **marker)
     if paper[0] is None or paper[1] is None:
         return False
     ax.plot([x.value, paper[0]], [y.value, paper[1]], color=look.colour, linewidth=0.5, alpha=0.6, zorder=2)
@@ -218,16 +194,8 @@ def _drawn_points(ax: Axes) -> list[Floats]:
 def label_spot(level: float, box: Floats, obstacles: Floats, inches: Floats) -> Floats | None:
     """Return the point of a harmonic mean's curve that is farthest from all obstacles; None where there is no room.
 
-    Parameters
-    ----------
-    level
-        The harmonic mean.
-    box : [2, 2]
-        The lower left and the upper right corner of the axes.
-    obstacles : [M, 2]
-        Points that the number must not cover.
-    inches : [2]
-        Width and height of the axes.
+    `box` holds the lower left and the upper right corner of the axes, `inches` their width and height; `obstacles` are
+    [M, 2] points that the number must not cover.
     """
     size = box[1] - box[0]
     x = np.linspace(box[0, 0], box[1, 0], 400)
@@ -245,7 +213,3 @@ def label_spot(level: float, box: Floats, obstacles: Floats, inches: Floats) -> 
         distances = np.linalg.norm((spots[:, None] - obstacle_spots[None]) / _ROOM, axis=2).min(axis=1)
     best = int(distances.argmax())
     return None if distances[best] < 1 else np.asarray(curve[best])
-
-
-def _any(results: RunResults, key: str) -> bool:
-    return any(record["summary"].get(key) is not None for record in results.records)

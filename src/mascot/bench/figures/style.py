@@ -6,7 +6,7 @@ them, also in grey. matplotlib is imported only here, and its global state is no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mascot.bench import naming
+from mascot.bench.averages import Average
+from mascot.bench.datasets.dataset import Floats
 from mascot.extras import package
 
 if TYPE_CHECKING:
@@ -24,50 +25,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
-
 FULL, COLUMN = 7.0, 3.35  # inches: the width of a page and of a column
 INK, QUIET, FAINT, CONTOUR = "#222222", "#6E6E6E", "#E4E4E4", "#C4C4C4"
 PALE = 0.45  # opacity of the variant of a method
 OURS, PAPER = "ours", "published"
 DOTS = (0, (1, 1.3))  # of published curves
 
-_RC: Any = {
-    "font.family": "DejaVu Sans",
-    "font.size": 7.0,
-    "axes.titlesize": 7.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.labelsize": 7.0,
-    "xtick.labelsize": 6.5,
-    "ytick.labelsize": 6.5,
-    "legend.fontsize": 6.5,
-    "axes.linewidth": 0.6,
-    "axes.edgecolor": QUIET,
-    "axes.labelcolor": INK,
-    "text.color": INK,
-    "xtick.color": QUIET,
-    "ytick.color": QUIET,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": FAINT,
-    "grid.linewidth": 0.5,
-    "axes.axisbelow": True,
-    "lines.solid_capstyle": "round",
-    "legend.frameon": False,
-    "legend.handlelength": 2.6,
-    "legend.columnspacing": 1.4,
-    "figure.dpi": 200,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,  # embed TrueType fonts: text stays selectable
-}
+_RC: Any = (
+    {"font.family": "DejaVu Sans", "pdf.fonttype": 42}  # embed TrueType fonts: text stays selectable
+    | dict.fromkeys(("font.size", "axes.labelsize"), 7.0)
+    | dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 6.5)
+    | dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.6)
+    | dict.fromkeys(("xtick.major.size", "ytick.major.size"), 2.5)
+    | dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), QUIET)
+    | dict.fromkeys(("axes.labelcolor", "text.color", "xtick.labelcolor", "ytick.labelcolor"), INK)
+    | dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False)
+    | dict.fromkeys(("figure.dpi", "savefig.dpi"), 200)
+    | {"axes.titlesize": 7.5, "axes.titleweight": "bold", "axes.titlelocation": "left"}
+    | {"axes.grid": True, "grid.color": FAINT, "grid.linewidth": 0.5, "axes.axisbelow": True}
+    | {"lines.solid_capstyle": "round", "legend.handlelength": 2.6, "legend.columnspacing": 1.4}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,59 +144,55 @@ def key(look: Look, *, line: bool = True, hollow: bool = False, pale: bool = Fal
     """Return a handle for a legend."""
     from matplotlib.lines import Line2D
 
-    return Line2D(
-        [],
-        [],
-        color=look.colour,
-        marker=look.marker,
-        markersize=look.size,
-        markerfacecolor="white" if hollow else look.colour,
-        markeredgecolor=look.colour if hollow else "white",
-        markeredgewidth=0.9 if hollow else 0.4,
-        linestyle=look.dashes if line else "none",
-        linewidth=look.width,
-        alpha=PALE if pale else None,
-    )
+    face, edge = ("white", look.colour) if hollow else (look.colour, "white")
+    marker: Any = {"marker": look.marker, "markersize": look.size, "markerfacecolor": face, "markeredgecolor": edge}
+    stroke: Any = {"linestyle": look.dashes if line else "none", "linewidth": look.width}
+    shade: Any = {"markeredgewidth": 0.9 if hollow else 0.4, "alpha": PALE if pale else None}
+    return Line2D([], [], color=look.colour, **marker, **stroke, **shade)
 
 
-def legend(figure: Figure, handles: Sequence[Artist], names: Sequence[str], notes: Sequence[str] = ()) -> None:
+def legend(figure: Figure, handles: Mapping[str, Artist], notes: Sequence[str] = ()) -> None:
     """Draw one legend under all panels, as many entries in a row as fit, with the notes above it."""
     most = max(2, round(6 * figure.get_figwidth() / FULL - 0.5))
-    rows = -(-len(names) // most)
-    columns = -(-len(names) // rows)
+    rows = -(-len(handles) // most)
+    columns = -(-len(handles) // rows)
     # matplotlib fills column by column; readers go row by row.
-    order = [row * columns + column for column in range(columns) for row in range(rows)]
-    order = [index for index in order if index < len(names)]
-    figure.legend(
-        [handles[i] for i in order],
-        [names[i] for i in order],
-        loc="outside lower center",
-        ncols=columns,
-        title="\n".join(notes) or None,
-        title_fontsize=6,
-    )
+    entries = list(handles.items())
+    ordered = dict(entry for column in range(columns) for entry in entries[column::columns])
+    place: Any = {"loc": "outside lower center", "ncols": columns}
+    title: Any = {"title": "\n".join(notes) or None, "title_fontsize": 6}
+    figure.legend(list(ordered.values()), list(ordered), **place, **title)
+
+
+def curve(
+    ax: Axes, steps: Iterable[tuple[float, Average | None]], look: Look, cutoffs: Sequence[float] | None = None,
+    under: bool = False,
+) -> None:  # fmt: skip
+    """Draw the means of seeds, where there are any, in a band of their extremes, with markers at the cut-offs.
+
+    With `under` a broad pale stroke makes the line visible below others.
+    """
+    present = [(at, step) for at, step in steps if step is not None]
+    if present:
+        x, y = [at for at, _ in present], [step for _, step in present]
+        means, lows, highs = ([getattr(step, name) for step in y] for name in ("value", "low", "high"))
+        band(
+            ax, x, means, lows, highs, look, None if cutoffs is None else [i for i, at in enumerate(x) if at in cutoffs]
+        )
+        if under:
+            ax.plot(x, means, color=look.colour, linewidth=4.5, alpha=0.16, solid_capstyle="butt", zorder=1.5)
 
 
 def band(
     ax: Axes, x: Sequence[float], means: Sequence[float], lows: Sequence[float], highs: Sequence[float], look: Look,
-    *, marked: Sequence[int] | None = None,
+    marked: Sequence[int] | None = None,
 ) -> None:  # fmt: skip
     """Draw a line of means in a band from the lowest to the highest seed, with markers at the marked points."""
     if not np.allclose(lows, highs):
         ax.fill_between(x, lows, highs, color=look.colour, alpha=0.16, linewidth=0, zorder=look.order - 1)
-    ax.plot(
-        x,
-        means,
-        color=look.colour,
-        linewidth=look.width,
-        linestyle=look.dashes,
-        marker=look.marker,
-        markevery=marked,
-        markersize=look.size * 0.8,
-        markeredgecolor="white",
-        markeredgewidth=0.3,
-        zorder=look.order,
-    )
+    marker: Any = {"marker": look.marker, "markevery": marked, "markersize": look.size * 0.8}
+    edge: Any = {"markeredgecolor": "white", "markeredgewidth": 0.3, "zorder": look.order}
+    ax.plot(x, means, color=look.colour, linewidth=look.width, linestyle=look.dashes, **marker, **edge)
 
 
 def published_line(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
@@ -227,24 +200,11 @@ def published_line(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look)
     ax.plot(x, y, color=look.colour, linewidth=0.8, linestyle=DOTS, zorder=look.order - 0.5)
 
 
-def under(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
-    """Draw a broad pale stroke, so that a line is visible below others."""
-    ax.plot(x, y, color=look.colour, linewidth=4.5, alpha=0.16, solid_capstyle="butt", zorder=1.5)
-
-
 def hollow(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
     """Draw published points."""
-    ax.plot(
-        x,
-        y,
-        linestyle="none",
-        marker=look.marker,
-        markersize=look.size,
-        markerfacecolor="none",
-        markeredgecolor=look.colour,
-        markeredgewidth=0.9,
-        zorder=look.order - 0.5,
-    )
+    marker: Any = {"marker": look.marker, "markersize": look.size, "markerfacecolor": "none"}
+    edge: Any = {"markeredgecolor": look.colour, "markeredgewidth": 0.9, "zorder": look.order - 0.5}
+    ax.plot(x, y, linestyle="none", **marker, **edge)
 
 
 def ticks(ax: Axes, values: Sequence[float]) -> None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from PIL import ExifTags
 
 from mascot.bench.prepare.outcomes import Loss
-from mascot.photos import exif, plausible
+from mascot.photos import plausible
 from mascot.photos.exif import Exif
 from mascot.photos.plausible import Wrong
 
@@ -47,9 +47,9 @@ def parse(text: str, fractions: bool = True) -> Exif:
 def taken(tags: Exif, fallback: bool = False) -> datetime:
     """Return the time of the photograph; `fallback` takes DateTime (tag 306) where DateTimeOriginal is missing."""
     try:
-        moment = exif.original(tags)
+        moment = tags.original()
         if moment is None and fallback:
-            moment = exif.original(Exif(exposure={_BASE.DateTimeOriginal: tags.picture.get(_BASE.DateTime)}))
+            moment = Exif(exposure={_BASE.DateTimeOriginal: tags.picture.get(_BASE.DateTime)}).original()
     except Wrong as wrong:
         raise Loss("no time", str(wrong)) from None
     if moment is None:
@@ -69,7 +69,7 @@ def place(tags: Exif, zero: str = "both") -> tuple[float, float]:
                 raise Loss("out of range", f"{name} {degrees:g}")
             if zero == "either" and degrees == 0:
                 raise Loss("no place", f"{name} is [0, 0, 0]")
-        return cast("tuple[float, float]", exif.place(tags))  # both angles are there
+        return cast("tuple[float, float]", tags.place())  # both angles are there
     except Wrong as wrong:
         raise Loss("no place", str(wrong)) from None
 

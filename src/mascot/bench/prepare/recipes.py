@@ -8,8 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from mascot.bench.alone import alone
-from mascot.bench.files import replace_text
+from mascot.bench.files import alone, replace_text
 from mascot.bench.prepare.incidents1m import Incidents1M
 from mascot.bench.prepare.outcomes import NO_ANSWER, Loss
 from mascot.bench.prepare.pixelprose import PixelProse

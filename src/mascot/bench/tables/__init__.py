@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mascot.bench import averages
-from mascot.bench.averages import Record, RunResults
+from mascot.bench.averages import RunResults
 from mascot.bench.published import Published
-from mascot.bench.tables import analysis, comparison, control, differences, sizes
+from mascot.bench.results import Record
+from mascot.bench.tables import analysis, comparison, control, differences
 from mascot.bench.tables.grid import Column, ResultTable, Section, TableRow
 from mascot.bench.tables.render import FORMATS, render
 from mascot.errors import OptionError
@@ -25,7 +26,7 @@ Builder = Callable[[RunResults, Published], Iterator[ResultTable]]
 # The name of each in the note that it is missing, and the study it is made of; None where the data decides whether
 # there is such a table: then there is no note.
 _BUILDERS: tuple[tuple[str, str | None, Builder], ...] = (
-    ("sizes", "main", sizes.sizes),
+    ("sizes", "main", comparison.sizes),
     ("spread and focus tables", "main", comparison.comparison),
     ("differences", "main with guarded and a rival", differences.differences),
     ("recall", "main", comparison.recall),
@@ -62,22 +63,15 @@ def build(records: Iterable[Record]) -> Sheets:
 def select(sheets: Sheets, names: Sequence[str]) -> Sheets:
     """Return some of the tables, without the notes on missing ones.
 
-    Parameters
-    ----------
-    sheets
-    names
-        Keys of tables, or prefixes of them: ``"runtime"`` is one table, ``"recall"`` is every table of recall,
-        ``"recall-focus"`` those of focus.
+    `names` are keys of tables, or prefixes of them: ``"runtime"`` is one table, ``"recall"`` is every table of recall,
+    ``"recall-focus"`` those of focus.
     """
     keys = list(dict.fromkeys(table.key for table in sheets.tables))
     for name in names:
-        if not any(_matches(key, name) for key in keys):
+        if not any(f"{key}-".startswith(f"{name}-") for key in keys):
             raise OptionError(f"only must be one of {', '.join(keys)}, got {name!r}")
-    return Sheets(tuple(table for table in sheets.tables if any(_matches(table.key, name) for name in names)), ())
-
-
-def _matches(key: str, name: str) -> bool:
-    return key == name or key.startswith(f"{name}-")
+    prefixes = tuple(f"{name}-" for name in names)
+    return Sheets(tuple(table for table in sheets.tables if f"{table.key}-".startswith(prefixes)), ())
 
 
 def _build(datasets: Iterable[RunResults]) -> Sheets:
@@ -87,8 +81,7 @@ def _build(datasets: Iterable[RunResults]) -> Sheets:
         published = Published(results.dataset)
         notes += [(results.dataset, note) for note in results.notes]
         for name, study, builder in _BUILDERS:
-            study_tables = [table.trimmed() for table in builder(results, published)]
-            study_tables = [table for table in study_tables if table.sections]
+            study_tables = [trimmed for table in builder(results, published) if (trimmed := table.trimmed()).sections]
             if not study_tables and study is not None:
                 notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
             tables += study_tables
@@ -96,23 +89,10 @@ def _build(datasets: Iterable[RunResults]) -> Sheets:
 
 
 def write(directory: str | Path, format: str = "text", out: str | Path | None = None, only: Sequence[str] = ()) -> str:
-    """Return the tables of the results in a directory.
+    """Return the tables of the results in a directory; `only` those of some names, see `select`.
 
-    Parameters
-    ----------
-    directory
-        The directory that ``mascot bench run`` wrote.
-    format
-        ``"text"``, ``"markdown"``, ``"latex"`` (needs booktabs) or ``"csv"`` (one line a number, unrounded).
-    out
-        A file to write the tables to as well, or a folder for ``tables.txt``, ``.md``, ``.tex`` or ``.csv``.
-    only
-        Names of tables, see `select` (default: all).
-
-    Returns
-    -------
-    str
-        The tables.
+    The format is ``"text"``, ``"markdown"``, ``"latex"`` (needs booktabs) or ``"csv"`` (one line a number, unrounded).
+    They are also written to the file `out`, or to ``tables.txt``, ``.md``, ``.tex`` or ``.csv`` in that folder.
     """
     sheets = _build(averages.read(directory))
     if only:

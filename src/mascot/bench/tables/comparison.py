@@ -2,79 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import product
+
+import numpy as np
 
 from mascot.bench import naming
 from mascot.bench.averages import RunResults, summary
 from mascot.bench.measure import PRECISIONS
 from mascot.bench.published import Published
-from mascot.bench.tables.grid import Column, ResultTable, Section, TableRow, Value, sections, table
-from mascot.bench.tables.judged import at_their_best
+from mascot.bench.results import Record
+from mascot.bench.tables.grid import (
+    OURS,
+    PAPER,
+    Column,
+    ResultTable,
+    Section,
+    TableRow,
+    Value,
+    by_method,
+    means,
+    printed,
+    sections,
+    table,
+)
 
-OURS, PAPER = "ours", "published"
 _RECALLS = ("r@1", "r@3", "r@5", "r@10", "r@20")
 _SEVERAL = ("map", "mrr", *(f"p@{at}" for at in PRECISIONS))
 _JUDGED = ("p@20", "cr@20", "f1@20")
-_METADATA_ALONE = "Without vectors DM is the diversity of the metadata alone."
 # Settings that the paper does not print, by where they come from instead.
 _STAND_INS = {
     "inferred": ("†", "The paper does not print this setting; inferred from its rows."),
     "validated": ("‡", "The paper does not print this setting; chosen on validation."),
 }
-_SPREAD_FOCUS = ("spread", "focus")
+
+
+def sizes(results: RunResults, published: Published) -> Iterator[ResultTable]:
+    """Yield the numbers of images and queries of each split, and the attributes of an image.
+
+    A record may have the size of each split of its dataset (``sizes``), and always has the number of test queries that
+    were run. The number of validation queries of the search is the limit of the run, or all of them.
+    """
+    main = results.where(study="main")
+    split_sizes: dict[str, dict[str, int]] = {}
+    for record in main.records:
+        split_sizes |= record.get("sizes", {})
+    test_queries = "/".join(map(str, sorted({len(record["queries"]) for record in main.records})))
+    attributes = {wish["attribute"]["name"] for record in main.records for wish in record["wishes"]}
+    rows = []
+    for split in dict.fromkeys((*split_sizes, "test")) if main else ():
+        images, queries = (split_sizes.get(split, {}).get(kind) for kind in ("images", "queries"))
+        last_cells: tuple[Value, Value] = (test_queries, ", ".join(sorted(attributes)))
+        if split != "test":
+            limit = results.limits.get(split)
+            is_limited = split in results.limits and queries is not None
+            last_cells = (str(queries if limit is None else min(limit, queries or 0)) if is_limited else None, None)
+        rows.append(TableRow(split, (images, queries, *last_cells)))
+    columns = (Column("images", digits=0), Column("queries", digits=0), Column("asked"), Column("attributes"))
+    note = "Asked: queries of these results, and of the search before. Attributes: what is spread or focused."
+    yield table(main, "sizes", "The dataset", columns, (note,), [Section("", tuple(rows))], "split")
 
 
 def comparison(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield HM, R@10 (or MAP), DM and R@1 of every method, for each direction and operating point."""
-    keys = ("hm", results.retrieval, "dm", "r@1")
-    names = [key.upper() for key in keys]
-    columns = [Column(name, group, ranked=name == "HM") for group in (OURS, PAPER) for name in names]
-
-    def cells(runs: RunResults, task: str, direction: str, label: str) -> Sequence[Value]:
-        row = published.row(task, direction, label) or {}
-        return [*(runs.average(summary(key)) for key in keys), *(row.get(key) for key in keys)]
-
-    notes = (_METADATA_ALONE,) if results.where(study="main").blind else ()
-    yield from _by_direction_and_point(results, "", "", columns, cells, notes)
+    keys, ranked = ("hm", results.retrieval, "dm", "r@1"), ("hm",)
+    columns = means(keys, ranked=ranked) + printed(keys, published.row, ranked)
+    blind = results.where(study="main").blind
+    notes = ("Without vectors DM is the diversity of the metadata alone.",) if blind else ()
+    yield from _by_direction_and_point(results, "", "", columns, notes)
 
 
 def recall(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield R@1, 3, 5, 10 and 20 of every method."""
-    columns = [Column(key.upper(), group, ranked=True) for group in (OURS, PAPER) for key in _RECALLS]
-
-    def cells(runs: RunResults, task: str, direction: str, label: str) -> Sequence[Value]:
-        curve = published.recall(task, direction, label)
-        return [*(runs.average(summary(key)) for key in _RECALLS), *(curve.get(key) for key in _RECALLS)]
-
-    yield from _by_direction_and_point(results, "recall-", "recall, ", columns, cells)
+    columns = means(_RECALLS, ranked=_RECALLS) + printed(_RECALLS, published.recall, _RECALLS)
+    yield from _by_direction_and_point(results, "recall-", "recall, ", columns)
 
 
 def several(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield MAP, MRR and precision of every method, where queries have several positives."""
-    if not any("mrr" in record["summary"] for record in results.where(study="main").records):
-        return
-    columns = [Column(key.upper(), ranked=True) for key in _SEVERAL]
-
-    def cells(runs: RunResults, task: str, direction: str, label: str) -> Sequence[Value]:
-        return [runs.average(summary(key)) for key in _SEVERAL]
-
-    note = "MAP divides by the positives found, as published; R@K, of other tables, asks whether any is there."
-    yield from _by_direction_and_point(results, "several-", "several positives, ", columns, cells, (note,))
+    if any("mrr" in record["summary"] for record in results.where(study="main").records):
+        columns = means(_SEVERAL, "", ranked=_SEVERAL)
+        note = "MAP divides by the positives found, as published; R@K, of other tables, asks whether any is there."
+        yield from _by_direction_and_point(results, "several-", "several positives, ", columns, (note,))
 
 
 def judged(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield precision, cluster recall and their F1 at 20, where the dataset's images were judged."""
-    columns = [Column(key.upper(), ranked=True) for key in (*_JUDGED,)] + [Column("kept")]
 
-    def cells(runs: RunResults, task: str, direction: str, label: str) -> Sequence[Value]:
-        values: list[Value] = [runs.average(summary(key)) for key in _JUDGED]
-        return [*values, runs.average(summary("kept")) if any(v is not None for v in values) else None]
+    def relevance_kept(runs: RunResults) -> Value:
+        is_judged = any(runs.average(summary(key)) is not None for key in _JUDGED)
+        return runs.average(summary("kept")) if is_judged else None
 
-    yield from _by_direction_and_point(results, "judged-", "clusters found, ", columns, cells)
+    columns = [*means(_JUDGED, "", ranked=_JUDGED), Column("kept", cell=relevance_kept)]
+    yield from _by_direction_and_point(results, "judged-", "clusters found, ", columns)
     for name, part in subsets(results):
-        yield from _by_direction_and_point(part, f"judged-{name}-", f"clusters found, {name} topics, ", columns, cells)
-    yield from at_their_best(results)
+        yield from _by_direction_and_point(part, f"judged-{name}-", f"clusters found, {name} topics, ", columns)
+    yield _at_their_best(results)
+
+
+def _at_their_best(results: RunResults) -> ResultTable:
+    """Return P@20, CR@20 and F1@20 of every method with a strength sweep on spread, at the highest mean CR@20."""
+    swept = results.where(study="strength", direction="spread")
+    groups = ("chosen on the other topics", "best on these topics")
+    columns = [Column(key.upper(), group, ranked=key != "p@20") for group in groups for key in _JUDGED]
+    columns.append(Column("settings", digits=0))
+
+    def rows(part: RunResults) -> Iterator[TableRow]:
+        for label, runs in part.split("label"):
+            seeds = [choices for _, seed in runs.split("seed") if (choices := _choices(seed.records)) is not None]
+            cells = np.mean(seeds, axis=0).tolist() if seeds else [None] * len(columns)
+            yield TableRow(naming.method(label), tuple(cells))
+
+    note = (
+        "Settings are those of the strength sweeps; the one with the highest mean CR@20 is taken, for each topic on "
+        "all other topics, and once on all of them. The second flatters who has more settings."
+    )
+    title = "Clusters found, spread, every method at its best"
+    return table(swept, "judged-settings-spread", title, columns, (note,), sections(swept, rows, ("task",)))
+
+
+def _choices(records: Sequence[Record]) -> list[float] | None:
+    """Return the numbers of one seed: the setting chosen without each topic, then with all of them."""
+    chosen = "cr@20"
+    judged = [record["per_query"] for record in records if record["per_query"].get(chosen)]
+    if not judged or sum(value is not None for value in judged[0][chosen]) < 2:
+        return None
+    values = [np.array([columns[key] for columns in judged], float) for key in _JUDGED]  # [settings, topics] each
+    present = np.isfinite(values[_JUDGED.index(chosen)]).all(axis=0)  # a topic may have no clusters
+    values = [column[:, present] for column in values]
+    quality = values[_JUDGED.index(chosen)]
+    other_topics = quality.sum(axis=1, keepdims=True) - quality
+    topic, best = np.arange(quality.shape[1]), int(quality.mean(axis=1).argmax())
+    left_out = [float(column[other_topics.argmax(axis=0), topic].mean()) for column in values]
+    return [*left_out, *(float(column[best].mean()) for column in values), float(len(judged))]
 
 
 def subsets(results: RunResults) -> Iterator[tuple[str, RunResults]]:
@@ -89,32 +150,22 @@ def stand_ins(results: RunResults, point: str) -> dict[str, str]:
     return dict(_STAND_INS[kind] for kind in kinds)
 
 
+def marked(point: str, label: str, runs: RunResults) -> str:
+    """Return a method's name with the marks that say that its setting is not the paper's."""
+    return " ".join([naming.method(label), *stand_ins(runs, point)])
+
+
 def _by_direction_and_point(
-    results: RunResults,
-    prefix: str,
-    heading: str,
-    columns: Sequence[Column],
-    cells: Callable[[RunResults, str, str, str], Sequence[Value]],
-    sentences: Sequence[str] = (),
+    results: RunResults, prefix: str, heading: str, columns: Sequence[Column], sentences: Sequence[str] = ()
 ) -> Iterator[ResultTable]:
     main = results.where(study="main")
-    points = main.points or [""]  # "" where no method has a choice of points
-    for direction in (d for d in main.names("direction") if d in _SPREAD_FOCUS):
-        for point in points:
-            part = main.where(direction=direction).at(point)
-            parts = []
-            for task in part.names("task"):
-                rows = []
-                for label in part.where(task=task).names("label"):
-                    runs = part.where(task=task, label=label)
-                    name = naming.method(label) + "".join(f" {mark}" for mark in stand_ins(runs, point))
-                    values = tuple(cells(runs, task, direction, naming.origin(label)))
-                    rows.append(TableRow(name, values, ranked=label != naming.BASE))
-                parts.append(Section(naming.task(task), tuple(rows)))
-            notes = [*sentences, *(f"{mark} {word}" for mark, word in stand_ins(part, point).items())]
-            where = f" {naming.POINTS[point]}" if point else ""
-            key = prefix + "-".join(filter(None, (direction, point)))
-            yield from table(part, key, f"{heading}{direction}{where}".capitalize(), columns, parts, notes)
+    for (direction, runs), point in product(main.split("direction"), main.points or [""]):  # "": there is no choice
+        part = runs.at(point)
+        notes = [*sentences, *(f"{mark} {word}" for mark, word in stand_ins(part, point).items())]
+        where = f" {naming.POINTS[point]}" if point else ""
+        key = prefix + "-".join(filter(None, (direction, point)))
+        parts = sections(part, by_method(columns, partial(marked, point)), ("task",))
+        yield table(part, key, f"{heading}{direction}{where}".capitalize(), columns, notes, parts)
 
 
 def appearance(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -122,59 +173,54 @@ def appearance(results: RunResults, published: Published) -> Iterator[ResultTabl
     main = results.where(study="main", task="geo_hour").preferred()
     if main.blind:
         return
+
+    def numbers(*case: str) -> dict[str, float]:
+        score = published.appearance(*case)
+        return {} if score is None else {"appearance": score, **(published.row(*case) or {})}
+
     keys = ("appearance", "dm", results.retrieval)
-    parts = []
-    for direction in (d for d in main.names("direction") if d in _SPREAD_FOCUS):
-        rows = []
-        for label in main.where(direction=direction).names("label"):
-            runs, source = main.where(direction=direction, label=label), naming.origin(label)
-            printed = published.appearance("geo_hour", direction, source)
-            row = published.row("geo_hour", direction, source) if printed is not None else None
-            cells = (*(runs.average(summary(key)) for key in keys), printed, *map((row or {}).get, keys[1:]))
-            rows.append(TableRow(naming.method(label), cells, ranked=label != naming.BASE))
-        parts.append(Section(direction, tuple(rows)))
-    names = ("appearance", "DM", results.retrieval.upper())
-    columns = [Column(name, group) for group in (OURS, PAPER) for name in names]
+    columns = means(keys) + printed(keys, numbers)
     note = "Appearance is the normalised Vendi score of the image vectors; it is never inverted."
-    yield from table(main, "appearance", "Appearance diversity, geo + hour", columns, parts, (note,))
+    parts = sections(main, by_method(columns), ("direction",))
+    yield table(main, "appearance", "Appearance diversity, geo + hour", columns, (note,), parts)
 
 
 def parameters(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield what the validation search chose, and what the paper's chose."""
     main = results.where(study="main", point="validated")
 
-    def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
-        for label in part.names("label"):
-            runs = part.where(label=label)
-            settings = [_setting_texts(record["method"], record["wishes"]) for record in runs.records]
-            ours = [_distinct(row[key] for row in settings) for key in ("strength", "geo", "time", "other")]
-            printed = published.operating_point(task, direction, naming.origin(label)) or {}
-            paper = [_text(printed.get(key)) for key in ("strength", "sigma_geo", "sigma_time")]
-            retrieved = runs.average(summary(results.retrieval))
-            yield TableRow(naming.method(label), (*ours, retrieved, *paper, printed.get("retrieval")))
+    def ours(key: str) -> Callable[[RunResults], Value]:
+        return lambda runs: " / ".join(sorted({text for r in runs.records if (text := _texts(r)[key])})) or None
 
-    names = ("strength", "σ geo", "σ time")
-    columns = [Column(name, OURS) for name in (*names, "other", results.retrieval.upper())]
-    columns += [Column(name, PAPER) for name in (*names, results.retrieval.upper())]
+    def paper(key: str) -> Callable[[RunResults], Value]:
+        return lambda runs: _text(published.operating_point(*runs.case).get(key))
+
+    def retrieved(runs: RunResults) -> Value:
+        return published.operating_point(*runs.case).get("retrieval")
+
+    names = {"strength": "strength", "sigma_geo": "σ geo", "sigma_time": "σ time"}
+    columns = [Column(name, OURS, ours(key)) for key, name in (names | {"other": "other"}).items()]
+    columns += means((results.retrieval,))
+    columns += [Column(name, PAPER, paper(key)) for key, name in names.items()]
+    columns.append(Column(results.retrieval.upper(), PAPER, retrieved))
     notes = (
         "Several values: the seeds chose differently. Widths in degrees (geo) and hours (time).",
         "Strength of the DPPs is 1 - theta.",
     )
-    yield from table(main, "parameters", "Parameters chosen on validation", columns, sections(main, rows), notes)
+    yield table(main, "parameters", "Parameters chosen on validation", columns, notes)
 
 
-def _setting_texts(method: Mapping[str, Any], wishes: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
+def _texts(record: Record) -> dict[str, str | None]:
     """Return strength, widths and the other searched settings, as text."""
-    texts: dict[str, str | None] = {"strength": _text(method.get("strength")), "geo": None, "time": None}
+    method, wishes = record["method"], record["wishes"]
+    texts = {"strength": _text(method.get("strength")), "sigma_geo": None, "sigma_time": None}
     other_settings = [f"{name} {method[name]:g}" for name in ("beta", "clusters", "protect") if method.get(name)]
     if method.get("keep") is not None:
         other_settings.append(f"keep {method['keep']:g}")
     # The other methods do not see the bins.
     for attribute in [wish["attribute"] for wish in wishes if method.get("kind") == "Mascot"]:
-        if attribute["kind"] == "Grid":
-            texts["geo"] = _text(attribute["sigma"])
-        elif attribute["kind"] == "HourOfDay":
-            texts["time"] = _text(attribute["sigma"])
+        if attribute["kind"] in ("Grid", "HourOfDay"):
+            texts["sigma_geo" if attribute["kind"] == "Grid" else "sigma_time"] = _text(attribute["sigma"])
         elif attribute.get("sigma_km") is not None:
             other_settings.append(f"{attribute['name']} {attribute['sigma_km']:g} km")
     return texts | {"other": ", ".join(other_settings) or None}
@@ -182,8 +228,3 @@ def _setting_texts(method: Mapping[str, Any], wishes: Sequence[Mapping[str, Any]
 
 def _text(value: float | None) -> str | None:
     return None if value is None else f"{value:g}"
-
-
-def _distinct(values: Any) -> str | None:
-    """Return the distinct values as text."""
-    return " / ".join(sorted({value for value in values if value is not None})) or None

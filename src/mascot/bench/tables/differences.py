@@ -8,11 +8,12 @@ from functools import lru_cache
 import numpy as np
 
 from mascot.bench import naming
-from mascot.bench.averages import Average, Record, RunResults, summary
+from mascot.bench.averages import Average, RunResults, summary
 from mascot.bench.datasets.dataset import Floats
 from mascot.bench.grid import GUARDED
 from mascot.bench.measure import dm_per_query
 from mascot.bench.published import Published
+from mascot.bench.results import Record
 from mascot.bench.tables.comparison import subsets
 from mascot.bench.tables.grid import Column, ResultTable, TableRow, Value, sections, table
 
@@ -23,30 +24,18 @@ _LEAST = 1e-9  # DM is a harmonic mean: a query without diversity makes it almos
 
 
 def paired(ours: RunResults, rival: RunResults, measure: str, draws: int = DRAWS) -> Average | None:
-    """Return the difference of two methods on the queries that both have.
+    """Return the difference of two methods on the queries that both have; None where no seed has the values of both.
 
     Each draw resamples the queries of every seed with replacement, the same queries for both methods; the measure is
     computed on the draw and averaged over seeds. So DM and HM, which are not means over queries, have an interval too.
-
-    Parameters
-    ----------
-    ours, rival
-        Records that differ only in their seed.
-    measure
-        ``"hm"``, ``"dm"``, or a name of `per_query`.
-    draws
-        Number of bootstrap draws; the same number gives the same interval.
-
-    Returns
-    -------
-    Average
-        The mean over seeds of ours less the rival's, with the limits of 95 % of the bootstrap's differences; None where
-        no seed has the values of both.
+    The measure is ``"hm"``, ``"dm"``, or a name of `per_query`; the limits are those of 95 % of the draws' differences.
     """
     values: list[Floats] = []
     resampled: list[Floats] = []
-    for seed in sorted(set(ours.seeds) & set(rival.seeds)):
-        mine, other = (_columns(run.where(seed=seed).records[0], measure) for run in (ours, rival))
+    rivals = dict(rival.split("seed"))
+    for seed, run in ours.split("seed"):
+        mine = _columns(run.records[0], measure)
+        other = _columns(rivals[seed].records[0], measure) if seed in rivals else {}
         shared = sorted(mine.keys() & other.keys())
         if not shared:
             continue
@@ -97,20 +86,19 @@ def _shares(queries: int, draws: int, seed: int) -> Floats:
     return np.asarray(counts / queries, dtype=np.float64)
 
 
-def best_rival(results: RunResults, measure: str) -> RunResults | None:
+def _best_rival(results: RunResults, measure: str) -> RunResults | None:
     """Return the method other than ours, over all operating points, with the highest mean.
 
     It is chosen on the queries it is compared on, which favours it.
     """
-    seed_count = len(results.seeds)
-    rivals = [
-        runs
-        for label in results.names("label")
-        if label not in GUARDED
-        for point in dict.fromkeys(record.get("point") for record in results.where(label=label).records)
-        if len((runs := results.where(label=label, point=point)).seeds) == seed_count
-    ]
-    means = [(mean.value, runs) for runs in rivals if (mean := runs.average(summary(measure))) is not None]
+    seed_count = len(results.names("seed"))
+    means = []
+    for label, rival in results.split("label"):
+        for point in dict.fromkeys(record.get("point") for record in rival.records):
+            runs = rival.where(point=point)
+            mean = runs.average(summary(measure))
+            if label not in GUARDED and len(runs.names("seed")) == seed_count and mean is not None:
+                means.append((mean.value, runs))
     return max(means, key=lambda pair: pair[0])[1] if means else None
 
 
@@ -128,23 +116,22 @@ def _less_the_best(results: RunResults, key: str, title: str) -> Iterator[Result
     main = results.where(study="main")
     usual = ("hm", results.retrieval, "dm")
     if any(record["summary"].get("cr@20") is not None for record in main.records):
-        yield from _against(main, key, title, _JUDGED, ("spread",))
-        yield from _against(main, f"{key}-focus", f"{title}, focus", usual, ("focus",))
+        yield _against(main, key, title, _JUDGED, "spread")
+        yield _against(main, f"{key}-focus", f"{title}, focus", usual, "focus")
     else:
-        yield from _against(main, key, title, usual, ("spread", "focus"))
+        yield _against(main, key, title, usual)
 
 
 def _against(
-    main: RunResults, key: str, title: str, measures: tuple[str, ...], directions: tuple[str, ...]
-) -> Iterator[ResultTable]:
-    def rows(task: str, direction: str, part: RunResults) -> Iterator[TableRow]:
-        rival = best_rival(part, measures[0])
-        if rival is not None:
-            yield from (
-                _row(part.where(label=label), rival, measures) for label in part.names("label") if label in GUARDED
-            )
+    main: RunResults, key: str, title: str, measures: tuple[str, ...], direction: str | None = None
+) -> ResultTable:
+    def rows(part: RunResults) -> Iterator[TableRow]:
+        rival = _best_rival(part, measures[0])
+        for label, runs in part.split("label"):
+            if label in GUARDED and rival is not None:
+                yield _row(runs, rival, measures)
 
-    parts = [section for section in sections(main, rows, directions) if section.rows]
+    parts = sections(main.where(direction=direction) if direction else main, rows)
     columns = [Column(name, measures[0].upper()) for name in ("ours", "rival's")]
     names = ("difference", "from", "to")
     columns += [Column(name, measure.upper(), signed=True) for measure in measures for name in names]
@@ -153,7 +140,7 @@ def _against(
         "which favours it. From, to: 95 % of paired bootstrap draws over the queries of each seed; an interval that "
         "holds 0 shows no difference. Other datasets are not in it."
     )
-    yield from table(main, key, title, [*columns, Column("rival")], parts, (note,))
+    return table(main, key, title, [*columns, Column("rival")], (note,), parts)
 
 
 def _row(ours: RunResults, rival: RunResults, measures: tuple[str, ...]) -> TableRow:
@@ -161,7 +148,7 @@ def _row(ours: RunResults, rival: RunResults, measures: tuple[str, ...]) -> Tabl
     for measure in measures:
         difference = paired(ours, rival, measure)
         cells += [None] * 3 if difference is None else [difference.value, difference.low, difference.high]
-    first = rival.records[0]
-    point = first.get("point")
+    point = rival.records[0].get("point")
     suffix = f", {point}" if point not in ("default", None) else ""
-    return TableRow(naming.method(ours.records[0]["label"]), (*cells, f"{naming.method(first['label'])}{suffix}"))
+    rival_name = naming.method(rival.records[0]["label"]) + suffix
+    return TableRow(naming.method(ours.records[0]["label"]), (*cells, rival_name))

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from mascot.bench import naming
-from mascot.bench.averages import Average, RunResults
+from mascot.bench.averages import Average, RunResults, summary
 
 Value = Average | float | str | None
+Rows = Callable[[RunResults], Iterable["TableRow"]]
+OURS, PAPER = "ours", "published"
+
+
+def _empty(runs: RunResults) -> Value:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +24,35 @@ class Column:
 
     name: str
     group: str = ""  # a heading over several columns
+    cell: Callable[[RunResults], Value] = field(default=_empty, compare=False)  # of records that differ in their seed
     digits: int = 4
     ranked: bool = False  # mark the best and the second best of each section; more is better
     signed: bool = False  # with its plus sign
+
+
+def means(keys: Iterable[str], group: str = OURS, ranked: Sequence[str] = (), digits: int = 4) -> list[Column]:
+    """Return a column for each number of the summaries: the mean over seeds."""
+    return [_mean(key, group, digits, key in ranked) for key in keys]
+
+
+def _mean(key: str, group: str, digits: int, ranked: bool) -> Column:
+    return Column(_heading(key), group, lambda runs: runs.average(summary(key)), digits, ranked)
+
+
+def printed(
+    keys: Iterable[str], lookup: Callable[..., Mapping[str, Any] | None], ranked: Sequence[str] = (), digits: int = 4
+) -> list[Column]:
+    """Return a column for each published number; `lookup(task, direction, label)` returns those of a method."""
+    return [_printed(key, lookup, digits, key in ranked) for key in keys]
+
+
+def _printed(key: str, lookup: Callable[..., Mapping[str, Any] | None], digits: int, ranked: bool) -> Column:
+    return Column(_heading(key), PAPER, lambda runs: (lookup(*runs.case) or {}).get(key), digits, ranked)
+
+
+def _heading(key: str) -> str:
+    vendi_scores = {"geo": "geo V", "hour": "hour V"}
+    return key.upper() if "@" in key or key in ("hm", "dm", "map", "mrr") else vendi_scores.get(key, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +62,7 @@ class TableRow:
     name: str
     cells: tuple[Value, ...]
     ranked: bool = True
-    bold: frozenset[int] = field(default=frozenset())  # columns set in bold for a reason of the table's own
+    bold: frozenset[int] = frozenset()  # columns set in bold for a reason of the table's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +79,21 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """Everything a format needs to know.
-
-    Parameters
-    ----------
-    key
-        Short and unique within a dataset, for labels and CSV.
-    title, setting, notes
-        The caption, how the numbers were made, and sentences under the table.
-    stub
-        The heading over the row names.
-    seeds
-        How many the setting speaks of: a mean of fewer is marked. 0 marks none.
-    """
+    """Everything a format needs to know."""
 
     dataset: str
-    key: str
+    key: str  # short and unique within a dataset, for labels and CSV
     title: str
-    setting: str
-    stub: str
+    setting: str  # how the numbers were made
+    stub: str  # the heading over the row names
     columns: tuple[Column, ...]
     sections: tuple[Section, ...]
-    notes: tuple[str, ...] = ()
-    seeds: int = 0
+    notes: tuple[str, ...] = ()  # sentences under the table
+    seeds: int = 0  # a mean of fewer is marked
+
+    @property
+    def rows(self) -> Iterator[TableRow]:
+        return (row for section in self.sections for row in section.rows)
 
     def split(self, lines: int) -> list[ResultTable]:
         """Return the table in parts of at most this many lines, with headings; sections are not divided."""
@@ -83,80 +108,58 @@ class ResultTable:
         """Return whether a cell is the mean of fewer seeds than the table has."""
         return isinstance(value, Average) and value.seeds < self.seeds
 
-    @property
-    def shorts(self) -> bool:
-        return any(self.short(cell) for section in self.sections for row in section.rows for cell in row.cells)
-
     def trimmed(self) -> ResultTable:
         """Return the table without empty columns, rows and sections."""
-        filled = [
-            c
-            for c in range(len(self.columns))
-            if any(row.cells[c] is not None for section in self.sections for row in section.rows)
-        ]
-        place = {c: index for index, c in enumerate(filled)}
+        filled = [c for c in range(len(self.columns)) if any(row.cells[c] is not None for row in self.rows)]
+
+        def trim(row: TableRow) -> TableRow:
+            bold = frozenset(filled.index(c) for c in row.bold if c in filled)
+            return replace(row, cells=tuple(row.cells[c] for c in filled), bold=bold)
+
         sections = []
         for section in self.sections:
-            rows = tuple(
-                replace(
-                    row,
-                    cells=tuple(row.cells[c] for c in filled),
-                    bold=frozenset(place[c] for c in row.bold if c in place),
-                )
-                for row in section.rows
-                if any(cell is not None for cell in row.cells)
-            )
-            if rows:
+            if rows := tuple(trim(row) for row in section.rows if any(cell is not None for cell in row.cells)):
                 sections.append(replace(section, rows=rows))
         return replace(self, columns=tuple(self.columns[c] for c in filled), sections=tuple(sections))
 
-    @property
-    def marked(self) -> bool:
-        return any(column.ranked for column in self.columns)
+
+def by_method(columns: Sequence[Column], name: Callable[[str, RunResults], str] | None = None) -> Rows:
+    """Return a function from records to a row for each method; `name(label, records)` is the name of a row."""
+
+    def rows(part: RunResults) -> Iterator[TableRow]:
+        for label, runs in part.split("label"):
+            cells = tuple(column.cell(runs) for column in columns)
+            yield TableRow(name(label, runs) if name else naming.method(label), cells, ranked=label != naming.BASE)
+
+    return rows
 
 
-def sections(
-    results: RunResults, rows: Callable[[str, str, RunResults], Iterable[TableRow]], directions: Sequence[str] = ()
-) -> list[Section]:
-    """Return a section for each direction and task; `rows(task, direction, results)` returns the rows of one.
-
-    `directions` are those that may appear (default: all).
-    """
+def sections(results: RunResults, rows: Rows, levels: Sequence[str] = ("direction", "task")) -> list[Section]:
+    """Return a section for each combination of the fields; `rows(records)` returns the rows of one."""
     return [
-        Section(f"{direction}, {naming.task(task)}", tuple(rows(task, direction, part)))
-        for direction in results.names("direction")
-        if not directions or direction in directions
-        for task in results.where(direction=direction).names("task")
-        for part in [results.where(direction=direction, task=task)]
+        Section(", ".join(map(naming.display, levels, names)), tuple(rows(part)))
+        for *names, part in results.split(*levels)
     ]
 
 
 def table(
-    results: RunResults, key: str, title: str, columns: Iterable[Column], parts: Sequence[Section],
-    notes: Iterable[str] = (), stub: str = "method",
-) -> Iterator[ResultTable]:  # fmt: skip
-    """Yield a table of results, unless it would be empty."""
-    if any(section.rows for section in parts):
-        yield ResultTable(
-            results.dataset, key, title, results.setting, stub, tuple(columns), tuple(parts), tuple(notes),
-            seeds=len(results.seeds),
-        )  # fmt: skip
+    results: RunResults, key: str, title: str, columns: Sequence[Column], notes: Iterable[str] = (),
+    parts: Sequence[Section] | None = None, stub: str = "method",
+) -> ResultTable:  # fmt: skip
+    """Return a table of results, by default with a section for each direction and task, and a row for each method."""
+    parts = sections(results, by_method(columns)) if parts is None else parts
+    layout = (stub, tuple(columns), tuple(parts), tuple(notes))
+    return ResultTable(results.dataset, key, title, results.setting, *layout, seeds=len(results.names("seed")))
 
 
 def marks(section: Section, columns: Sequence[Column]) -> list[list[str]]:
     """``"best"``, ``"second"`` or nothing for each cell of each row; equal as shown is equally good."""
     grid = [["best" if c in row.bold else "" for c in range(len(columns))] for row in section.rows]
     for c, column in enumerate(columns):
-        if not column.ranked:
-            continue
-        rounded: list[float | None] = []
-        for row in section.rows:
-            value = number(row.cells[c]) if row.ranked else None
-            rounded.append(None if value is None else round(value, column.digits))
+        numbers = [number(row.cells[c]) if row.ranked and column.ranked else None for row in section.rows]
+        rounded = [None if value is None else round(value, column.digits) for value in numbers]
         order = sorted({value for value in rounded if value is not None}, reverse=True)
-        if sum(value is not None for value in rounded) < 2:
-            continue
-        for r, value in enumerate(rounded):
+        for r, value in enumerate(rounded if len(rounded) - rounded.count(None) > 1 else ()):
             if value is not None and value in order[:2]:
                 grid[r][c] = "best" if value == order[0] else "second"
     return grid

@@ -6,11 +6,11 @@ import csv
 import io
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, product
 
 from mascot.bench.averages import Average
-from mascot.bench.tables.grid import Column, ResultTable, Value, cell_text, marks, number
+from mascot.bench.tables.grid import Column, ResultTable, Section, cell_text, marks, number
 from mascot.errors import OptionError
 
 _WIDTH = 100  # of the sentences under a table of text
@@ -35,17 +35,7 @@ CSV_FIELDS = ("dataset", "table", "section", "row", "group", "column", "value", 
 
 
 def render(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]], format: str) -> str:
-    """Return all tables as one text.
-
-    Parameters
-    ----------
-    tables
-        In the order in which they are to appear.
-    notes
-        Pairs of a dataset and a sentence on its results as a whole: what is missing, and why.
-    format
-        ``"text"``, ``"markdown"``, ``"latex"`` or ``"csv"``.
-    """
+    """Return all tables as one text; notes are pairs of a dataset and a sentence on its results as a whole."""
     if format not in FORMATS:
         raise OptionError(f"tables format must be one of {', '.join(FORMATS)}, got {format!r}")
     return FORMATS[format](tables, notes)
@@ -59,41 +49,25 @@ def _text(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> st
 
 
 def _text_table(table: ResultTable) -> str:
-    sign = {"best": "*", "second": "+", "": " "}
     head = [column.name + " " for column in table.columns]
+    indent = "  " if any(section.heading for section in table.sections) else ""
     body: list[tuple[str, list[str]]] = []
-    headings = any(section.heading for section in table.sections)
     for section in table.sections:
-        if headings:
-            body.append((section.heading, []))
-        for row, marked in zip(section.rows, marks(section, table.columns), strict=True):
-            cells = [
-                _cell(table, value, column) + sign[mark]
-                for value, column, mark in zip(row.cells, table.columns, marked, strict=True)
-            ]
-            body.append(("  " * headings + row.name, cells))
+        body += [(section.heading, [])] * bool(indent)
+        body += [(indent + name, cells) for name, cells in _rows(table, section, "{}*", "{}+", "{} ")]
     stub = max(len(table.stub), *(len(name) for name, _ in body))
-    widths = [max(len(head[c]), *(len(cells[c]) for _, cells in body if cells), 7) for c in range(len(table.columns))]
+    widths = [max(len(head[c]), *(len(cells[c]) for _, cells in body if cells), 7) for c in range(len(head))]
+    group_line = " " * stub
     for start, stop, group in _spans(table.columns):  # a heading may need more room than its columns
-        widths[stop - 1] += max(0, len(group) + 1 - (sum(widths[start:stop]) + 2 * (stop - start - 1)))
-    lines = [table.title, table.setting, ""]
-    if any(column.group for column in table.columns):
-        group_line = "".join(
-            "  " + group.ljust(sum(widths[start:stop]) + 2 * (stop - start - 1))
-            for start, stop, group in _spans(table.columns)
-        )
-        lines.append((" " * stub + group_line).rstrip())
-    lines.append(_text_line(table.stub, head, stub, widths))
-    lines += [_text_line(name, cells, stub, widths) for name, cells in body]
-    notes = [*([f"* best, + second best; {_LEGEND}."] if table.marked else []), *_notes(table)]
-    wrapped = [line for note in notes for line in textwrap.wrap(note, _WIDTH)]
-    return "\n".join([*lines, *([""] if notes else []), *wrapped])
-
-
-def _text_line(name: str, cells: Sequence[str], stub: int, widths: Sequence[int]) -> str:
-    return (
-        name.ljust(stub) + "".join("  " + cell.rjust(width) for cell, width in zip(cells, widths, strict=False))
-    ).rstrip()
+        room = sum(widths[start:stop]) + 2 * (stop - start - 1)
+        widths[stop - 1] += max(0, len(group) + 1 - room)
+        group_line += "  " + group.ljust(max(room, len(group) + 1))
+    lines = [table.title, table.setting, "", *([group_line.rstrip()] if group_line.strip() else [])]
+    for name, cells in [(table.stub, head), *body]:
+        padded = ("  " + cell.rjust(width) for cell, width in zip(cells, widths, strict=False))
+        lines.append((name.ljust(stub) + "".join(padded)).rstrip())
+    wrapped = [line for note in _notes(table, "* best, + second best") for line in textwrap.wrap(note, _WIDTH)]
+    return "\n".join([*lines, *([""] if wrapped else []), *wrapped])
 
 
 def _markdown(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str:
@@ -104,26 +78,14 @@ def _markdown(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -
 
 
 def _markdown_table(table: ResultTable) -> str:
-    sign = {"best": "**{}**", "second": "_{}_", "": "{}"}
     head = [f"{column.group} {column.name}".strip() for column in table.columns]
-    lines = [
-        f"### {table.title}",
-        "",
-        f"{table.setting}.",
-        "",
-        _bars([table.stub, *head]),
-        "|---|" + "--:|" * len(head),
-    ]
+    lines = [f"### {table.title}", "", f"{table.setting}.", "", _bars([table.stub, *head])]
+    lines.append("|---|" + "--:|" * len(head))
     for section in table.sections:
         if section.heading:
             lines.append(_bars([f"**{section.heading}**", *[""] * len(head)]))
-        for row, marked in zip(section.rows, marks(section, table.columns), strict=True):
-            cells = [
-                sign[mark].format(_cell(table, value, column))
-                for value, column, mark in zip(row.cells, table.columns, marked, strict=True)
-            ]
-            lines.append(_bars([row.name, *cells]))
-    notes = [*([f"**Best**, _second best_; {_LEGEND}."] if table.marked else []), *_notes(table)]
+        lines += [_bars([name, *cells]) for name, cells in _rows(table, section, "**{}**", "_{}_", "{}")]
+    notes = _notes(table, "**Best**, _second best_")
     return "\n".join([*lines, *([""] if notes else []), " ".join(notes)]).rstrip()
 
 
@@ -143,35 +105,25 @@ def _latex(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> s
 
 def _latex_table(table: ResultTable, part: int, parts: int) -> str:
     """Return one float; the caption and label of further parts of a long table are numbered."""
-    sign = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}
     width = len(table.columns)
     kind = "table*" if width > 5 else "table"
-    lines = [
-        rf"\begin{{{kind}}}[t]",
-        r"\centering\footnotesize",
-        r"\setlength{\tabcolsep}{4pt}",
-        rf"\begin{{tabular}}{{l{'r' * width}}}",
-        r"\toprule",
-    ]
-    if any(column.group for column in table.columns):
-        spans = list(_spans(table.columns))
+    lines = [rf"\begin{{{kind}}}[t]", r"\centering\footnotesize", r"\setlength{\tabcolsep}{4pt}"]
+    lines += [rf"\begin{{tabular}}{{l{'r' * width}}}", r"\toprule"]
+    spans = list(_spans(table.columns))
+    if any(group for *_, group in spans):
         group_cells = [rf"\multicolumn{{{stop - start}}}{{c}}{{{latex(group)}}}" for start, stop, group in spans]
         rules = [rf"\cmidrule(lr){{{start + 2}-{stop + 1}}}" for start, stop, group in spans if group]
-        lines += [" & ".join(["", *group_cells]) + r" \\", "".join(rules)]
-    lines.append(" & ".join(map(latex, [table.stub, *(column.name for column in table.columns)])) + r" \\")
+        lines += [_ampersands(["", *group_cells]), "".join(rules)]
+    lines.append(_ampersands(map(latex, [table.stub, *(column.name for column in table.columns)])))
     for section in table.sections:
         lines.append(r"\midrule")
         if section.heading:
             lines.append(rf"\multicolumn{{{width + 1}}}{{l}}{{\textit{{{latex(section.heading)}}}}} \\")
-        for row, marked in zip(section.rows, marks(section, table.columns), strict=True):
-            cells = [
-                sign[mark] % latex(_cell(table, value, column))
-                for value, column, mark in zip(row.cells, table.columns, marked, strict=True)
-            ]
-            lines.append(" & ".join([latex(row.name), *cells]) + r" \\")
-    legend = [rf"\textbf{{Best}}, \underline{{second best}}; {_LEGEND}."] if table.marked else []
+        rows = _rows(table, section, r"\textbf{{{}}}", r"\underline{{{}}}", "{}", latex)
+        lines += [_ampersands([latex(name), *cells]) for name, cells in rows]
     title = f"{table.title}, part {part} of {parts}" if parts > 1 else table.title
-    caption = " ".join([latex(f"{title} ({table.setting})."), *legend, *map(latex, _notes(table))])
+    sentences = _notes(table, r"\textbf{Best}, \underline{second best}", latex)
+    caption = " ".join([latex(f"{title} ({table.setting})."), *sentences])
     label = _NOT_IN_LABELS.sub("-", f"{table.dataset}-{table.key}{f'-{part}' if part > 1 else ''}")
     lines += [
         r"\bottomrule",
@@ -181,6 +133,10 @@ def _latex_table(table: ResultTable, part: int, parts: int) -> str:
         rf"\end{{{kind}}}",
     ]
     return "\n".join(lines)
+
+
+def _ampersands(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
 
 
 def latex(text: str) -> str:
@@ -199,26 +155,38 @@ def _csv(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str
     writer.writerow(CSV_FIELDS)
     for table in tables:
         for section in table.sections:
-            for row in section.rows:
-                for value, column in zip(row.cells, table.columns, strict=True):
-                    if value is None:
-                        continue
-                    position = (table.dataset, table.key, section.heading, row.name, column.group, column.name)
-                    seeds = (value.low, value.high, value.seeds) if isinstance(value, Average) else ("", "", "")
+            for row, (c, column) in product(section.rows, enumerate(table.columns)):
+                value = row.cells[c]
+                position = (table.dataset, table.key, section.heading, row.name, column.group, column.name)
+                seeds = (value.low, value.high, value.seeds) if isinstance(value, Average) else ("", "", "")
+                if value is not None:
                     writer.writerow([*position, value if isinstance(value, str) else number(value), *seeds, ""])
     for dataset, note in notes:
         writer.writerow([dataset, *[""] * (len(CSV_FIELDS) - 2), note])
     return stream.getvalue()
 
 
-def _cell(table: ResultTable, value: Value, column: Column) -> str:
-    """Return the cell as text, with the number of its seeds where it has fewer than the table."""
-    text = cell_text(value, column)
-    return f"{text} ({value.seeds})" if isinstance(value, Average) and table.short(value) else text
+def _rows(
+    table: ResultTable, section: Section, best: str, second: str, other: str, escape: Callable[[str], str] = str
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name and the cells of each row as text, with the number of seeds where it is smaller than the table's.
+
+    The best and second best cells are put into their own templates.
+    """
+    templates = {"best": best, "second": second, "": other}
+    for row, row_marks in zip(section.rows, marks(section, table.columns), strict=True):
+        cells = []
+        for value, column, mark in zip(row.cells, table.columns, row_marks, strict=True):
+            seeds = f" ({value.seeds})" if isinstance(value, Average) and table.short(value) else ""
+            cells.append(templates[mark].format(escape(cell_text(value, column) + seeds)))
+        yield row.name, cells
 
 
-def _notes(table: ResultTable) -> list[str]:
-    return [*table.notes, *([_SHORT] if table.shorts else [])]
+def _notes(table: ResultTable, legend: str, escape: Callable[[str], str] = str) -> list[str]:
+    """Return the sentences under a table, with the legend of its marks."""
+    is_short = any(table.short(cell) for row in table.rows for cell in row.cells)
+    legends = [f"{legend}; {_LEGEND}."] if any(column.ranked for column in table.columns) else []
+    return [*legends, *map(escape, table.notes), *([escape(_SHORT)] if is_short else [])]
 
 
 def _spans(columns: Sequence[Column]) -> Iterator[tuple[int, int, str]]:

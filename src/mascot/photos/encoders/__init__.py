@@ -8,8 +8,6 @@ from mascot.photos.encoders.encoder import Encoder, Picture
 from mascot.photos.encoders.folders import Report
 
 __all__ = ["Encoder", "Picture", "describe", "open_encoder", "parse_spec"]
-
-
 _SPECS = "lite, clip, clip:MODEL, blip2 or blip2:MODEL"
 
 

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-
-import numpy as np
+from functools import cached_property, partial
 
 from mascot.errors import InputError
 from mascot.extras import package
-from mascot.photos.encoders.devices import pick_device
-from mascot.photos.encoders.encoder import Picture, Vectors, unit
-from mascot.photos.encoders.fingerprints import fingerprint_of
-from mascot.photos.encoders.folders import (
-    Form,
-    Report,
-    find_model,
-    model_settings,
-    quiet,
-    read_json,
-    weight_files,
-)
+from mascot.photos.encoders.encoder import Picture, Vectors
+from mascot.photos.encoders.folders import Form, Report, find_model, model_settings, quiet, read_json, weight_files
 from mascot.photos.encoders.pixels import Pixels
+from mascot.photos.encoders.runtime import encode_batches, fingerprint_of, pick_device
 
 DEFAULT = "Salesforce/blip2-itm-vit-g-coco"
 _TEXT_LIMIT = 128  # tokens
@@ -49,12 +38,10 @@ class Blip2:
         self._pixels = Pixels.of(self._folder)
         with quiet():
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
-            self._model = transformers.Blip2ForImageTextRetrieval.from_pretrained(
-                self._folder, local_files_only=True
-            ).eval()
+            self._model = transformers.Blip2ForImageTextRetrieval.from_pretrained(self._folder, local_files_only=True)
         # Only the image tower, most of the model, is in float16; the other parts stay in float32, as published.
         self._dtype = torch.float16 if self._device.startswith("cuda") else torch.float32
-        self._model.to(device=self._device, dtype=torch.float32)
+        self._model.eval().to(device=self._device, dtype=torch.float32)
         self._model.vision_model.to(dtype=self._dtype)
         self.dim = int(self._model.config.image_text_hidden_size)
         self.tokens = int(self._model.config.num_query_tokens)
@@ -68,36 +55,35 @@ class Blip2:
 
         Without `masked`, as published, all texts are one batch, and the model also attends to the padding.
         """
-        import torch
-
-        model = self._model
-        rows = [np.empty((0, self.dim), np.float32)]
-        limit = min(_TEXT_LIMIT, model.config.qformer_config.max_position_embeddings)
-        step = self.batch if masked else max(1, len(texts))
-        for start in range(0, len(texts), step):
-            batch = list(texts[start : start + step])
-            ids = self._tokenizer(batch, padding=True, truncation=True, max_length=limit, return_tensors="pt")
-            ids = ids.to(self._device)
-            with torch.inference_mode():
-                words = model.embeddings(input_ids=ids["input_ids"])
-                mask = ids["attention_mask"] if masked else None
-                output = model.qformer(query_embeds=words, query_length=0, attention_mask=mask)
-                rows.append(model.text_projection(output.last_hidden_state[:, 0]).cpu().numpy())
-        return unit(np.concatenate(rows))
+        batch = self.batch if masked else max(1, len(texts))
+        return encode_batches(texts, batch, partial(self._text_rows, masked), (self.dim,))
 
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
         """Return unit rows [n, tokens, dim]: the projection of every query token."""
+        return encode_batches(pictures, self.batch, self._picture_rows, (self.tokens, self.dim))
+
+    def _text_rows(self, masked: bool, texts: Sequence[str]) -> Vectors:
         import torch
 
         model = self._model
-        rows = [np.empty((0, self.tokens, self.dim), np.float32)]
-        for start in range(0, len(pictures), self.batch):
-            pixels = self._pixels([picture.image for picture in pictures[start : start + self.batch]])
-            with torch.inference_mode():
-                tensor = torch.from_numpy(pixels).to(self._device, self._dtype)
-                patches = model.vision_model(pixel_values=tensor).last_hidden_state.float()
-                queries = model.query_tokens.expand(len(patches), -1, -1)
-                mask = torch.ones(patches.shape[:-1], dtype=torch.long, device=patches.device)
-                output = model.qformer(query_embeds=queries, encoder_hidden_states=patches, encoder_attention_mask=mask)
-                rows.append(model.vision_projection(output.last_hidden_state).cpu().numpy())
-        return unit(np.concatenate(rows))
+        limit = min(_TEXT_LIMIT, model.config.qformer_config.max_position_embeddings)
+        ids = self._tokenizer(list(texts), padding=True, truncation=True, max_length=limit, return_tensors="pt")
+        ids = ids.to(self._device)
+        with torch.inference_mode():
+            words = model.embeddings(input_ids=ids["input_ids"])
+            mask = ids["attention_mask"] if masked else None
+            output = model.qformer(query_embeds=words, query_length=0, attention_mask=mask)
+            return model.text_projection(output.last_hidden_state[:, 0]).cpu().numpy()
+
+    def _picture_rows(self, pictures: Sequence[Picture]) -> Vectors:
+        import torch
+
+        model = self._model
+        pixels = self._pixels([picture.image for picture in pictures])
+        with torch.inference_mode():
+            tensor = torch.from_numpy(pixels).to(self._device, self._dtype)
+            patches = model.vision_model(pixel_values=tensor).last_hidden_state.float()
+            queries = model.query_tokens.expand(len(patches), -1, -1)
+            mask = torch.ones(patches.shape[:-1], dtype=torch.long, device=patches.device)
+            output = model.qformer(query_embeds=queries, encoder_hidden_states=patches, encoder_attention_mask=mask)
+            return model.vision_projection(output.last_hidden_state).cpu().numpy()

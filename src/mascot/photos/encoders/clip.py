@@ -1,4 +1,4 @@
-"""`clip`: CLIP and its relatives, from the model hub or from a folder, on torch."""
+"""`clip`: CLIP and its relatives, from the model hub or from a folder, on torch or onnxruntime."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mascot.errors import InputError
 from mascot.extras import installed, package
-from mascot.photos.encoders.devices import pick_device
-from mascot.photos.encoders.encoder import Encoder, Picture, Vectors, unit
-from mascot.photos.encoders.fingerprints import fingerprint_of
+from mascot.photos.encoders.encoder import Encoder, Picture, Vectors
 from mascot.photos.encoders.folders import (
     Form,
     Model,
@@ -24,12 +23,22 @@ from mascot.photos.encoders.folders import (
     read_json,
     weight_files,
 )
+from mascot.photos.encoders.hub import Download, cached_models, plan_download
 from mascot.photos.encoders.pixels import Pixels
+from mascot.photos.encoders.runtime import encode_batches, fingerprint_of, open_session, pick_device
 
 DEFAULT = "openai/clip-vit-base-patch32"
 SMALL = "Xenova/clip-vit-base-patch32"  # the same model as a quantised ONNX export
+_ARCHITECTURES = {"CLIPModel", "MetaClip2Model", "SiglipModel"}  # related models with another head cannot be used
 _SIGLIP = "siglip"
 _KINDS = ("clip", "metaclip_2", _SIGLIP)
+_ANSWER_S = 4.0  # timeout of the hub before continuing without it
+_TYPES = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(int32)": np.int32,
+    "tensor(int64)": np.int64,
+}
 
 
 def open_clip(
@@ -37,11 +46,7 @@ def open_clip(
 ) -> Encoder:
     """Open the model on onnxruntime if its folder has an export and no GPU is requested, else on torch."""
     source = find_model("clip", model or default_model(), clip_forms(device), offline=offline, report=report)
-    if source.form is not Form.TORCH:
-        from mascot.photos.encoders.onnx import OnnxClip
-
-        return OnnxClip(source, device)
-    return Clip(source, device)
+    return Clip(source, device) if source.form is Form.TORCH else OnnxClip(source, device)
 
 
 def clip_forms(device: str = "auto") -> tuple[Form, ...]:
@@ -54,79 +59,172 @@ def clip_forms(device: str = "auto") -> tuple[Form, ...]:
 def default_model() -> str:
     """Return the default model of `clip`: one on this machine, else by the installed packages."""
     names = (DEFAULT, SMALL) if Form.TORCH.runs else (SMALL,)
-    if not any(form.runs for form in Form) or not installed("huggingface_hub"):
+    if not _can_run():
         return names[0]
     return next((name for name in names if local_model(name, clip_forms()) is not None), names[0])
 
 
-def clip_fingerprint(model: Model, pixels: Pixels) -> str:
-    """Return the fingerprint, equal on torch and onnxruntime if the folder has both, other for quantised weights."""
-    weights = model.weights if model.form is Form.QUANTIZED else weight_files(model.folder) or model.weights
-    return fingerprint_of(weights, ("clip", model_settings(model.folder), pixels))
+def local_clip(device: str = "auto") -> str | None:
+    """Return `clip:NAME` of a CLIP in the hub's cache that is complete and runs here; None if there is none."""
+    if not _can_run():
+        return None
+    for name in dict.fromkeys((DEFAULT, SMALL, *cached_models())):
+        model = local_model(name, clip_forms(device))
+        if model is None:
+            continue
+        try:
+            architectures = read_json(model.folder / "config.json").get("architectures")
+        except InputError:
+            continue
+        if isinstance(architectures, list) and _ARCHITECTURES.intersection(map(str, architectures)):
+            return f"clip:{name}"
+    return None
 
 
-class Clip:
-    """A model with a text and an image tower: CLIP, MetaCLIP 2, SigLIP."""
+def small_clip() -> Download | None:
+    """Return the download of a quantised CLIP; None if onnxruntime is not installed. Raises `HubError`."""
+    if not _can_run() or not Form.QUANTIZED.runs:
+        return None
+    return plan_download(SMALL, (Form.QUANTIZED,), timeout_s=_ANSWER_S)
+
+
+def _can_run() -> bool:
+    return installed("huggingface_hub") and any(form.runs for form in Form)
+
+
+class _ClipModel:
+    """A model with a text and an image tower. A subclass encodes a batch of texts and an array of pixels."""
 
     tokens = 1
     sees = True
     notice = None
     batch = 32  # photographs, or texts, per call of the model
+    dim: int
+
+    def __init__(self, model: Model) -> None:
+        self._source, self.name = model, f"clip:{model.name}"
+        self._settings = read_json(model.folder / "config.json")
+        self._kind = str(self._settings.get("model_type"))
+        self._pixels = Pixels.of(model.folder)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Equal on torch and onnxruntime if the folder has both, other for quantised weights."""
+        model = self._source
+        weights = model.weights if model.form is Form.QUANTIZED else weight_files(model.folder) or model.weights
+        return fingerprint_of(weights, ("clip", model_settings(model.folder), self._pixels))
+
+    def pictures(self, pictures: Sequence[Picture]) -> Vectors:
+        """Return unit rows [n, 1, dim]."""
+
+        def encode(batch: Sequence[Picture]) -> Vectors:
+            return self._image_rows(self._pixels([picture.image for picture in batch]))[:, None]
+
+        return encode_batches(pictures, self.batch, encode, (1, self.dim))
+
+    def _image_rows(self, pixels: Vectors) -> Vectors:
+        raise NotImplementedError
+
+
+class Clip(_ClipModel):
+    """CLIP, MetaCLIP 2 or SigLIP on torch."""
 
     def __init__(self, model: Model, device: str = "auto") -> None:
         torch = package("torch", "clip", "clip")
         transformers = package("transformers", "clip", "clip")
-        folder, name = model.folder, model.name
-        self._kind = str(read_json(folder / "config.json").get("model_type"))
+        super().__init__(model)
         if self._kind not in _KINDS:
-            raise InputError(f"clip: {name} must be a model of type {', '.join(_KINDS)}, got {self._kind}")
-        self.name = f"clip:{name}"
-        self._source, self._device = model, pick_device(device)
-        self._pixels = Pixels.of(folder)
+            raise InputError(f"clip: {model.name} must be a model of type {', '.join(_KINDS)}, got {self._kind}")
+        self._device = pick_device(device)
         with quiet():
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            self._model = transformers.AutoModel.from_pretrained(folder, local_files_only=True)
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(model.folder, local_files_only=True)
+            self._model = transformers.AutoModel.from_pretrained(model.folder, local_files_only=True)
         self._dtype = torch.float16 if self._device.startswith("cuda") else torch.float32
         self._model.to(device=self._device, dtype=self._dtype).eval()
-        self.dim = int(self.texts(["photograph"]).shape[1])
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return clip_fingerprint(self._source, self._pixels)
+        self.dim = int(self._text_rows(["photograph"]).shape[1])
 
     def texts(self, texts: Sequence[str]) -> Vectors:
         """Return unit rows [n, dim]. A text is truncated to the length of the text tower, 77 tokens for CLIP."""
+        return encode_batches(texts, self.batch, self._text_rows, (self.dim,))
+
+    def _text_rows(self, texts: Sequence[str]) -> Vectors:
         import torch
 
         limit = self._model.config.text_config.max_position_embeddings
         # SigLIP was trained on texts padded to full length, and attends to the padding.
         padding = "max_length" if self._kind == _SIGLIP else True
-        rows = [np.empty((0, getattr(self, "dim", 0)), np.float32)] if not len(texts) else []
-        for start in range(0, len(texts), self.batch):
-            batch = list(texts[start : start + self.batch])
-            ids = self._tokenizer(batch, padding=padding, truncation=True, max_length=limit, return_tensors="pt")
-            ids = ids.to(self._device)
-            inputs = {"input_ids": ids["input_ids"]}
-            if self._kind != _SIGLIP:
-                inputs["attention_mask"] = ids["attention_mask"]
-            with torch.inference_mode():
-                rows.append(_numbers(self._model.get_text_features(**inputs)))
-        return unit(np.concatenate(rows))
+        ids = self._tokenizer(list(texts), padding=padding, truncation=True, max_length=limit, return_tensors="pt")
+        ids = ids.to(self._device)
+        mask = {} if self._kind == _SIGLIP else {"attention_mask": ids["attention_mask"]}
+        with torch.inference_mode():
+            return _numbers(self._model.get_text_features(input_ids=ids["input_ids"], **mask))
 
-    def pictures(self, pictures: Sequence[Picture]) -> Vectors:
-        """Return unit rows [n, 1, dim]."""
+    def _image_rows(self, pixels: Vectors) -> Vectors:
         import torch
 
-        rows = [np.empty((0, self.dim), np.float32)]
-        for start in range(0, len(pictures), self.batch):
-            pixels = self._pixels([picture.image for picture in pictures[start : start + self.batch]])
-            with torch.inference_mode():
-                tensor = torch.from_numpy(pixels).to(self._device, self._dtype)
-                rows.append(_numbers(self._model.get_image_features(pixel_values=tensor)))
-        return unit(np.concatenate(rows))[:, None, :]
+        with torch.inference_mode():
+            tensor = torch.from_numpy(pixels).to(self._device, self._dtype)
+            return _numbers(self._model.get_image_features(pixel_values=tensor))
 
 
 def _numbers(features: Any) -> Vectors:
     """Return the features, which transformers wraps since version 5."""
     tensor = getattr(features, "pooler_output", features)
     return tensor.float().cpu().numpy()
+
+
+class OnnxClip(_ClipModel):
+    """The usual ONNX export of a CLIP model, without torch. Text and vision model are loaded when first used."""
+
+    def __init__(self, model: Model, device: str = "auto") -> None:
+        tokenizers = package("tokenizers", "photos", "clip from an ONNX export")
+        super().__init__(model)
+        # A quantised model scales its numbers over the whole batch: only alone does a photograph always get one vector.
+        self.batch = 1 if model.form is Form.QUANTIZED else 32
+        if self._kind != "clip":
+            # Other kinds pad their texts differently; a wrong guess would give wrong vectors silently.
+            raise InputError(f"clip: an ONNX export must be of a clip model, got {self._kind} in {model.name}")
+        if not (model.folder / "tokenizer.json").is_file():
+            raise InputError(f"clip: an ONNX export needs tokenizer.json in {model.folder}")
+        self._device = device
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(model.folder / "tokenizer.json"))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(self._settings.get("text_config", {}).get("max_position_embeddings", 77))
+        self.dim = int(self._text_rows([self._tokenizer.encode("photograph").ids]).shape[1])
+
+    def texts(self, texts: Sequence[str]) -> Vectors:
+        """Return unit rows [n, dim]."""
+        # Texts of equal length are one batch, so that nothing is padded: not every export takes a mask.
+        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        lengths = np.array([len(ids) for ids in tokens])
+        rows = np.empty((len(texts), self.dim), np.float32)
+        for length in set(lengths.tolist()):
+            indices = np.flatnonzero(lengths == length)
+            same_length = [tokens[index] for index in indices]
+            rows[indices] = encode_batches(same_length, self.batch, self._text_rows, (self.dim,))
+        return rows
+
+    def _text_rows(self, tokens: Sequence[list[int]]) -> Vectors:
+        ids = np.array(tokens, np.int64)
+        return _run(self._text_model, {"input_ids": ids, "attention_mask": np.ones_like(ids)}, "text_embeds")
+
+    def _image_rows(self, pixels: Vectors) -> Vectors:
+        return _run(self._vision_model, {"pixel_values": pixels}, "image_embeds")
+
+    @cached_property
+    def _text_model(self) -> Any:
+        return open_session(self._source.weights[0], self._device)
+
+    @cached_property
+    def _vision_model(self) -> Any:
+        return open_session(self._source.weights[1], self._device)
+
+
+def _run(session: Any, inputs: dict[str, NDArray[Any]], output: str) -> NDArray[Any]:
+    """Return the projected vectors. Exports differ in their inputs and in the types of these."""
+    outputs = [value.name for value in session.get_outputs()]
+    if output not in outputs:
+        raise InputError(f"clip: the ONNX export must have the output {output}, got {', '.join(outputs)}")
+    typed_inputs = {value.name: inputs[value.name].astype(_TYPES[value.type]) for value in session.get_inputs()}
+    vectors: NDArray[Any] = session.run([output], typed_inputs)[0]
+    return vectors

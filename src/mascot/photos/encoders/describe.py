@@ -13,16 +13,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
+from mascot.photos.plausible import human_text
+
 KINDS = ("title", "keywords", "caption", "folder", "place", "time")
 _CAPTION_LIMIT = 300  # characters; more of them dilute a sentence vector
 
-# Titles and captions that cameras and programs write by default.
-_CAMERA_TITLE = re.compile(
-    r"(olympus|sony|kodak|samsung|konica|minolta)? ?(minolta)? ?(digital)? ?(still)? ?(camera|dsc)( pictures)?"
-    r"|exif[_ ]jpeg[_ ]picture|default|untitled|ohne titel|sans titre|image description|created with gimp"
-    r"|processed with vsco.*|charset=ascii|hdrpl|ptr|cof|rhdr|rptlr",
-    re.IGNORECASE,
-)
 # Words in file names and folders about how a photograph was made or stored, not about its content.
 _CAMERA_WORD = re.compile(
     "img|imgs|imgp|dsc|dscn|dscf|dcim|cimg|pxl|mvimg|dji|gopro|jpg|jpeg|png|tiff|webp|heic|dng|cr2|nef|arw|raw|hdr|burst"
@@ -40,7 +35,7 @@ _NUMBERED = re.compile(
 _MOTION = re.compile(r"\.(MP|NIGHT|PORTRAIT|COVER|PANO|LS)\b|(?<=\d)_(COVER|HDR|TOP)\b")  # suffixes of phones
 _PHRASE = re.compile(r"camera roll|photos from \d{4}|fotos (von|aus) \d{4}", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(19|20)\d{2}(?!\d)")
-_DCF_FOLDER = re.compile(r"\d{3}[A-Z0-9_]{5}")  # 100APPLE, 101MSDCF, 100_PANA
+_DCF_FOLDER = re.compile(r"^\d{3}[A-Z0-9_]{5}\Z")  # 100APPLE, 101MSDCF, 100_PANA
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _HASH = re.compile(r"(?<![^\W_])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}(?![^\W_])", re.IGNORECASE)
@@ -62,14 +57,9 @@ def describe(
 ) -> str:
     """Return the description, one line per kind; an empty text if there is no information.
 
-    Parameters
-    ----------
-    path
-        Relative to the library. Words of folders and of the file's name count; dates, numbering of cameras and
-        hashes do not.
+    `path` is relative to the library. Words of folders and of the file's name count; dates, numbering of cameras and
+    hashes do not.
 
-    Examples
-    --------
     >>> describe(title=None, caption=None, keywords=[], path="2019/2019-07 Portugal/IMG_1234.jpg", city="Lisbon",
     ...          country="Portugal", season="summer", part_of_day=None).splitlines()
     ['folder: Portugal', 'place: Lisbon, Portugal', 'time: summer']
@@ -101,7 +91,7 @@ def parts(words: str) -> dict[str, str]:
             kind, text = "caption", line
         if text.strip():
             lines[kind] = f"{lines[kind]} {text.strip()}" if kind in lines else text.strip()
-    return lines
+    return {kind: lines[kind] for kind in KINDS if kind in lines}
 
 
 def path_words(path: str) -> list[str]:
@@ -117,16 +107,13 @@ def path_words(path: str) -> list[str]:
     phrases = []
     for segment in segments:
         words = [word for word in _segment_words(segment) if word.casefold() not in seen]
-        if words:
-            phrases.append(" ".join(words))
-            seen.update(word.casefold() for word in words)
-    return phrases
+        seen.update(map(str.casefold, words))
+        phrases.append(" ".join(words))
+    return [phrase for phrase in phrases if phrase]
 
 
 def _segment_words(segment: str) -> Iterator[str]:
-    if _DCF_FOLDER.fullmatch(segment):
-        return
-    for rule in (_UUID, _HASH, _PHRASE, _MOTION, _NUMBERED, _YEAR):
+    for rule in (_DCF_FOLDER, _UUID, _HASH, _PHRASE, _MOTION, _NUMBERED, _YEAR):
         segment = rule.sub(" ", segment)
     for run in _WORD.findall(segment):
         # KIMG0123 is a number, sunset02 is a word.
@@ -143,9 +130,7 @@ def _segment_words(segment: str) -> Iterator[str]:
 def _human(text: str | None) -> str:
     """Return the text, or an empty text if a camera wrote it."""
     plain = _plain(text or "")
-    if _CAMERA_TITLE.fullmatch(plain) or (" " not in plain and not path_words(plain)):
-        return ""
-    return plain
+    return "" if human_text(plain) is None or (" " not in plain and not path_words(plain)) else plain
 
 
 def _plain(text: str) -> str:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.photos.encoders.conversions import converted
 from mascot.photos.encoders.onnxgraph import OnnxGraph
-from mascot.photos.encoders.runtime import open_session
-from mascot.photos.encoders.statedict import read_state_dict
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+INPUT = "pixels"
 SIDE = 224  # pixels
-_INPUT = "pixels"
-_VERSION = 1  # of the conversion: increase it when `onnx_model` changes
+_BORDER = 32  # pixels of SIDE + _BORDER outside the central crop, as in training
+_EPSILON = 1e-3  # of the batch normalisation
 
 # Per stage: blocks, stride of the first, whether they widen their input. The weights determine everything else.
 _STAGES = (
@@ -31,31 +28,16 @@ _STAGES = (
     (4, 2, True),
     (1, 1, True),
 )
-_BORDER = 32  # pixels of SIDE + _BORDER outside the central crop, as in training
-_EPSILON = 1e-3  # of the batch normalisation
 
 State = Mapping[str, NDArray[Any]]
 
 
-class EfficientNetLite0:
-    """Photographs to probabilities of the 1000 ImageNet classes. Several threads may call it at once."""
-
-    def __init__(self, weights: Path, device: str = "auto") -> None:
-        model = converted(weights, "efficientnet-lite0", _VERSION, lambda: onnx_model(read_state_dict(weights)))
-        self._session = open_session(model, device, threads=1)
-
-    def __call__(self, images: list[Image]) -> NDArray[np.float32]:
-        """Return probabilities [n, 1000]."""
-        probabilities: NDArray[np.float32] = self._session.run(None, {_INPUT: _pixels(images)})[0]
-        return probabilities
-
-
 def onnx_model(state: State) -> bytes:
-    """Return the network as the content of an ONNX file."""
+    """Return the network as the content of an ONNX file: pixels to probabilities of the 1000 ImageNet classes."""
     graph = OnnxGraph()
     graph.constant("zero", np.zeros(()))
     graph.constant("six", np.full((), 6.0))
-    x = _layer(graph, state, _INPUT, "_conv_stem", "_bn0", stride=2)
+    x = _layer(graph, state, INPUT, "_conv_stem", "_bn0", stride=2)
     number, channels = 0, -1
     for count, first_stride, widens in _STAGES:
         for index in range(count):
@@ -71,7 +53,7 @@ def onnx_model(state: State) -> bytes:
     x = graph.add("Flatten", graph.add("GlobalAveragePool", x))
     weight, bias = (graph.constant(f"_fc.{part}", state[f"_fc.{part}"]) for part in ("weight", "bias"))
     x = graph.add("Softmax", graph.add("Gemm", x, weight, bias, transB=1), axis=1)
-    return graph.model(_INPUT, ("photographs", 3, SIDE, SIDE), x, ("photographs", len(state["_fc.bias"])))
+    return graph.model(INPUT, ("photographs", 3, SIDE, SIDE), x, ("photographs", len(state["_fc.bias"])))
 
 
 def _layer(graph: OnnxGraph, state: State, x: str, conv: str, norm: str, stride: int = 1, clipped: bool = True) -> str:
@@ -88,7 +70,7 @@ def _layer(graph: OnnxGraph, state: State, x: str, conv: str, norm: str, stride:
     return graph.add("Clip", y, "zero", "six") if clipped else y
 
 
-def _pixels(images: list[Image]) -> NDArray[np.float32]:
+def pixels_of(images: Sequence[Image]) -> NDArray[np.float32]:
     """Return the central crop of each photograph, [n, 3, SIDE, SIDE] in about -1..1."""
     from PIL.Image import Resampling
 

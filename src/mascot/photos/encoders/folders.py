@@ -14,14 +14,11 @@ from typing import Any
 from mascot.errors import InputError, MissingExtra
 from mascot.extras import install_command, installed, package
 
-ONNX_PACKAGES = ("onnxruntime", "tokenizers", "huggingface_hub")
-TORCH_PACKAGES = ("torch", "transformers")
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-_SHARDED = tuple(f"{name}.index.json" for name in _WEIGHTS)
 _WEIGHT_FILE = re.compile(r"(model|pytorch_model)(-\d+-of-\d+)?\.(safetensors|bin)(\.index\.json)?")
 
-# Each file is required in one of its variants, and a variant may be several files.
-_REQUIRED_FILES: tuple[tuple[tuple[str, ...], ...], ...] = (
+Variants = tuple[tuple[str, ...], ...]  # files of which one variant is required; a variant may be several files
+_REQUIRED_FILES: tuple[Variants, ...] = (
     (("config.json",),),
     (("preprocessor_config.json",), ("processor_config.json",)),
     (("tokenizer.json",), ("vocab.json", "merges.txt"), ("vocab.txt",), ("spiece.model",)),
@@ -43,15 +40,23 @@ class Form(Enum):
         return installed(*(("torch", "transformers") if self is Form.TORCH else ("onnxruntime", "tokenizers")))
 
     @property
-    def onnx_names(self) -> tuple[str, str]:
-        """The text and the vision model of an ONNX export."""
+    def install_command(self) -> str:
+        """The command that installs what runs it."""
+        onnx = ("onnxruntime", "tokenizers", "huggingface_hub")
+        return install_command(*(("torch", "transformers") if self is Form.TORCH else onnx))
+
+    @property
+    def variants(self) -> Variants:
+        """The files with the weights: of torch in one of four variants, else the text and the vision model."""
+        if self is Form.TORCH:
+            return tuple((f"{name}{ending}",) for ending in ("", ".index.json") for name in _WEIGHTS)
         ending = "_quantized" if self is Form.QUANTIZED else ""
-        return f"onnx/text_model{ending}.onnx", f"onnx/vision_model{ending}.onnx"
+        return ((f"onnx/text_model{ending}.onnx", f"onnx/vision_model{ending}.onnx"),)
 
     def files(self, names: Collection[str]) -> list[str]:
-        """Return the files with the weights in this form; empty if there are none."""
+        """Return those of the names that are weights in this form; empty if there are none."""
         if self is not Form.TORCH:
-            return list(self.onnx_names) if set(self.onnx_names) <= set(names) else []
+            return list(self.variants[0]) if set(self.variants[0]) <= set(names) else []
         weights = [name for name in names if _WEIGHT_FILE.fullmatch(name)]
         return [name for name in weights if ".safetensors" in name] or weights
 
@@ -66,31 +71,25 @@ class Model:
 
     @property
     def weights(self) -> list[Path]:
-        """The files with the weights."""
-        return weight_files(self.folder) if self.form is Form.TORCH else onnx_files(self.folder, self.form)
+        """The files with the weights; of an ONNX export the text and the vision model. Empty if there are none."""
+        if self.form is Form.TORCH:
+            return weight_files(self.folder)
+        files = [self.folder / name for name in self.form.variants[0]]
+        return files if all(file.is_file() for file in files) else []
 
 
 def find_model(
     owner: str, model: str, forms: Sequence[Form], *, offline: bool = False, report: Report | None = None
 ) -> Model:
-    """Return the model: in a folder of that name, downloaded before, or from the hub.
+    """Return the model: in a folder of that name, downloaded before, or (unless `offline`) from the hub.
 
-    Parameters
-    ----------
-    owner
-        The kind of encoder, for messages.
-    forms
-        Acceptable forms of weights, best first. Forms whose packages are not installed are not used.
-    offline
-        Never contact the hub.
-    report
-        Called with the progress of the download, in bytes.
+    `owner` is the kind of encoder, for messages. `forms` are the acceptable forms of weights, best first; those whose
+    packages are not installed are not used. `report` is called with the progress of the download, in bytes.
     """
     check_runnable(owner, forms)
     folder = Path(model).expanduser()
     if folder.is_dir():
-        path = folder.resolve()
-        return _check_model(owner, Model(path, str(path), _form(folder, forms) or forms[0]), forms)
+        return _checked_model(owner, folder.resolve(), str(folder.resolve()), forms)
     check_name(owner, model, forms)
     from mascot.photos.encoders import hub
 
@@ -106,7 +105,7 @@ def find_model(
             f"{owner}: the model {model} is not on this machine and the model hub did not give it ({error}). "
             f"{_remedy(owner, forms, model)}"
         ) from None
-    return _check_model(owner, Model(folder, model, _form(folder, forms) or forms[0]), forms)
+    return _checked_model(owner, folder, model, forms)
 
 
 def local_model(model: str, forms: Sequence[Form]) -> Model | None:
@@ -123,8 +122,7 @@ def local_model(model: str, forms: Sequence[Form]) -> Model | None:
 def check_runnable(owner: str, forms: Sequence[Form]) -> None:
     """Raise `MissingExtra` with a command if no installed package runs any of these forms."""
     if not any(form.runs for form in forms):
-        packages = TORCH_PACKAGES if Form.TORCH in forms and len(forms) == 1 else ONNX_PACKAGES
-        raise MissingExtra(f"{owner} needs packages that are not installed: {install_command(*packages)}")
+        raise MissingExtra(f"{owner} needs packages that are not installed: {forms[-1].install_command}")
 
 
 def check_name(owner: str, model: str, forms: Sequence[Form]) -> None:
@@ -135,18 +133,13 @@ def check_name(owner: str, model: str, forms: Sequence[Form]) -> None:
 
 def weight_files(folder: Path) -> list[Path]:
     """Return the files with the torch weights; empty if there are none."""
-    for name, index in zip(_WEIGHTS, _SHARDED, strict=True):
+    for name in _WEIGHTS:
         if (folder / name).is_file():
             return [folder / name]
-        if (folder / index).is_file():
-            return [folder / shard for shard in sorted(set(read_json(folder / index)["weight_map"].values()))]
+        index = folder / f"{name}.index.json"
+        if index.is_file():
+            return [folder / shard for shard in sorted(set(read_json(index)["weight_map"].values()))]
     return []
-
-
-def onnx_files(folder: Path, form: Form) -> list[Path]:
-    """Return the text and the vision model; empty unless both exist."""
-    files = [folder / name for name in form.onnx_names]
-    return files if all(file.is_file() for file in files) else []
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -186,14 +179,15 @@ def _form(folder: Path, forms: Sequence[Form]) -> Form | None:
     return next((form for form in forms if form.runs and Model(folder, "", form).weights), None)
 
 
-def _check_model(owner: str, model: Model, forms: Sequence[Form]) -> Model:
-    missing = _missing(model.folder, forms)
+def _checked_model(owner: str, folder: Path, name: str, forms: Sequence[Form]) -> Model:
+    missing = _missing(folder, forms)
     if missing:
-        raise InputError(f"{owner}: the folder {model.folder} lacks {', '.join(missing)}. {_remedy(owner, forms)}")
-    if not model.form.runs or not model.weights:  # the form of the weights needs other packages
-        packages = TORCH_PACKAGES if weight_files(model.folder) else ONNX_PACKAGES
-        raise MissingExtra(f"{owner}: the weights in {model.folder} need: {install_command(*packages)}")
-    return model
+        raise InputError(f"{owner}: the folder {folder} lacks {', '.join(missing)}. {_remedy(owner, forms)}")
+    form = _form(folder, forms)
+    if form is None:
+        needed = Form.TORCH if weight_files(folder) else Form.ONNX
+        raise MissingExtra(f"{owner}: the weights in {folder} need: {needed.install_command}")
+    return Model(folder, name, form)
 
 
 def _missing(folder: Path, forms: Sequence[Form]) -> list[str]:
@@ -205,14 +199,12 @@ def _missing(folder: Path, forms: Sequence[Form]) -> list[str]:
     return missing + [file.name for file in weight_files(folder) if Form.TORCH in forms and not file.is_file()]
 
 
-def _required_files(forms: Sequence[Form]) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    weights: list[tuple[str, ...]] = []
-    for form in (form for form in Form if form in forms):
-        weights += [(name,) for name in (*_WEIGHTS, *_SHARDED)] if form is Form.TORCH else [form.onnx_names]
-    return (*_REQUIRED_FILES, tuple(weights))
+def _required_files(forms: Sequence[Form]) -> tuple[Variants, ...]:
+    weights = tuple(variant for form in Form if form in forms for variant in form.variants)
+    return (*_REQUIRED_FILES, weights)
 
 
-def _either(variants: tuple[tuple[str, ...], ...]) -> str:
+def _either(variants: Variants) -> str:
     return " or ".join(" and ".join(variant) for variant in variants)
 
 

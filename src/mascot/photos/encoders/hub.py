@@ -12,20 +12,25 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from mascot.errors import MascotError
-from mascot.extras import install_command, package
-from mascot.photos.encoders.folders import ONNX_PACKAGES, TORCH_PACKAGES, Form, Report
+from mascot.extras import package
+from mascot.photos.encoders.folders import Form, Report
 
 _ANSWER_S = 10.0  # timeout of the first answer of the hub
 _SILENCE_S = 30.0  # timeout within a download
 _ATTEMPTS, _PAUSE_S = 4, 0.5  # consecutive attempts without a byte; increment of the pause between them
 _CHUNK = 2**16
 _SMALL_FILES = (".json", ".txt", ".model")  # settings and tokenizers
+_STATUS_REASONS = {
+    401: "401: it does not exist, or needs a login: hf auth login",
+    403: "403: it does not exist, or needs a login: hf auth login",
+    404: "404: it does not exist",
+    429: "429: too many requests; try again later",
+}
 
 
 class HubError(MascotError):
@@ -67,24 +72,27 @@ class Download:
     def fetch(self, report: Report | None = None) -> Path:
         """Download the missing files and return the folder. Raises `HubError`; a partial download is kept."""
         hub = _client()
-        folder, byte_count = None, 0
-        with _short_reasons(), _without_bars(hub):
+        folder, complete = None, 0  # bytes of complete files
+
+        def progress(count: int) -> None:
+            if report is not None:
+                report(f"downloading {self.model}", complete + count, self.size)
+
+        with _short_reasons():
+            cache = hub.file_download.repo_folder_name(repo_id=self.model, repo_type="model")
             for file in self.files:
-                blob = _blobs(hub, self.model) / file.checksum
+                blob = Path(hub.constants.HF_HUB_CACHE) / cache / "blobs" / file.checksum
                 if not blob.is_file():
-                    _fetch(hub, self, file, blob, partial(self._report, report, byte_count))
-                byte_count += file.size
-                self._report(report, byte_count)
+                    url = hub.hf_hub_url(self.model, file.name, revision=self.commit)
+                    _fetch(hub, url, file, blob, progress)
+                complete += file.size
+                progress(0)
                 # Finds the blob in place and adds the links to it.
                 path = Path(hub.hf_hub_download(self.model, file.name, etag_timeout=_ANSWER_S))
                 folder = path.parent if "/" not in file.name else folder
         if folder is None:
             raise HubError("it holds no settings")
         return folder
-
-    def _report(self, report: Report | None, before: int, extra: int = 0) -> None:
-        if report is not None:
-            report(f"downloading {self.model}", before + extra, self.size)
 
 
 def plan_download(model: str, forms: Sequence[Form], timeout_s: float = _ANSWER_S) -> Download:
@@ -96,19 +104,18 @@ def plan_download(model: str, forms: Sequence[Form], timeout_s: float = _ANSWER_
     with _short_reasons():
         information = hub.HfApi().model_info(model, files_metadata=True, timeout=timeout_s)
     siblings = {sibling.rfilename: sibling for sibling in information.siblings or []}
-    order = [form for form in (Form.TORCH, Form.QUANTIZED, Form.ONNX) if form in forms]
-    weights = next((files for form in order if form.runs and (files := form.files(siblings))), [])
-    if not weights:
-        other = next((form for form in order if form.files(siblings)), None)
-        raise HubError(
-            "it has no weights" if other is None else f"it has only {other.value} weights: {_packages(other)}"
-        )
+    order = [form for form in (Form.TORCH, Form.QUANTIZED, Form.ONNX) if form in forms and form.files(siblings)]
+    form = next((form for form in order if form.runs), None)
+    if form is None:
+        reason = f"only {order[0].value} weights: {order[0].install_command}" if order else "no weights"
+        raise HubError(f"it has {reason}")
+    weights = form.files(siblings)
     small = [name for name in siblings if "/" not in name and name.endswith(_SMALL_FILES) and name not in weights]
     hub_files: list[HubFile] = []
     for name in (*small, *weights):
         sibling = siblings[name]
         checksum = sibling.lfs.sha256 if sibling.lfs else sibling.blob_id
-        if not checksum or sibling.size is None or not _is_plain(name):
+        if not checksum or sibling.size is None or os.path.isabs(name) or ".." in name.split("/"):
             raise HubError(f"the hub does not tell size and hash of {name}")
         hub_files.append(HubFile(name, int(sibling.size), str(checksum)))
     return Download(model, str(information.sha), tuple(hub_files))
@@ -136,37 +143,24 @@ def _client() -> Any:
     return hub
 
 
-def _blobs(hub: Any, model: str) -> Path:
-    folder = hub.file_download.repo_folder_name(repo_id=model, repo_type="model")
-    return Path(hub.constants.HF_HUB_CACHE) / folder / "blobs"
-
-
-def _packages(form: Form) -> str:
-    return install_command(*(TORCH_PACKAGES if form is Form.TORCH else ONNX_PACKAGES))
-
-
-def _is_plain(name: str) -> bool:
-    return not os.path.isabs(name) and ".." not in name.split("/")
-
-
-def _fetch(hub: Any, download: Download, file: HubFile, blob: Path, progress: Callable[[int], None]) -> None:
+def _fetch(hub: Any, url: str, file: HubFile, blob: Path, progress: Callable[[int], None]) -> None:
     """Download one file to `blob`, resuming an earlier download."""
     blob.parent.mkdir(parents=True, exist_ok=True)
     part = blob.with_name(f"{blob.name}.mascot-part")
     with hub.utils.WeakFileLock(f"{part}.lock"):
         if blob.is_file():  # another process has downloaded it
             return
+        part.touch()
         attempts = 0
-        while not part.is_file() or part.stat().st_size < file.size:
-            start = _size(part)
+        while (start := part.stat().st_size) < file.size:
             failure: Exception = HubError("the hub stopped sending")
             try:
-                _stream(hub, download, file, part, start, progress)
+                _stream(hub, url, file.size, part, progress)
             except OSError:  # an error status of the hub, or the disk
                 raise
             except Exception as error:  # of the HTTP library of the client
                 failure = error
-            attempts = 0 if _size(part) > start else attempts + 1
+            attempts = 0 if part.stat().st_size > start else attempts + 1
             if attempts >= _ATTEMPTS:
                 raise failure
             time.sleep(_PAUSE_S * attempts)
@@ -177,30 +171,24 @@ def _fetch(hub: Any, download: Download, file: HubFile, blob: Path, progress: Ca
     Path(f"{part}.lock").unlink(missing_ok=True)
 
 
-def _stream(
-    hub: Any, download: Download, file: HubFile, part: Path, start: int, progress: Callable[[int], None]
-) -> None:
-    """Append the bytes from `start` on to `part`."""
+def _stream(hub: Any, url: str, size: int, part: Path, progress: Callable[[int], None]) -> None:
+    """Append the missing bytes to `part`."""
+    position = part.stat().st_size
     headers = hub.utils.build_hf_headers() | {"Accept-Encoding": "identity"}
-    if start:
-        headers["Range"] = f"bytes={start}-"
-    url = hub.hf_hub_url(download.model, file.name, revision=download.commit)
+    if position:
+        headers["Range"] = f"bytes={position}-"
     request = hub.utils.get_session().stream("GET", url, headers=headers, timeout=_SILENCE_S, follow_redirects=True)
     with request as response:
         hub.utils.hf_raise_for_status(response)
-        is_restart = response.status_code == 200  # the server sends the file from its start
-        with part.open("wb" if is_restart else "ab") as output:
-            position = 0 if is_restart else start
+        if response.status_code == 200:  # the server sends the file from its start
+            position = 0
+        with part.open("ab" if position else "wb") as output:
             for chunk in response.iter_bytes(_CHUNK):
                 output.write(chunk)
                 position += len(chunk)
-                progress(min(position, file.size))
-                if position > file.size:
+                progress(min(position, size))
+                if position > size:
                     break
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0
 
 
 @contextmanager
@@ -215,30 +203,12 @@ def _short_reasons() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    hub = _client()
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    if isinstance(error, hub.errors.OfflineModeIsEnabled):
+    if isinstance(error, _client().errors.OfflineModeIsEnabled):
         return "offline: HF_HUB_OFFLINE is set"
-    if status in (401, 403):
-        return f"{status}: it does not exist, or needs a login: hf auth login"
-    if status == 404:
-        return "404: it does not exist"
-    if status == 429:
-        return "429: too many requests; try again later"
+    status = getattr(getattr(error, "response", None), "status_code", None)
     if status is not None:
-        return f"the hub answered {status}"
+        return _STATUS_REASONS.get(status, f"the hub answered {status}")
     if isinstance(error, OSError) and error.filename is not None:
         return f"cannot write {error.filename}: {error.strerror}; HF_HOME names another folder"
-    return f"no connection: {str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__}"
-
-
-@contextmanager
-def _without_bars(hub: Any) -> Iterator[None]:
-    """Switch off the progress bars of the client."""
-    bars_disabled = hub.utils.are_progress_bars_disabled()
-    hub.utils.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if not bars_disabled:
-            hub.utils.enable_progress_bars()
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return f"no connection: {lines[0]}"

@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 from mascot.extras import install_command, mascot_command
 from mascot.photos.encoders import classes
-from mascot.photos.encoders.describe import KINDS, parts
+from mascot.photos.encoders.describe import parts
 from mascot.photos.encoders.encoder import Picture, Vectors, unit
-from mascot.photos.encoders.fingerprints import fingerprint_of
-from mascot.photos.encoders.sentences import DIM, encode, files, open_sentences
+from mascot.photos.encoders.runtime import fingerprint_of
+from mascot.photos.encoders.sentences import DIM, files, open_sentences
 
 # Measured on 6,112 described photographs of Div400 (docs/encoders.md).
 _FULL_WEIGHT, _SHORT_WEIGHT = 1.0, 0.5  # of the whole description; if it is only place and time
 _TERMS = {"keywords": 0.5, "place": 0.4, "folder": 0.4, "time": 0.2}
 _CLASS_WEIGHT = 0.6  # multiplied by the probability
 _UNKNOWN = 0.5
-_SHORT_KINDS = ("place", "time")
+_SHORT_KINDS = {"place", "time"}
 _CACHED = 4096  # words whose vectors are cached: places and keywords recur with every photograph
 
 _SUMMARY = "lite searches the words of a photograph (title, keywords, folder, place, season)"
@@ -69,27 +69,24 @@ class Lite:
     def texts(self, texts: Sequence[str]) -> Vectors:
         """Return unit rows [n, dim]."""
         rows = np.zeros((len(texts), self.dim), np.float32)
-        rows[:, :DIM] = encode(self._sentences, texts)
+        if len(texts):
+            rows[:, :DIM] = self._sentences.encode(list(texts))
         return rows
 
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
         """Return unit rows [n, 1, dim]."""
         descriptions = [parts(picture.words) for picture in pictures]
-        class_names = self._classify(pictures)
+        groups = list(map(_weighted_words, descriptions, self._classify(pictures)))
+        vectors = self._vectors(word for group in groups for words, _ in group for word in words)
+        sentences = self.texts([", ".join(lines.values()).replace("; ", ", ") for lines in descriptions])
         rows = np.zeros((len(pictures), self.dim))
         rows[:, DIM] = _UNKNOWN
-        with_words = [index for index, lines in enumerate(descriptions) if lines]
-        sentences = encode(self._sentences, [_sentence(descriptions[index]) for index in with_words])
-        for index, vector in zip(with_words, sentences, strict=True):
-            is_short = set(descriptions[index]) <= set(_SHORT_KINDS)
-            rows[index, :DIM] += vector * (_SHORT_WEIGHT if is_short else _FULL_WEIGHT)
-        vectors = self._vectors(_words(descriptions, class_names))
-        for row, lines, names in zip(rows, descriptions, class_names, strict=True):
-            for kind, weight in _TERMS.items():
-                if kind in lines:
-                    row[:DIM] += weight * _mean([vectors[word] for word in _terms(kind, lines[kind])])
-            for class_name in names:
-                row[:DIM] += _CLASS_WEIGHT * class_name.probability * vectors[class_name.name]
+        for row, lines, sentence, group in zip(rows, descriptions, sentences, groups, strict=True):
+            if lines:
+                row += sentence * (_SHORT_WEIGHT if set(lines) <= _SHORT_KINDS else _FULL_WEIGHT)
+            for words, weight in group:
+                total = np.sum([vectors[word] for word in words], axis=0)
+                row[:DIM] += weight * (total / np.linalg.norm(total))
         return unit(rows)[:, None, :]
 
     @cached_property
@@ -103,32 +100,20 @@ class Lite:
 
     def _vectors(self, words: Iterable[str]) -> dict[str, NDArray[np.float32]]:
         """Return the vector of each of these words, from the cache if possible."""
-        distinct = list(dict.fromkeys(words))
-        cache = self._cache
+        distinct, cache = list(dict.fromkeys(words)), self._cache
         new = [word for word in distinct if word not in cache]
         vectors = {word: cache[word] for word in distinct if word in cache}
-        vectors.update(zip(new, encode(self._sentences, new), strict=True))
+        vectors.update(zip(new, self.texts(new)[:, :DIM], strict=True))
         # Replaced as a whole, so that no other thread sees a word disappear.
         self._cache = vectors if len(cache) + len(new) > _CACHED else {**cache, **vectors}
         return vectors
 
 
-def _sentence(lines: dict[str, str]) -> str:
-    return ", ".join(lines[kind].replace("; ", ", ") for kind in KINDS if kind in lines)
-
-
-def _terms(kind: str, text: str) -> list[str]:
-    return text.split("; ") if kind == "keywords" else [text]
-
-
-def _mean(vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Return the mean direction of the vectors."""
-    total: NDArray[np.float32] = np.sum(vectors, axis=0)
-    return total / np.linalg.norm(total)
-
-
-def _words(descriptions: list[dict[str, str]], class_names: list[list[classes.ClassName]]) -> Iterable[str]:
-    for lines, names in zip(descriptions, class_names, strict=True):
-        for kind in _TERMS:
-            yield from _terms(kind, lines[kind]) if kind in lines else ()
-        yield from (class_name.name for class_name in names)
+def _weighted_words(lines: dict[str, str], names: list[classes.ClassName]) -> list[tuple[list[str], float]]:
+    """Return words whose mean direction counts with a weight: the terms of each line, and the names of classes."""
+    terms = [
+        (lines[kind].split("; ") if kind == "keywords" else [lines[kind]], weight)
+        for kind, weight in _TERMS.items()
+        if kind in lines
+    ]
+    return terms + [([class_name.name], _CLASS_WEIGHT * class_name.probability) for class_name in names]

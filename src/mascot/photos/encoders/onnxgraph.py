@@ -23,56 +23,51 @@ class OnnxGraph:
     def constant(self, name: str, values: NDArray[np.floating]) -> str:
         """Add a float32 tensor of this name."""
         array = np.ascontiguousarray(values, "<f4")
-        dims = b"".join(_varint_field(1, size) for size in array.shape)
-        self._tensors[name] = dims + _varint_field(2, _FLOAT) + _bytes_field(8, name) + _bytes_field(9, array.tobytes())
+        tensor = _fields(1, *array.shape) + _fields(2, _FLOAT) + _fields(8, name) + _fields(9, array.tobytes())
+        self._tensors[name] = tensor
         return name
 
     def add(self, operator: str, *inputs: str, **attributes: int | str | Sequence[int]) -> str:
         """Add a node with one output."""
         output = f"{operator}_{len(self._nodes)}"
-        node = b"".join(_bytes_field(1, name) for name in inputs) + _bytes_field(2, output)
-        node += _bytes_field(4, operator)
-        node += b"".join(_bytes_field(5, _attribute(name, value)) for name, value in attributes.items())
-        self._nodes.append(node)
+        encoded = (_attribute(name, value) for name, value in attributes.items())
+        self._nodes.append(_fields(1, *inputs) + _fields(2, output) + _fields(4, operator) + _fields(5, *encoded))
         return output
 
     def model(self, source: str, shape: Sequence[int | str], output: str, output_shape: Sequence[int | str]) -> bytes:
         """Return the content of the file. A size that is a text is a dynamic dimension."""
-        graph = b"".join(
-            [
-                *(_bytes_field(1, node) for node in self._nodes),
-                _bytes_field(2, "mascot"),
-                *(_bytes_field(5, tensor) for tensor in self._tensors.values()),
-                _bytes_field(11, _value(source, shape)),
-                _bytes_field(12, _value(output, output_shape)),
-            ]
-        )
-        opset = _bytes_field(1, "") + _varint_field(2, _OPSET)
-        return _varint_field(1, _IR_VERSION) + _bytes_field(7, graph) + _bytes_field(8, opset)
+        graph = _fields(1, *self._nodes) + _fields(2, "mascot") + _fields(5, *self._tensors.values())
+        graph += _fields(11, _value(source, shape)) + _fields(12, _value(output, output_shape))
+        opset = _fields(1, "") + _fields(2, _OPSET)
+        return _fields(1, _IR_VERSION) + _fields(7, graph) + _fields(8, opset)
 
 
 def _value(name: str, shape: Sequence[int | str]) -> bytes:
-    sizes = [_varint_field(1, size) if isinstance(size, int) else _bytes_field(2, size) for size in shape]
-    tensor = _varint_field(1, _FLOAT) + _bytes_field(2, b"".join(_bytes_field(1, size) for size in sizes))
-    return _bytes_field(1, name) + _bytes_field(2, _bytes_field(1, tensor))
+    sizes = (_fields(1 if isinstance(size, int) else 2, size) for size in shape)
+    tensor = _fields(1, _FLOAT) + _fields(2, _fields(1, *sizes))
+    return _fields(1, name) + _fields(2, _fields(1, tensor))
 
 
 def _attribute(name: str, value: int | str | Sequence[int]) -> bytes:
     if isinstance(value, int):
-        return _bytes_field(1, name) + _varint_field(3, value) + _varint_field(20, _INT_ATTRIBUTE)
-    if isinstance(value, str):
-        return _bytes_field(1, name) + _bytes_field(4, value) + _varint_field(20, _STRING_ATTRIBUTE)
-    numbers = b"".join(_varint_field(8, number) for number in value)
-    return _bytes_field(1, name) + numbers + _varint_field(20, _INTS_ATTRIBUTE)
+        content = _fields(3, value) + _fields(20, _INT_ATTRIBUTE)
+    elif isinstance(value, str):
+        content = _fields(4, value) + _fields(20, _STRING_ATTRIBUTE)
+    else:
+        content = _fields(8, *value) + _fields(20, _INTS_ATTRIBUTE)
+    return _fields(1, name) + content
 
 
-def _bytes_field(number: int, value: bytes | str) -> bytes:
-    data = value.encode() if isinstance(value, str) else value
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
-
-
-def _varint_field(number: int, value: int) -> bytes:
-    return _varint(number << 3) + _varint(value)
+def _fields(number: int, *values: bytes | str | int) -> bytes:
+    """Encode each value as a field of this number: an integer as a varint, others with their length in front."""
+    parts = []
+    for value in values:
+        if isinstance(value, int):
+            parts.append(_varint(number << 3) + _varint(value))
+        else:
+            data = value.encode() if isinstance(value, str) else value
+            parts.append(_varint(number << 3 | 2) + _varint(len(data)) + data)
+    return b"".join(parts)
 
 
 def _varint(value: int) -> bytes:

@@ -36,29 +36,22 @@ class Pixels:
         settings = read_json(path) if path.is_file() else read_json(folder / "processor_config.json")
         settings = settings.get("image_processor", settings)
         try:
-            return cls._of(settings)
+            crop = _pair(settings["crop_size"]) if settings.get("do_center_crop", "crop_size" in settings) else None
+            size = settings["size"] if settings.get("do_resize", True) else None
+            shortest = None
+            if isinstance(size, dict) and "shortest_edge" in size:
+                shortest, size = int(size["shortest_edge"]), None
+            elif isinstance(size, int) and crop is not None:  # the shorter side, in the first CLIP models
+                shortest, size = size, None
+            factor = float(settings.get("rescale_factor", 1 / 255)) if settings.get("do_rescale", True) else 1.0
+            mean: tuple[float, ...] = (0.0,) * 3
+            std: tuple[float, ...] = (1.0,) * 3
+            if settings.get("do_normalize", True):
+                mean, std = (tuple(map(float, settings[name])) for name in ("image_mean", "image_std"))
+            size = None if size is None else _pair(size)
+            return cls(shortest, size, crop, int(settings.get("resample", 3)), factor, mean, std)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} must say how photographs are resized and scaled; {error!r} is wrong") from None
-
-    @classmethod
-    def _of(cls, settings: dict[str, Any]) -> Pixels:
-        crop = _pair(settings["crop_size"]) if settings.get("do_center_crop", "crop_size" in settings) else None
-        size = settings["size"] if settings.get("do_resize", True) else None
-        shortest = None
-        if isinstance(size, dict) and "shortest_edge" in size:
-            shortest, size = int(size["shortest_edge"]), None
-        elif isinstance(size, int) and crop is not None:  # the shorter side, in the first CLIP models
-            shortest, size = size, None
-        is_normalized = settings.get("do_normalize", True)
-        return cls(
-            shortest=shortest,
-            size=None if size is None else _pair(size),
-            crop=crop,
-            resample=int(settings.get("resample", 3)),
-            factor=float(settings.get("rescale_factor", 1 / 255)) if settings.get("do_rescale", True) else 1.0,
-            mean=tuple(map(float, settings["image_mean"])) if is_normalized else (0.0,) * 3,
-            std=tuple(map(float, settings["image_std"])) if is_normalized else (1.0,) * 3,
-        )
 
     def __call__(self, images: Sequence[Image]) -> NDArray[np.float32]:
         """Return an array [n, 3, height, width]."""
@@ -90,6 +83,4 @@ class Pixels:
 
 
 def _pair(size: Any) -> tuple[int, int]:
-    if isinstance(size, dict):
-        return int(size["height"]), int(size["width"])
-    return int(size), int(size)
+    return (int(size["height"]), int(size["width"])) if isinstance(size, dict) else (int(size), int(size))

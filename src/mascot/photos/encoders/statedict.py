@@ -35,8 +35,7 @@ def read_state_dict(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _read_tensors(file: IO[bytes]) -> dict[str, NDArray[Any]]:
-    reader = _Reader(file)
-    if (reader.load(), _Reader(file).load()) != (_MAGIC, _VERSION):
+    if (_Reader(file).load(), _Reader(file).load()) != (_MAGIC, _VERSION):
         raise ValueError("unknown format")
     _Reader(file).load()  # sizes of C types, not needed
     reader = _Reader(file)
@@ -46,8 +45,7 @@ def _read_tensors(file: IO[bytes]) -> dict[str, NDArray[Any]]:
         count = int.from_bytes(file.read(8), "little")
         if count != storage.count:
             raise ValueError(f"storage {key} holds {count} values, expected {storage.count}")
-        data = file.read(count * storage.dtype.itemsize)
-        storage.values = np.frombuffer(data, storage.dtype, count)
+        storage.values = np.frombuffer(file.read(count * storage.dtype.itemsize), storage.dtype, count)
     return {str(name): tensor.array() for name, tensor in tensors.items()}
 
 

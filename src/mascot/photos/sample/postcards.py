@@ -67,16 +67,6 @@ class Postcard:
     orientation: int  # EXIF orientation of the stored picture: 1, 3, 6 or 8
     portrait: bool
 
-    @property
-    def trip(self) -> str:
-        """The name of the folder."""
-        return self.path.split("/")[-2]
-
-    @property
-    def known_place(self) -> tuple[float, float] | None:
-        """The place that a reader of the file should report."""
-        return (self.lat, self.lon) if self.gps == "right" else None
-
 
 def plan(count: int = 600, seed: int = 0) -> list[Postcard]:
     """Return the postcards of a sample library, sorted by path.

@@ -13,11 +13,13 @@ from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
 from random import Random
+from typing import Any
+from xml.sax.saxutils import escape
 
 from PIL import Image
+from PIL.TiffImagePlugin import IFDRational
 
 from mascot.errors import InputError
-from mascot.photos.sample.metadata import EXIF_IFD, UNIQUE_ID, exif_of, xmp_of
 from mascot.photos.sample.postcards import Postcard, plan
 
 _EDITION = 2  # increased when files change, so that a folder never mixes two editions of the sample
@@ -31,6 +33,13 @@ _CROP_AT = {  # position of the crop along the long side, 0 to 1, for subjects t
     "cat-1": 0.85, "cat-3": 0.85, "horse": 0.75, "landmark-minaret": 0.2, "landmark-opera": 0.75,
     "landmark-statue": 0.2, "lighthouse-1": 0.95, "lighthouse-2": 0.95, "sunrise": 0.05, "sunset-boat": 0.85,
 }  # fmt: skip
+_EXPOSURES = (  # lowest altitude of the sun in degrees; aperture, exposure time in seconds, ISO speed
+    (15, IFDRational(8), IFDRational(1, 500), 100),
+    (0, IFDRational(28, 5), IFDRational(1, 200), 200),
+    (-8, IFDRational(4), IFDRational(1, 60), 800),
+    (-90, IFDRational(14, 5), IFDRational(1, 15), 3200),
+)
+_EXIF_IFD, _GPS_IFD, _UNIQUE_ID = 0x8769, 0x8825, 0xA420
 
 
 def write_sample(
@@ -55,7 +64,11 @@ def write_sample(
     existing = _check(Path(folder), cards)
     for number, card in enumerate(cards, start=1):
         if card.path not in existing:
-            _write(Path(folder) / card.path, jpeg(card))
+            path = Path(folder) / card.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_name(f".{path.name}.part")  # an interrupted run leaves no incomplete file
+            temporary.write_bytes(jpeg(card))
+            temporary.replace(path)
         if progress is not None:
             progress(number, len(cards))
     return cards
@@ -67,8 +80,8 @@ def jpeg(card: Postcard) -> bytes:
     if card.orientation in _STORED:
         picture = picture.transpose(_STORED[card.orientation])
     file = BytesIO()
-    packet = xmp_of(card)
-    picture.save(file, "JPEG", quality=80, exif=exif_of(card, _identity(card)), **({"xmp": packet} if packet else {}))
+    packet = _xmp(card)
+    picture.save(file, "JPEG", quality=80, exif=_exif(card), **({"xmp": packet} if packet else {}))
     return file.getvalue()
 
 
@@ -107,28 +120,87 @@ def _picture(name: str) -> Image.Image:
     return Image.open(BytesIO(data)).convert("RGB")
 
 
+def _exif(card: Postcard) -> Image.Exif:
+    """Return the EXIF block: camera, caption, time and place, as far as the postcard has them."""
+    exif = Image.Exif()
+    exif[0x010F], exif[0x0110] = card.camera.make, card.camera.model
+    exif[0x0112] = card.orientation
+    exif[0x0131] = "MASCOT sample"
+    if card.caption is not None:
+        exif[0x010E] = card.caption.encode()  # as bytes, because Pillow writes str as ASCII
+    if card.camera.artist:
+        exif[0x013B] = card.camera.artist
+    details: dict[int, Any] = exif.get_ifd(_EXIF_IFD)
+    details[_UNIQUE_ID] = _identity(card)
+    details[0xA434] = card.camera.lens
+    details[0x920A] = IFDRational(round(card.camera.focal_mm * 100), 100)
+    exposure = next(exposure for lowest, *exposure in _EXPOSURES if card.sun > lowest)
+    details[0x829D], details[0x829A], details[0x8827] = exposure
+    if card.clock == "wrong":
+        exif[0x0132] = details[0x9003] = details[0x9004] = "0000:00:00 00:00:00"
+    elif card.clock == "right":
+        exif[0x0132] = details[0x9003] = details[0x9004] = card.taken.strftime("%Y:%m:%d %H:%M:%S")
+        minutes = round(abs(card.offset_h) * 60)
+        details[0x9011] = f"{'-' if card.offset_h < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
+        details[0x9291] = f"{card.taken.microsecond // 1000:03d}"
+    if card.gps != "absent":
+        lat, lon = (card.lat, card.lon) if card.gps == "right" else (0.0, 0.0)
+        position: dict[int, Any] = exif.get_ifd(_GPS_IFD)
+        position[1], position[2] = "S" if lat < 0 else "N", _degrees(lat)
+        position[3], position[4] = "W" if lon < 0 else "E", _degrees(lon)
+        if card.gps == "right":
+            position[5], position[6] = b"\x00", IFDRational(round(card.metres * 10), 10)
+    return exif
+
+
+def _degrees(value: float) -> tuple[IFDRational, IFDRational, IFDRational]:
+    """Return degrees, minutes and seconds, to a ten-thousandth of a second."""
+    parts = round(abs(value) * 36_000_000)
+    return IFDRational(parts // 36_000_000), IFDRational(parts // 600_000 % 60), IFDRational(parts % 600_000, 10_000)
+
+
+def _xmp(card: Postcard) -> bytes:
+    """Return an XMP packet with keywords, rating and any caption that is not ASCII; b"" if there is none of them."""
+    parts = []
+    if card.keywords:
+        items = "".join(f"<rdf:li>{escape(word)}</rdf:li>" for word in card.keywords)
+        parts.append(f"<dc:subject><rdf:Bag>{items}</rdf:Bag></dc:subject>")
+    if card.rating is not None:
+        parts.append(f"<xmp:Rating>{card.rating}</xmp:Rating>")
+    if card.caption is not None and not card.caption.isascii():
+        item = f'<rdf:li xml:lang="x-default">{escape(card.caption)}</rdf:li>'
+        parts.append(f"<dc:description><rdf:Alt>{item}</rdf:Alt></dc:description>")
+    if not parts:
+        return b""
+    return (
+        '<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/">'
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" '
+        'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xmp="http://ns.adobe.com/xap/1.0/">'
+        f'{"".join(parts)}</rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="w"?>'
+    ).encode()
+
+
 def _check(folder: Path, cards: list[Postcard]) -> set[str]:
     """Return the paths that exist already; raise InputError if the folder contains anything else."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"sample: {str(folder)!r} must be a folder, and is a file")
     by_path = {card.path: card for card in cards}
-    existing = set()
-    for path in _visible_files(folder):
+    existing = set(_visible_files(folder))
+    for path in sorted(existing):
         card = by_path.get(path)
         if card is None or _stored_identity(folder / path) != _identity(card):
             raise InputError(
                 f"sample: {str(folder)!r} must be empty or hold the same sample, and holds {path!r}; name a new folder"
             )
-        existing.add(path)
     return existing
 
 
 def _visible_files(folder: Path) -> Iterator[str]:
     """Yield the relative paths of all files and links that are not hidden."""
     for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = [name for name in folders if not name.startswith(".")]
         links = [name for name in folders if (Path(root) / name).is_symlink()]
-        for name in sorted([*names, *links]):
+        for name in [*names, *links]:
             if not name.startswith("."):
                 # Some file systems return decomposed Unicode: u and a combining diaeresis for ü.
                 yield unicodedata.normalize("NFC", (Path(root) / name).relative_to(folder).as_posix())
@@ -138,7 +210,7 @@ def _stored_identity(path: Path) -> str | None:
     """Return the unique ID in a file's EXIF block; None if there is none."""
     try:
         with Image.open(path) as picture:
-            return picture.getexif().get_ifd(EXIF_IFD).get(UNIQUE_ID)
+            return picture.getexif().get_ifd(_EXIF_IFD).get(_UNIQUE_ID)
     except OSError:
         return None
 
@@ -147,11 +219,3 @@ def _identity(card: Postcard) -> str:
     """Return 32 hexadecimal digits that depend on every field of the postcard."""
     text = json.dumps([_EDITION, asdict(card)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file through a hidden temporary one, so that an interrupted run leaves no incomplete file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
-    temporary.write_bytes(data)
-    temporary.replace(path)

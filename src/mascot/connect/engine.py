@@ -1,0 +1,348 @@
+"""What the engines share: tables that close once, searches and their hits, and the ids, columns and scores of hits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, wraps
+from inspect import isfunction
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+import mascot as mc
+from mascot.connect.address import Address
+from mascot.connect.documents import warn
+from mascot.connect.nested import names_of, stem_of
+from mascot.connect.responses import LazyHits, NamedColumns
+from mascot.connect.rows import LISTS, States
+from mascot.errors import InputError, OptionError, check_whole, require
+
+CANDIDATES = 200
+_Self = TypeVar("_Self", bound="EngineTable")
+
+
+class NoKey(UserWarning):
+    """A table without a column of ids: ids are positions in the result, which differ between searches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an engine found for one vector, best first."""
+
+    ids: list[Any]
+    scores: NDArray[np.float64]  # higher is better
+    columns: dict[str, list[Any]]  # None where a value is missing
+    vectors: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def candidates(self) -> mc.Candidates:
+        """Return the same for `mascot.rerank`; `records()` of its rankings are those of `Found.records`.
+
+        Keywords are lists of labels, and `location.lat` is within `location`. A column that no row has counts as
+        missing, with one warning.
+        """
+        for name, values in self.columns.items():
+            if len(values) != len(self):
+                raise InputError(f"Found.columns[{name!r}] must have {len(self)} values like ids, got {len(values)}")
+
+        def cells(name: str) -> list[Any]:
+            return list(map(_labels, self.columns[name])) if name in LISTS else self.columns[name]
+
+        records = cache(self.records)
+        result: mc.Candidates = mc.Candidates(self.scores, self.ids, None, self.vectors)
+        result.columns = NamedColumns(len(self), self.columns, cells)
+        result.source = LazyHits(len(self), lambda at: records()[at])
+        return result
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a plain record for each row: its columns, its `id` and its `score`.
+
+        Columns of the table that have these names and other values are `own_id` and `own_score`.
+        """
+        id_and_score = {"id": self.ids, "score": self.scores.tolist()}
+        columns = {name: values for name, values in self.columns.items() if name not in id_and_score}
+        for name, values in id_and_score.items():
+            column = self.columns.get(name, values)
+            if column != values and any(value is not None for value in column):
+                columns[f"own_{name}"] = column
+        rows = zip(*columns.values(), *id_and_score.values(), strict=True)
+        return [dict(zip([*columns, *id_and_score], row, strict=True)) for row in rows]
+
+
+def _labels(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) and value.startswith("[") else value
+
+
+class EngineTable(ABC):
+    """A table of an engine. Closing it twice has no effect; using it after that raises."""
+
+    _address: Address
+    _closed = False
+
+    def __init_subclass__(cls) -> None:
+        """Make all public methods raise once the table is closed."""
+        super().__init_subclass__()
+        for name, method in list(vars(cls).items()):
+            if isfunction(method) and not name.startswith("_"):
+                setattr(cls, name, _while_open(method))
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._release()
+
+    @abstractmethod
+    def facts(self) -> dict[str, str]:
+        """Return how the table was made: `encoder`, `fingerprint` and so on, as in a library; empty if unknown."""
+
+    @abstractmethod
+    def _release(self) -> None:
+        """Release the engine; called once."""
+
+    def _must_be_open(self) -> None:
+        if self._closed:
+            raise InputError(f"{self._address.label} is closed: open it anew")
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+
+def _while_open(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def checked(self: EngineTable, *arguments: Any, **options: Any) -> Any:
+        self._must_be_open()
+        return method(self, *arguments, **options)
+
+    return checked
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A checked search request."""
+
+    query: NDArray[np.float32]
+    count: int
+    where: str | None  # None where there is no filter
+
+
+class EngineSource(EngineTable):
+    """A table of an engine, searched one query or several at a time, by threads or by tasks of an event loop."""
+
+    _dim: int | None  # numbers of a vector; None where the engine does not say
+
+    def search(
+        self,
+        vector: ArrayLike,
+        *,
+        candidates: int = CANDIDATES,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        vectors: bool = True,
+    ) -> Found:
+        """Return the nearest rows.
+
+        Parameters
+        ----------
+        vector
+            What to search with.
+        candidates
+            How many rows (default: 200).
+        where
+            A filter in the engine's own language (default: None, all rows).
+        columns
+            Columns to fetch (default: None, all).
+        vectors
+            Whether to fetch the vectors (default: True).
+        """
+        return self._search([self._request(vector, candidates, where)], columns, vectors)[0]
+
+    def search_many(
+        self,
+        queries: ArrayLike,
+        *,
+        candidates: int = CANDIDATES,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        vectors: bool = True,
+    ) -> list[Found]:
+        """Return the nearest rows of each query, a row of `queries`.
+
+        Qdrant and Milvus answer all of them in one request; LanceDB and PostgreSQL one after the other. The rest is as
+        for `search`.
+        """
+        requests = [self._request(vector, candidates, where) for vector in np.asarray(queries, np.float32)]
+        return self._search(requests, columns, vectors) if requests else []
+
+    async def asearch(self, vector: ArrayLike, **options: Any) -> Found:
+        """Return what `search` returns. It runs in a thread, so that other tasks of the event loop go on."""
+        return await asyncio.to_thread(self.search, vector, **options)
+
+    @abstractmethod
+    def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
+        """Answer requests, at least one; only their vectors differ."""
+
+    def _request(self, vector: ArrayLike, candidates: int, where: str | None) -> Request:
+        """Check the arguments of a search; an empty filter is None."""
+        check_whole("candidates", candidates, 1)
+        require(where is None or isinstance(where, str), "where", "must be text in the engine's own language", where)
+        try:
+            query = np.asarray(vector, np.float32)
+        except (TypeError, ValueError):
+            raise InputError(f"a search needs one vector of finite numbers, got {vector!r:.60}") from None
+        if query.ndim != 1 or not np.isfinite(query).all():
+            raise InputError(f"a search needs one vector of finite numbers, got shape {query.shape}")
+        if self._dim is not None and len(query) != self._dim:
+            label = self._address.label
+            raise InputError(
+                f"{label} holds vectors of {self._dim} numbers, and the one to search with has {len(query)}"
+            )
+        return Request(np.ascontiguousarray(query), int(candidates), where if where and where.strip() else None)
+
+
+class Sink(Protocol):
+    """Where an index is written. Writing is idempotent."""
+
+    def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        """Insert rows and their vectors, n x dim or n x tokens x dim, or replace those of the same path."""
+
+    def states(self) -> States:
+        """Yield the path of each row, and its size, mtime_ns, hash and stamp."""
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Delete these rows; paths that do not exist are ignored."""
+
+    def set_facts(self, facts: Mapping[str, str]) -> None: ...
+
+    def facts(self) -> dict[str, str]: ...
+
+    def close(self) -> None:
+        """Close it; closing twice has no effect."""
+
+
+class EngineSink(EngineTable, Sink):
+    """A table of an engine, to be written to. It closes at the end of a `with`."""
+
+
+def one_line(error: object) -> str:
+    """Return an error message on one line."""
+    return " ".join(str(error).split())
+
+
+@contextmanager
+def naming_errors(
+    address: Address,
+    kinds: Any,
+    where: str | None = None,
+    message: Callable[[Any], str] = one_line,
+    blames_where: Callable[[Any], bool] = lambda _: True,
+) -> Iterator[None]:
+    """Turn errors of these kinds into ours: about the filter where there is one to blame, else about the table."""
+    try:
+        yield
+    except kinds as error:
+        if where is not None and blames_where(error):
+            raise OptionError(f"where: {message(error)} in {where!r}") from None
+        raise InputError(f"cannot use {address.label}: {message(error)}") from None
+
+
+def best_first(
+    ids: Sequence[Any],
+    scores: Sequence[float] | NDArray[np.floating],
+    columns: Mapping[str, Sequence[Any]],
+    vectors: NDArray[np.float32] | None,
+) -> Found:
+    """Return a `Found` in order. A row without a score, which a vector of zeros has under cosine, is left out."""
+    numbers = np.asarray(scores, np.float64)
+    order = np.argsort(-numbers, kind="stable")
+    order = order[np.isfinite(numbers[order])]
+    return Found(
+        [ids[i] for i in order],
+        numbers[order],
+        {name: [values[i] for i in order] for name, values in columns.items()},
+        None if vectors is None else np.asarray(vectors, np.float32)[order],
+    )
+
+
+def key_of(names: Sequence[str], address: Address, table_key: str | None = None) -> str | None:
+    """Return the column of ids: the one the address names, else `path`, the primary key, or `id`; warn if none."""
+    if address.id is not None and address.id not in names:
+        raise InputError(f"{address.label} has no column {address.id!r}; it has: {', '.join(names)}")
+    key = address.id or next((name for name in ("path", table_key, "id") if name in names), None)
+    if key is None:
+        warn(f"{address.label} has no key of one column: ids are places in the result; name a column with ?id=", NoKey)
+    return key
+
+
+def cells_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the columns of rows that may each have other names."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def named_ids(cells: Mapping[str, Sequence[Any]], keys: list[Any], address: Address) -> list[Any]:
+    """Return the ids of hits: the column that the address names, else `path`; the table's own keys where it is missing.
+
+    Warn where no hit has the column that the address names, which can happen in a table without fixed columns.
+    """
+    column = cells.get(address.id or "path")
+    if address.id is not None and column is None and keys:
+        warn(f"{address.label}: no hit has {address.id!r}: ids are the table's own keys", NoKey)
+    if column is None:
+        return keys
+    if address.id is not None:
+        return list(column)  # a row without one has none
+    return [key if id_ is None else id_ for id_, key in zip(column, keys, strict=True)]
+
+
+def fetched(columns: Sequence[str] | None, names: Sequence[str], key: str | None, label: str) -> list[str]:
+    """Return the columns to fetch (default: all), with that of ids; `location` for the name `location.lat`."""
+    if columns is None:
+        return list(names)
+    stems = {name: stem_of(name, names) for name in names_of(columns)}
+    for name, stem in stems.items():
+        if stem not in names:
+            raise InputError(f"{label} has no column {name!r}; it has: {', '.join(names)}")
+    return list(dict.fromkeys([*stems.values(), *([] if key is None else [key])]))
+
+
+def from_l2(distances: NDArray[np.floating] | Sequence[float], squared: bool) -> NDArray[np.float64]:
+    """Return Euclidean distances as scores, 1 - d²/2: the cosine for unit vectors."""
+    numbers = np.asarray(distances, np.float64)
+    return 1 - (numbers if squared else numbers**2) / 2
+
+
+def matrix_of(rows: Sequence[Any], dim: int, several: bool) -> NDArray[np.float32]:
+    """Return one vector for each row; of rows of several vectors, the mean as a unit vector."""
+    if not several:
+        return np.asarray(rows, np.float32).reshape(len(rows), dim)
+    matrix = np.zeros((len(rows), dim), np.float32)
+    for at, tokens in enumerate(rows):
+        mean = np.asarray(tokens, np.float32).reshape(-1, dim).mean(axis=0)
+        matrix[at] = mean / max(float(np.linalg.norm(mean)), 1e-12)
+    return matrix
+
+
+def same_shape(label: str, table: tuple[int, int], rows: tuple[int, int]) -> None:
+    """Refuse to mix vectors of several shapes, (dim, tokens), in one table."""
+    if table != rows:
+        expected, actual = (f"{tokens} x {dim}" for dim, tokens in (table, rows))
+        raise InputError(f"{label} holds vectors of {expected} numbers, and these have {actual}: name another table")

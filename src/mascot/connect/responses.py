@@ -1,0 +1,230 @@
+"""Hits of a search as candidates: their columns, scores and vectors, read when they are needed."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.candidates import Candidates, RecordColumns, as_ids
+from mascot.connect.nested import value_of
+from mascot.errors import InputError
+
+Floats = NDArray[np.float64]
+
+
+class HitColumns(RecordColumns):
+    """Columns of hits: a name is looked up in the fields of each hit, then in the hit itself."""
+
+    def __init__(self, fields: Sequence[Mapping[str, Any]], hits: Sequence[Any], unwrap: bool = False) -> None:
+        super().__init__(fields)
+        self._hits, self._unwrap = hits, unwrap
+
+    def cells(self, name: str) -> list[Any]:
+        values = super().cells(name)
+        if self._hits is not self._records and all(value is None for value in values):
+            values = [self.value(hit, name) for hit in self._hits]
+        if self._unwrap:  # engines that return every field as a list
+            values = [value[0] if isinstance(value, list) and len(value) == 1 else value for value in values]
+        return values
+
+
+class NamedColumns(RecordColumns):
+    """Columns of a table of fixed names, and of the dictionaries within them."""
+
+    def __init__(self, count: int, names: Iterable[str], column: Callable[[str], list[Any]]) -> None:
+        super().__init__(range(count))
+        self._names, self._column = list(names), column
+
+    def cells(self, name: str) -> list[Any]:
+        if name in self._names:
+            return self._column(name)
+        stems = [column for column in self._names if name.startswith(f"{column}.")]
+        if not stems:
+            return [None] * len(self._records)
+        rows = zip(*map(self._column, stems), strict=True)
+        return [value_of(dict(zip(stems, cells, strict=True)), name) for cells in rows]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+
+class LazyHits(Sequence[Any]):
+    """Hits that are made when they are asked for."""
+
+    def __init__(self, count: int, make: Callable[[int], Any]) -> None:
+        self._positions, self._make = range(count), make
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def __getitem__(self, at: Any) -> Any:
+        positions: Any = self._positions[at]
+        return [self._make(position) for position in positions] if isinstance(at, slice) else self._make(positions)
+
+
+def hits_of(response: Any, noun: str, owner: str, path: tuple[str, ...] = ()) -> list[Any]:
+    """Return the list of hits: the response itself, or the list at a path in it, whose first keys may be missing."""
+    paths = [path[start:] for start in range(len(path))]
+    paths += [(name,) for name in ("points", "objects", "hits", "docs", "result")]
+    for inner in (response, *(_entry_at(response, names) for names in paths)):
+        if is_list(inner):
+            return list(inner)
+    raise unreadable(owner, f"a response with a list of {noun}", response)
+
+
+def only_result(response: Any) -> Any:
+    """Return the result of a response to several searches that has just one, else the response."""
+    results = entry(response, "results")
+    return results[0] if isinstance(results, list) and len(results) == 1 else response
+
+
+def unreadable(owner: str, needed: str, response: Any) -> InputError:
+    text = f"a dictionary of {', '.join(map(str, response))}" if isinstance(response, Mapping) else repr(response)
+    return InputError(f"{owner} needs {needed}, got {text:.120}")
+
+
+def is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def entry(value: Any, name: str) -> Any:
+    """Return the value of a dictionary's key or of an object's attribute, else None."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _entry_at(value: Any, path: Iterable[str]) -> Any:
+    for name in path:
+        value = entry(value, name)
+    return value
+
+
+def each(hits: Sequence[Any], name: str) -> list[Any]:
+    """Return the value of a key of each dictionary, or of an attribute of each object."""
+    if hits and isinstance(hits[0], Mapping):
+        return [hit.get(name) for hit in hits]
+    return [getattr(hit, name, None) for hit in hits]
+
+
+def rows_of(rows: Any, names: Sequence[str] | None) -> tuple[Sequence[Any], RecordColumns]:
+    """Return the rows and their columns."""
+    if is_table(rows):
+        return table_of(rows)
+    if hasattr(rows, "fetchall"):
+        if names is None:
+            names = [entry[0] for entry in getattr(rows, "description", None) or ()] or _keys_of(rows)
+        rows = rows.fetchall()
+    elif not isinstance(rows, Iterable) or isinstance(rows, (str, Mapping)):
+        raise unreadable("from_rows", "a cursor, a result or a list of rows", rows)
+    hits = list(rows)
+    if not hits or isinstance(hits[0], Mapping):
+        return hits, RecordColumns(hits)
+    keys = list(names or _keys_of(hits[0]))
+    width = len(hits[0]) if hasattr(hits[0], "__len__") else 0
+    if not keys or len(keys) != width:
+        raise InputError(f"from_rows needs the names of {width} columns, got {', '.join(keys) or 'none'}")
+    places = {name: at for at, name in reversed(list(enumerate(keys)))}
+    return hits, NamedColumns(len(hits), keys, lambda name: [row[places[name]] for row in hits])
+
+
+def _keys_of(row: Any) -> list[str]:
+    """Return the names that a result or a row knows."""
+    keys = getattr(row, "keys", tuple)
+    return list(getattr(row, "_fields", None) or (keys() if callable(keys) else ()))
+
+
+def is_table(value: Any) -> bool:
+    return hasattr(value, "columns") and hasattr(value, "shape") and not hasattr(value, "fetchall")
+
+
+def table_of(table: Any) -> tuple[Sequence[Any], RecordColumns]:
+    """Return the rows of an Arrow, pandas or Polars table as dictionaries, and its columns."""
+
+    def row(at: int) -> Any:
+        if hasattr(table, "to_pylist"):
+            return table.slice(at, 1).to_pylist()[0]
+        return table.iloc[at].to_dict() if hasattr(table, "iloc") else table.row(at, named=True)
+
+    def column(name: str) -> Any:
+        values = table[name]
+        return values.to_pylist() if hasattr(values, "to_pylist") else values.to_list()
+
+    names = map(str, getattr(table, "column_names", table.columns))
+    return LazyHits(len(table), row), NamedColumns(len(table), names, column)
+
+
+def candidates_of(
+    hits: Sequence[Any],
+    columns: RecordColumns,
+    scores: Sequence[Any],
+    ids: Sequence[Any],
+    vectors: NDArray[Any] | None = None,
+    distances: bool | None = False,
+) -> Candidates[Any]:
+    """Return candidates that keep the hits; None for `distances` decides by the order of the scores."""
+    numbers = as_scores(scores, bool(distances))
+    if distances is None and _ascend(numbers):
+        numbers = as_scores(scores, distances=True)
+    result: Candidates[Any] = Candidates(numbers)
+    if not all(id_ is None for id_ in ids):
+        result.ids = as_ids(ids, len(hits), "Candidates")
+    result.columns, result.source, result.vectors = columns, hits, vectors
+    return result
+
+
+def _ascend(scores: Floats) -> bool:
+    return len(scores) > 1 and bool(scores[0] < scores[-1]) and bool((np.diff(scores) >= 0).all())
+
+
+def as_scores(scores: Sequence[float | None], distances: bool = False) -> Floats:
+    """Return scores without missing values, higher is better; distances are negated.
+
+    Where no hit has one, the order is the relevance: evenly spaced from 1 downwards. Where some have, the others get
+    the lowest.
+    """
+    try:
+        relevance = np.asarray(scores, np.float64)  # None becomes NaN
+    except (TypeError, ValueError) as error:
+        raise InputError(f"scores must be numbers: {error}") from None
+    relevance = -relevance if distances else relevance
+    missing = np.isnan(relevance)
+    if not missing.any():
+        return relevance
+    if missing.all():
+        return 1 - np.arange(len(relevance)) / len(relevance)
+    return np.where(missing, relevance[~missing].min(), relevance)
+
+
+def as_vectors(rows: Sequence[Sequence[float] | NDArray[Any] | None]) -> Floats | None:
+    """Return vectors as N x D; a missing vector is a row of NaN. None where all are missing."""
+    lists = [row for row in rows if row is not None]
+    if not lists:
+        return None
+    nested = next((row for row in lists if not _is_flat(row)), None)
+    if nested is not None:
+        raise InputError(f"a vector must be one flat list of numbers, got {nested!r:.60}")
+    width = len(lists[0])
+    other_width = next((len(row) for row in lists if len(row) != width), None)
+    if other_width is not None:
+        raise InputError(f"vectors must be of one length, got {width} and {other_width}")
+    packed = struct.Struct(f"{width}d")  # converts lists of floats twice as fast as numpy
+    matrix = np.full((len(rows), width), np.nan)
+    for at, row in enumerate(rows):
+        try:
+            if isinstance(row, np.ndarray):
+                matrix[at] = row
+            elif row is not None:
+                packed.pack_into(matrix.data, at * packed.size, *row)
+        except (struct.error, TypeError, ValueError, OverflowError):
+            raise InputError(f"vectors must be numbers, got {row!r:.60}") from None
+    return matrix
+
+
+def _is_flat(row: Any) -> bool:
+    """Return whether a value is a list or a one-dimensional array; its elements are checked later."""
+    if hasattr(row, "ndim"):
+        return bool(row.ndim == 1)
+    return isinstance(row, Sequence) and not isinstance(row, (str, bytes))

@@ -1,0 +1,253 @@
+"""A table of an engine as a sink: the rows it should have, and those that it has.
+
+An engine stores complete rows and changes none. Headers are therefore read first, which determine the moment that each
+row belongs to. The stamp of a row records what it was made of. Files and rows are compared in a temporary database of
+about 1 KB a file, so that memory does not grow with the number of files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mascot.photos.indexing.indexer import Report
+from mascot.photos.indexing.runners import Runner
+from mascot.photos.indexing.stages import HEADERS, Contents, Hashed, Header, IndexRow, Order, Unread
+from mascot.photos.limits import Limits
+from mascot.photos.moments import Shot, label_moments
+from mascot.photos.photo import Photo
+from mascot.photos.walk import Skipped
+
+if TYPE_CHECKING:
+    from mascot.connect.source import Sink
+
+_ROWS, _SECONDS = 1024, 20.0  # rows are written in batches of this size, or after this time
+_UNREADABLE = "unreadable"  # the fact that names files whose pixels are damaged, and their state
+_LETTERS = 30_000  # in a fact: engines have limits
+_PAGE = 512  # rows read at once
+_CACHE_KIB = 16_384
+_SCHEMA = f"""
+PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -{_CACHE_KIB};
+CREATE TABLE files (
+  number INTEGER PRIMARY KEY,  -- in the order of the walk
+  path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, sidecars TEXT NOT NULL,
+  item BLOB NOT NULL,          -- the order
+  is_readable INTEGER NOT NULL DEFAULT 0, taken TEXT, lat REAL, lon REAL, city TEXT, camera TEXT,
+  moment TEXT, stamp TEXT, written INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE rows (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, stamp TEXT, old INTEGER NOT NULL)
+  WITHOUT ROWID;
+CREATE TABLE labels (number INTEGER PRIMARY KEY, moment TEXT NOT NULL);
+CREATE TABLE orders (turn INTEGER PRIMARY KEY, number INTEGER NOT NULL);
+BEGIN
+"""
+
+
+class EngineSink:
+    """The rows of one table during one run, which begins and ends with the block.
+
+    Parameters
+    ----------
+    table
+        The table; it stays open.
+    stamp
+        The first part of the stamps of this run: the space of the vectors.
+    """
+
+    is_in_folder = False
+
+    def __init__(self, table: Sink, stamp: str, limits: Limits) -> None:
+        self._table, self._stamp, self._limits = table, stamp, limits
+        self.contents = Contents()
+        self.missing: set[str] = set()
+        self._suspects = _unreadable(table)
+        self._damaged: dict[str, list[int]] = {}  # size and mtime_ns of files with a good header and damaged pixels
+        self._pending: list[IndexRow] = []
+        self._last_write = time.monotonic()
+        self._folder = TemporaryDirectory(prefix="mascot-plan-")
+        self._database = sqlite3.connect(Path(self._folder.name) / "plan.db", isolation_level=None)
+        self._database.executescript(_SCHEMA)
+        self._database.create_function("stamp_of", 3, self._stamp_of, deterministic=True)
+        states = ((path, size, mtime_ns, stamp) for path, (size, mtime_ns, _, stamp) in table.states())
+        self._database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, 1)", states)
+
+    def __enter__(self) -> EngineSink:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+        self._folder.cleanup()
+
+    def add(self, order: Order) -> str | None:
+        source = order.source
+        refusal = self._limits.refusal(source.size)
+        if refusal is None:
+            order = replace(order, checks_pixels=self._suspects.get(order.path) == [source.size, source.mtime_ns])
+            self._run(
+                "INSERT INTO files (path, size, mtime_ns, sidecars, item) VALUES (?, ?, ?, ?, ?)",
+                order.path, source.size, source.mtime_ns, source.sidecar_state, pickle.dumps(order),
+            )  # fmt: skip
+        return refusal
+
+    def paths_without_files(self) -> Iterator[str]:
+        rows = self._run("SELECT path FROM rows WHERE path NOT IN (SELECT path FROM files) ORDER BY path")
+        return (path for (path,) in rows)
+
+    def prepare(self, runner: Runner, report: Report) -> Iterator[Unread]:
+        """Read all headers."""
+        count, done = self._count("files"), 0
+        report("reading headers", 0, count)
+        with closing(runner.run(HEADERS, self._files(), count)) as batches:
+            for results in batches:
+                for result in results:
+                    if isinstance(result, Header):
+                        self._run(
+                            "UPDATE files SET is_readable = 1, taken = ?, lat = ?, lon = ?, city = ?, camera = ? "
+                            "WHERE path = ?",
+                            *(
+                                result.photo.to_row()[name]
+                                for name in ("taken", "lat", "lon", "city", "camera", "path")
+                            ),
+                        )
+                    else:
+                        if result.order.checks_pixels:
+                            self._note_damaged(result.order)
+                        yield result
+                done += len(results)
+                report("reading headers", done, count)
+
+    def _add_header(self, photo: Photo) -> None:
+        self._run(
+            "UPDATE files SET is_readable = 1, taken = ?, lat = ?, lon = ?, city = ?, camera = ? WHERE path = ?",
+            photo.taken and photo.taken.isoformat(), photo.lat, photo.lon, photo.city, photo.camera, photo.path,
+        )  # fmt: skip
+
+    def _stamp_of(self, moment: str | None, path: str, sidecars: str) -> str:
+        inputs = [moment, path, sidecars] if sidecars else [moment, path]
+        return f"{self._stamp}-{hashlib.blake2b(json.dumps(inputs).encode(), digest_size=6).hexdigest()}"
+
+    def plan(self) -> int:
+        """Decide what every row should be, and return how many of them the engine does not have."""
+        self._write()
+        self._run("DELETE FROM labels")
+        self._database.executemany("INSERT INTO labels VALUES (?, ?)", label_moments(self._shots()))
+        self._run("UPDATE files SET moment = (SELECT moment FROM labels WHERE labels.number = files.number)")
+        self._run("UPDATE files SET stamp = stamp_of(moment, path, sidecars) WHERE is_readable")
+        self._run("DELETE FROM orders")
+        self._run(
+            "INSERT INTO orders (number) SELECT number FROM files LEFT JOIN rows USING (path) "
+            "WHERE is_readable AND (rows.path IS NULL OR "
+            "(rows.size, rows.mtime_ns, rows.stamp) IS NOT (files.size, files.mtime_ns, files.stamp)) "
+            "ORDER BY number"
+        )
+        return self._count("orders")
+
+    def _shots(self) -> Iterator[Shot]:
+        """Yield what decides the moments, by time."""
+        rows = self._run(
+            "SELECT number, taken, lat, lon, city, camera FROM files WHERE is_readable AND taken IS NOT NULL "
+            "ORDER BY taken, number"
+        )
+        for number, taken, *place in rows:
+            yield Shot(number, datetime.fromisoformat(taken), *place)
+
+    def orders(self) -> Iterator[Order]:
+        """Yield the files whose rows the engine does not have."""
+        query = (
+            "SELECT turn, item, moment, stamp FROM orders JOIN files USING (number) "
+            "WHERE turn > ? ORDER BY turn LIMIT ?"
+        )
+        for _, item, moment, stamp in self._pages(query):
+            yield replace(pickle.loads(item), moment=moment, stamp=stamp)
+
+    def put(self, rows: Sequence[IndexRow], same: Sequence[Hashed]) -> None:
+        self._pending += rows
+        if len(self._pending) >= _ROWS or time.monotonic() - self._last_write > _SECONDS:
+            self._write()
+
+    def _write(self) -> None:
+        rows, self._pending, self._last_write = self._pending, [], time.monotonic()
+        if not rows:
+            return
+        values = [row.photo.to_row() | {"stamp": row.order.stamp} for row in rows]
+        for value in values:
+            del value["id"]  # meaningful in a library only
+        self._table.put(values, np.stack([row.vectors for row in rows]))
+        for value in values:
+            self._run(
+                "INSERT INTO rows VALUES (?1, ?2, ?3, ?4, 0) ON CONFLICT (path) DO UPDATE "
+                "SET size = ?2, mtime_ns = ?3, stamp = ?4",
+                *(value[name] for name in ("path", "size", "mtime_ns", "stamp")),
+            )
+            self._run("UPDATE files SET written = 1 WHERE path = ?", value["path"])
+
+    def drop(self, file: Unread) -> None:
+        """Record that a file belongs to no moment."""
+        self._run("UPDATE files SET is_readable = 0 WHERE path = ?", file.path)
+        self._note_damaged(file.order)
+
+    def _note_damaged(self, order: Order) -> None:
+        self._damaged[order.path] = [order.source.size, order.source.mtime_ns]
+
+    def remove(self, paths: Sequence[str]) -> None:
+        self._table.remove(paths)
+
+    def finish(self, skipped: Sequence[Skipped]) -> Mapping[str, int]:
+        self._note_unreadable()
+        changed = self._count("files JOIN rows USING (path)", "written AND old")
+        photos = self._count("files", "is_readable")
+        return {
+            "photos": photos + len(self.missing),
+            "new": self._count("files", "written") - changed,
+            "changed": changed,
+            "moved": 0,
+            "copied": 0,
+            "unchanged": self._count("files", "is_readable AND NOT written"),
+        }
+
+    def _note_unreadable(self) -> None:
+        """Store which files have damaged pixels, so that the next run does not count them in a moment."""
+        states: dict[str, list[int]] = {}
+        length = 0
+        for path, state in sorted(self._damaged.items()):
+            length += len(json.dumps({path: state}))
+            states[path] = state
+            if length > _LETTERS:
+                break
+        if states != self._suspects:
+            self._table.set_facts({_UNREADABLE: json.dumps(states)})
+
+    def _files(self) -> Iterator[Order]:
+        query = "SELECT number, item FROM files WHERE number > ? ORDER BY number LIMIT ?"
+        return (pickle.loads(item) for _, item in self._pages(query))
+
+    def _pages(self, query: str) -> Iterator[Any]:
+        """Yield rows page by page, by the number in their first column, so that the caller may write meanwhile."""
+        last = 0
+        while page := self._run(query, last, _PAGE).fetchall():
+            yield from page
+            last = page[-1][0]
+
+    def _count(self, table: str, where: str = "TRUE") -> int:
+        number: int = self._run(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0]
+        return number
+
+    def _run(self, query: str, *values: Any) -> sqlite3.Cursor:
+        return self._database.execute(query, values)
+
+
+def _unreadable(table: Sink) -> dict[str, list[int]]:
+    states: dict[str, list[int]] = json.loads(table.facts().get(_UNREADABLE, "{}"))
+    return states

@@ -1,0 +1,197 @@
+"""Bring an index up to date with folders of photographs: read and encode what is new or changed."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from mascot.errors import InputError
+from mascot.photos.indexing.missing import emptied, in_sight
+from mascot.photos.indexing.runners import Runner
+from mascot.photos.indexing.stages import Contents, Encode, Hashed, IndexRow, Order, Stage, Unread, read_picture
+from mascot.photos.walk import Skipped, walk
+from mascot.photos.whereabouts import name_of
+
+_BATCH = 32  # photographs encoded together
+
+Report = Callable[[str, int, int], None]  # what is being done, how much of it is, how much there is
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a run of the indexer did."""
+
+    photos: int  # in the library afterwards
+    new: int
+    changed: int
+    moved: int
+    copied: int  # of a photograph already encoded
+    unchanged: int
+    pruned: int
+    gone: int  # no longer in the folder but kept, because pruning was not asked for
+    skipped: tuple[Skipped, ...]
+    seconds: float
+    encoding_s: float  # of which in the encoder
+    unread: tuple[tuple[str, int], ...] = ()  # suffixes of pictures of kinds that are not read, and how many
+    paired: int = 0  # films and RAW files that belong to another photograph
+
+
+class IndexSink(Protocol):
+    """Where rows are stored, and what decides which rows are needed. The methods are called in this order."""
+
+    contents: Contents
+    is_in_folder: bool  # whether it is inside the first folder, which is mounted then
+    missing: set[str]  # paths of rows whose files are gone
+
+    def add(self, order: Order) -> str | None:
+        """Record a file of the walk; return why it is skipped, None if it is not."""
+
+    def paths_without_files(self) -> Iterable[str]:
+        """Return the paths of rows whose files the walk did not see."""
+
+    def prepare(self, runner: Runner, report: Report) -> Iterator[Unread]:
+        """Do what is necessary before `plan`; yield the files that give no row."""
+
+    def plan(self) -> int:
+        """Return how many files must be read and encoded, which are the next `orders`; called until it returns 0."""
+
+    def orders(self) -> Iterator[Order]: ...
+
+    def put(self, rows: Sequence[IndexRow], same: Sequence[Hashed]) -> None:
+        """Store complete rows, and record files whose content is not wanted; a kill loses at most the last ones."""
+
+    def drop(self, file: Unread) -> None:
+        """Record that a file of an order gives no row."""
+
+    def remove(self, paths: Sequence[str]) -> None: ...
+
+    def finish(self, skipped: Sequence[Skipped]) -> Mapping[str, int]:
+        """Complete the index; return `photos`, `new`, `changed`, `moved`, `copied` and `unchanged` of the summary."""
+
+
+@dataclass(slots=True)
+class Indexer:
+    """One run over folders; photographs of the first one are known by their path relative to it.
+
+    Parameters
+    ----------
+    open_encoder
+        Opens the second part of the stage that encodes.
+    confirmed
+        The folders that may be walked (default: all).
+    prune
+        Whether rows without a file are removed.
+    """
+
+    folders: Sequence[Path]
+    sink: IndexSink
+    runner: Runner
+    open_encoder: Callable[[], Encode]
+    confirmed: Collection[Path] | None = None
+    prune: bool = False
+    hidden: bool = False
+    follow_links: bool = False
+    report: Report | None = None
+    _skipped: list[Skipped] = field(default_factory=list, init=False)
+    _unread: Counter[str] = field(default_factory=Counter, init=False)
+    _companions: set[str] = field(default_factory=set, init=False)  # films and RAW files of another photograph
+
+    def run(self) -> Summary:
+        """Read, encode and store what is new or changed."""
+        start, sink = time.monotonic(), self.sink
+        self._survey()
+        sink.missing = set(self._missing_paths())
+        self._skipped += [_skipped(unread) for unread in sink.prepare(self.runner, self._tell)]
+        self._index()
+        # The photograph of a file that belongs to another one now is that one's.
+        removed = [path for path in sink.missing if self.prune or path in self._companions]
+        if removed:
+            sink.remove(removed)
+            sink.missing.difference_update(removed)
+        return Summary(
+            pruned=len(removed),
+            gone=len(sink.missing),
+            **sink.finish(self._skipped),
+            skipped=tuple(self._skipped),
+            seconds=time.monotonic() - start,
+            encoding_s=self.runner.encoding_s,
+            unread=tuple(sorted(self._unread.items())),
+            paired=len(self._companions),
+        )
+
+    def _tell(self, step: str, count: int, total: int) -> None:
+        if self.report is not None:
+            self.report(step, count, total)
+
+    def _survey(self) -> None:
+        """Tell the sink which files there are."""
+        count = 0
+        for folder in self._walkable():
+            for item in walk(folder, hidden=self.hidden, follow_links=self.follow_links, unread=self._unread):
+                if isinstance(item, Skipped):
+                    self._skipped.append(item)
+                    continue
+                self._companions.update(name_of(self.folders[0], path) for path in item.media)
+                path = name_of(self.folders[0], item.path)
+                refusal = self.sink.add(Order(item, path, item.path.relative_to(folder).as_posix()))
+                if refusal is not None:
+                    self._skipped.append(Skipped(item.path, refusal))
+                count += refusal is None
+                self._tell("looking", count, 0)
+
+    def _walkable(self) -> Iterator[Path]:
+        """Yield the folders; one that is not there is skipped if another is."""
+        missing = [folder for folder in self.folders if not folder.is_dir()]
+        if len(missing) == len(self.folders):
+            raise InputError(f"{missing[0]} is not there: the photographs of the library are kept")
+        for folder in self.folders:
+            reason = None
+            if folder in missing:
+                reason = "not there, as where a drive is not mounted: its photographs are kept"
+            elif self.confirmed is not None and folder not in self.confirmed:
+                reason = f"added to this library elsewhere: `mascot index {self.folders[0]} {folder}` includes it"
+            if reason is None:
+                yield folder
+            else:
+                self._skipped.append(Skipped(folder, reason))
+
+    def _missing_paths(self) -> list[str]:
+        """Return the paths of rows whose files are gone. A drive that is not mounted must not empty the index."""
+        root = self.folders[0]
+        paths = in_sight(root, self.sink.paths_without_files(), self._skipped)
+        self._skipped += emptied(root, paths, self.sink.is_in_folder)
+        return in_sight(root, paths, self._skipped)
+
+    def _index(self) -> None:
+        """Read, encode and store files until the sink has all that it needs."""
+        stage = Stage(partial(read_picture, contents=self.sink.contents), self.open_encoder, _BATCH, encodes=True)
+        total = 0
+        while count := self.sink.plan():
+            total = max(total, count)
+            done = total - count
+            self._tell("indexing", done, total)
+            with closing(self.runner.run(stage, self.sink.orders(), count)) as batches:
+                for results in batches:
+                    done += self._store(results)
+                    self._tell("indexing", done, total)
+        self._tell("indexing", total, total)
+
+    def _store(self, results: Sequence[IndexRow | Hashed | Unread]) -> int:
+        """Store the rows of a batch, and return how many files are done with."""
+        same = [item for item in results if isinstance(item, Hashed)]
+        self.sink.put([item for item in results if isinstance(item, IndexRow)], same)
+        for item in results:
+            if isinstance(item, Unread):
+                self.sink.drop(item)
+                self._skipped.append(_skipped(item))
+        return len(results) - len(same)
+
+
+def _skipped(unread: Unread) -> Skipped:
+    return Skipped(unread.order.source.path, unread.reason)

@@ -1,0 +1,231 @@
+"""The stages of indexing: read headers, or decode and encode.
+
+Each stage has two parts. The first reads one file, in a thread or a worker; the second makes the results of a batch.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from mascot.errors import InputError
+from mascot.photos.decoding import BrokenDecoder, DecoderPool
+from mascot.photos.encoders import open_encoder
+from mascot.photos.encoders.encoder import Encoder
+from mascot.photos.images import Unreadable
+from mascot.photos.metadata import Metadata
+from mascot.photos.photo import Photo
+from mascot.photos.reading import File, Reading, photos_of, picture
+from mascot.photos.walk import PictureFile
+
+T = TypeVar("T")
+
+_NO_LOOK, _NO_IMAGE = np.empty(0, np.float32), Image.new("RGB", (1, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A file to read, and the values of its row that do not come from the file."""
+
+    source: PictureFile
+    path: str  # its name in the index
+    words_path: str  # the path whose words describe it
+    stamp: str = ""
+    moment: str | None = None
+    checks_pixels: bool = False  # an earlier run could not decode it, so a sound header is not enough
+
+    def file(self, digest: str) -> File:
+        """Return the identity of the file, with the hash of its content."""
+        return File(self.path, self.source.size, self.source.mtime_ns, digest, self.source.sidecar_state)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderResult:
+    """The result of an order."""
+
+    order: Order
+
+    @property
+    def path(self) -> str:
+        return self.order.path
+
+
+@dataclass(frozen=True, slots=True)
+class Unread(OrderResult):
+    """A file that gives no row, and why."""
+
+    reason: str
+    is_broken: bool = False  # it breaks its decoder, and will until it changes
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed(OrderResult):
+    """A file that was hashed but not decoded."""
+
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Header(OrderResult):
+    """A row without hash, pixels and vectors."""
+
+    photo: Photo
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile(OrderResult):
+    """A file that is read but not encoded."""
+
+    hash: str
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow(OrderResult):
+    """A complete row."""
+
+    photo: Photo
+    thumbnail: bytes
+    look: NDArray[np.float32]
+    vectors: NDArray[np.float32]  # tokens x dim
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The contents of files by hash, as threads of this process see them."""
+
+    wants: Callable[[Order, str], bool] = lambda order, digest: True  # whether a file of this hash is to be decoded
+    broken: dict[str, str] = field(default_factory=dict)  # why contents cannot be decoded
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What is done with files."""
+
+    read: Callable[[Order, DecoderPool], Any]
+    open: Callable[[], Callable[[Sequence[Any]], list[Any]]]  # returns the second part
+    batch: int
+    encodes: bool = False
+
+
+def read_header(order: Order, decoders: DecoderPool) -> ReadFile | Unread:
+    """Read a file's metadata."""
+    try:
+        metadata, problems = _with_sidecars(
+            order, lambda sidecars: decoders.look(order.source.path, order.checks_pixels, sidecars)
+        )
+    except Unreadable as error:
+        return Unread(order, str(error))
+    return ReadFile(order, "", Reading(_with_problems(metadata, problems), _NO_IMAGE, b"", _NO_LOOK))
+
+
+def read_picture(order: Order, decoders: DecoderPool, contents: Contents) -> ReadFile | Hashed | Unread:
+    """Hash a file, and decode it if its content is wanted. A content that broke a decoder is not tried again."""
+    digest = ""
+
+    def is_wanted(hash_: str) -> bool:
+        nonlocal digest
+        digest = hash_
+        return hash_ not in contents.broken and contents.wants(order, hash_)
+
+    try:
+        decoded, problems = _with_sidecars(
+            order, lambda sidecars: decoders.read(order.source.path, is_wanted, sidecars)
+        )
+    except BrokenDecoder as error:
+        contents.broken[digest] = str(error)
+        return Unread(order, str(error), is_broken=True)
+    except Unreadable as error:
+        return Unread(order, str(error))
+    if decoded.reading is not None:
+        metadata = _with_problems(decoded.reading.metadata, problems)
+        return ReadFile(order, decoded.hash, replace(decoded.reading, metadata=metadata))
+    if digest in contents.broken:
+        return Unread(order, contents.broken[digest], is_broken=True)
+    return Hashed(order, decoded.hash)
+
+
+def _with_sidecars(order: Order, read: Callable[[Sequence[Path]], T]) -> tuple[T, tuple[str, ...]]:
+    """Read a file; without its sidecars, and with a problem to report, if these break the decoder."""
+    try:
+        return read(order.source.sidecars), ()
+    except BrokenDecoder as error:
+        if not order.source.sidecars:
+            raise
+        return read(()), (f"sidecar: {error}",)
+
+
+def _with_problems(metadata: Metadata, problems: tuple[str, ...]) -> Metadata:
+    return replace(metadata, problems=(*metadata.problems, *problems)) if problems else metadata
+
+
+def interruptible(call: Callable[[], T]) -> T:
+    """Run `call` in another thread: Ctrl-C interrupts the waiting main thread at once, even if native code computes.
+
+    An interrupted call continues in the background, and its result is discarded.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals do not reach it
+        return call()
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="mascot-interruptible").start()
+    return future.result()
+
+
+def _split(items: Sequence[Any]) -> tuple[list[ReadFile], list[Photo], list[Any]]:
+    """Return the files that were read, their rows, and the other items."""
+    reads = [item for item in items if isinstance(item, ReadFile)]
+    photos = photos_of([item.order.file(item.hash) for item in reads], [item.reading for item in reads])
+    return reads, photos, [item for item in items if not isinstance(item, ReadFile)]
+
+
+def headers(items: Sequence[Any]) -> list[Any]:
+    """Make rows of what headers say."""
+    reads, photos, others = _split(items)
+    return [*map(Header, (item.order for item in reads), photos), *others]
+
+
+class Encode:
+    """Makes rows of files. An encoder given by its name is opened here, and must be that of this fingerprint."""
+
+    def __init__(self, encoder: str | Encoder, device: str = "auto", fingerprint: str | None = None) -> None:
+        self._encoder = open_encoder(encoder, device=device) if isinstance(encoder, str) else encoder
+        if fingerprint not in (None, self._encoder.fingerprint):
+            raise InputError(
+                f"a worker's {self._encoder.name} has the fingerprint {self._encoder.fingerprint} and this process's "
+                f"{fingerprint}: install the same model and packages on every machine"
+            )
+
+    def __call__(self, items: Sequence[Any]) -> list[Any]:
+        reads, photos, others = _split(items)
+        if not reads:
+            return others
+        pictures = [
+            picture(replace(photo, path=item.order.words_path), item.reading)
+            for item, photo in zip(reads, photos, strict=True)
+        ]
+        vectors = interruptible(lambda: self._encoder.pictures(pictures))
+        rows = [
+            IndexRow(
+                item.order, replace(photo, moment=item.order.moment), item.reading.thumbnail, item.reading.look, tokens
+            )
+            for item, photo, tokens in zip(reads, photos, vectors, strict=True)
+        ]
+        return [*rows, *others]
+
+
+HEADERS = Stage(read_header, lambda: headers, 256)

@@ -1,0 +1,45 @@
+"""A small library that is indexed once for each test process, and copied by each test."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+from bag_of_words import BagOfWords
+from jpegs import small_library
+
+from mascot.photos import Library
+
+GRAPH_FROM = 10  # photographs from which on this library has a graph, if it is opened with `exact=GRAPH_FROM`
+
+
+@lru_cache(maxsize=1)
+def _indexed() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="mascot-library-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    root = small_library(folder / "photos")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        with Library(root) as library:
+            library.index(BagOfWords())
+        with Library(root, exact=GRAPH_FROM) as library:
+            library.rebuild_index()
+    return root
+
+
+def indexed_library(root: Path) -> Path:
+    """Write a copy of `small_library`, indexed with `BagOfWords`."""
+    return Path(shutil.copytree(_indexed(), root))
+
+
+def rows_of(library: Library) -> dict[str, tuple]:
+    """Return everything that is in a library except ids, by path."""
+    query = (
+        "SELECT photos.*, thumbnail, look, stamp, vector FROM photos LEFT JOIN pixels ON pixels.photo = id "
+        "LEFT JOIN vectors ON vectors.photo = id"
+    )
+    return {row["path"]: tuple(row)[1:] for row in library.store.connection.execute(query)}

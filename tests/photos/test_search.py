@@ -1,0 +1,377 @@
+"""Searching a library: conditions, photographs without words, pinned and rejected ones, saved choices, the commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bag_of_words import BagOfWords
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jpegs import small_library, write_jpeg
+from rich.console import Console
+from typer.testing import CliRunner
+
+import mascot as mc
+from mascot.cli.app import app
+from mascot.cli.photo_printing import results_table
+from mascot.photos import Library
+from mascot.photos.choices import Choices, checked_name
+from mascot.photos.filters import SearchCancelled, matching
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An indexed folder; not to be changed."""
+    folder = tmp_path_factory.mktemp("library") / "photos"
+    with pytest.MonkeyPatch.context() as patch, Library.open(small_library(folder)) as library:
+        patch.setenv("XDG_STATE_HOME", str(folder.parent / "state"))
+        library.index(BagOfWords())
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def shared(root: Path) -> Iterator[Library]:
+    with Library.open(root) as library:
+        library.vector_of("sunset", encoder=BagOfWords())
+        yield library
+
+
+@pytest.fixture
+def library(root: Path, tmp_path: Path) -> Iterator[Library]:
+    """A copy, to be changed."""
+    with Library.open(shutil.copytree(root, tmp_path / "photos")) as opened:
+        opened.vector_of("sunset", encoder=BagOfWords())
+        yield opened
+
+
+# Conditions
+
+
+def test_conditions_on_columns(shared: Library) -> None:
+    counts = {
+        "country = 'PT' and taken >= '2019-01-01'": 12,
+        "taken >= '2020-01-01'": 12,
+        "taken is null": 6,
+        "city in ('Tokyo', 'Sydney') and camera = 'Pixel 5'": 12,
+        "lower(caption) like '%harbour%'": 6,
+        "1 -- a comment": 30,
+        "0": 0,
+        "caption <> 'select values with' -- select": 24,
+    }
+    assert {where: len(matching(shared.store.path, where)) for where in counts} == counts
+    wheres = ["city = 'Tokyo' or city = 'Sydney' -- both", "taken >= ?"]
+    assert len(matching(shared.store.path, wheres, ["2021"])) == 6
+    assert len(matching(shared.store.path, "city = ?", ["x' OR '1'='1"])) == 0
+    with pytest.raises(mc.OptionError, match=r"no such column: contry in 'contry = 1' and 'taken >= \?'; columns"):
+        matching(shared.store.path, ["contry = 1", "taken >= ?"], ["2021"])
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "1); DROP TABLE photos; --",
+        "1; DELETE FROM photos",
+        "id in (SELECT photo FROM vectors)",
+        "1) UNION SELECT value FROM facts --",
+        "(SELECT name FROM sqlite_master LIMIT 1) = 'x'",
+        "load_extension('x')",
+        "writefile('x', 'y')",
+        "length(zeroblob(1000000000)) > 1",
+        "printf('%.*c', 100000000, 'x') = ''",
+        "no_such_column = 1",
+        "country = ",
+        "country = 'PT",
+        "ATTACH 'x' AS y",
+        "1) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c --",
+        "id in photos",
+        "id in (VALUES (1), (2))",
+        "EXISTS (SELECT 1 FROM photos p, photos q, photos r)",
+        "id in (WITH a(x) AS (VALUES (1)), b(x) AS (SELECT x FROM a) SELECT x FROM b)",
+        "EXISTS (SELECT 1 FROM json_each(keywords) WHERE value = 'boat')",
+        "id in json_each('[1, 2]')",
+        "(SELECT 1) = 1",
+        "1 UNION SELECT 1",
+    ],
+)
+def test_anything_but_a_condition_is_refused_and_changes_nothing(shared: Library, where: str) -> None:
+    with pytest.raises(mc.OptionError, match=r"where: .*columns are id, path, folder"):
+        matching(shared.store.path, where)
+    assert shared.store.count() == 30
+
+
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ("1 or " * 5000 + "1", "bytes, more than the 16000 allowed"),
+        ("(" * 300 + "1" + ")" * 300, "."),
+        ("-" + "- " * 500 + "1 > 0", "."),
+        ("caption like '%" + "a%" * 800 + "'", "too complex"),
+        ("length(caption || " + " || ".join(["caption"] * 150) + ") > 1", "depth"),
+    ],
+)
+def test_conditions_have_limits(shared: Library, where: str, reason: str) -> None:
+    with pytest.raises(mc.OptionError, match=f"where: .*{reason}") as raised:
+        matching(shared.store.path, where)
+    assert len(str(raised.value)) < 2000
+
+
+def test_a_condition_can_be_stopped_by_time_or_by_its_caller(shared: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mascot.photos.filters._STEPS", 10)
+    calls: list[int] = []
+
+    def cancelled() -> bool:
+        calls.append(1)
+        return len(calls) > 3
+
+    with pytest.raises(SearchCancelled):
+        shared.search("sunset", where="length(caption) > 3", cancelled=cancelled)
+    assert len(calls) == 4
+    with pytest.raises(SearchCancelled):
+        shared.hits("sunset", cancelled=lambda: True)
+    assert len(shared.hits("sunset", cancelled=lambda: False)) == 30
+    monkeypatch.setattr("mascot.photos.filters._LONGEST_S", -1.0)
+    with pytest.raises(mc.OptionError, match=r"took longer than -1 s"):
+        matching(shared.store.path, "length(caption) > 3")
+
+
+# Without words
+
+
+def test_without_words_photographs_are_all_as_good_and_the_newest_come_first(shared: Library) -> None:
+    for text in (None, "", "  "):
+        plain = shared.search(text, k=8)
+        assert [photo.taken for photo in plain.photos] == sorted((p.taken for p in plain.photos), reverse=True)
+        assert plain.photos[0].taken == max(p.taken for p in shared.store.all_photos() if p.taken)
+        assert {result.relevance for result in plain} == {0.0}
+    assert len(shared.hits()) == shared.hits().newest_of == 30
+    assert [photo.taken for photo in shared.hits().photos[-6:]] == [None] * 6
+    few = shared.hits(candidates=5, where="city = 'Lisbon'")
+    assert (len(few), few.newest_of, {photo.city for photo in few.photos}) == (5, 12, {"Lisbon"})
+    assert len(shared.search(where="0")) == 0
+    assert len(shared.search(k=30, candidates=3)) == 30
+
+
+def test_without_words_nobody_is_protected_for_being_newest(shared: Library) -> None:
+    lisbon = shared.search(None, [shared.focus("place=Lisbon")], k=6)
+    assert {photo.city for photo in lisbon.photos} == {"Lisbon"}
+    cities = shared.search(None, [shared.spread("city")], k=3)
+    assert {photo.city for photo in cities.photos} == {"Lisbon", "Tokyo", "Sydney"}
+    years = shared.search(None, shared.spread("year"), k=3)
+    assert [photo.taken.year for photo in years.photos if photo.taken] == [2021, 2020, 2019]
+    # Protection acts on what relevance and the named value say together; beside a spread that is the newest.
+    protected = shared.hits().rerank(shared.focus("place=Lisbon"), 6, mc.Mascot(protect=2))
+    assert {photo.city for photo in protected.photos} == {"Lisbon"}
+    protected = shared.hits().rerank(shared.spread("city"), 3, mc.Mascot(protect=2))
+    assert protected.photos[:2] == shared.search(None, k=2).photos
+    # A focus that names nothing stays near the newest, as it stays near the best where there are words.
+    newest = shared.search(None, k=1).photos[0]
+    for word, label in (("hour", "20"), ("place", "Sydney"), ("camera", "Pixel 5")):
+        photos = shared.search(None, [shared.focus(word)], k=3).photos
+        assert newest in photos
+        assert all(label in (str(photo.taken)[11:13], photo.city, photo.camera) for photo in photos), word
+
+
+def test_a_day_can_be_limited_spread_and_focused(shared: Library) -> None:
+    few = shared.search(None, [shared.limit("day=2")], 30)
+    assert max(Counter(photo.taken.date() for photo in few.photos if photo.taken).values()) == 2
+    spread = shared.search(None, [shared.spread("day")], 13)
+    assert len({photo.taken.date() for photo in spread.photos if photo.taken}) == 13
+    near = shared.search(None, [shared.focus("day=2019-07-14")], 5, mc.Mascot(1.0))
+    assert {f"{photo.taken:%Y-%m-%d}" for photo in near.photos if photo.taken} == {"2019-07-14"}
+
+
+# Records and tables
+
+
+def _table(library: Library, results: Any, width: int) -> str:
+    console = Console(width=width, record=True, file=StringIO())
+    console.print(results_table(library, results, True, False))
+    return console.export_text()
+
+
+def test_the_table_says_why(shared: Library) -> None:
+    results = shared.search("sunset", [shared.focus("place=Tokyo"), shared.limit("date=2")], k=6)
+    assert all("from Tokyo; " in record["because"] for record in results.records(explain=True)[:6])
+    text, _, left_out = _table(shared, results, 300).partition("left out")
+    assert "0 m from Tokyo; first of at most two from 2020-11-04" in text
+    assert "2019-07-14 already has two" not in text
+    assert left_out
+
+
+def test_files_that_are_gone_and_long_captions(library: Library) -> None:
+    results = library.search("sunset", [library.spread("place")], k=3)
+    results.paths[1].unlink()
+    assert results.gone == {results.photos[1].id}
+    assert [record.get("gone", False) for record in results.records()] == [False, True, False]
+    with library.store.writing() as connection:
+        connection.execute("UPDATE photos SET caption = ?", ("boat " * 100,))
+    text = _table(library, library.search(None, [library.spread("place")], k=3), 10_000)
+    assert max(len(line.rstrip()) for line in text.splitlines()) < 200
+
+
+# Pinned and rejected
+
+_IDS = st.sets(st.integers(1, 30), max_size=8)
+
+
+@given(pin=_IDS, reject=_IDS, rest=st.integers(0, 12), n=st.integers(1, 3), data=st.data())
+@settings(max_examples=25)
+def test_the_results_complete_the_pinned(
+    shared: Library, pin: set[int], reject: set[int], rest: int, n: int, data: st.DataObject
+) -> None:
+    rejected = reject - pin
+    pinned = data.draw(st.permutations(sorted(pin)))
+    k = max(len(pinned) + rest, 1)
+    wishes = [shared.spread("place"), shared.limit(f"day={n}")]
+    where = data.draw(st.sampled_from([None, "city = 'Lisbon'", "taken IS NULL", "0"]))
+    results = shared.search(None, wishes, k, where=where, pin=pinned, reject=rejected)
+    ids = [photo.id for photo in results.photos]
+    assert ids[: len(pinned)] == pinned
+    assert [result.pinned for result in results] == [id_ in pin for id_ in ids]
+    assert len(set(ids)) == len(ids) <= k
+    assert not rejected & set(ids)
+    days = Counter(photo.taken.date() for photo in results.photos if photo.taken)
+    fixed = Counter(photo.taken.date() for photo in results.photos if photo.taken and photo.id in pin)
+    assert all(count <= max(n, fixed[day]) for day, count in days.items())
+    assert len(results.plain) == len(ids)
+    assert [photo.id for photo in results.plain][: len(pinned)] == pinned
+    assert len(results.records(explain=True, compare=True)) >= len(ids)
+
+
+def test_a_filled_page_ignores_nothing_but_the_rejected(shared: Library) -> None:
+    assert len(shared.search(None, [], 30, candidates=3, reject=[1, 2])) == 28
+    with pytest.raises(mc.OptionError, match="photograph 3 is pinned and rejected"):
+        shared.search(None, pin=[3], reject=[3])
+    with pytest.raises(mc.InputError, match="holds no photograph 99"):
+        shared.search(None, pin=[99])
+
+
+# Saved choices
+
+
+def test_choices_survive_moving_indexing_and_repair(library: Library) -> None:
+    root = library.root
+    ids = {photo.path: photo.id for photo in library.store.all_photos()}
+    paths = ["Tokyo/t1.jpg", "plain3.jpg", "Sydney/s0.jpg", "Lisbon/burst 4.jpg"]
+    saved = library.choices.put("Été", [ids[path] for path in paths], [ids["plain1.jpg"]], {"text": "sunset"})
+    assert library.choices.get("E\u0301te\u0301") == saved
+    (root / "Tokyo/t1.jpg").rename(root / "moved.jpg")
+    write_jpeg(root / "plain3.jpg", "edited")
+    (root / "Sydney/s0.jpg").unlink()
+    library.close()
+    (library.folder / "library.sqlite").unlink()
+    with Library.open(root) as again:
+        again.index(BagOfWords())
+        choice = again.choices.get("Été")
+        present = [photo.path for photo in again.store.photos(choice.photos)]
+        assert present == ["moved.jpg", "plain3.jpg", "Lisbon/burst 4.jpg"]
+        assert [photo.path for photo in again.store.photos(choice.rejected)] == ["plain1.jpg"]
+        assert (choice.missing, choice.query) == (1, {"text": "sunset"})
+        again.choices.delete("Été")
+        assert again.choices.all() == []
+        with pytest.raises(mc.InputError, match="no choice is called 'Été'; there are: none"):
+            again.choices.get("Été")
+
+
+def test_the_file_of_choices(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many write it at once, it may be read-only, and it may be damaged."""
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: library.choices.put(f"choice {number % 10}", [number % 30 + 1]), range(40)))
+    names = [f"choice {number}" for number in range(10)]
+    assert [choice.name for choice in library.choices.all()] == names
+    with sqlite3.connect(library.folder / "choices.sqlite") as connection:
+        name, photos = connection.execute("SELECT name, photos FROM choices ORDER BY name").fetchone()
+    assert name == "choice 0"
+    assert library.store.photo(library.choices.get(name).photos[0]).path in photos
+    with monkeypatch.context() as patch:
+        opened = Choices._connect
+        patch.setattr(Choices, "_connect", lambda self, _: opened(self, "ro"))  # as SQLite opens it there
+        for write in (lambda: library.choices.put("new", [1]), lambda: library.choices.delete("choice 1")):
+            with pytest.raises(mc.InputError, match=r"choices cannot be saved: .* is read-only for this user"):
+                write()
+    assert [choice.name for choice in library.choices.all()] == names
+    (library.folder / "choices.sqlite").write_bytes(b"no database" * 100)
+    with pytest.raises(mc.InputError, match="cannot use the saved choices"):
+        library.choices.all()
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb\0", "x" * 201, "\ud800"])
+def test_what_is_not_a_name(name: str) -> None:
+    with pytest.raises(mc.OptionError, match="the name of a choice must be"):
+        checked_name(name)
+
+
+# Commands
+
+
+def _run(root: Path, *words: str) -> str:
+    done = CliRunner().invoke(app, [*words, "--library", str(root)])
+    assert done.exit_code == 0, done.output + repr(done.exception)
+    return done.stdout
+
+
+def _refusal(root: Path, *words: str) -> str:
+    return str(CliRunner().invoke(app, [*words, "--library", str(root)]).exception)
+
+
+def _records(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_choice_from_the_search_to_the_folder(library: Library, tmp_path: Path, monkeypatch: Any) -> None:
+    root = library.root
+    monkeypatch.chdir(root / "Tokyo")
+    search = ["search", "-k", "6", "--spread", "place", "--limit", "day=2", "--since", "2019"]
+    pins = ["--pin", "t1.jpg", "--pin", "Sydney/s2.jpg", "--pin", str(root / "plain1.jpg"), "--reject", "t2.jpg"]
+    results = _records(_run(root, *search, *pins, "--save-choice", "trip"))
+    names = [Path(record["path"]).name for record in results]
+    assert names[:3] == ["t1.jpg", "s2.jpg", "plain1.jpg"]
+    assert [record.get("pinned") for record in results] == [True] * 3 + [None] * 3
+    assert "t2.jpg" not in names
+    (choice,) = _records(_run(root, "choices"))
+    assert (choice["name"], choice["photos"]) == ("trip", [record["id"] for record in results])
+    assert len(choice["rejected"]) == 1
+    assert choice["query"]["where"] == "taken >= '2019'"
+    assert choice["query"]["wishes"][1] == {"limit": "day", "n": 2}
+    more = _records(_run(root, "search", "-k", "9", "--choice", "trip", "--reject", "t1.jpg"))
+    assert [record["id"] for record in more][:5] == choice["photos"][1:]
+    assert not {"t1.jpg", "t2.jpg"} & {Path(record["path"]).name for record in more}
+    targets = {"--copy-to": tmp_path / "copies", "--zip": tmp_path / "photos.zip", "--album": tmp_path / "album.html"}
+    options = [word for option, path in targets.items() for word in (option, str(path))]
+    paths = _run(root, "choices", "trip", "--format", "paths", *options).splitlines()
+    assert [Path(path).name for path in paths] == names
+    assert sorted(os.listdir(tmp_path / "copies")) == sorted(names)
+    assert sorted(zipfile.ZipFile(tmp_path / "photos.zip").namelist()) == sorted(names)
+    assert (tmp_path / "album.html").read_text(encoding="utf-8").count("data:image/jpeg") == 6
+    assert "never overwritten" in _refusal(root, "choices", "trip", "--zip", str(tmp_path / "photos.zip"))
+    assert "6  1  trip" in re.sub(" +", "  ", _run(root, "choices", "--format", "table"))
+    assert "plain1.jpg" in _run(root, "choices", "trip", "--format", "table")
+    assert _run(root, "choices", "trip", "--delete") == ""
+    assert _run(root, "choices") == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["search", "--pin", "nothing.jpg"], "--pin: the library .* holds no photograph 'nothing.jpg'"),
+        (["search", "--pin", "1", "--pin", "2", "-k", "1"], "k must be at least 2"),
+        (["search", "--choice", "none"], "no choice is called 'none'; there are: none"),
+        (["choices", "--delete"], "--delete: needs the NAME of a choice"),
+        (["choices", "--format", "paths"], "--format paths: needs the NAME of a choice"),
+        (["search", "--source", "lance:///x", "--pin", "1"], "--library, --pin: not with --source"),
+    ],
+)
+def test_mistakes_are_named(root: Path, words: list[str], message: str) -> None:
+    assert re.search(message, _refusal(root, *words))

@@ -1,0 +1,478 @@
+"""Re-ranking of the caller's own candidates over HTTP: what can be asked, in which formats, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+import json
+import math
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import httpx
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from serving import Served, message, result_ids
+
+import mascot as mc
+from mascot.server import arrow, models
+from mascot.server.answers import BadBody
+from mascot.server.bodies import ARROW, MSGPACK, BodyDecoder, ByteBudget
+from mascot.server.rerank_routes import lines
+
+BOM = b"\xef\xbb\xbf"
+LONG = "x" * 1200
+SENT = {"content-type": "application/json"}
+COLUMNS: dict[str, list[Any]] = {
+    "camera": ["X100", "X100", "Pixel", None], "flash": [True, False, True, None],
+    "geo": [{"lat": 38.7, "lon": -9.1}, {"lat": 59.9, "lon": 10.7}, None, {"lat": 38.7, "lon": -9.2}],
+    "hour": [18, 9.5, 3, 23], "tags": [["a", 1, True], [], None, ["b"]],
+}  # fmt: skip
+HITS: dict[str, Any] = {"scores": [0.9, 0.8, 0.7, 0.6], "ids": ["a", "b", "c", "d"], "columns": COLUMNS}
+FLAT = {name: column for name, column in COLUMNS.items() if name != "geo"}
+OWN = {
+    "ids": ["a", "b", "c"], "scores": [0.9, 0.8, 0.7], "columns": {"camera": ["X100", "X100", "Pixel"]},
+    "wishes": [{"attribute": {"kind": "Category", "column": "camera"}, "direction": "spread"}],
+    "method": {"kind": "Mascot", "protect": 1}, "k": 2,
+}  # fmt: skip
+VALUES = {
+    "lat": [1.5, None, 30], "lon": [2, 3, -170.5], "taken": ["2019-07-14T20:15:00", None, "2020-01-01 10:00"],
+    "n": [1, 2.5, None], "tags": [["a", "b"], [], "c"], "mixed": [1, "x", None],
+}  # fmt: skip
+
+
+def _rerank(service: httpx.Client, **request: Any) -> httpx.Response:
+    return service.post("/api/rerank", json=request)
+
+
+# What the library does
+
+
+@pytest.mark.parametrize(
+    ("request_", "wishes"),
+    [
+        ([{"spread": "camera"}], [mc.spread(mc.Category("camera"))]),
+        ([{"spread": {"kind": "Category", "column": "flash"}, "weight": 2}], [mc.spread(mc.Category("flash"), 2)]),
+        ([{"focus": "flash", "near": False}], [mc.focus(mc.Category("flash"), near=False)]),
+        ([{"focus": {"kind": "HourOfDay", "column": "hour"}, "near": "18:30", "within": 2}],
+         [mc.focus(mc.HourOfDay("hour"), near="18:30", within=2)]),
+        ([{"spread": "tags"}, {"focus": "camera"}], [mc.spread(mc.Category("tags")), mc.focus(mc.Category("camera"))]),
+        ([{"direction": "spread", "attribute": {"kind": "Category", "column": "camera"}}],
+         [mc.spread(mc.Category("camera"))]),
+        ([{"limit": "camera", "n": 1}], [mc.limit("camera", 1)]),
+        ([{"share": "camera", "shares": {"X100": 0.6}}], [mc.share("camera", {"X100": 0.6})]),
+        ([{"share": "flash", "shares": [{"value": True, "share": 0.6}]}], [mc.share("flash", {True: 0.6})]),
+    ],
+)  # fmt: skip
+def test_wishes_are_the_library_s_own(service: httpx.Client, request_: list[Any], wishes: list[mc.Wish]) -> None:
+    candidates = mc.Candidates(HITS["scores"], HITS["ids"], FLAT)
+    for options in ({"k": 2}, {"k": 3, "protect": 0}, {"strength": 0.9, "protect": 1}, {"keep": 0.8}):
+        answer = _rerank(service, **HITS, wishes=request_, **options)
+        method = mc.Mascot(**{name: value for name, value in options.items() if name != "k"})
+        ranking = mc.rerank(candidates, wishes, int(options.get("k", 20)), method)
+        assert result_ids(answer) == ranking.ids
+        assert answer.json()["strength"] == ranking.strength
+
+
+def test_columns_within_objects_are_named_with_dots(service: httpx.Client) -> None:
+    wish = {"spread": {"kind": "Place", "lat": "geo.lat", "lon": "geo.lon"}}
+    flat = {"lat": [38.7, 59.9, None, 38.7], "lon": [-9.1, 10.7, None, -9.2]}
+    ranking = mc.rerank(mc.Candidates(HITS["scores"], HITS["ids"], flat), [mc.spread(mc.Place())], 2)
+    assert result_ids(_rerank(service, **HITS, wishes=[wish], k=2)) == ranking.ids
+
+
+def test_already_shown_results_are_not_shown_again(service: httpx.Client) -> None:
+    request = HITS | {"wishes": [{"spread": "camera"}], "k": 2}
+    first = result_ids(_rerank(service, **request))
+    second = result_ids(_rerank(service, **request, already=first))
+    assert sorted(first + second) == ["a", "b", "c", "d"]
+    hits = mc.Candidates(HITS["scores"], HITS["ids"], {"camera": COLUMNS["camera"]})
+    assert second == mc.rerank(hits, [mc.spread(mc.Category("camera"))], 2, already=first).ids
+
+
+def test_gains_and_explanations_come_only_on_request(service: httpx.Client) -> None:
+    ranking = mc.rerank(
+        mc.Candidates(OWN["scores"], OWN["ids"], OWN["columns"]), [mc.spread("camera")], 2, mc.Mascot(protect=1)
+    )
+    answer = _rerank(service, **OWN, explain=True, gains=True).json()
+    assert answer["results"] == json.loads(json.dumps(ranking.to_dict()["results"]))
+    assert answer["explanation"] == json.loads(json.dumps(ranking.explain().to_dict()))
+    plain = _rerank(service, **OWN).json()
+    assert set(plain) == {"results", "strength"}
+    assert set(plain["results"][0]) == {"id", "position", "rank", "was", "score", "relevance"}
+    assert "gains" in _rerank(service, **OWN, gains=True).json()["results"][0]
+    assert set(_rerank(service, **OWN, explain=True).json()) == {*plain, "explanation"}
+
+
+def test_every_attribute_and_method_is_accepted_as_to_dict_writes_it(service: httpx.Client) -> None:
+    vectors = [[1, 0], [0, 1], [1, 1]]
+    attributes = [mc.Place(), mc.HourOfDay(), mc.DayOfYear(), mc.Weekday(), mc.Date(), mc.Number("n"),
+                  mc.Cycle("n", 360.0), mc.Category("tags"), mc.Category("mixed"), mc.Clusters(2), mc.Branches((2, 3)),
+                  mc.Grid()]  # fmt: skip
+    methods = [mc.Mascot(), mc.Mascot.paper(0.4), mc.Mascot(keep=0.9), mc.Mmr(), mc.KDpp(), mc.MsDpp(),
+               mc.Clustering(clusters=2), mc.Relevance()]  # fmt: skip
+    pairs = [(attribute, methods[0]) for attribute in attributes] + [(attributes[0], method) for method in methods]
+    for attribute, method in pairs:
+        wishes = [{"attribute": attribute.to_dict(), "direction": "spread"}]
+        request = {"scores": [3, 2, 1], "columns": VALUES, "vectors": vectors, "method": method.to_dict()}
+        answer = _rerank(service, **request, wishes=wishes)
+        ranking = mc.rerank(mc.Candidates([3, 2, 1], None, VALUES, vectors), [mc.spread(attribute)], method=method)
+        assert result_ids(answer) == ranking.ids, (attribute, method)
+
+
+def test_ids_and_labels_stay_what_they_are(service: httpx.Client) -> None:
+    request = {"scores": [2, 1], "ids": [2**62 + 1, "é"], "columns": {"n": [2**62 + 1, 2**62 + 2]}, "explain": True}
+    answer = _rerank(service, **request, wishes=[{"spread": "n"}])
+    assert result_ids(answer) == [2**62 + 1, "é"]
+    assert answer.json()["explanation"]["results"][0]["opened"]["n"] == [str(2**62 + 1)]
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "text"),
+    [
+        ({"scores": []}, 422, "scores: Expected `array` of length >= 1"),
+        ({"scores": [1.0] * 5001}, 422, "scores: Expected `array` of length <= 5000"),
+        ({"k": 201}, 422, "k: Expected `int` <= 200"), ({"k": 10**400}, 422, "k: Expected `int` <= 200"),
+        ({"k": "20"}, 422, "k: Expected `int`, got `str`"),
+        ({"nonsense": 1}, 422, "Object contains unknown field `nonsense`"),
+        ({"ids": ["a"]}, 400, "Candidates.ids must have 3 entries like the candidates, got 1"),
+        ({"ids": ["a", LONG]}, 422, "ids[1]: Expected `str` of length <= 1000"),
+        ({"ids": [None]}, 422, "ids[0]: Expected `int | str`, got `null`"),
+        ({"ids": [1.5]}, 422, "ids[0]: Expected `int | str`, got `float`"),
+        ({"ids": [2**63]}, 422, "ids[0]: Expected `int` <= 9223372036854775807"),
+        ({"columns": {}}, 400, "Category needs column 'camera', got columns: none"),
+        ({"columns": {"camera": ["x"]}}, 400, "Candidates.columns['camera'] must have 3 values like scores, got 1"),
+        ({"columns": {"d": [1, LONG]}}, 422, "columns[...][1]: Expected `str` of length <= 1000"),
+        ({"columns": {"d": [[{}]]}}, 422, "columns[...][0][0]: Expected `bool | int | float | str | null`, got"),
+        ({"columns": {"d": [[1] * 4097]}}, 422, "columns[...][0]: Expected `array` of length <= 4096"),
+        ({"columns": {"d": [1e101]}}, 422, "columns[...][0]: Expected `float` <= 1e+100"),
+        ({"vectors": [[1], [1, 2], [3]]}, 400, "vectors must all have the same length"),
+        ({"vectors": [[1], [2]]}, 400, "Candidates.vectors must be 3 x D like scores, got 2 x 1"),
+        ({"method": {"kind": "Mascot", "strength": 2}}, 422, "method.strength: Expected `float` <= 1.0"),
+        ({"method": {"kind": "Mascot", "strength": 0.1, "keep": 0.5}}, 400, "Mascot.keep searches for the strength"),
+        ({"method": {"kind": "MsDpp", "normalize": "tn"}, "scores": [-1, 0, 1]}, 400, "MsDpp.normalize takes"),
+        ({"method": {"kind": "Wish"}}, 422, "method.kind: Invalid value 'Wish'"),
+        ({"method": {"kind": "Mascot", "scale": [1]}}, 422, "method.scale: Expected `bool`"),
+        ({"wishes": [{"spread": {"kind": "os.system"}}]}, 422, "wishes[0].spread.kind: Invalid value"),
+        ({"wishes": [{"spread": "camera", "focus": "camera"}]}, 422, "wishes[0] must have exactly one of spread,"),
+        ({"wishes": [{}]}, 422, "wishes[0] must have exactly one of spread,"),
+        ({"wishes": [{"spread": "camera", "near": 1}]}, 422, "wishes[0]: Object contains unknown field `near`"),
+        ({"wishes": [{"focus": "camera", "near": LONG}]}, 422, "wishes[0].near: Expected `str` of length <= 1000"),
+        ({"wishes": [{"focus": "camera", "near": [1]}]}, 422, "wishes[0].near: Expected `array` of length >= 2"),
+        ({"strength": 0.5, "method": {"kind": "Relevance"}}, 400, "strength is not a parameter of Relevance"),
+        ({"explain": "perhaps"}, 422, "explain: Expected `bool`"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_named_with_their_place(
+    service: httpx.Client, change: dict[str, Any], status: int, text: str
+) -> None:
+    answer = _rerank(service, **OWN | change)
+    assert message(answer, status).startswith(text)
+    assert service.post("/api/rerank/stream", content=json.dumps(OWN | change)).json() == answer.json()
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b'{"scores": [1]', "the request must be JSON in UTF-8: Input data was truncated"),
+        (b'{"columns": {"a": [' + b'{"a":' * 100_000, "the request must be JSON in UTF-8: "),
+        (b'{"scores": [NaN]}', "the request must be JSON in UTF-8: JSON is malformed: invalid character (byte 12)"),
+        (gzip.compress(b'{"scores": [1]}', mtime=0), "the request must be JSON in UTF-8: JSON is malformed"),
+        (b'{"scores": [' + b"9" * 5000 + b"]}", "scores[0]: Number out of range"),
+        (b'{"scores": [1e400]}', "scores[0]: Number out of range"), (b"null", "Expected `object`, got `null`"),
+    ],
+)  # fmt: skip
+def test_a_body_that_is_not_json_is_a_mistake_like_others(service: httpx.Client, body: bytes, text: str) -> None:
+    answer = service.post("/api/rerank", content=body, headers=SENT)
+    assert message(answer, 422).startswith(text)
+    assert len(answer.content) < 1000
+    assert service.post("/api/rerank/stream", content=body).json() == answer.json()
+
+
+def test_a_body_must_be_there_and_not_compressed(client: httpx.Client) -> None:
+    for path in ("/api/search", "/api/rerank"):
+        for headers in ({}, SENT):
+            assert "empty" in message(client.post(path, headers=headers), 422)
+    assert client.post("/api/rerank/stream").content == b""
+    compressed, coding = gzip.compress(b'{"scores": [1]}'), {"content-encoding": "gzip"}
+    for path in ("/api/search", "/api/rerank", "/api/rerank/stream"):
+        answer = client.post(path, content=compressed, headers=SENT | coding)
+        assert message(answer, 415) == "send the request uncompressed, without content-encoding, got gzip"
+    plain = client.post("/api/rerank", content=b'{"scores": [1]}', headers=SENT | {"content-encoding": "identity"})
+    assert plain.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("attribute", "text"),
+    [
+        ({"kind": "HourOfDay", "bins": 10**9}, "wishes[0].spread.bins: Expected `int` <= 1440"),
+        ({"kind": "HourOfDay", "bins": 0}, "wishes[0].spread.bins: Expected `int` >= 1"),
+        ({"kind": "Clusters", "count": 10**9}, "wishes[0].spread.count: Expected `int` <= 200"),
+        ({"kind": "Clusters", "seed": -1}, "wishes[0].spread.seed: "),
+        ({"kind": "Number", "column": "n", "sigma": 1e-300}, "Number.sigma must leave at most"),
+        ({"kind": "Number", "column": "n", "sigma": 0}, "wishes[0].spread.sigma: Expected `float` >"),
+        ({"kind": "Place", "sigma_km": 1e-300}, "wishes[0].spread.sigma_km: "),
+        ({"kind": "Place", "lat": "word", "lon": "word"}, "Place column 'word' must hold numbers"),
+        ({"kind": "Place", "lat": "n", "lon": "n"}, "Place column 'n' must be a latitude"),
+        ({"kind": "Cycle", "column": "n", "period": 1e-320}, "wishes[0].spread.period: "),
+        ({"kind": "Date", "column": "word"}, "Date column 'word' must hold times"),
+        ({"kind": "Date", "column": "taken", "sigma_days": 1e-12}, "Date.sigma_days must leave at most"),
+        ({"kind": "Category", "column": "x" * 10_000}, "wishes[0].spread.column: "),
+        ({"kind": "Category", "column": "word", "name": "relevance"}, None),
+        ({"kind": "Grid", "cells": 10**6}, "wishes[0].spread.cells: "),
+        ({"kind": "Branches", "counts": [10**9]}, "wishes[0].spread.counts[0]: "),
+    ],
+)  # fmt: skip
+def test_attributes_that_would_cost_too_much_are_refused(
+    service: httpx.Client, attribute: dict[str, Any], text: str | None
+) -> None:
+    columns = {"lat": [1, 2, 3], "lon": [1, 2, 3], "n": [0, 5, 1e6], "word": ["a", "b", "c"],
+               "taken": ["2019-01-01", "2020-01-01", "2021-01-01"]}  # fmt: skip
+    request = {"scores": [3, 2, 1], "columns": columns, "vectors": [[1], [2], [3]]}
+    answer = _rerank(service, **request, wishes=[{"spread": attribute}])
+    if text is None:
+        assert answer.status_code == 200
+    else:
+        assert answer.status_code in (400, 422)
+        assert answer.json()["error"]["message"].startswith(text)
+
+
+@pytest.mark.parametrize(
+    "kind", ["HourOfDay", "DayOfYear", "Weekday", "Date", "Place", "Clusters", "Number", "Category"]
+)
+def test_a_point_to_be_near_is_checked(service: httpx.Client, kind: str) -> None:
+    column = {"column": "n"} if kind in ("Number", "Category") else {}
+    columns = {"lat": [1, 2, 3], "lon": [1, 2, 3], "n": [0, 5, 1e6], "taken": ["2019-01-01", None, "2021-01-01"]}
+    for near in ("25:99", "abc", "", -1e99, [91, 0], [1, 2], "nan", "12:30:61", "\u0000"):
+        wishes = [{"focus": {"kind": kind} | column, "near": near}]
+        answer = _rerank(service, scores=[3, 2, 1], columns=columns, wishes=wishes, vectors=[[1], [2], [3]])
+        assert answer.status_code in (200, 400), answer.text
+
+
+def test_what_would_take_long_or_fill_the_memory_is_refused_at_once(service: httpx.Client) -> None:
+    scores = [float(i % 24) for i in range(5000)]
+    hours = {"columns": {"h": scores}}
+    labels = {"columns": {"tags": [[f"{row}-{label}" for label in range(20)] for row in range(5000)]}}
+    vectors = {"vectors": [[float(i % 7), float(i % 11)] * 120 for i in range(5000)]}
+    dense = {"spread": {"kind": "HourOfDay", "column": "h", "bins": 1440, "sigma": 100}}
+    tags = {"spread": {"kind": "Category", "column": "tags"}}
+    neutral = {"spread": {"kind": "Category", "column": "tags", "missing": "neutral"}}
+    clusters = {"spread": {"kind": "Clusters", "count": 200}}
+    keep, query = {"kind": "Mascot", "keep": 0.9}, {"kind": "Mascot", "bin_weight": "query"}
+    requests: list[tuple[dict[str, Any], str]] = [
+        (hours | {"wishes": [dense] * 2}, "each of them reaches must be at most 10,000,000, got 14,400,000"),
+        (hours | {"wishes": [dense], "method": keep}, "reaches must be at most 2,500,000, got 7,200,000"),
+        (vectors | {"wishes": [clusters] * 2}, "numbers of a vector x clusters must be at most 400,000,000"),
+        (labels | {"wishes": [neutral]}, "look at all bins: candidates x bins must be at most"),
+        (labels | {"wishes": [tags], "method": query}, "look at all bins: candidates x bins must be at most"),
+        (labels | {"wishes": [tags], "method": {"kind": "Mmr"}}, "Mmr: candidates x labels must be at most"),
+        (labels | {"wishes": [tags], "method": {"kind": "Clustering"}}, "Clustering: candidates x labels must be"),
+        ({"method": {"kind": "KDpp"}}, "KDpp compares all pairs: here candidates must be at most 1000, got 5000"),
+        ({"method": {"kind": "MsDpp"}}, "MsDpp compares all pairs: here candidates must be at most 500, got 5000"),
+    ]
+    for request, text in requests:
+        assert text in message(_rerank(service, scores=scores, **request), 400)
+
+
+def test_numbers_in_answers_are_json(service: httpx.Client) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    wishes = [{"focus": {"kind": "Number", "column": "n"}, "near": 1e99}]
+    for scores in ([1e100, -1e100, 0], [5e-324, 0, -5e-324], [1, 1, 1]):
+        for n in ([1e100, -1e100, 0], [None, None, None], [1, 1, 1]):
+            for method in ({}, {"bin_weight": "query"}, {"kind": "KDpp"}, {"kind": "MsDpp"}, {"kind": "Mmr"}):
+                request = {
+                    "scores": scores,
+                    "columns": {"n": n},
+                    "method": {"kind": "Mascot"} | method,
+                    "explain": True,
+                }
+                answer = _rerank(service, **request, wishes=wishes)
+                assert sorted(result_ids(answer)) == [0, 1, 2]
+                results = json.loads(answer.text, parse_constant=refuse)["results"]
+                assert all(math.isfinite(result["relevance"]) for result in results)
+
+
+# Formats
+
+
+def _table(**columns: Any) -> pa.Table:
+    return pa.table({"score": [0.9, 0.8, 0.7], **columns})
+
+
+def _stream(table: pa.Table, **options: Any) -> bytes:
+    sink = io.BytesIO()
+    table = table.replace_schema_metadata({"mascot": json.dumps(options)})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def _post_arrow(service: httpx.Client, body: bytes) -> httpx.Response:
+    return service.post("/api/rerank", content=body, headers={"content-type": ARROW})
+
+
+def test_all_formats_give_the_same_answer(service: httpx.Client) -> None:
+    """Text, numbers, missing values, booleans, lists, times and vectors."""
+    times = ["2019-07-14T20:15:00", None, "2020-01-01T10:00:00"]
+    columns = {"n": [1.5, 2.5, None], "flag": [True, False, True], "tags": [["a", "b"], [], ["c"]], "i": [1, 2, 3]}
+    vectors = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
+    options = {
+        "k": 2, "protect": 1, "gains": True,
+        "wishes": [{"spread": "flag"}, {"focus": {"kind": "Number", "column": "n"}, "near": 2}, {"spread": "tags"},
+                   {"spread": {"kind": "HourOfDay"}}, {"spread": {"kind": "Branches", "counts": [2]}}],
+    }  # fmt: skip
+    request = {"scores": [0.9, 0.8, 0.7], "ids": ["a", "b", "c"], "columns": columns | {"taken": times}}
+    request |= {"vectors": vectors} | options
+    expected = _rerank(service, **request).json()
+    headers = {"content-type": MSGPACK, "accept": MSGPACK}
+    binary = service.post("/api/rerank", content=msgspec.msgpack.encode(request), headers=headers)
+    assert binary.headers["content-type"] == MSGPACK
+    assert msgspec.msgpack.decode(binary.content) == expected
+    clock = pa.array([None if time is None else np.datetime64(time, "s") for time in times], pa.timestamp("s"))
+    small, large = pa.float32(), pa.float64()
+    for kind in (pa.list_(small, 2), pa.list_(small), pa.list_(large), pa.large_list(small)):
+        table = _table(**columns, id=["a", "b", "c"], taken=clock, vector=pa.array(vectors, kind))
+        assert _post_arrow(service, _stream(table, **options)).json() == expected
+    body = BOM + json.dumps(request).encode()
+    assert service.post("/api/rerank", content=body, headers=SENT).json() == expected
+    for stream in (body, BOM + b"\n" + body, body + b"\r\n"):
+        answer = service.post("/api/rerank/stream", content=stream)
+        assert [json.loads(line) for line in answer.text.splitlines()] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b"", "empty"), (b"ARROW1", "the request must be an Arrow IPC stream"),
+        (_stream(pa.table({"a": [1]})), "the table must have a column 'score'"),
+        (_stream(pa.table({"score": pa.array([], pa.float64())})), "rows must be 1 to 5000, got 0"),
+        (_stream(pa.table({"score": [1.0] * 5001})), "rows must be 1 to 5000, got 5001"),
+        (_stream(_table(), k=0), "k: Expected `int` >= 1"),
+        (_stream(_table(), scores=[1]), "Object contains unknown field `scores`"),
+        (_stream(_table(vector=[1.0, 2.0, 3.0])), "vector must be a list of numbers in each row, got double"),
+        (_stream(_table(vector=[[], [], []])), "vector must be a list of numbers in each row, got list<"),
+        (_stream(_table(vector=[[1e101], [1.0], [1.0]])), "vector must be numbers within 1e+100 either way"),
+        (_stream(_table(vector=[[1.0] * 4097] * 3)), "vector must have 1 to 4096 numbers, got 4097"),
+        (_stream(_table(n=[1e200, 1.0, 2.0])), "n must be numbers within 1e+100 either way"),
+        (_stream(_table(n=["x" * 2000, "", ""])), "n[0]: Expected `str` of length <= 1000"),
+        (_stream(_table(**{f"c{i}": [1, 2, 3] for i in range(60)})), "columns must be at most 50"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_arrow_bodies(service: httpx.Client, body: bytes, text: str) -> None:
+    assert text in message(_post_arrow(service, body), 422)
+
+
+def test_vectors_may_be_missing_but_not_of_several_lengths(service: httpx.Client) -> None:
+    wishes = [{"spread": {"kind": "Clusters", "count": 2}}]
+    for vectors, status in (([[1.0, 2.0], None, [2.0, 1.0]], 200), ([[1.0], [2.0, 3.0], [4.0]], 400)):
+        assert _post_arrow(service, _stream(_table(vector=vectors), wishes=wishes)).status_code == status
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_damaged_arrow_bodies_are_refused_or_read(data: st.DataObject) -> None:
+    body = bytearray(_stream(_table(id=["a", "b", "c"], vector=[[1.0, 2.0]] * 3), wishes=[{"spread": "x"}]))
+    for _ in range(data.draw(st.integers(1, 4))):
+        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(BadBody):
+        arrow.decode(bytes(body))
+
+
+@given(st.binary(max_size=30))
+def test_any_bytes_are_decoded_or_refused(body: bytes) -> None:
+    for format_ in ("application/json", MSGPACK):
+        with suppress(BadBody):
+            BodyDecoder(models.Rerank, format_).decode(body)
+
+
+# Streams
+
+
+def test_a_stream_answers_line_by_line(service: httpx.Client) -> None:
+    requests = [json.dumps(OWN | {"k": 1 + i % 3}) for i in range(500)]
+    requests[7] = "{nonsense"
+    requests[8] = json.dumps(OWN | {"columns": {}})
+    requests[9] = '{"scores": [NaN], "\\ud800": 1}'
+    answer = service.post("/api/rerank/stream", content="\n".join(requests) + "\n\n  \n")
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    answers = [json.loads(line) for line in answer.text.splitlines()]
+    assert [len(part.get("results", [])) for part in answers] == [
+        0 if i in (7, 8, 9) else 1 + i % 3 for i in range(500)
+    ]
+    text = "Category needs column 'camera', got columns: none"
+    assert answers[8] == {"error": {"kind": "InputError", "message": text}}
+
+
+def test_answers_of_a_stream_come_before_the_request_has_ended(bare: Served) -> None:
+    line = json.dumps(OWN).encode() + b"\n"
+    with bare.connect() as connection:
+        connection.sendall(b"POST /api/rerank/stream HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        answer = b""
+        for count in range(1, 4):
+            connection.sendall(f"{len(line):x}\r\n".encode() + line + b"\r\n")
+            while answer.count(b'"results"') < count:  # the next line is sent only once this one is answered
+                part = connection.recv(65536)
+                assert part
+                answer += part
+        connection.sendall(b"0\r\n\r\n")
+        while not answer.endswith(b"0\r\n\r\n"):
+            answer += connection.recv(65536)
+
+
+def test_a_stream_may_be_long_but_not_its_lines(service: httpx.Client) -> None:
+    short = json.dumps(OWN).encode() + b"\n"
+
+    def parts() -> Any:
+        yield short
+        for _ in range(18):  # one line of 18 MiB
+            yield b"x" * (1 << 20)
+        yield b"\n" + short
+        for _ in range(18):
+            yield b" " * (1 << 20) + b"\n"
+        yield short.rstrip()
+
+    answers = [json.loads(line) for line in service.post("/api/rerank/stream", content=parts()).text.splitlines()]
+    assert ["error" in answer for answer in answers] == [False, True, False, False]
+    assert answers[1]["error"] == {"kind": "TooLarge", "message": "a line must be at most 16777216 bytes"}
+
+
+@given(st.lists(st.sampled_from([b"", b" ", BOM, b"{}", b"[1]"]), max_size=6), st.data())
+def test_lines_are_the_same_however_they_are_cut(sent: list[bytes], data: st.DataObject) -> None:
+    body = b"\n".join(sent)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=4)))
+
+    async def parts() -> AsyncIterator[bytes]:
+        for start, end in zip([0, *cuts], [*cuts, len(body)], strict=True):
+            yield body[start:end]
+
+    async def collected() -> list[Any]:
+        return [line async for line in lines(parts(), 100)]
+
+    assert asyncio.run(collected()) == [line for line in sent if line in (b"{}", b"[1]")]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 50)), max_size=40))
+def test_held_bytes_never_exceed_the_budget_and_the_newest_stays(parts: list[tuple[int, int]]) -> None:
+    budget = ByteBudget(100)
+    contexts = [budget.body() for _ in range(6)]
+    bodies = [context.__enter__() for context in contexts]
+    for place, size in parts:
+        if not bodies[place].refused:
+            bodies[place].add(size)
+        assert sum(body.size for body in bodies if not body.refused) <= 100
+    refused = [body.refused for body in bodies]
+    assert refused == sorted(refused, reverse=True), "the oldest make room first"
+    for context in contexts:
+        context.__exit__(None, None, None)
+    assert budget.total == 0
