@@ -284,8 +284,7 @@ def _prepare(
         strength = DEFAULT_STRENGTH if method.strength is None else float(method.strength)
         distances = [t.distance.reshape(scores.shape) if rows is None else t.distance[rows] for t in fitted.targets]
         targets = [t._replace(distance=distance) for t, distance in zip(fitted.targets, distances, strict=True)]
-        present = cp.ones(scores.shape, bool) if eligible is None else eligible
-        scores = cp.ascontiguousarray(aim(scores, targets, present, k, strength, method.robust, cp))
+        scores = cp.ascontiguousarray(aim(scores, targets, eligible, k, strength, method.robust, cp))
     restore = ptr = seen_at = seen_ptr = None
     width = size
     if eligible is not None:

@@ -76,7 +76,7 @@ class Wish(Value):
     def closeness(self, columns: Columns, vectors: Floats | None, rows: int, k: int) -> Floats:
         """Return how close each of one query's candidates is to the named value, in 0..1, for k results."""
         target = self.named_focus(self.bins(columns, vectors, rows)).target()
-        return np.asarray(target._replace(distance=target.distance[None]).closeness(np.ones((1, rows), bool), k)[0])
+        return np.asarray(target._replace(distance=target.distance[None]).closeness(None, k)[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@
 
 d is the attribute's own distance to the named value. h, the distance at which closeness is one half, is `within`
 where the user gives it, else the distance of the nearest k / 2 candidates. The heavy tail matters: among far candidates
-the nearer ones still win. Arrays are [Q, N], of numpy or CuPy (`xp`); `eligible` says which candidates a query has.
+the nearer ones still win. Arrays are [Q, N], of numpy or CuPy (`xp`); `eligible` are a query's candidates (None: all).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from mascot.bins import Bins, Floats, Ints
 from mascot.bins.distance import SMALLEST, distances, unit_of
 from mascot.kernels.constants import FENCE, FEW
+from mascot.kernels.reference import inner_range
 
 _CURVE = 1.5  # of the dial: strength 0.5 already aims
 
@@ -37,11 +38,12 @@ class Target(NamedTuple):
             return xp.where(self.distance == 0, 1.0, 0.0)
         half: Any = self.within
         if half is None:
-            valued = eligible & ~xp.isnan(self.distance)
+            valued = ~xp.isnan(self.distance)
+            valued = valued if eligible is None else eligible & valued
             ranked = xp.sort(xp.where(valued, self.distance, np.inf), axis=1)
-            count = valued.sum(axis=1, keepdims=True)
-            half = xp.take_along_axis(ranked, xp.maximum(xp.minimum((k + 1) // 2, count) - 1, 0), axis=1)
-            half = xp.maximum(xp.where(count == 0, 0.0, half), max(SMALLEST[self.unit], 1e-9))
+            count = valued.sum(axis=1)
+            half = ranked[xp.arange(len(ranked)), xp.maximum(xp.minimum((k + 1) // 2, count) - 1, 0)]
+            half = xp.maximum(xp.where(count == 0, 0.0, half), max(SMALLEST[self.unit], 1e-9))[:, None]
         near = 1 / (1 + self.distance / half)
         return xp.where(xp.isnan(near), 0.0, near)
 
@@ -65,16 +67,20 @@ def aim_scores(
     """Return the scores of all queries, one after the other, with closeness to the named values blended in."""
     if not len(scores):
         return scores
+    targets = [focus.target(rows) for focus in focuses]
+    if len(ptr) == 2:
+        single = [target._replace(distance=target.distance[None]) for target in targets]
+        return np.asarray(aim(scores[None], single, None, k, strength, robust)[0])
     widths = np.diff(ptr)
-    eligible = np.arange(widths.max()) < widths[:, None]
+    cells = np.arange(widths.max()) < widths[:, None]
 
     def padded(values: Floats) -> Floats:
-        matrix = np.zeros(eligible.shape)
-        matrix[eligible] = values
+        matrix = np.zeros(cells.shape)
+        matrix[cells] = values
         return matrix
 
-    targets = [target._replace(distance=padded(target.distance)) for target in (f.target(rows) for f in focuses)]
-    return np.asarray(aim(padded(scores), targets, eligible, k, strength, robust)[eligible])
+    queries = [target._replace(distance=padded(target.distance)) for target in targets]
+    return np.asarray(aim(padded(scores), queries, cells, k, strength, robust)[cells])
 
 
 def aim(
@@ -86,7 +92,9 @@ def aim(
     share = float(1 - (1 - strength) ** _CURVE)
     low, high = _range(scores, eligible, robust, xp)
     span = high / 2 - low / 2
-    relevance = xp.where(span > 0, (xp.clip(scores, low, high) / 2 - low / 2) / xp.where(span > 0, span, 1.0), 0.0)
+    relevance = xp.where(
+        span > 0, (xp.minimum(xp.maximum(scores, low), high) / 2 - low / 2) / xp.where(span > 0, span, 1.0), 0.0
+    )
     blend = (1 - share) * relevance + share * near
     bottom, top = _range(blend, eligible, False, xp)
     blend = xp.where(top > bottom, (blend - bottom) / xp.where(top > bottom, top - bottom, 1.0), 0.0)
@@ -96,16 +104,20 @@ def aim(
 
 def _range(values: Any, eligible: Any, robust: bool, xp: Any) -> tuple[Any, Any]:
     """Return the lowest and highest value of each query that is eligible and, if robust, not a far outlier."""
-    inside = eligible
+    if eligible is None and not robust:
+        return values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
+    if eligible is None and len(values) == 1 and xp is np:  # a single query, the usual case
+        lowest, highest = inner_range(values[0])
+        return np.array([[lowest]]), np.array([[highest]])
+    inside = xp.ones(values.shape, bool) if eligible is None else eligible
     if robust:
-        ranked = xp.sort(xp.where(eligible, values, np.inf), axis=1)
-        last = xp.maximum(eligible.sum(axis=1, keepdims=True) - 1, 0)
-        first = xp.take_along_axis(ranked, last // 4, axis=1) / 2
-        third = xp.take_along_axis(ranked, 3 * last // 4, axis=1) / 2
+        ranked = xp.sort(xp.where(inside, values, np.inf), axis=1) / 2
+        last, row = xp.maximum(inside.sum(axis=1) - 1, 0), xp.arange(len(values))
+        first, third = ranked[row, last // 4], ranked[row, 3 * last // 4]
         with np.errstate(over="ignore", invalid="ignore"):  # the range of finite scores may not be finite
-            fence = FENCE * (third - first)
-            far = (fence > 0) & (last + 1 >= FEW) & ((values / 2 < first - fence) | (values / 2 > third + fence))
-        inside = eligible & ~far
+            fence = xp.where(last + 1 >= FEW, FENCE * (third - first), 0.0)
+            bounds = xp.where(fence > 0, first - fence, -np.inf), xp.where(fence > 0, third + fence, np.inf)
+        inside = inside & (values / 2 >= bounds[0][:, None]) & (values / 2 <= bounds[1][:, None])
     low = xp.where(inside, values, np.inf).min(axis=1, keepdims=True)
     high = xp.where(inside, values, -np.inf).max(axis=1, keepdims=True)
     nonempty = inside.any(axis=1, keepdims=True)

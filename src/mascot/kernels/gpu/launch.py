@@ -92,8 +92,9 @@ class DeviceResults:
         block = self.block if isinstance(self.block, np.ndarray) else self.block.get()
         count, kinds = self._count, self._kinds
         strengths, stages, per_wish, picks = np.split(block, [count, 2 * count, count * (2 + 3 * kinds)])
-        picks = picks.view(np.int32).reshape(2, count, self._k).astype(np.int64)
-        return KernelResults(*picks, strengths, *per_wish.reshape(3, count, kinds), stages.astype(np.int64))
+        positions, ranked = picks.view(np.int32).reshape(2, count, self._k).astype(np.int64)
+        multipliers, tops, rooms = per_wish.reshape(3, count, kinds)
+        return KernelResults(positions, ranked, strengths, multipliers, tops, rooms, stages.astype(np.int64))
 
 
 class Launch:
