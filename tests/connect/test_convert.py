@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sqlite3
 import warnings
 from collections import namedtuple
@@ -18,6 +19,7 @@ import mascot as mc
 from mascot import errors
 from mascot.connect import convert
 from mascot.connect.responses import as_vectors
+from mascot.connect.source import Found
 
 SELLERS = ["acme", "acme", "acme", "bolt", "core"]
 VECTORS = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.2], [0.0, 1.0], [-1.0, 0.0]]
@@ -408,3 +410,13 @@ def test_a_vector_is_one_flat_list_of_numbers_of_any_kind() -> None:
         for rows in ([vector], [[1.0, 2.0], None, vector]):
             with pytest.raises(mc.InputError, match=message):
                 as_vectors(rows)
+
+
+def test_candidates_may_be_sent_to_another_process() -> None:
+    table = pytest.importorskip("pyarrow").table({"id": IDS, "score": SCORES, "seller": SELLERS})
+    found = Found(IDS, np.array(SCORES), {"seller": SELLERS})
+    for candidates in (CASES["chroma"][0], CASES["rows"][0], convert.from_rows(table), found.candidates()):
+        again = pickle.loads(pickle.dumps(candidates))
+        assert mc.rerank(again, mc.limit("seller", 1), k=3).records() == [
+            (candidates.source or ())[at] for at in (0, 3, 4)
+        ]

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import socket
-import subprocess
-import sys
-import threading
+import re
 import time
 import urllib.request
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -408,20 +406,11 @@ def test_lance_scores_exactly_and_finds_all_through_an_index(engine: Engine) -> 
 @pytest.mark.parametrize("engine", ["lance"], indirect=True)
 def test_lance_in_object_storage(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """The address passes through to LanceDB, which reads keys and endpoint from the environment."""
-    pytest.importorskip("moto", reason="needs moto[server], a server that speaks S3")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    moto = pytest.importorskip("moto.server", reason="needs moto[server], a server that speaks S3")
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
     try:
-        address = f"http://127.0.0.1:{port}"
-        for _ in range(1800):
-            try:
-                urllib.request.urlopen(f"{address}/moto-api/").close()
-                break
-            except OSError:
-                time.sleep(0.1)
+        address = "http://{}:{}".format(*server.get_host_and_port())
         urllib.request.urlopen(urllib.request.Request(f"{address}/bucket", method="PUT")).close()
         for name, value in {"ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": "secret", "REGION": "us-east-1",
                             "ENDPOINT": address, "ALLOW_HTTP": "true"}.items():  # fmt: skip
@@ -436,60 +425,37 @@ def test_lance_in_object_storage(engine: Engine, monkeypatch: pytest.MonkeyPatch
         stored = urllib.request.urlopen(f"{address}/bucket?prefix=libraries/mine/photos.lance").read()
         assert b"photos.lance" in stored
     finally:
-        server.terminate()
-        server.wait()
+        server.stop()
 
 
-class _Refusing(BaseHTTPRequestHandler):
-    """A server of Qdrant that has a collection and refuses to search it."""
-
-    def _answer(self, status: int, result: Any) -> None:
-        body = json.dumps(result).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self) -> None:
-        config = {
-            "params": {"vectors": {"size": DIM, "distance": "Cosine"}},
-            "hnsw_config": {"m": 16, "ef_construct": 100, "full_scan_threshold": 10000},
-            "optimizer_config": {"deleted_threshold": 0.2, "vacuum_min_vector_number": 1000,
-                                 "default_segment_number": 0, "flush_interval_sec": 5},
-        }  # fmt: skip
-        there = {"status": "green", "optimizer_status": "ok", "segments_count": 1, "payload_schema": {},
-                 "config": config}  # fmt: skip
-        self._answer(200, {"result": {"exists": True} if self.path.endswith("/exists") else there})
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        self._answer(400, {"status": {"error": "Bad request: Index required"}, "time": 0})
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-def test_what_a_server_of_qdrant_says_is_told() -> None:
-    pytest.importorskip("qdrant_client", reason="needs mascot-rerank[qdrant]")
+def test_what_a_server_of_qdrant_says_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exceptions = pytest.importorskip("qdrant_client.http.exceptions", reason="needs mascot-rerank[qdrant]")
+    body = json.dumps({"status": {"error": "Bad request: Index required"}, "time": 0}).encode()
+    refusal = exceptions.UnexpectedResponse(400, "Bad Request", body, {})
+    gone = exceptions.ResponseHandlingException(ConnectionError("connection refused"))
+    uri = put(f"qdrant+local://{tmp_path}/qdrant/photos", ROWS[:1], VECTORS[:1])
     where = '{"must": [{"key": "country", "match": {"value": "PT"}}]}'
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Refusing) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        uri = f"qdrant://127.0.0.1:{server.server_port}/photos"
-        source, sink = open_source(uri), open_sink(uri, dim=DIM)
-        reading = (lambda: source.search(QUERY), source.facts, sink.facts, lambda: dict(sink.states()))
+
+    def fail(table: Any, error: Exception) -> None:
+        for method in ("collection_exists", "query_batch_points", "scroll", "upsert", "delete"):
+            monkeypatch.setattr(table._client, method, Mock(side_effect=error))
+
+    with open_source(uri) as source:
+        fail(source, refusal)
         with pytest.raises(mc.OptionError, match=r"^where: Bad request: Index required in "):
             source.search(QUERY, where=where)
-        for use in reading:
-            with pytest.raises(mc.InputError, match=f"^cannot use {uri}: Bad request: Index required$"):
-                use()
-        server.shutdown()
-    for use in (
-        *reading, lambda: source.search(QUERY, where=where), lambda: sink.remove(["a"]),
-        lambda: sink.put(ROWS[:1], VECTORS[:1]), lambda: sink.set_facts({"a": "b"}),
-        lambda: open_source(uri), lambda: open_sink(uri, dim=DIM),
-    ):  # fmt: skip
-        with pytest.raises(mc.InputError, match=f"^cannot use {uri}: "):
-            use()
-    source.close()
-    sink.close()
+        for error, message in ((refusal, "Bad request: Index required"), (gone, "connection refused")):
+            fail(source, error)
+            for use in (lambda: source.search(QUERY), source.facts):
+                with pytest.raises(mc.InputError, match=f"^cannot use {re.escape(uri)}: {message}$"):
+                    use()
+        with pytest.raises(mc.InputError, match="connection refused"):
+            source.search(QUERY, where=where)
+    with open_sink(uri, dim=DIM) as sink:
+        fail(sink, gone)
+        for write in (
+            sink.facts, lambda: dict(sink.states()), lambda: sink.remove(["a"]), lambda: sink.set_facts({"a": "b"}),
+            lambda: sink.put(ROWS[:1], VECTORS[:1]),
+        ):  # fmt: skip
+            with pytest.raises(mc.InputError, match=f"^cannot use {re.escape(uri)}: connection refused$"):
+                write()

@@ -35,6 +35,8 @@ def test_features_have_unit_length_and_know_the_globe(rng):
     assert_allclose(metrics.place_features(lat, lon + 360), places, atol=1e-12)
     pole = metrics.place_features([[90, 90, 90]], [[-120, 0, 77]])
     assert_allclose(metrics.pairwise_distances(pole), 0, atol=1e-15)
+    quarters = metrics.time_of_day_features([np.arange(5) * 1439 / 4])
+    assert_allclose(quarters[0], [[0, 1], [1, 0], [0, -1], [-1, 0], [0, 1]], atol=1e-12)
 
 
 def test_distances_of_places_are_chords_of_the_haversine_angle(rng):
@@ -43,12 +45,6 @@ def test_distances_of_places_are_chords_of_the_haversine_angle(rng):
     angles = pairwise.haversine_distances(np.radians(np.stack([lat[0], lon[0]], axis=1)))
     chords = metrics.pairwise_distances(metrics.place_features(lat, lon))
     assert_allclose(chords[0], 2 * np.sin(angles / 2), atol=1e-9)
-
-
-def test_time_of_day_by_hand():
-    quarter = 1439 / 4
-    points = metrics.time_of_day_features([[0, quarter, 2 * quarter, 3 * quarter, 1439]])
-    assert_allclose(points[0], [[0, 1], [1, 0], [0, -1], [-1, 0], [0, 1]], atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 8, 256), (700, 20, 3), (2, 60, 80)])
@@ -94,28 +90,17 @@ def test_vendi_counts_groups_of_equal_results(order):
         assert_allclose(metrics.vendi(blocks[None], order=order, ridge=0), groups)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_vendi_ignores_the_order_of_results(kernel, rng, order):
-    shuffle = rng.permutation(20)
-    shuffled = kernel[:, shuffle][:, :, shuffle]
-    assert_allclose(metrics.vendi(shuffled, order=order), metrics.vendi(kernel, order=order))
-
-
-def test_vendi_falls_with_its_order_and_stays_within_one_and_k(kernel):
+def test_vendi_falls_with_its_order_and_ignores_that_of_the_results(kernel, rng):
     by_order = np.array([metrics.vendi(kernel, order=order, ridge=0) for order in ORDERS])
     assert (np.diff(by_order, axis=0) < 0).all()
     assert (by_order >= 1).all()
     assert (by_order <= 20 + 1e-9).all()
-
-
-@pytest.mark.parametrize("order", [1 - 1e-6, 1 + 1e-6])
-def test_vendi_is_continuous_at_order_one(kernel, order):
-    near = metrics.vendi(kernel, order=order, ridge=0)
-    assert_allclose(near, metrics.vendi(kernel, order=1, ridge=0), rtol=1e-5)
-
-
-def test_vendi_of_a_large_order_tends_to_infinity_without_underflow(kernel):
-    limit = metrics.vendi(kernel, order=math.inf)
+    shuffle = rng.permutation(20)
+    shuffled = kernel[:, shuffle][:, :, shuffle]
+    assert_allclose([metrics.vendi(shuffled, order=order, ridge=0) for order in ORDERS], by_order)
+    for order in (1 - 1e-6, 1 + 1e-6):
+        assert_allclose(metrics.vendi(kernel, order=order, ridge=0), by_order[ORDERS.index(1)], rtol=1e-5)
+    limit = metrics.vendi(kernel, order=math.inf)  # without underflow
     assert_allclose(metrics.vendi(kernel, order=1e5), limit, rtol=1e-4)
 
 

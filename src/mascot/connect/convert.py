@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ import numpy as np
 from mascot.candidates import Candidates, RecordColumns
 from mascot.connect import responses
 from mascot.connect.merging import merge as merge
-from mascot.connect.responses import Floats, HitColumns, LazyHits, as_vectors, candidates_of, each
+from mascot.connect.responses import Floats, HitColumns, LazyHits, as_vectors, candidates_of, each, row_of
 from mascot.errors import InputError, check_whole, require
 
 Fields = Sequence[Mapping[str, Any]]
@@ -114,7 +115,7 @@ def from_chroma(response: Any, *, vectors: bool = False, query: int = 0) -> Cand
     }
     ids = parts["id"]
     nothing = [None] * len(ids)
-    hits = LazyHits(len(ids), lambda at: {name: part[at] for name, part in parts.items()})
+    hits = LazyHits(len(ids), partial(row_of, parts))
     columns = HitColumns([metadata or {} for metadata in parts.get("metadata", nothing)], hits)
     embeddings = as_vectors(parts.get("embedding", [])) if vectors else None
     return candidates_of(hits, columns, parts.get("distance", nothing), ids, embeddings, distances=True)

@@ -122,7 +122,7 @@ class Steering:
     def _vector_user(self) -> str | None:
         """Return the name of the attribute or method that cannot work without vectors, or None."""
         for wish in self.wishes:
-            if _compares_vectors(wish.attribute):
+            if _is_built_in(wish.attribute) and _compares_vectors(wish.attribute):
                 return type(wish.attribute).__name__
         can_rank = self.wishes or self.mmr_lambda == 1 or isinstance(self.method, (mc.Mascot, mc.Relevance))
         return None if can_rank or not _is_built_in(self.method) else type(self.method).__name__

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import partial, wraps
 from inspect import isfunction
 from typing import Any, Protocol, TypeVar
 
@@ -19,7 +19,7 @@ import mascot as mc
 from mascot.connect.address import Address
 from mascot.connect.documents import warn
 from mascot.connect.nested import names_of, stem_of
-from mascot.connect.responses import LazyHits, NamedColumns
+from mascot.connect.responses import LazyHits, NamedColumns, row_of
 from mascot.connect.rows import LISTS, States
 from mascot.errors import InputError, OptionError, check_whole, require
 
@@ -52,29 +52,29 @@ class Found:
         for name, values in self.columns.items():
             if len(values) != len(self):
                 raise InputError(f"Found.columns[{name!r}] must have {len(self)} values like ids, got {len(values)}")
-
-        def cells(name: str) -> list[Any]:
-            return list(map(_labels, self.columns[name])) if name in LISTS else self.columns[name]
-
-        records = cache(self.records)
         result: mc.Candidates = mc.Candidates(self.scores, self.ids, None, self.vectors)
-        result.columns = NamedColumns(len(self), self.columns, cells)
-        result.source = LazyHits(len(self), lambda at: records()[at])
+        result.columns = NamedColumns(len(self), self.columns, self._cells)
+        result.source = self._records()
         return result
+
+    def _cells(self, name: str) -> list[Any]:
+        return list(map(_labels, self.columns[name])) if name in LISTS else self.columns[name]
 
     def records(self) -> list[dict[str, Any]]:
         """Return a plain record for each row: its columns, its `id` and its `score`.
 
         Columns of the table that have these names and other values are `own_id` and `own_score`.
         """
+        return list(self._records())
+
+    def _records(self) -> LazyHits:
         id_and_score = {"id": self.ids, "score": self.scores.tolist()}
         columns = {name: values for name, values in self.columns.items() if name not in id_and_score}
         for name, values in id_and_score.items():
             column = self.columns.get(name, values)
             if column != values and any(value is not None for value in column):
                 columns[f"own_{name}"] = column
-        rows = zip(*columns.values(), *id_and_score.values(), strict=True)
-        return [dict(zip([*columns, *id_and_score], row, strict=True)) for row in rows]
+        return LazyHits(len(self), partial(row_of, {**columns, **id_and_score}))
 
 
 def _labels(value: Any) -> Any:
@@ -238,7 +238,7 @@ class Sink(Protocol):
         """Close it; closing twice has no effect."""
 
 
-class EngineSink(EngineTable, Sink):
+class OpenSink(EngineTable, Sink):
     """A table of an engine, to be written to. It closes at the end of a `with`."""
 
 

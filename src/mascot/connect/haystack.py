@@ -88,21 +88,11 @@ class SteeredRanker:
         top_k: int | None = None,
         already: list[Any] | None = None,
     ) -> dict[str, list[Document]]:
-        """Return the selected documents, best first.
+        """Return the selected documents, best first; `query` is not read, because the documents have their scores.
 
-        Parameters
-        ----------
-        documents
-            What the retriever returned.
-        wishes, k
-            Those of this query (default: None, the component's own).
-        query
-            Accepted as by every ranker of Haystack, and not read: the documents have their scores (default: None).
-        top_k
-            Haystack's name for `k` (default: None).
-        already
-            Ids, or documents, that earlier pages showed: not shown again, and counted as covered. Ids that are not
-            among the documents are ignored (default: None).
+        `wishes` and `k`, which Haystack calls `top_k`, are those of this query (default: None, the component's own).
+        `already` are ids, or documents, that earlier pages showed: not shown again, and counted as covered (default:
+        None). Ids that are not among the documents are ignored.
         """
         selection = self._steering.for_call(wishes, _one_k(top_k, k)).select(
             documents,

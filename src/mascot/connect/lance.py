@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mascot.connect import engine
 from mascot.connect.address import Address, Metric, address_of_client
-from mascot.connect.engine import EngineSink, EngineSource, EngineTable, Found, Request
+from mascot.connect.engine import EngineSource, EngineTable, Found, OpenSink, Request
 from mascot.connect.rows import FIELDS, STATE, VECTOR, States, checked, chunks, fits, state_of
 from mascot.errors import InputError
 from mascot.extras import package
@@ -117,7 +117,7 @@ class LanceSource(LanceTable, EngineSource):
         return False, metric or "cosine"
 
 
-class LanceSink(LanceTable, EngineSink):
+class LanceSink(LanceTable, OpenSink):
     """A table of LanceDB, to be written to. Several processes may write at once."""
 
     def __init__(self, address: Address, dim: int, tokens: int) -> None:

@@ -64,7 +64,7 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True, extra="forbid")
 
-    kind: ClassVar[DocumentKind] = DocumentKind(
+    _kind: ClassVar[DocumentKind] = DocumentKind(
         Document,
         lambda pair: pair[0].metadata,
         _id_of,
@@ -98,19 +98,11 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
         wishes: Any = None,
         already: Any = None,
     ) -> list[Document]:
-        """Return the selected documents, best first.
+        """Return the selected documents, best first; `query` and `callbacks` are not read.
 
-        Parameters
-        ----------
-        documents
-            What the retriever returned.
-        query, callbacks
-            As LangChain passes them; not read.
-        k, wishes
-            Those of this call (default: None, the compressor's own).
-        already
-            Documents, or their ids, that earlier pages showed: not shown again, and counted as covered. A document
-            without an id is recognised by its text. What is not among the documents is ignored (default: None).
+        `k` and `wishes` are those of this call (default: None, the compressor's own). `already` are documents, or their
+        ids, that earlier pages showed: not shown again, and counted as covered (default: None). A document without an
+        id is recognised by its text. What is not among the documents is ignored.
         """
         pairs = [(document, self._score(document.metadata)) for document in documents]
         return [document for document, _ in self._select(pairs, k, wishes, already)]

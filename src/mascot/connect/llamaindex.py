@@ -56,7 +56,7 @@ class SteeredPostprocessor(SteeredModel, BaseNodePostprocessor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    kind: ClassVar[DocumentKind] = DocumentKind(
+    _kind: ClassVar[DocumentKind] = DocumentKind(
         (NodeWithScore, BaseNode),
         lambda hit: hit.node.metadata,
         lambda hit: hit.node_id,
@@ -97,19 +97,11 @@ class SteeredPostprocessor(SteeredModel, BaseNodePostprocessor):
         wishes: Any = None,
         already: Any = None,
     ) -> list[NodeWithScore]:
-        """Return the selected nodes, best first.
+        """Return the selected nodes, best first; `query_bundle` and `query_str` are not read.
 
-        Parameters
-        ----------
-        nodes
-            What the retriever returned.
-        query_bundle, query_str
-            As LlamaIndex passes them; not read.
-        k, wishes
-            Those of this call (default: None, the postprocessor's own).
-        already
-            Nodes, or their ids, that earlier pages showed: not shown again, and counted as covered. What is not among
-            the nodes is ignored (default: None).
+        `k` and `wishes` are those of this call (default: None, the postprocessor's own). `already` are nodes, or their
+        ids, that earlier pages showed: not shown again, and counted as covered (default: None). What is not among the
+        nodes is ignored.
         """
         if k is None and wishes is None and already is None:
             return super().postprocess_nodes(nodes, query_bundle, query_str)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mascot.connect import engine
 from mascot.connect.address import Address, Metric, address_of_client
-from mascot.connect.engine import EngineSink, EngineSource, EngineTable, Found, Request
+from mascot.connect.engine import EngineSource, EngineTable, Found, OpenSink, Request
 from mascot.connect.nested import names_of
 from mascot.connect.rows import FIELDS, LISTS, STATE, VECTOR, States, checked, chunks, fits, state_of
 from mascot.errors import InputError, OptionError, require
@@ -166,7 +166,7 @@ class MilvusSource(MilvusTable, EngineSource):
         return [*engine.fetched(columns, available, id_column, self._address.label), self._key]
 
 
-class MilvusSink(MilvusTable, EngineSink):
+class MilvusSink(MilvusTable, OpenSink):
     """A collection of Milvus, to be written to. Photographs of several vectors need another engine."""
 
     def __init__(self, address: Address, dim: int, tokens: int) -> None:

@@ -21,7 +21,7 @@ Names = Annotated[Sequence[str], BeforeValidator(_as_names), AfterValidator(tupl
 class SteeredModel(BaseModel):
     """Wishes, k, a method and columns, checked and saved as plain data."""
 
-    kind: ClassVar[DocumentKind]
+    _kind: ClassVar[DocumentKind]
     wishes: Annotated[Any, BeforeValidator(as_wishes), PlainSerializer(plain_wishes)] = ()
     k: int = Field(default=20, ge=1)
     method: Annotated[Any, BeforeValidator(as_method), PlainSerializer(plain_method)] = Field(
@@ -33,4 +33,4 @@ class SteeredModel(BaseModel):
     @property
     def _steering(self) -> Steering:
         distances = getattr(self, "distances", False)
-        return Steering(self.kind, self.wishes, self.k, self.method, self.columns, distances)
+        return Steering(self._kind, self.wishes, self.k, self.method, self.columns, distances)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mascot.connect import engine
 from mascot.connect.address import METRICS, Address, Metric, address_of_client
-from mascot.connect.engine import EngineSink, EngineSource, EngineTable, Found, Request
+from mascot.connect.engine import EngineSource, EngineTable, Found, OpenSink, Request
 from mascot.connect.rows import FIELDS, STATE, VECTOR, States, checked, fits, state_of
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
@@ -262,7 +262,7 @@ class PostgresSource(PostgresTable, EngineSource):
                 self._connection.close()
 
 
-class PostgresSink(PostgresTable, EngineSink):
+class PostgresSink(PostgresTable, OpenSink):
     """A table of PostgreSQL, to be written to. Several processes may write at once."""
 
     def __init__(self, address: Address, dim: int, tokens: int) -> None:

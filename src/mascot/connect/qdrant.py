@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mascot.connect import engine
 from mascot.connect.address import Address, Metric, address_of_client
-from mascot.connect.engine import EngineSink, EngineSource, EngineTable, Found, Request
+from mascot.connect.engine import EngineSource, EngineTable, Found, OpenSink, Request
 from mascot.connect.nested import names_of
 from mascot.connect.rows import STATE, VECTOR, States, checked, chunks, state_of
 from mascot.errors import InputError, OptionError
@@ -131,7 +131,7 @@ class QdrantSource(QdrantTable, EngineSource):
         return engine.best_first(ids, scores, cells, matrix)
 
 
-class QdrantSink(QdrantTable, EngineSink):
+class QdrantSink(QdrantTable, OpenSink):
     """A collection of Qdrant, to be written to."""
 
     def __init__(self, address: Address, dim: int, tokens: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,11 @@ class LazyHits(Sequence[Any]):
         return [self._make(position) for position in positions] if isinstance(at, slice) else self._make(positions)
 
 
+def row_of(columns: Mapping[str, Sequence[Any]], at: int) -> dict[str, Any]:
+    """Return the value of each column at a position."""
+    return {name: values[at] for name, values in columns.items()}
+
+
 def hits_of(response: Any, noun: str, owner: str, path: tuple[str, ...] = ()) -> list[Any]:
     """Return the list of hits: the response itself, or the list at a path in it, whose first keys may be missing."""
     paths = [path[start:] for start in range(len(path))]
@@ -115,7 +121,7 @@ def rows_of(rows: Any, names: Sequence[str] | None) -> tuple[Sequence[Any], Reco
         return table_of(rows)
     if hasattr(rows, "fetchall"):
         if names is None:
-            names = [entry[0] for entry in getattr(rows, "description", None) or ()] or _keys_of(rows)
+            names = [field[0] for field in getattr(rows, "description", None) or ()] or _keys_of(rows)
         rows = rows.fetchall()
     elif not isinstance(rows, Iterable) or isinstance(rows, (str, Mapping)):
         raise unreadable("from_rows", "a cursor, a result or a list of rows", rows)
@@ -126,8 +132,12 @@ def rows_of(rows: Any, names: Sequence[str] | None) -> tuple[Sequence[Any], Reco
     width = len(hits[0]) if hasattr(hits[0], "__len__") else 0
     if not keys or len(keys) != width:
         raise InputError(f"from_rows needs the names of {width} columns, got {', '.join(keys) or 'none'}")
-    places = {name: at for at, name in reversed(list(enumerate(keys)))}
-    return hits, NamedColumns(len(hits), keys, lambda name: [row[places[name]] for row in hits])
+    return hits, NamedColumns(len(hits), keys, partial(_tuple_column, hits, keys))
+
+
+def _tuple_column(rows: list[Any], names: list[str], name: str) -> list[Any]:
+    place = names.index(name)
+    return [row[place] for row in rows]
 
 
 def _keys_of(row: Any) -> list[str]:
@@ -142,18 +152,20 @@ def is_table(value: Any) -> bool:
 
 def table_of(table: Any) -> tuple[Sequence[Any], RecordColumns]:
     """Return the rows of an Arrow, pandas or Polars table as dictionaries, and its columns."""
-
-    def row(at: int) -> Any:
-        if hasattr(table, "to_pylist"):
-            return table.slice(at, 1).to_pylist()[0]
-        return table.iloc[at].to_dict() if hasattr(table, "iloc") else table.row(at, named=True)
-
-    def column(name: str) -> Any:
-        values = table[name]
-        return values.to_pylist() if hasattr(values, "to_pylist") else values.to_list()
-
     names = map(str, getattr(table, "column_names", table.columns))
-    return LazyHits(len(table), row), NamedColumns(len(table), names, column)
+    columns = NamedColumns(len(table), names, partial(_table_column, table))
+    return LazyHits(len(table), partial(_table_row, table)), columns
+
+
+def _table_row(table: Any, at: int) -> Any:
+    if hasattr(table, "to_pylist"):
+        return table.slice(at, 1).to_pylist()[0]
+    return table.iloc[at].to_dict() if hasattr(table, "iloc") else table.row(at, named=True)
+
+
+def _table_column(table: Any, name: str) -> Any:
+    values = table[name]
+    return values.to_pylist() if hasattr(values, "to_pylist") else values.to_list()
 
 
 def candidates_of(

@@ -13,7 +13,7 @@ import mascot as mc
 from mascot.connect.address import read_address
 from mascot.connect.documents import Wishes, warn
 from mascot.connect.engine import CANDIDATES as CANDIDATES
-from mascot.connect.engine import EngineSink, EngineSource
+from mascot.connect.engine import EngineSource, OpenSink
 from mascot.connect.engine import Found as Found
 from mascot.connect.engine import NoKey as NoKey
 from mascot.connect.engine import Sink as Sink
@@ -49,7 +49,7 @@ def open_source(uri: str) -> EngineSource:
     return _classes(address.engine)[0](address)
 
 
-def open_sink(uri: str, *, dim: int, tokens: int = 1) -> EngineSink:
+def open_sink(uri: str, *, dim: int, tokens: int = 1) -> OpenSink:
     """Open the table at an address for writing; create it where there is none.
 
     Vectors have `dim` numbers, and a photograph `tokens` of them.
@@ -136,7 +136,7 @@ def steer(
 
 
 async def asteer(source: Searchable, vector: ArrayLike, wishes: Wishes, k: int = 20, **options: Any) -> Steered:
-    """Return what `steer` returns. It runs in a thread, so that other tasks of the event loop go on."""
+    """Return what `steer` returns. It runs in a thread, so that other tasks of the event loop continue."""
     return await asyncio.to_thread(steer, source, vector, wishes, k, **options)
 
 
@@ -147,16 +147,17 @@ def steer_many(
     k: int = 20,
     *,
     candidates: int = CANDIDATES,
+    where: str | None = None,
+    columns: Sequence[str] | None = None,
+    vectors: bool = True,
     method: Method | None = None,
-    **options: Any,
 ) -> list[Steered]:
     """Search with several vectors and select for each: what `steer` returns for each row of `queries`.
 
-    The engine is asked once where it can answer several queries, and all are re-ranked by one call. The options are
-    those of `EngineSource.search`.
+    The engine is asked once where it can answer several queries, and all are re-ranked by one call.
     """
     warn_of_few(candidates, k)
-    hits = source.search_many(queries, candidates=candidates, **options)
+    hits = source.search_many(queries, candidates=candidates, where=where, columns=columns, vectors=vectors)
     candidate_lists = [part.candidates() for part in hits if len(part)]
     rankings = iter(mc.rerank_many(candidate_lists, wishes, k, method) if candidate_lists else ())
     return [Steered(part, next(rankings) if len(part) else None) for part in hits]
