@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 from jpegs import write_jpeg
 
-from mascot.cli.photos import _summary_lines
-from mascot.photos.indexing.indexer import Summary
 from retelling import environment, on_a_terminal, run_command
 
 
@@ -186,14 +184,6 @@ def test_the_library_in_words(state: Path) -> None:
     assert counted["photos"] == 150
     assert 0 < counted["without_place"] < 60
     assert sum(counted["hours"]) == sum(counted["months"].values()) == 150 - counted["without_time"]
-
-
-def test_a_rate_below_one_a_second_is_not_printed() -> None:
-    def line(seconds: float) -> str:
-        return _summary_lines(Summary(1, 1, 0, 0, 0, 0, 0, 0, (), seconds, 0.0))[0]
-
-    assert line(0.5).endswith("in 0.5 s (2 a second)")
-    assert line(20.0).endswith("in 20.0 s")
 
 
 def test_real_photographs_are_steered(tmp_path: Path, data: Path) -> None:

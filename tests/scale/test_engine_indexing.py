@@ -25,10 +25,10 @@ from mascot.cli import photos
 from mascot.cli.ray import TakesRay, with_address
 from mascot.errors import InputError, MascotError, MissingExtra, OptionError
 from mascot.photos import Library
-from mascot.photos.indexing import engine_sink, indexer, ray_runner
-from mascot.photos.indexing.engine_sink import EngineSink
+from mascot.photos.indexing import indexer, ray_runner, table_sink
 from mascot.photos.indexing.indexer import Indexer
-from mascot.photos.indexing.stages import HEADERS, Header, IndexRow, Order, Stage
+from mascot.photos.indexing.stages import HEADERS, IndexRow, Order, Stage
+from mascot.photos.indexing.table_sink import TableSink
 from mascot.photos.limits import Limits
 from mascot.photos.photo import Photo
 from mascot.photos.sample import write_sample
@@ -153,7 +153,7 @@ def test_a_killed_worker_changes_nothing(
 def test_a_stopped_run_continues(
     address: str | None, folder: Path, sink: SqliteSink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_sink, "_ROWS", 4)
+    monkeypatch.setattr(table_sink, "_ROWS", 4)
     monkeypatch.setattr(indexer, "_BATCH", 8)
     encoder = Reader(dim=64)
 
@@ -406,14 +406,11 @@ class PretendingRunner:
 
     def run(self, stage: Stage, orders: Iterable[Order], count: int) -> Iterator[list[Any]]:
         for order in orders:
-            number = int(order.path[-8:-4])
-            if stage is HEADERS:
-                yield [Header(order, self._photo(order, number))]
-            else:
-                yield [IndexRow(order, self._photo(order, number), b"", np.empty(0, "f4"), np.zeros((1, 4), "f4"))]
+            vectors = np.zeros((1, 0 if stage is HEADERS else 4), np.float32)
+            yield [IndexRow(order, self._photo(order, int(order.path[-8:-4])), b"", vectors, vectors)]
 
     def _photo(self, order: Order, number: int) -> Photo:
-        values: dict[str, Any] = dict.fromkeys(Photo.__dataclass_fields__)
+        values: dict[str, Any] = dict.fromkeys(Photo.__dataclass_fields__) | {"keywords": (), "problems": ()}
         values |= {"path": order.path, "size": 1, "mtime_ns": order.source.mtime_ns, "lat": 38.7, "lon": number / 999}
         values |= {"taken": datetime(2019, 7, 14) + timedelta(minutes=number), "caption": f"caption {number}"}
         return Photo(**values)
@@ -421,14 +418,14 @@ class PretendingRunner:
 
 def test_memory_does_not_grow_with_the_files(sink: SqliteSink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sink, "put", lambda *_: None)
-    monkeypatch.setattr(engine_sink, "_ROWS", 64)
+    monkeypatch.setattr(table_sink, "_ROWS", 64)
 
     def peak_bytes(count: int) -> int:
         files = (PictureFile(tmp_path / f"2019/trip {at % 50}/{at:08}.jpg", 1, at) for at in range(count))
         monkeypatch.setattr(indexer, "walk", lambda *_, **__: files)
         tracemalloc.start()
         try:
-            with EngineSink(sink, "print-1", Limits()) as rows:
+            with TableSink(sink, "print-1", Limits()) as rows:
                 summary = Indexer([tmp_path], rows, PretendingRunner(), Reader).run()
             assert (summary.photos, summary.new, summary.unchanged) == (count, count, 0)
             return tracemalloc.get_traced_memory()[1]

@@ -294,7 +294,6 @@ def _read_request(
     names: InputColumns,
     quotas: options.Quotas | None = None,
 ) -> _Request:
-    """Read a table, and parse the wishes on its columns."""
     wishes: list[mc.AnyWish] = [words.spread(text, names.missing) for text in typed.spread or []]
     wishes += [words.focus(text, names.missing) for text in typed.focus or []]
     if quotas is not None:
@@ -370,7 +369,6 @@ def bench(context: typer.Context) -> None:
 
 
 def main() -> None:
-    """Run the command."""
     if sys.stderr is None:  # closed, as `2>&-` does
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the command runs
     if sys.stdout is None:

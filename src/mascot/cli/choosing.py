@@ -82,14 +82,6 @@ def _copy(root: Path, files: Sequence[Any], folder: Path) -> None:
 
 
 @dataclass(frozen=True)
-class ChosenIds:
-    """The pinned and the rejected photographs of a search."""
-
-    pin: Sequence[int]
-    reject: Sequence[int]
-
-
-@dataclass(frozen=True)
 class Chosen:
     """Options that pin and reject photographs."""
 
@@ -99,15 +91,15 @@ class Chosen:
     reject: list[str] | None = typer.Option(None, metavar="PHOTO", help="A photograph not to show. Repeatable.")
     choice: str | None = typer.Option(None, metavar="NAME", help="Pin the photographs of a saved choice.")
 
-    def ids(self, library: Library) -> ChosenIds:
-        """Return the photographs that the options name. Options override a saved choice."""
+    def ids(self, library: Library) -> dict[str, list[int]]:
+        """Return the photographs that the options `pin` and `reject`. Options override a saved choice."""
         pinned, rejected = _photo_ids(library, self.pin, "--pin"), _photo_ids(library, self.reject, "--reject")
         if self.choice is not None:
             saved_choice = library.choices.get(self.choice)
             pinned = [*(id_ for id_ in saved_choice.photos if id_ not in rejected), *pinned]
             rejected = [*rejected, *(id_ for id_ in saved_choice.rejected if id_ not in pinned)]
             _note_missing(saved_choice, f"choice {saved_choice.name!r}: ")
-        return ChosenIds(list(dict.fromkeys(pinned)), list(dict.fromkeys(rejected)))
+        return {"pin": list(dict.fromkeys(pinned)), "reject": list(dict.fromkeys(rejected))}
 
 
 def _photo_ids(library: Library, names: Sequence[str] | None, owner: str) -> list[int]:
@@ -158,7 +150,6 @@ def query_of(
 
 
 def _literal(value: Any) -> str:
-    """Return a value as an SQL literal."""
     return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
 
 

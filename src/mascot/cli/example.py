@@ -113,5 +113,4 @@ def records() -> list[dict[str, Any]]:
 
 
 def candidates() -> Candidates:
-    """Return the example as `Candidates`."""
     return Candidates.from_records(records())

@@ -88,20 +88,18 @@ def comparison_table(results: Results) -> Group:
         add_columns(grid, [name], overflow="fold", max_width=_WIDEST)
         add_columns(grid, ["place", "taken"], overflow="fold")
     for rank, (old, new) in enumerate(zip(plain, steered, strict=True), 1):
-        is_removed, is_added = old.id not in after, new.id not in before
-        cells_before = [
-            Text(cell, "red" if is_removed else "") for cell in _line(old, "- " if is_removed else "  ", results)
-        ]
-        cells_after = [
-            Text(cell, "green" if is_added else "") for cell in _line(new, "+ " if is_added else "  ", results)
-        ]
-        grid.add_row(str(rank), *cells_before, *cells_after)
+        cells = _cells(old, results, old.id in after, "- ", "red") + _cells(
+            new, results, new.id in before, "+ ", "green"
+        )
+        grid.add_row(str(rank), *cells)
     return Group(grid, Text(count_line(plain, steered)))
 
 
-def _line(photo: Photo, mark: str, results: Results) -> list[str]:
-    suffix = _MISSING if photo.id in results.gone else ""
-    return [mark + visible(photo.path.rpartition("/")[2]) + suffix, place_of(photo), time_of(photo)]
+def _cells(photo: Photo, results: Results, is_in_both: bool, mark: str, colour: str) -> list[Text]:
+    """Return name, place and time of a photograph, marked if it is in one list only."""
+    name = visible(photo.path.rpartition("/")[2]) + (_MISSING if photo.id in results.gone else "")
+    parts = (("  " if is_in_both else mark) + name, place_of(photo), time_of(photo))
+    return [Text(part, "" if is_in_both else colour) for part in parts]
 
 
 def can_show_pictures() -> bool:
@@ -115,20 +113,16 @@ def half_blocks(thumbnail: bytes) -> Text:
     from PIL import Image
 
     with Image.open(BytesIO(thumbnail)) as image:
-        small = image.convert("RGB")
+        small: Any = image.convert("RGB")
     small.thumbnail(_THUMB)
     text = Text()
     for top in range(0, small.height - small.height % 2, 2):
         for column in range(small.width):
-            upper, lower = (small.getpixel((column, top + row)) for row in (0, 1))
-            text.append("▀", f"rgb({_rgb(upper)}) on rgb({_rgb(lower)})")
+            upper, lower = (",".join(map(str, small.getpixel((column, top + row)))) for row in (0, 1))
+            text.append("▀", f"rgb({upper}) on rgb({lower})")
         text.append("\n")
     text.rstrip()
     return text
-
-
-def _rgb(pixel: Any) -> str:
-    return ",".join(str(value) for value in pixel)
 
 
 def overview_text(overview: Overview, points: Sequence[tuple[float, float]]) -> str:
@@ -142,9 +136,7 @@ def overview_text(overview: Overview, points: Sequence[tuple[float, float]]) -> 
         f"  encoder {overview.encoder} ({overview.fingerprint}); index {overview.bytes / 1e6:.1f} MB",
     ]
     if overview.encoded < overview.photos:
-        lines.append(
-            f"  {overview.encoded} encoded so far, and only these are found: `mascot index` encodes the others"
-        )
+        lines += [f"  {overview.encoded} encoded so far, and only these are found: `mascot index` encodes the others"]
     for name, title in (("country", "countries"), ("city", "cities"), ("camera", "cameras")):
         label_counts = ", ".join(f"{label} {count}" for label, count in list(overview.labels[name].items())[:8])
         more = f", and {overview.distinct[name] - 8} more" if overview.distinct[name] > 8 else ""

@@ -292,7 +292,7 @@ def search(
         results = opened.search(
             text, wishes, k, method, like=like, candidates=candidates,
             where=[*([] if where is None else [where]), *flags] or None, values=values, encoder=encoder,
-            already=_photo_ids(already), pin=ids.pin, reject=ids.reject, stacks=not no_stacks,
+            already=_photo_ids(already), stacks=not no_stacks, pin=ids["pin"], reject=ids["reject"],
         )  # fmt: skip
         for word in typed.focus or []:
             place = opened.place_meant(word)
@@ -318,7 +318,7 @@ def search(
             fields = {"text": text, "like": like_id, "k": k, "strength": method_choice.strength}
             query = choosing.query_of(fields, typed, quotas, where, flags, values)
             photo_ids = [photo.id for photo in results.photos]
-            saved_choice = opened.choices.put(save_choice, photo_ids, ids.reject, query)
+            saved_choice = opened.choices.put(save_choice, photo_ids, ids["reject"], query)
             note(f"choice {saved_choice.name!r}: {number_of(len(photo_ids), 'photograph')} saved")
         if target.names():
             from mascot.photos.album import section_of

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as Grid
 
-    from mascot.photos.indexing.indexer import Report
-
+Report = Callable[[str, int, int], None]  # the current step, how much of it is done, and the total
 _ENDLESS = 10_000  # characters per line in a pipe: nothing is cut or folded
 _SENTENCE = 50  # characters per line of the reasons in the demo
 _ID = 32  # characters of an id that a narrow terminal does not fold

@@ -103,7 +103,6 @@ def _library(path: Path | None) -> str | None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on the port."""
     import socket
 
     try:

@@ -52,7 +52,6 @@ class Choices:
         return self._read("ORDER BY name")
 
     def get(self, name: str) -> Choice:
-        """Return one choice."""
         normal_name = checked_name(name)
         choices = self._read("WHERE name = ?", normal_name)
         if not choices:

@@ -137,7 +137,6 @@ class Gazetteer:
 
 @lru_cache(maxsize=1)
 def gazetteer() -> Gazetteer:
-    """Return the gazetteer of this process."""
     return Gazetteer()
 
 

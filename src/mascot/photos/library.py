@@ -77,10 +77,10 @@ class Library:
         """
         if folder is None and index is None:
             folder = os.environ.get(_VARIABLE) or enclosing() or remembered()
-        if folder is None and index is None:
-            raise InputError(
-                f"no library: name one with --library, set {_VARIABLE}, or make one with `mascot index FOLDER`"
-            )
+            if folder is None:
+                raise InputError(
+                    f"no library: name one with --library, set {_VARIABLE}, or make one with `mascot index FOLDER`"
+                )
         if index is None:
             path = Path(folder or "").resolve()
             if (path / DATABASE).is_file() and path.name != FOLDER:
@@ -128,8 +128,8 @@ class Library:
 
     def reopened(self) -> Library:
         """Open the same folder again, with the same options and encoders: its index may have been replaced."""
-        device = self._encoders.device
-        library = type(self)(self.root, device, self.exact, self.folder if self.is_elsewhere else None)
+        index = self.folder if self.is_elsewhere else None
+        library = type(self)(self.root, self._encoders.device, self.exact, index)
         library._encoders.opened.update(self._encoders.opened)
         return library
 
@@ -164,8 +164,6 @@ class Library:
     def store_path(self) -> Path:
         """The file of the database."""
         return self.folder / DATABASE
-
-    # Indexing
 
     def index(
         self,
@@ -221,8 +219,7 @@ class Library:
             model = self._encoders.for_index(self.store, encoder, again)
             encoding = encodings.begin(self.store, model, again)
             confirmed = {*self.confirmed_folders, *(Path(path).resolve() for path in folders)}
-            uses_words = bool(getattr(model, "uses_words", False))
-            sink = LibrarySink(self.store, self.folders, encoding.stamp, limits, uses_words)
+            sink = LibrarySink(self.store, self.folders, encoding.stamp, limits, getattr(model, "uses_words", False))
             with LocalRunner(limits) as runner:
                 walking = (confirmed, prune, hidden, follow_links, report)
                 summary = Indexer(self.folders, sink, runner, partial(Encode, model), *walking).run()
@@ -266,8 +263,6 @@ class Library:
             yield
         finally:
             lock.release()
-
-    # Searching
 
     @property
     def encoder(self) -> str:
@@ -325,7 +320,7 @@ class Library:
         return self.encoder == "lite"
 
     def rebuild_index(self) -> int:
-        """Build the vector index from the database, and return how many photographs it holds."""
+        """Build the vector index from the database; return how many photographs it holds."""
         return len(self._photos.open_nearest(hurry=False, rebuild=True))
 
     def vector_of(
@@ -373,10 +368,8 @@ class Library:
         ----------
         candidates
             How many (default: 5000).
-        where
-            An SQL expression over the columns of the library, or several that must all hold.
-        values
-            The values of the question marks in `where`.
+        where, values
+            SQL expressions over the columns of the library that must all hold, and the values of their question marks.
         cancelled
             Polled during the search; when it returns True, `SearchCancelled` is raised.
         """
@@ -422,8 +415,8 @@ class Library:
         path = Path(path).resolve()
         if not is_text(str(path)):
             return None
-        query = "SELECT id FROM photos WHERE path = ?"
-        row = self.store.connection.execute(query, (name_of(self.root, path),)).fetchone()
+        name = name_of(self.root, path)
+        row = self.store.connection.execute("SELECT id FROM photos WHERE path = ?", (name,)).fetchone()
         return None if row is None else int(row[0])
 
     def folder_named(self, name: _Path) -> str:
@@ -453,9 +446,8 @@ class Library:
     ) -> Results:
         """Search and re-rank: `hits`, then their `rerank`. There are at least `k` candidates that are not `already`.
 
-        With `stacks` one photograph represents all shots of a burst and all copies of a picture. The photographs with
-        the ids `pin` come first, whether they match or not, and the results complete them. Those of `reject` are never
-        results.
+        With `stacks` one photograph represents all shots of a burst and all copies of a picture. Photographs with the
+        ids `pin` come first, whether they match or not; those of `reject` are never results.
         """
         pinned, rejected = list(dict.fromkeys(pin)), set(reject)
         check_choice(pinned, rejected)

@@ -166,13 +166,9 @@ def open_nearest(
 ) -> Nearest:
     """Open the derived index of the current state of the library; build it if it is missing or damaged.
 
-    Parameters
-    ----------
-    hurry
-        Accept a large index of an earlier state that was built recently: while another process adds photographs,
-        searches would build one index after another. Also work in memory if the disk is full.
-    rebuild
-        The index in use is damaged: use the one on disk only if another process has repaired it.
+    With `hurry`, accept a large index of an earlier state that was built recently: while another process adds
+    photographs, searches would build one index after another. Also work in memory if the disk is full. With `rebuild`
+    the index in use is damaged: use the one on disk only if another process has repaired it.
     """
     for _ in range(_TRIES):
         place = folder / f"nearest-{store.changes}-{space.fingerprint}-{exact}"

@@ -40,7 +40,6 @@ class Photo:
 
     @classmethod
     def from_row(cls, row: Any) -> Photo:
-        """Return the photograph of a database row."""
         values = {name: row[name] for name in COLUMNS}
         values["taken"] = None if values["taken"] is None else datetime.fromisoformat(values["taken"])
         for name in ("keywords", "problems"):

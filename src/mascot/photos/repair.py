@@ -47,15 +47,21 @@ class Repair:
 
 def check(library: Library) -> tuple[str, ...]:
     """Return a line for each damage; empty if there is none. Reads every byte of the index."""
+    of_database, of_index = _findings(library)
+    return (*of_database, *of_index)
+
+
+def _findings(library: Library) -> tuple[list[str], list[str]]:
+    """Return the damages of the database, and of the derived index."""
     try:
-        findings = _database_findings(library.store)
+        of_database = _database_findings(library.store)
     except MascotError as error:
         if not library.store_path.is_file():
             raise
-        return (str(error),)
+        return [str(error)], []
     with suppress(MascotError):
-        findings += _index_findings(library)
-    return tuple(findings)
+        return of_database, _index_findings(library)
+    return of_database, []
 
 
 def repair(library: Library) -> Repair:
@@ -63,10 +69,11 @@ def repair(library: Library) -> Repair:
     if not library.store_path.is_file():
         raise InputError(f"there is no library at {library.root}: make one with `mascot index FOLDER`")
     with library.lock():
-        findings = check(library)
+        of_database, of_index = _findings(library)
+        findings = (*of_database, *of_index)
         lost_rows: int | None = 0
         damaged = None
-        if findings and _is_damaged(library):
+        if of_database:
             library.close()
             lost_rows = _salvage(library.store_path)
             damaged = library.folder / DAMAGED
@@ -74,14 +81,6 @@ def repair(library: Library) -> Repair:
             shutil.rmtree(place, ignore_errors=True)
         encoded = library.rebuild_index()
         return Repair(findings, library.store.count(), encoded, lost_rows, damaged)
-
-
-def _is_damaged(library: Library) -> bool:
-    """Return whether the database itself is damaged, not only the derived index."""
-    try:
-        return bool(_database_findings(library.store))
-    except MascotError:
-        return True
 
 
 def _database_findings(store: Store) -> list[str]:

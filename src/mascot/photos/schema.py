@@ -10,31 +10,12 @@ from mascot.errors import InputError
 _STEPS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE photos (
-            id INTEGER PRIMARY KEY,
-            path TEXT NOT NULL UNIQUE,
-            folder TEXT NOT NULL,
-            size INTEGER NOT NULL,
-            mtime_ns INTEGER NOT NULL,
-            hash TEXT NOT NULL,
-            width INTEGER NOT NULL,
-            height INTEGER NOT NULL,
-            lat REAL,
-            lon REAL,
-            altitude REAL,
-            taken TEXT,
-            offset INTEGER,
-            camera TEXT,
-            lens TEXT,
-            title TEXT,
-            caption TEXT,
-            keywords TEXT NOT NULL,
-            rating INTEGER,
-            city TEXT,
-            country TEXT,
-            season TEXT,
-            part_of_day TEXT,
-            moment TEXT,
-            problems TEXT NOT NULL
+            id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, folder TEXT NOT NULL,
+            size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, hash TEXT NOT NULL,
+            width INTEGER NOT NULL, height INTEGER NOT NULL,
+            lat REAL, lon REAL, altitude REAL, taken TEXT, offset INTEGER, camera TEXT, lens TEXT,
+            title TEXT, caption TEXT, keywords TEXT NOT NULL, rating INTEGER,
+            city TEXT, country TEXT, season TEXT, part_of_day TEXT, moment TEXT, problems TEXT NOT NULL
         )""",
         "CREATE INDEX photos_by_hash ON photos (hash)",
         "CREATE TABLE pixels (photo INTEGER PRIMARY KEY REFERENCES photos ON DELETE CASCADE, "

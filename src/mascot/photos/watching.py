@@ -23,16 +23,8 @@ def changes(
 ) -> Iterator[None]:
     """Yield at once, and then whenever photographs or sidecars in the folders have changed.
 
-    Changes while the consumer is busy are not missed: the folders are read before each yield.
-
-    Parameters
-    ----------
-    folders
-        Called for each poll: folders may be added while they are watched.
-    interval_s
-        Seconds between two polls; more if a poll takes long.
-    hidden, follow_links
-        Options of `walk`.
+    Changes while the consumer is busy are not missed: the folders are read before each yield. `folders` is called for
+    each poll, because folders may be added. A poll that takes long is made less often than every `interval_s` seconds.
     """
     last = ""
     while True:

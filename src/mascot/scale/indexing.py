@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from mascot.errors import InputError, OptionError
 from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder
-from mascot.photos.indexing.engine_sink import EngineSink
 from mascot.photos.indexing.indexer import Indexer, Report, Summary
 from mascot.photos.indexing.ray_runner import RayRunner
 from mascot.photos.indexing.runners import LocalRunner
 from mascot.photos.indexing.stages import Encode
+from mascot.photos.indexing.table_sink import TableSink
 from mascot.photos.limits import Limits
 from mascot.photos.store import stamp_of
 
@@ -87,7 +87,7 @@ def index_into(
             # Workers open an encoder by its name; a user's own object is sent to them.
             open_stage = partial(Encode, model.name, device, model.fingerprint)
         del model
-        sink = stack.enter_context(EngineSink(table, stamp, limits))
+        sink = stack.enter_context(TableSink(table, stamp, limits))
         return Indexer([root.resolve()], sink, runner, open_stage, None, prune, hidden, follow_links, report).run()
 
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
+from functools import cache, partial
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from mascot.errors import InputError
-from mascot.photos.indexing.missing import emptied, in_sight
 from mascot.photos.indexing.runners import Runner
 from mascot.photos.indexing.stages import Contents, Encode, Hashed, IndexRow, Order, Stage, Unread, read_picture
 from mascot.photos.walk import Skipped, walk
 from mascot.photos.whereabouts import name_of
 
 _BATCH = 32  # photographs encoded together
+_TOP = PurePosixPath(".")
 
 Report = Callable[[str, int, int], None]  # what is being done, how much of it is, how much there is
 
@@ -164,9 +165,9 @@ class Indexer:
     def _missing_paths(self) -> list[str]:
         """Return the paths of rows whose files are gone. A drive that is not mounted must not empty the index."""
         root = self.folders[0]
-        paths = in_sight(root, self.sink.paths_without_files(), self._skipped)
-        self._skipped += emptied(root, paths, self.sink.is_in_folder)
-        return in_sight(root, paths, self._skipped)
+        paths = _in_sight(root, self.sink.paths_without_files(), self._skipped)
+        self._skipped += _emptied(root, paths, self.sink.is_in_folder)
+        return _in_sight(root, paths, self._skipped)
 
     def _index(self) -> None:
         """Read, encode and store files until the sink has all that it needs."""
@@ -195,3 +196,44 @@ class Indexer:
 
 def _skipped(unread: Unread) -> Skipped:
     return Skipped(unread.order.source.path, unread.reason)
+
+
+def _emptied(root: Path, missing: Iterable[str], is_mounted: bool) -> list[Skipped]:
+    """Return the folders that contained some of these missing files and are empty now."""
+
+    @cache
+    def existing(folder: PurePosixPath) -> PurePosixPath:
+        """Return the folder, or the nearest existing one above it."""
+        while folder != _TOP and not (root / folder).is_dir():
+            folder = folder.parent
+        return folder
+
+    counts = Counter(existing(PurePosixPath(path).parent) for path in missing)
+    return [
+        Skipped(
+            root / folder,
+            f"empty, as where a drive is not mounted: {count} of the library {'is' if count == 1 else 'are'} kept; "
+            "remove the folder to let --prune remove them",
+        )
+        for folder, count in sorted(counts.items())
+        if not (folder == _TOP and is_mounted) and _is_empty(root / folder)
+    ]
+
+
+def _in_sight(root: Path, paths: Iterable[str], skipped: Iterable[Skipped]) -> list[str]:
+    """Return the names that are neither skipped nor in a skipped folder."""
+    skipped_names = {name_of(root, item.path) for item in skipped}
+    return [
+        path
+        for path in paths
+        if skipped_names.isdisjoint(map(str, (PurePosixPath(path), *PurePosixPath(path).parents)))
+    ]
+
+
+def _is_empty(folder: Path) -> bool:
+    """Return whether a folder has no files except hidden ones."""
+    try:
+        with os.scandir(folder) as entries:
+            return all(entry.name.startswith(".") for entry in entries)
+    except OSError:
+        return False

@@ -10,6 +10,7 @@ import pickle
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from typing import Any
 
@@ -23,6 +24,7 @@ _Work = Callable[[Sequence[Any]], list[Any]]
 
 _WINDOW = 1 << 17  # files that are in memory at once
 _SHARE = 0.5  # of a core: readers wait for disks, and encoders on all cores must leave room for them
+_READERS = 2  # threads of a worker that read files
 _AHEAD = 2  # batches that an actor has at once: while it works on one, the next is sent
 _RETRIES = 2  # of a batch whose worker died, then of each of its files
 _MOST_LOST = 16  # batches, or single files, of a window that may be lost
@@ -94,7 +96,7 @@ class RayRunner:
             except self._ray.exceptions.RayError as error:
                 if reference in starting:
                     actors.remove(starting.pop(reference))
-                    if not starting and not running:
+                    if not (starting or running or free):
                         raise MascotError(f"a worker failed: {str(error).strip().splitlines()[-1].strip()}") from None
                     continue
                 actor, number = running.pop(reference)
@@ -131,8 +133,8 @@ class RayRunner:
         opener = [put(pickled(stage.open if on_gpu else partial(_whole, stage, self._limits)))]
         if not on_gpu:
             return lambda actor, batch: actor.work.remote(opener, batch)
-        reading = _reading(stage, self._limits)
-        task = self._ray.remote(num_cpus=_SHARE, max_retries=_RETRIES)(reading)
+        read = _reading(stage, self._limits)
+        task = self._ray.remote(num_cpus=_SHARE, max_retries=_RETRIES)(lambda batch: _results_or_error(read, batch))
         return lambda actor, batch: actor.work.remote(opener, task.remote(batch))
 
 
@@ -155,16 +157,10 @@ class Worker:
         """Do nothing: the actor has started."""
 
     def work(self, opener: list[Any], items: list[Any] | MascotError) -> list[Any] | MascotError:
-        """Return the results of a batch. The work of a stage is opened with its first batch.
-
-        Parameters
-        ----------
-        opener
-            The reference of a pickled function that returns the work.
-        """
+        """Return the results of a batch; `opener` has the reference of a pickled function that opens the work."""
         if isinstance(items, MascotError):
             return items
-        return _results_or_error(lambda: self._opened(opener[0])(items), items)
+        return _results_or_error(lambda batch: self._opened(opener[0])(batch), items)
 
     def _opened(self, opener: Any) -> _Work:
         import ray
@@ -174,9 +170,9 @@ class Worker:
         return self._work
 
 
-def _results_or_error(work: Callable[[], list[Any]], items: Sequence[Any]) -> list[Any] | MascotError:
+def _results_or_error(work: _Work, items: Sequence[Any]) -> list[Any] | MascotError:
     try:
-        return work()
+        return work(items)
     except MascotError as error:
         return error
     except Exception as error:
@@ -190,19 +186,20 @@ def _decoders(limits: Limits) -> DecoderPool:
     return DecoderPool(limits)
 
 
-def _whole(stage: Stage, limits: Limits) -> _Work:
-    """Open both parts of a stage."""
-    finish = stage.open()
-    return lambda orders: finish([stage.read(order, _decoders(limits)) for order in orders])
+def _reading(stage: Stage, limits: Limits) -> _Work:
+    """Open the first part of a stage."""
 
-
-def _reading(stage: Stage, limits: Limits) -> Callable[[list[Order]], list[Any] | MascotError]:
-    """Return a task that runs the first part of a stage."""
-
-    def read(orders: list[Order]) -> list[Any] | MascotError:
-        return _results_or_error(lambda: [stage.read(order, _decoders(limits)) for order in orders], orders)
+    def read(orders: Sequence[Order]) -> list[Any]:
+        with ThreadPoolExecutor(_READERS) as pool:
+            return list(pool.map(lambda order: stage.read(order, _decoders(limits)), orders))
 
     return read
+
+
+def _whole(stage: Stage, limits: Limits) -> _Work:
+    """Open both parts of a stage."""
+    read, finish = _reading(stage, limits), stage.open()
+    return lambda orders: finish(read(orders))
 
 
 def first_paths(paths: Sequence[str], most: int = 3) -> str:

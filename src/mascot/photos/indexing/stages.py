@@ -28,7 +28,7 @@ from mascot.photos.walk import PictureFile
 
 T = TypeVar("T")
 
-_NO_LOOK, _NO_IMAGE = np.empty(0, np.float32), Image.new("RGB", (1, 1))
+_EMPTY, _NO_IMAGE = np.empty(0, np.float32), Image.new("RGB", (1, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,6 @@ class Hashed(OrderResult):
 
 
 @dataclass(frozen=True, slots=True)
-class Header(OrderResult):
-    """A row without hash, pixels and vectors."""
-
-    photo: Photo
-
-
-@dataclass(frozen=True, slots=True)
 class ReadFile(OrderResult):
     """A file that is read but not encoded."""
 
@@ -90,7 +83,7 @@ class ReadFile(OrderResult):
 
 @dataclass(frozen=True, slots=True)
 class IndexRow(OrderResult):
-    """A complete row."""
+    """A complete row, or what its header says."""
 
     photo: Photo
     thumbnail: bytes
@@ -124,7 +117,7 @@ def read_header(order: Order, decoders: DecoderPool) -> ReadFile | Unread:
         )
     except Unreadable as error:
         return Unread(order, str(error))
-    return ReadFile(order, "", Reading(_with_problems(metadata, problems), _NO_IMAGE, b"", _NO_LOOK))
+    return ReadFile(order, "", Reading(_with_problems(metadata, problems), _NO_IMAGE, b"", _EMPTY))
 
 
 def read_picture(order: Order, decoders: DecoderPool, contents: Contents) -> ReadFile | Hashed | Unread:
@@ -196,7 +189,8 @@ def _split(items: Sequence[Any]) -> tuple[list[ReadFile], list[Photo], list[Any]
 def headers(items: Sequence[Any]) -> list[Any]:
     """Make rows of what headers say."""
     reads, photos, others = _split(items)
-    return [*map(Header, (item.order for item in reads), photos), *others]
+    rows = [IndexRow(item.order, photo, b"", _EMPTY, _EMPTY) for item, photo in zip(reads, photos, strict=True)]
+    return [*rows, *others]
 
 
 class Encode:

@@ -24,7 +24,7 @@ import numpy as np
 
 from mascot.photos.indexing.indexer import Report
 from mascot.photos.indexing.runners import Runner
-from mascot.photos.indexing.stages import HEADERS, Contents, Hashed, Header, IndexRow, Order, Unread
+from mascot.photos.indexing.stages import HEADERS, Contents, Hashed, IndexRow, Order, Unread
 from mascot.photos.limits import Limits
 from mascot.photos.moments import Shot, label_moments
 from mascot.photos.photo import Photo
@@ -55,7 +55,7 @@ BEGIN
 """
 
 
-class EngineSink:
+class TableSink:
     """The rows of one table during one run, which begins and ends with the block.
 
     Parameters
@@ -83,7 +83,7 @@ class EngineSink:
         states = ((path, size, mtime_ns, stamp) for path, (size, mtime_ns, _, stamp) in table.states())
         self._database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, 1)", states)
 
-    def __enter__(self) -> EngineSink:
+    def __enter__(self) -> TableSink:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -112,15 +112,8 @@ class EngineSink:
         with closing(runner.run(HEADERS, self._files(), count)) as batches:
             for results in batches:
                 for result in results:
-                    if isinstance(result, Header):
-                        self._run(
-                            "UPDATE files SET is_readable = 1, taken = ?, lat = ?, lon = ?, city = ?, camera = ? "
-                            "WHERE path = ?",
-                            *(
-                                result.photo.to_row()[name]
-                                for name in ("taken", "lat", "lon", "city", "camera", "path")
-                            ),
-                        )
+                    if isinstance(result, IndexRow):
+                        self._add_header(result.photo)
                     else:
                         if result.order.checks_pixels:
                             self._note_damaged(result.order)
