@@ -147,9 +147,10 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
 
 def sort_wishes(wishes: Sequence[AnyWish]) -> tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Limit | Share, ...]]:
     """Return the coverage wishes, the focuses with a named value, and the limits and shares."""
-    coverage = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is None)
-    aims = tuple(wish for wish in wishes if isinstance(wish, Wish) and wish.near is not None)
-    constraints = tuple(wish for wish in wishes if not isinstance(wish, Wish))
+    groups: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+    for wish in wishes:
+        groups[2 if not isinstance(wish, Wish) else wish.near is not None].append(wish)
+    coverage, aims, constraints = map(tuple, groups)
     if len(constraints) > MOST_QUOTAS:
         raise OptionError(f"wishes must have at most {MOST_QUOTAS} limits and shares, got {len(constraints)}")
     return coverage, aims, constraints

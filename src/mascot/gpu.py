@@ -22,16 +22,14 @@ from mascot.attributes.category import labels_of
 from mascot.attributes.columns import as_array
 from mascot.attributes.place import Grid
 from mascot.bins import GlobeBins, SparseBins
-from mascot.bins.distance import SMALLEST, distances, unit_of
 from mascot.errors import InputError, OptionError
 from mascot.fitting import FittedWishes, fit_wishes, sort_wishes
 from mascot.kernels import native
-from mascot.kernels.constants import FENCE, FEW
 from mascot.kernels.gpu import bins_on_device, cupy, launcher, quotas_on_device
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults
 from mascot.kernels.gpu.plan import KernelBins, Task, alike
 from mascot.kernels.reference import Quota
-from mascot.methods.aim import dial_share
+from mascot.methods.aim import Target, aim
 from mascot.methods.base import Table
 from mascot.methods.mascot import DEFAULT_STRENGTH, Mascot, pack_bins, pack_once
 from mascot.wishes import AnyWish, Limit, Share, Wish
@@ -91,8 +89,7 @@ class _DeviceWishes:
 
     coverage: tuple[Wish, ...]
     bins: tuple[KernelBins, ...]
-    aims: tuple[Wish, ...]
-    target_distances: tuple[tuple[Any, str], ...]  # distance of each row to the named value, and its unit
+    targets: tuple[Target, ...]  # of the focuses with a named value, for all rows
     constraints: tuple[Limit | Share, ...]
     quotas: tuple[Quota, ...]
     dropped: Any  # which rows are left out, or None
@@ -156,13 +153,13 @@ class DeviceBatch:
     def _fit(self, wishes: Sequence[AnyWish]) -> _DeviceWishes:
         coverage, aims, constraints = sort_wishes(wishes)
         bins = [self._bins(wish) for wish in coverage]
-        target_distances = [self._target_distances(wish) for wish in aims]
+        targets = tuple(self._target(wish) for wish in aims)
         missing = [_missing(part) for wish, part in zip(coverage, bins, strict=True) if _rule(wish) == "drop"]
-        pairs = zip(aims, target_distances, strict=True)
-        missing += [cupy().isnan(distance) for wish, (distance, _) in pairs if _rule(wish) == "drop"]
+        pairs = zip(aims, targets, strict=True)
+        missing += [cupy().isnan(target.distance) for wish, target in pairs if _rule(wish) == "drop"]
         dropped = functools.reduce(operator.or_, missing) if missing else None
         quotas = quotas_on_device([self._quota(wish) for wish in constraints])
-        return _DeviceWishes(coverage, alike(bins), aims, tuple(target_distances), constraints, quotas, dropped)
+        return _DeviceWishes(coverage, alike(bins), targets, constraints, quotas, dropped)
 
     def _bins(self, wish: Wish) -> KernelBins:
         attribute: Any = wish.attribute
@@ -174,8 +171,8 @@ class DeviceBatch:
         x, y = columns if len(columns) > 1 else (columns[0], None)
         return KernelBins.of(pack_bins(bins)._replace(x=x, y=y), cupy())
 
-    def _target_distances(self, wish: Wish) -> tuple[Any, str]:
-        """Return the distance of each candidate to the named value, and its unit."""
+    def _target(self, wish: Wish) -> Target:
+        """Return the distance of each candidate to the named value."""
         attribute: Any = wish.attribute
         cp = cupy()
         if isinstance(attribute, Category):
@@ -184,16 +181,14 @@ class DeviceBatch:
             codes = cp.asarray([int(label) for label in labels])
             hits = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(cp.isin(indices, codes))])
             distance = cp.where(hits[indptr[1:]] > hits[indptr[:-1]], 0.0, 1.0)
-            return cp.where(indptr[1:] == indptr[:-1], np.nan, distance), "label"
+            distance = cp.where(indptr[1:] == indptr[:-1], np.nan, distance)
+            return Target(distance, "label", wish.weight, wish.within)
         if not isinstance(attribute, _ON_DEVICE):
-            (focus,) = self._on_host(wish).focuses
-            return cp.asarray(distances(focus.bins, focus.point, None)), unit_of(focus.bins)
+            return _on_device(self._on_host(wish).focuses[0].target())
         bins, columns = self._bins_and_coordinates(attribute)
-        focus = wish.named_focus(bins)
-        keys = ("lat", "lon") if isinstance(bins, GlobeBins) else ("values",)
-        coordinates = columns if isinstance(bins, GlobeBins) else [tuple(columns)]
-        rows = replace(bins, **dict(zip(keys, coordinates, strict=True)))
-        return distances(rows, focus.point, None), unit_of(bins)
+        globe = isinstance(bins, GlobeBins)
+        rows = replace(bins, **({"lat": columns[0], "lon": columns[1]} if globe else {"values": tuple(columns)}))
+        return replace(wish.named_focus(bins), bins=rows).target()
 
     def _bins_and_coordinates(self, attribute: Any) -> tuple[Any, list[Any]]:
         """Return bins of one row on the host, for their axes, and the coordinates of all rows on the device."""
@@ -264,15 +259,16 @@ def rank_rows(fitted: FittedWishes, rows: Any, scores: Any, k: int, method: Any,
 @functools.lru_cache(maxsize=4)
 def _corpus(fitted: FittedWishes) -> _DeviceWishes:
     """Return the bins, distances and labels of a corpus on the device."""
-    cp = cupy()
-    target_distances = tuple(
-        (cp.asarray(distances(focus.bins, focus.point, None)), unit_of(focus.bins)) for focus in fitted.focuses
-    )
     dropped = fitted.dropped(None)
     return _DeviceWishes(
-        fitted.coverage, bins_on_device(tuple(map(pack_once, fitted.bins))), fitted.aims, target_distances,
-        fitted.constraints, quotas_on_device(fitted.quotas), None if dropped is None else cp.asarray(dropped),
+        fitted.coverage, bins_on_device(tuple(map(pack_once, fitted.bins))),
+        tuple(_on_device(focus.target()) for focus in fitted.focuses), fitted.constraints,
+        quotas_on_device(fitted.quotas), None if dropped is None else cupy().asarray(dropped),
     )  # fmt: skip
+
+
+def _on_device(target: Target) -> Target:
+    return target._replace(distance=cupy().asarray(target.distance))
 
 
 def _prepare(
@@ -284,8 +280,11 @@ def _prepare(
     eligible = None
     if fitted.dropped is not None:
         eligible = ~(fitted.dropped.reshape(scores.shape) if rows is None else fitted.dropped[rows])
-    if fitted.aims:
-        scores = _aim(fitted, scores, rows, eligible, method, k)
+    if fitted.targets:
+        strength = DEFAULT_STRENGTH if method.strength is None else float(method.strength)
+        distances = [t.distance.reshape(scores.shape) if rows is None else t.distance[rows] for t in fitted.targets]
+        targets = [t._replace(distance=distance) for t, distance in zip(fitted.targets, distances, strict=True)]
+        scores = cp.ascontiguousarray(aim(scores, targets, eligible, k, strength, method.robust, cp))
     restore = ptr = seen_at = seen_ptr = None
     width = size
     if eligible is not None:
@@ -304,7 +303,7 @@ def _prepare(
     if eligible is not None:
         scores, rows = scores.reshape(-1)[flat], flat if rows is None else rows.reshape(-1)[flat]
     weights = np.array([float(wish.weight) for wish in fitted.coverage])
-    named_weight = float(sum(wish.weight for wish in fitted.aims))
+    named_weight = float(sum(target.weight for target in fitted.targets))
     options = method.kernel_options(min(k, width), weights, named_weight)
     rules = tuple(native.NEUTRAL if _rule(wish) == "neutral" else native.LAST for wish in fitted.coverage)
     quotas = tuple(
@@ -314,59 +313,6 @@ def _prepare(
     signs = tuple(float(wish.sign) for wish in fitted.coverage)
     task = Task(fitted.bins, signs, tuple(weights.tolist()), rules, quotas, options)
     return launcher(task, DeviceQueries(count, width, scores, ptr, rows, seen_ptr, seen_at)), restore
-
-
-def _aim(fitted: _DeviceWishes, scores: Any, rows: Any, eligible: Any, method: Mascot, k: int) -> Any:
-    """Return scores in which closeness to the named values is blended: `methods.aim.aim_scores` over Q x N arrays."""
-    cp = cupy()
-    eligible = cp.ones(scores.shape, bool) if eligible is None else eligible
-    total = sum(wish.weight for wish in fitted.aims)
-    near = cp.zeros(scores.shape)
-    for wish, (distance, unit) in zip(fitted.aims, fitted.target_distances, strict=True):
-        distance = distance.reshape(scores.shape) if rows is None else distance[rows]
-        near += wish.weight / total * _closeness(distance, unit, wish.within, eligible, k)
-    share = dial_share(DEFAULT_STRENGTH if method.strength is None else float(method.strength))
-    low, high = _range(scores, eligible, method.robust)
-    span = high / 2 - low / 2
-    relevance = cp.where(span > 0, (cp.clip(scores, low, high) / 2 - low / 2) / cp.where(span > 0, span, 1.0), 0.0)
-    blend = (1 - share) * relevance + share * near
-    bottom, top = _range(blend, eligible, robust=False)
-    blend = cp.where(top > bottom, (blend - bottom) / cp.where(top > bottom, top - bottom, 1.0), 0.0)
-    return cp.ascontiguousarray(cp.where(span == 0, blend, (1 - blend) * low + blend * high))
-
-
-def _closeness(distance: Any, unit: str, within: float | None, eligible: Any, k: int) -> Any:
-    """Return how close each candidate is to the named value, in 0..1: `methods.aim.closeness` over Q x N arrays."""
-    cp = cupy()
-    if unit == "label":
-        return cp.where(distance == 0, 1.0, 0.0)
-    half = within
-    if half is None:
-        valued = eligible & ~cp.isnan(distance)
-        ranked = cp.sort(cp.where(valued, distance, np.inf), axis=1)
-        count = valued.sum(axis=1, keepdims=True)
-        half = cp.take_along_axis(ranked, cp.maximum(cp.minimum((k + 1) // 2, count) - 1, 0), axis=1)
-        half = cp.maximum(cp.where(count == 0, 0.0, half), max(SMALLEST[unit], 1e-9))
-    near = 1 / (1 + distance / half)
-    return cp.where(cp.isnan(near), 0.0, near)
-
-
-def _range(values: Any, eligible: Any, robust: bool) -> tuple[Any, Any]:
-    """Return the lowest and highest value of each query that is eligible and, if robust, not a far outlier."""
-    cp = cupy()
-    inside = eligible
-    if robust:
-        ranked = cp.sort(cp.where(eligible, values, np.inf), axis=1)
-        last = cp.maximum(eligible.sum(axis=1, keepdims=True) - 1, 0)
-        first = cp.take_along_axis(ranked, last // 4, axis=1) / 2
-        third = cp.take_along_axis(ranked, 3 * last // 4, axis=1) / 2
-        fence = FENCE * (third - first)
-        far = (fence > 0) & (last + 1 >= FEW) & ((values / 2 < first - fence) | (values / 2 > third + fence))
-        inside = eligible & ~far
-    low = cp.where(inside, values, np.inf).min(axis=1, keepdims=True)
-    high = cp.where(inside, values, -np.inf).max(axis=1, keepdims=True)
-    nonempty = inside.any(axis=1, keepdims=True)
-    return cp.where(nonempty, low, 0.0), cp.where(nonempty, high, 0.0)
 
 
 def _seen(already: Any, shape: tuple[int, int]) -> Any:

@@ -187,10 +187,8 @@ class Reranker:
 
     Parameters
     ----------
-    wishes
-        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
-    method
-        The method (default: `Mascot()`, the guarded one).
+    wishes, method
+        As for `rerank`.
 
     Examples
     --------

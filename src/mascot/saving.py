@@ -13,8 +13,7 @@ import numpy as np
 
 from mascot.bins import Axis, AxisBins, Bins, GlobeBins, SparseBins
 from mascot.errors import InputError, OptionError
-from mascot.fitting import FittedWishes, assemble
-from mascot.methods.aim import NamedFocus
+from mascot.fitting import FittedWishes, assemble, sort_wishes
 from mascot.methods.base import Method, Table
 from mascot.registry import from_dict
 from mascot.wishes import AnyWish
@@ -55,17 +54,15 @@ def load_reranker(path: Path) -> tuple[tuple[AnyWish, ...], Method, FittedWishes
         raise InputError(f"Reranker.load needs a file that Reranker.save wrote, got {str(path)!r}: {error}") from None
     if document.get("version") != _VERSION:
         raise InputError(f"Reranker.load needs version {_VERSION}, got {document.get('version')!r} in {str(path)!r}")
+
+    def restored(part: str, prefix: str) -> tuple[Any, ...]:
+        return tuple(_restore(described, f"{prefix}{a}", arrays) for a, described in enumerate(document[part]))
+
     wishes = tuple(from_dict(wish) for wish in document["wishes"])
-    focuses_on_values = [wish for wish in wishes if getattr(wish, "near", None) is not None]
-    focuses: list[NamedFocus] = []
-    for a, (wish, described) in enumerate(zip(focuses_on_values, document["focuses"], strict=True)):
-        focuses.append(wish.named_focus(_restore(described, f"focus{a}", arrays)))
-    fitted = assemble(
-        wishes, document["rows"], (Table({}),),
-        tuple(_restore(described, f"bins{a}", arrays) for a, described in enumerate(document["bins"])), tuple(focuses),
-        tuple(_restore(described, f"labels{a}", arrays) for a, described in enumerate(document["labels"])),  # type: ignore[misc]
-        arrays.get("removed"),
-    )  # fmt: skip
+    _, aims, _ = sort_wishes(wishes)
+    focuses = tuple(wish.named_focus(bins) for wish, bins in zip(aims, restored("focuses", "focus"), strict=True))
+    bins, labels = restored("bins", "bins"), restored("labels", "labels")
+    fitted = assemble(wishes, document["rows"], (Table({}),), bins, focuses, labels, arrays.get("removed"))
     return wishes, from_dict(document["method"]), fitted, document["ids"]
 
 

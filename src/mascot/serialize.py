@@ -39,12 +39,9 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, _JSON_TYPES) else str(value)
 
 
-def _described(value: Value, written: Callable[[Any, str], Any]) -> dict[str, Any]:
+def _described(value: Any, written: Callable[[Any, str], Any]) -> dict[str, Any]:
     kind = type(value).__name__
-    return {"kind": kind} | {
-        f.name: written(getattr(value, f.name), f"{kind}.{f.name}")
-        for f in fields(value)  # type: ignore[arg-type]
-    }
+    return {"kind": kind} | {f.name: written(getattr(value, f.name), f"{kind}.{f.name}") for f in fields(value)}
 
 
 def _saved(value: Any, owner: str) -> Any:

@@ -17,7 +17,7 @@ from mascot.attributes.place import NamedPoint
 from mascot.bins import Bins, Floats, SparseBins
 from mascot.errors import InputError, OptionError, check_positive, check_switch, check_whole, is_number, require
 from mascot.kernels.reference import Quota
-from mascot.methods.aim import NamedFocus, closeness
+from mascot.methods.aim import NamedFocus
 from mascot.serialize import Value
 
 _LARGEST_WEIGHT = 1e100
@@ -75,7 +75,8 @@ class Wish(Value):
 
     def closeness(self, columns: Columns, vectors: Floats | None, rows: int, k: int) -> Floats:
         """Return how close each of one query's candidates is to the named value, in 0..1, for k results."""
-        return closeness(self.named_focus(self.bins(columns, vectors, rows)), None, np.array([0, rows]), k)
+        target = self.named_focus(self.bins(columns, vectors, rows)).target()
+        return np.asarray(target._replace(distance=target.distance[None]).closeness(None, k)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,11 +237,6 @@ def spread(attribute: Attribute | str, weight: float = 1.0) -> Wish:
         What to spread over: `Place()`, `Category("camera")`, the name of a column of labels, or one of your own.
     weight
         How much this wish counts beside the others; above 0 (default: 1).
-
-    Examples
-    --------
-    >>> spread("seller").attribute
-    Category(column='seller', missing='last', name='seller')
     """
     return Wish(attribute, 1, weight)  # type: ignore[arg-type]
 
@@ -250,10 +246,8 @@ def focus(attribute: Attribute | str, weight: float = 1.0, near: Any = None, wit
 
     Parameters
     ----------
-    attribute
-        What to focus on: `HourOfDay()`, `Category("camera")`, the name of a column of labels, or one of your own.
-    weight
-        How much this wish counts beside the others; above 0 (default: 1).
+    attribute, weight
+        As for `spread`.
     near
         The value to focus on: a point on the globe, an hour, a day, a number, a label. Closeness to it becomes part of
         relevance (default: None, covering a new bin costs, and the relevant candidates decide where the focus lies).
@@ -283,11 +277,6 @@ def limit(attribute: Attribute | str, n: int, fill: bool = False) -> Limit:
         are not limited.
     fill
         Complete the list with the best of the rest when the limit leaves fewer than k results (default: False).
-
-    Examples
-    --------
-    >>> limit("seller", 2).n
-    2
     """
     return Limit(attribute, n, fill)  # type: ignore[arg-type]
 

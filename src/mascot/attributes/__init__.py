@@ -13,17 +13,6 @@ from mascot.attributes.line import Date, Number
 from mascot.attributes.place import Grid, Place
 
 __all__ = [
-    "Attribute",
-    "Branches",
-    "Category",
-    "Clusters",
-    "Columns",
-    "Cycle",
-    "Date",
-    "DayOfYear",
-    "Grid",
-    "HourOfDay",
-    "Number",
-    "Place",
-    "Weekday",
-]
+    "Attribute", "Branches", "Category", "Clusters", "Columns", "Cycle", "Date", "DayOfYear", "Grid", "HourOfDay",
+    "Number", "Place", "Weekday",
+]  # fmt: skip

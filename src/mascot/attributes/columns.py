@@ -149,14 +149,12 @@ def numbers_within(columns: Columns, name: str, owner: str) -> tuple[Floats, flo
 
 def times(columns: Columns, name: str, owner: str) -> NDArray[np.datetime64]:
     """Return a column as datetime64[s] in local time; missing and impossible values (month 0) become NaT."""
-    column = _single(columns, name, owner)
-    column = _numeric(column)
+    column = _numeric(_single(columns, name, owner))
     if column.dtype.kind == "M":
         return column.astype("datetime64[s]")
-    if column.dtype.kind in "iuf":
-        unix = unix_times(column)
-        if unix is not None:
-            return unix
+    unix = unix_times(column) if column.dtype.kind in "iuf" else None
+    if unix is not None:
+        return unix
     return np.array([_moment(value, owner, name) for value in column.tolist()], dtype="datetime64[s]")
 
 
@@ -287,10 +285,7 @@ def vectors_of(rows: Any, owner: str) -> Floats:
         array = _stacked(array, owner)
     elif array.dtype.kind not in "biuf":
         raise InputError(f"{owner} must hold vectors of numbers, got {array.dtype}")
-    return _finite(array.astype(np.float64, copy=False), owner)
-
-
-def _finite(array: Floats, owner: str) -> Floats:
+    array = array.astype(np.float64, copy=False)
     infinite = np.isinf(array)
     if infinite.any():
         raise InputError(f"{owner} must be finite, got {array[infinite][0]}")

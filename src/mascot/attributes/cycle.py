@@ -132,7 +132,8 @@ class DayOfYear(_CircleAttribute):
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Return the month of each row: what `limit` and `share` count."""
-        return _named_codes(self._since_new_year(columns, "M"), MONTHS)
+        months = self._since_new_year(columns, "M")
+        return _named_codes(months, MONTHS)
 
     def point(self, value: Any) -> dict[str, Any]:
         return near_point(times, self.column, value, "DayOfYear", "a time (ISO, EXIF or datetime)")

@@ -184,15 +184,9 @@ def greedy(
 ) -> tuple[Ints, int]:  # fmt: skip
     """Return k positions, each with the largest base + sum_u membership * state, and the stages that were needed.
 
-    Parameters
-    ----------
-    base : [N] gain that no choice changes
-    membership : [N, U]
-    state : [U] worth of what is left to cover, negative where covering costs
-    fade : [U] how much of a bin a whole membership covers
-    heads : positions chosen first, in this order; they count towards k
-    closed : positions that may not be chosen
-    tie : gains this close are equal
+    `base` [N] is the gain that no choice changes, `state` [U] the worth of what is left to cover, negative where
+    covering costs, `fade` [U] how much of a bin a whole membership [N, U] covers. `heads` are chosen first and count
+    towards k; `closed` may not be chosen; gains closer than `tie` are equal.
     """
     remaining = state.copy()
 

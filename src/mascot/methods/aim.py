@@ -5,22 +5,47 @@
 
 d is the attribute's own distance to the named value. h, the distance at which closeness is one half, is `within`
 where the user gives it, else the distance of the nearest k / 2 candidates. The heavy tail matters: among far candidates
-the nearer ones still win.
+the nearer ones still win. Arrays are [Q, N], of numpy or CuPy (`xp`); `eligible` are a query's candidates (None: all).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mascot.bins import Bins, Floats, Ints
 from mascot.bins.distance import SMALLEST, distances, unit_of
+from mascot.kernels.constants import FENCE, FEW
 from mascot.kernels.reference import inner_range
 
 _CURVE = 1.5  # of the dial: strength 0.5 already aims
+
+
+class Target(NamedTuple):
+    """The distance of candidates to a named value, in a unit of `SMALLEST` or 0 or 1 for a "label"."""
+
+    distance: Any
+    unit: str
+    weight: float
+    within: float | None
+
+    def closeness(self, eligible: Any, k: int, xp: Any = np) -> Any:
+        """Return how close each candidate is to the named value, in 0..1; 0 where its value is missing."""
+        if self.unit == "label":
+            return xp.where(self.distance == 0, 1.0, 0.0)
+        half: Any = self.within
+        if half is None:
+            valued = ~xp.isnan(self.distance)
+            valued = valued if eligible is None else eligible & valued
+            ranked = xp.sort(xp.where(valued, self.distance, np.inf), axis=1)
+            count = valued.sum(axis=1)
+            half = ranked[xp.arange(len(ranked)), xp.maximum(xp.minimum((k + 1) // 2, count) - 1, 0)]
+            half = xp.maximum(xp.where(count == 0, 0.0, half), max(SMALLEST[self.unit], 1e-9))[:, None]
+        near = 1 / (1 + self.distance / half)
+        return xp.where(xp.isnan(near), 0.0, near)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,53 +57,68 @@ class NamedFocus:
     weight: float
     within: float | None
 
-
-def closeness(focus: NamedFocus, rows: Ints | None, ptr: Ints, k: int) -> Floats:
-    """Return how close each candidate is to the named value, in 0..1; 0 where its value is missing."""
-    distance = distances(focus.bins, focus.point, rows)
-    unit = unit_of(focus.bins)
-    if unit == "label":
-        return np.where(distance == 0, 1.0, 0.0)
-    if focus.within is not None:
-        half = np.full(len(ptr) - 1, float(focus.within))
-    else:
-        half = np.array([_nth_smallest(distance[a:b], (k + 1) // 2) for a, b in pairwise(ptr)])
-        half = np.maximum(half, max(SMALLEST[unit], 1e-9))
-    near = 1 / (1 + distance / np.repeat(half, np.diff(ptr)))
-    return np.where(np.isnan(near), 0.0, near)
-
-
-def _nth_smallest(values: Floats, rank: int) -> float:
-    valued = values[~np.isnan(values)]
-    if not len(valued):
-        return 0.0
-    at = min(rank, len(valued)) - 1
-    return float(np.partition(valued, at)[at])
-
-
-def dial_share(strength: float) -> float:
-    """Return the share of closeness in relevance."""
-    return float(1 - (1 - strength) ** _CURVE)
+    def target(self, rows: Ints | None = None) -> Target:
+        return Target(distances(self.bins, self.point, rows), unit_of(self.bins), self.weight, self.within)
 
 
 def aim_scores(
     scores: Floats, ptr: Ints, rows: Ints | None, focuses: Sequence[NamedFocus], k: int, strength: float, robust: bool
 ) -> Floats:
+    """Return the scores of all queries, one after the other, with closeness to the named values blended in."""
+    if not len(scores):
+        return scores
+    targets = [focus.target(rows) for focus in focuses]
+    if len(ptr) == 2:
+        single = [target._replace(distance=target.distance[None]) for target in targets]
+        return np.asarray(aim(scores[None], single, None, k, strength, robust)[0])
+    widths = np.diff(ptr)
+    cells = np.arange(widths.max()) < widths[:, None]
+
+    def padded(values: Floats) -> Floats:
+        matrix = np.zeros(cells.shape)
+        matrix[cells] = values
+        return matrix
+
+    queries = [target._replace(distance=padded(target.distance)) for target in targets]
+    return np.asarray(aim(padded(scores), queries, cells, k, strength, robust)[cells])
+
+
+def aim(
+    scores: Any, targets: Sequence[Target], eligible: Any, k: int, strength: float, robust: bool, xp: Any = np
+) -> Any:
     """Return scores in which closeness to the named values is blended, in the range of the query's own scores."""
-    total = sum(focus.weight for focus in focuses)
-    near = sum(focus.weight / total * closeness(focus, rows, ptr, k) for focus in focuses)
-    share = dial_share(strength)
-    aimed = np.empty(len(scores))
-    for start, end in pairwise(ptr):
-        if start == end:
-            continue
-        query_scores = scores[start:end]
-        low, high = inner_range(query_scores) if robust else (float(query_scores.min()), float(query_scores.max()))
-        span = high / 2 - low / 2
-        relevance = (np.clip(query_scores, low, high) / 2 - low / 2) / span if span > 0 else np.zeros(len(query_scores))
-        blend = (1 - share) * relevance + share * np.asarray(near)[start:end]
-        top, bottom = float(blend.max()), float(blend.min())
-        blend = (blend - bottom) / (top - bottom) if top > bottom else np.zeros(len(query_scores))
-        # Back to the range of the scores, so that methods that use raw scores see scores of the same size.
-        aimed[start:end] = blend if span == 0 else (1 - blend) * low + blend * high
-    return aimed
+    total = sum(target.weight for target in targets)
+    near = sum(target.weight / total * target.closeness(eligible, k, xp) for target in targets)
+    share = float(1 - (1 - strength) ** _CURVE)
+    low, high = _range(scores, eligible, robust, xp)
+    span = high / 2 - low / 2
+    relevance = xp.where(
+        span > 0, (xp.minimum(xp.maximum(scores, low), high) / 2 - low / 2) / xp.where(span > 0, span, 1.0), 0.0
+    )
+    blend = (1 - share) * relevance + share * near
+    bottom, top = _range(blend, eligible, False, xp)
+    blend = xp.where(top > bottom, (blend - bottom) / xp.where(top > bottom, top - bottom, 1.0), 0.0)
+    # Back to the range of the scores, so that methods that use raw scores see scores of the same size.
+    return xp.where(span == 0, blend, (1 - blend) * low + blend * high)
+
+
+def _range(values: Any, eligible: Any, robust: bool, xp: Any) -> tuple[Any, Any]:
+    """Return the lowest and highest value of each query that is eligible and, if robust, not a far outlier."""
+    if eligible is None and not robust:
+        return values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
+    if eligible is None and len(values) == 1 and xp is np:  # a single query, the usual case
+        lowest, highest = inner_range(values[0])
+        return np.array([[lowest]]), np.array([[highest]])
+    inside = xp.ones(values.shape, bool) if eligible is None else eligible
+    if robust:
+        ranked = xp.sort(xp.where(inside, values, np.inf), axis=1) / 2
+        last, row = xp.maximum(inside.sum(axis=1) - 1, 0), xp.arange(len(values))
+        first, third = ranked[row, last // 4], ranked[row, 3 * last // 4]
+        with np.errstate(over="ignore", invalid="ignore"):  # the range of finite scores may not be finite
+            fence = xp.where(last + 1 >= FEW, FENCE * (third - first), 0.0)
+            bounds = xp.where(fence > 0, first - fence, -np.inf), xp.where(fence > 0, third + fence, np.inf)
+        inside = inside & (values / 2 >= bounds[0][:, None]) & (values / 2 <= bounds[1][:, None])
+    low = xp.where(inside, values, np.inf).min(axis=1, keepdims=True)
+    high = xp.where(inside, values, -np.inf).max(axis=1, keepdims=True)
+    nonempty = inside.any(axis=1, keepdims=True)
+    return xp.where(nonempty, low, 0.0), xp.where(nonempty, high, 0.0)

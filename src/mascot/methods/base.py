@@ -132,14 +132,10 @@ class Selection:
 
     def only(self, q: int) -> Selection:
         """Return one query's selection, without padding."""
-        count = int((self.positions[q] >= 0).sum())
-
-        def part(values: Any) -> Any:
-            return values[q : q + 1] if len(values) else values
-
-        return Selection(
-            self.positions[q : q + 1, :count], self.ranked[q : q + 1, :count], self.strengths[q : q + 1],
-            part(self.multipliers), part(self.tops), part(self.rooms), part(self.stages), self.protect, self.pinned,
+        count, own = int((self.positions[q] >= 0).sum()), slice(q, q + 1)  # a slice of an empty array is empty
+        return replace(
+            self, positions=self.positions[own, :count], ranked=self.ranked[own, :count], strengths=self.strengths[own],
+            multipliers=self.multipliers[own], tops=self.tops[own], rooms=self.rooms[own], stages=self.stages[own],
         )  # fmt: skip
 
     def after(self, pinned: Ints, count: int) -> Selection:

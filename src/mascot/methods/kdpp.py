@@ -36,12 +36,12 @@ class KDpp(Value):
 
     Parameters
     ----------
-    strength : float
+    strength
         1 - theta; 0 is relevance only. The published search tried theta 0.8 and 0.9.
-    beta : float
+    beta
         Share of the image similarity, 0..1. Candidates without vectors have no image term (beta 0),
         a problem without wishes has nothing else (beta 1).
-    released : bool
+    released
         Use the update of the published experiments, which divides by the marginal variance where the
         exact algorithm divides by its root; see `mascot.kernels.dpp.greedy_map`.
 

@@ -35,18 +35,12 @@ class MsDpp(Value):
 
     Parameters
     ----------
-    strength : float
-        1 - theta; 0 is relevance only. The published search tried theta 0.8 and 0.9.
-    beta : float
-        Share of the image similarity, 0..1. Candidates without vectors have no image term (beta 0),
-        a problem without wishes has nothing else (beta 1).
-    normalize : None, "tn" or "tn+tvms"
-        Tangent normalisation: with c = ||log r||, every T is scaled to Frobenius norm c, and so is the
-        mean of the T_j. "tn+tvms" scales every T to norm 1, replaces r by exp(log r / ||log r||) and
-        scales the combined tangent to the norm of that one's logarithm. Both need scores > 0.
-    released : bool
-        Use the update of the published experiments, which divides by the marginal variance where the
-        exact algorithm divides by its root; see `mascot.kernels.dpp.greedy_map`.
+    strength, beta, released
+        As for `KDpp`.
+    normalize
+        ``"tn"``, tangent normalisation: with c = ||log r||, every T is scaled to Frobenius norm c, and so is the
+        mean of the T_j. ``"tn+tvms"`` scales every T to norm 1, replaces r by exp(log r / ||log r||) and
+        scales the combined tangent to the norm of that one's logarithm. Both need scores > 0 (default: None).
 
     Notes
     -----
@@ -54,12 +48,10 @@ class MsDpp(Value):
       candidates that leave the rest diverse. Those are near copies of something, whatever their score
       and not necessarily of one another, which is why early recall collapses on focus. "tn" and
       "tn+tvms" soften it where they shorten the tangents.
-    - Quality grows with raw scores: the same strength acts more gently on scores in 0..1 than in 0..100.
     - Candidates without a value all have the same features, so an attribute sees them as copies.
     - Cost is one eigendecomposition per attribute, one for the images and one to combine: cubic in the
       number of candidates, meant for hundreds. The matrices of the last 32 queries are cached, so that
       trying many strengths and betas on one query computes its logarithms once.
-    - Candidates already seen count as chosen, so a second page continues the first.
     """
 
     strength: float = 0.1

@@ -91,11 +91,10 @@ class DeviceResults:
         """Return the results as numpy arrays."""
         block = self.block if isinstance(self.block, np.ndarray) else self.block.get()
         count, kinds = self._count, self._kinds
-        picks = block[count * (2 + 3 * kinds) :].view(np.int32).reshape(2, count, self._k).astype(np.int64)
-        per_wish = block[2 * count : count * (2 + 3 * kinds)].reshape(3, count, kinds)
-        multipliers, tops, rooms = per_wish
-        stages = block[count : 2 * count].astype(np.int64)
-        return KernelResults(picks[0], picks[1], block[:count], multipliers, tops, rooms, stages)
+        strengths, stages, per_wish, picks = np.split(block, [count, 2 * count, count * (2 + 3 * kinds)])
+        positions, ranked = picks.view(np.int32).reshape(2, count, self._k).astype(np.int64)
+        multipliers, tops, rooms = per_wish.reshape(3, count, kinds)
+        return KernelResults(positions, ranked, strengths, multipliers, tops, rooms, stages.astype(np.int64))
 
 
 class Launch:

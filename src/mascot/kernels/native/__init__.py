@@ -131,13 +131,8 @@ def select(
 ) -> KernelResults:  # fmt: skip
     """Select for Q queries; `available()` must hold.
 
-    Parameters
-    ----------
-    ptr : [Q + 1] query q has the candidates ptr[q] .. ptr[q + 1]
-    rows : [T] row of the bins for each candidate; None: candidate t is row t
-    scores : [T]
-    seen_ptr, seen : positions within each query that earlier pages showed; None: nothing
-    bins, signs, weights, rules : of the A attributes
+    Query q has the candidates ptr[q] .. ptr[q + 1], whose rows of the bins are `rows` [T] (None: candidate t is row t).
+    `seen` are positions within each query that earlier pages showed; the A attributes have `bins` to `rules`.
     """
     count, kinds, k = len(ptr) - 1, len(bins), options.k
     attributes = bytearray().join(
