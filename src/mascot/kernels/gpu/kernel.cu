@@ -931,7 +931,7 @@ DEVICE void fit_axis(Team& team, const Kind& kind, const i64* rows, i64 row0, in
     double lowest = known > 0 ? -block_max(team, low) : 0.0, highest = known > 0 ? block_max(team, high) : 0.0;
     double sigma = axis[SIGMA];
     if (sigma == 0.0) {
-        // As bins.outliers.inliers: inliers lie within `limit` of origin + centre, squared, once there is a limit.
+        // As bins.base.inliers: inliers lie within `limit` of origin + centre, squared, once there is a limit.
         double origin = lowest, centre = 0.0, limit = -1.0, kept = known, deviation = 0.0, whole = 0.0;
         double from = lowest, to = highest;  // of the inliers
         for (int turn = 0; turn < MASCOT_ROUNDS; ++turn) {
@@ -1020,7 +1020,7 @@ DEVICE double fit_globe(Team& team, const Kind& kind, double* arena, const i64* 
     const int first = block_min(team, at);
     if (first == n) return MASCOT_SMALLEST_KM;
     const double x0 = xs[first], y0 = ys[first], z0 = zs[first];
-    // As bins.outliers.inliers: inliers lie within `limit` of (cx, cy, cz), squared, once there is a limit.
+    // As bins.base.inliers: inliers lie within `limit` of (cx, cy, cz), squared, once there is a limit.
     double cx = 0.0, cy = 0.0, cz = 0.0, limit = -1.0, kept = 0.0, deviation = 0.0, whole = 0.0;
     for (int turn = 0; turn < MASCOT_ROUNDS; ++turn) {
         EACH_THREAD {
