@@ -163,3 +163,14 @@ def test_tensors_may_have_gradients_and_short_numbers() -> None:
         assert mc.rerank(candidates, mc.spread(mc.Number("x")), 2, protect=1).ids == [0, 2]
     batch = mc.Batch(scores[None], vectors=vectors[None])
     assert mc.rerank_many(batch, mc.spread(mc.Clusters(2)), 2).positions.shape == (1, 2)
+
+
+def test_near_in_lists_of_unlike_length_and_extreme_scores() -> None:
+    lists = [
+        mc.Candidates([-1.5e308, 1.5e308], columns={"price": [100.0, 1e9]}),
+        mc.Candidates([0.3, 0.9, 0.5], columns={"price": [3.0, 5.0, 9.0]}),
+    ]
+    wish = mc.focus(mc.Number("price"), near=4)
+    for method in (mc.Mascot(), mc.Mascot.paper(0.5)):
+        batch = mc.rerank_many(lists, wish, 2, method)
+        assert [ranking.ids for ranking in batch] == [mc.rerank(part, wish, 2, method).ids for part in lists]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,22 +66,18 @@ def aim_scores(
     scores: Floats, ptr: Ints, rows: Ints | None, focuses: Sequence[NamedFocus], k: int, strength: float, robust: bool
 ) -> Floats:
     """Return the scores of all queries, one after the other, with closeness to the named values blended in."""
-    if not len(scores):
-        return scores
     targets = [focus.target(rows) for focus in focuses]
-    if len(ptr) == 2:
-        single = [target._replace(distance=target.distance[None]) for target in targets]
-        return np.asarray(aim(scores[None], single, None, k, strength, robust)[0])
     widths = np.diff(ptr)
-    cells = np.arange(widths.max()) < widths[:, None]
-
-    def padded(values: Floats) -> Floats:
-        matrix = np.zeros(cells.shape)
-        matrix[cells] = values
-        return matrix
-
-    queries = [target._replace(distance=padded(target.distance)) for target in targets]
-    return np.asarray(aim(padded(scores), queries, cells, k, strength, robust)[cells])
+    if len(scores) and widths.min() == widths.max():  # as one matrix
+        shape = len(widths), int(widths[0])
+        queries = [target._replace(distance=target.distance.reshape(shape)) for target in targets]
+        return np.asarray(aim(scores.reshape(shape), queries, None, k, strength, robust).ravel())
+    aimed = np.empty(len(scores))
+    for start, end in pairwise(ptr):
+        if start < end:
+            query = [target._replace(distance=target.distance[None, start:end]) for target in targets]
+            aimed[start:end] = aim(scores[None, start:end], query, None, k, strength, robust)[0]
+    return aimed
 
 
 def aim(
