@@ -19,7 +19,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize("name", torture.ATTACKS)
+SLOW = ("clients at once 400", "many requests", "sanitized kernel")  # others are alike, or tests of the kernel
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in torture.ATTACKS]
+)
 def test_the_attack_is_survived(folder: Path, name: str) -> None:
     tally = torture.run_attack(name, short=True, seed=1, folder=folder)
     if tally.skipped:

@@ -230,6 +230,7 @@ def test_a_failing_encoder_on_a_worker_gives_one_line(
         index_into(tmp_path / "own", sink, Failing(error), ray="local")
 
 
+@pytest.mark.slow
 def test_a_picture_that_kills_its_worker_is_skipped(
     ray: Any, sink: SqliteSink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

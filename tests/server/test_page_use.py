@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import QUERY, Tab, about, counted, drag, ids, lean, parameters, search, settled, touch, without
+from browser import QUERY, Tab, about, counted, drag, ids, lean, parameters, search, settled, tap, touch, without
 from serving import served
 
 FACES = {"Hour": ("#clock svg", "hour"), "Date": ("#timeline svg", "date"), "Place": ("#map canvas", "place")}
@@ -158,8 +158,7 @@ def test_fingers_on_a_phone(phone: Tab) -> None:
     assert page.locator(".stage img").bounding_box()["x"] == pytest.approx(large["x"] - 40, abs=1)
     assert page.url.endswith(f"photo={numbers[0]}")
     assert page.evaluate("document.querySelector('#viewer').scrollWidth <= 390")
-    page.tap("[aria-label=Close]")
-    page.wait_for_url(steered)
+    tap(page, "[aria-label=Close]", steered)
 
 
 def test_the_page_follows_the_system_in_colours_and_motion(tab: Tab) -> None:

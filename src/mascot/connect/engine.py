@@ -193,7 +193,7 @@ class EngineSource(EngineTable):
         return self._search(requests, columns, vectors) if requests else []
 
     async def asearch(self, vector: ArrayLike, **options: Any) -> Found:
-        """Return what `search` returns. It runs in a thread, so that other tasks of the event loop go on."""
+        """Return what `search` returns. It runs in a thread, so that other tasks of the event loop continue."""
         return await asyncio.to_thread(self.search, vector, **options)
 
     @abstractmethod

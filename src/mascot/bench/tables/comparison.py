@@ -104,7 +104,7 @@ def _at_their_best(results: RunResults) -> ResultTable:
 
     note = (
         "Settings are those of the strength sweeps; the one with the highest mean CR@20 is taken, for each topic on "
-        "all other topics, and once on all of them. The second flatters who has more settings."
+        "all other topics, and once on all of them. The second favours methods with more settings."
     )
     title = "Clusters found, spread, every method at its best"
     return grid.table(swept, "judged-settings-spread", title, columns, (note,), grid.sections(swept, rows, ("task",)))
