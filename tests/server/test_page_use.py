@@ -173,16 +173,16 @@ def test_the_page_follows_the_system_in_colours_and_motion(tab: Tab) -> None:
         page.wait_for_timeout(900)
         page.evaluate(
             """document.addEventListener("mascot:shown", () => {
-                window.moved = document.getAnimations().length;
+                window.movingTiles = document.getAnimations().length;
                 requestAnimationFrame(() => requestAnimationFrame(() => {
-                    window.went = document.querySelector(".map-spots").getAnimations({ subtree: true }).length;
+                    window.movingSpots = document.querySelector(".map-spots").getAnimations({ subtree: true }).length;
                 }));
             })"""
         )
         lean(page, "place", 10)
-        page.wait_for_function("window.went !== undefined")
-        assert (page.evaluate("window.moved") > 0) == moves
-        assert (page.evaluate("window.went") > 0) == moves
+        page.wait_for_function("window.movingSpots !== undefined")
+        assert (page.evaluate("window.movingTiles") > 0) == moves
+        assert (page.evaluate("window.movingSpots") > 0) == moves
     page.click("#theme")
     assert brightness(page) > 600
     assert brightness(tab.open()) > 600, "the choice is remembered"

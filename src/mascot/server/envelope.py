@@ -90,6 +90,7 @@ class Envelope:
             nonlocal is_recorded
             if not is_recorded:
                 is_recorded = True
+                self._metrics.running.dec()
                 # The pattern of the route, not the path: each photograph id would be a time series of its own.
                 route = scope.get("route_path") or "other"
                 self._metrics.requests.labels(route, status).inc()
@@ -114,7 +115,6 @@ class Envelope:
                 raise  # part of the answer was sent: only closing the connection tells the client
             await JsonAnswer(INTERNAL, 500)(scope, receive, recording_send)
         finally:
-            self._metrics.running.dec()
             record()
 
 
