@@ -313,8 +313,7 @@ def named_columns(columns: Any, owner: str) -> Iterable[tuple[str, Any]]:
     if hasattr(columns, "column_names") and hasattr(columns, "features"):  # Hugging Face datasets
         return [(name, columns[name]) for name in columns.column_names]
     if hasattr(columns, "items"):
-        pairs: Iterable[tuple[str, Any]] = columns.items()
-        return pairs
+        return columns.items()
     if hasattr(columns, "column_names"):
         return zip(columns.column_names, columns.columns, strict=True)
     if hasattr(columns, "get_columns"):

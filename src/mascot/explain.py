@@ -210,8 +210,7 @@ class Explainer:
 
     def _codes(self, labels: SparseBins, i: int) -> list[int]:
         """Return the labels of a candidate that a limit or share counts."""
-        codes: list[int] = labels.take(self.rows[[i]]).indices.tolist()
-        return codes
+        return labels.take(self.rows[[i]]).indices.tolist()
 
     def _selected(self, i: int, place: int) -> Reason:
         opened: dict[str, list[str]] = {}

@@ -126,8 +126,7 @@ def rerank_many(
     method = _check(k, backend, method, strength, keep, protect, threads)
     wishes = check_wishes(wishes, k)
     if backend == "gpu" and not isinstance(candidates, (Batch, list, tuple)) and hasattr(candidates, "rank"):
-        ranked: Rankings[Id] = candidates.rank(wishes, k, method, already)  # tensors on the device
-        return ranked
+        return candidates.rank(wishes, k, method, already)  # tensors on the device
     if isinstance(candidates, Batch):
         count, size = candidates.scores.shape
         fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), count * size, groups=count)
@@ -333,8 +332,7 @@ class Reranker:
         if backend == "gpu" and hasattr(scores, "__dlpack_device__") and not isinstance(scores, np.ndarray):
             from mascot.gpu import rank_rows
 
-            ranked: Rankings[Any] = rank_rows(fitted, rows, scores, k, self.method, already)
-            return ranked
+            return rank_rows(fitted, rows, scores, k, self.method, already)
         ptr, flat_rows, flat_scores = _flatten(rows, scores, fitted.rows)
         ids: Any = flat_rows
         if already is not None or self._ids is not None:
@@ -382,8 +380,7 @@ def _check(
     for name, other in (("keep", "strength"), ("strength", "keep")):  # one replaces the other
         if name in options and other in names:
             options.setdefault(other, None)
-    changed_method: Method = replace(base_method, **options)  # type: ignore[type-var]
-    return changed_method
+    return replace(base_method, **options)  # type: ignore[type-var]
 
 
 def check_method(method: Any) -> Method:
@@ -392,8 +389,7 @@ def check_method(method: Any) -> Method:
         return _GUARDED
     if isinstance(method, type) or not hasattr(method, "select"):
         raise OptionError(f"method must be a method such as Mascot() or Mmr(), got {method!r}")
-    checked: Method = method
-    return checked
+    return method
 
 
 def _seen(already: Already, ids: Sequence[Hashable]) -> Ints | None:

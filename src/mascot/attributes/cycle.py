@@ -42,8 +42,7 @@ class _CircleAttribute(Value):
     @property
     def width(self) -> float:
         """The width in use."""
-        width: float = self.sigma
-        return width
+        return self.sigma
 
     def _values(self, columns: Columns) -> Floats:
         raise NotImplementedError
