@@ -128,6 +128,12 @@ class QuotaCounts:
             for quota, counts in zip(self._quotas, self._counts, strict=True)
         )
 
+    def allowed(self, positions: Bools, stage: int) -> Bools:
+        """Return which of the positions the quotas allow."""
+        if all(stage >= quota.stages for quota in self._quotas):
+            return positions
+        return np.array([bool(free) and self.allows(i, stage) for i, free in enumerate(positions)])
+
     def add(self, position: int) -> None:
         for quota, counts in zip(self._quotas, self._counts, strict=True):
             counts[quota.of(int(self._rows[position]))] += 1
@@ -165,7 +171,7 @@ def select_stages(
             allowed = np.zeros(count, bool)
             allowed[heads[len(positions)]] = True
         else:
-            allowed = np.array([not selected[i] and quotas.allows(i, stage) for i in range(count)])
+            allowed = quotas.allowed(~selected, stage)
             if not allowed.any():
                 if stage == STAGES - 1:
                     break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mascot.attributes.attribute import Attribute, Columns
 from mascot.bins import Bins, Bools, Floats, Ints
 from mascot.errors import InputError, OptionError
-from mascot.kernels.reference import Quota, QuotaCounts
+from mascot.kernels.reference import Quota, QuotaCounts, select_stages
 
 NO_POSITIONS = np.empty(0, np.int64)
 
@@ -79,6 +79,10 @@ class Problem:
             return self.tables[q]
         (table,) = self.tables
         return table if len(self) == 1 and self.rows is None else table.take(self.rows_of(q))
+
+    def comparable(self, q: int) -> bool:
+        """Return whether one query's candidates have attributes or vectors to compare them by."""
+        return len(self.signs) > 0 or self.tables[q if len(self.tables) > 1 else 0].vectors is not None
 
     def counts_of(self, q: int) -> QuotaCounts:
         return QuotaCounts(self.quotas, self.rows_of(q))
@@ -155,19 +159,35 @@ class Method(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
-def select_each(problem: Problem, k: int, strength: float, choose: Callable[[int, int], Ints]) -> Selection:
-    """Select query by query: `choose(q, k)` returns the positions of one."""
-    picks = [choose(q, k) if len(problem.scores_of(q)) else NO_POSITIONS for q in range(len(problem))]
-    return stack_positions(picks, k, np.where(np.diff(problem.ptr) > 0, strength, 0.0))
+def select_each(
+    problem: Problem, k: int, strength: float, choose: Callable[[int, int], Ints] | None = None
+) -> Selection:
+    """Select query by query: `choose(q, count)` returns that many positions of one; without it relevance decides.
+
+    So it does at strength 0, and for queries that have neither attributes nor vectors to compare by.
+    """
+    picks = [best_positions(problem, q, k) for q in range(len(problem))]
+    for q, best in enumerate(picks):
+        if choose is not None and strength > 0 and len(best) and problem.comparable(q):
+            picks[q] = choose(q, len(best))
+    positions = np.full((len(picks), max(map(len, picks), default=0)), -1, np.int64)
+    for row, pick in zip(positions, picks, strict=True):
+        row[: len(pick)] = pick
+    return Selection(positions, positions, np.where(np.diff(problem.ptr) > 0, strength, 0.0))
 
 
-def stack_positions(picks: Sequence[Ints], k: int, strengths: Floats) -> Selection:
-    """Return positions of several lengths as one selection."""
-    width = min(k, max((len(pick) for pick in picks), default=0))
-    positions = np.full((len(picks), width), -1, np.int64)
-    for q, pick in enumerate(picks):
-        positions[q, : len(pick)] = pick
-    return Selection(positions, positions, strengths)
+def best_positions(problem: Problem, q: int, k: int) -> Ints:
+    """Return one query's k highest scores that the quotas allow."""
+    scores, seen = problem.scores_of(q), problem.seen_of(q)
+    order = np.argsort(-scores, kind="stable")
+    order = order[open_positions(problem, q)[order]]
+    if not problem.quotas:
+        return np.asarray(order[:k])
+
+    def choose(allowed: Bools) -> int:
+        return int(order[allowed[order].argmax()])
+
+    return select_stages(NO_POSITIONS, seen, len(scores), k, problem.counts_of(q), choose)[0]
 
 
 def refuse_quotas(problem: Problem, method: object) -> None:

@@ -49,7 +49,8 @@ def average_precision_at_k(relevant: ArrayLike, k: int) -> Floats:
     ``AP@k(q) = sum_{i <= k} rel(q, i) * P@i(q) / sum_{i <= k} rel(q, i)``, and 0 if none is found.
 
     TREC divides by all positives of the query instead, so that missing one costs. Here one positive at
-    rank 1 and nineteen missed is a perfect 1.0: read the number beside :func:`recall_at_k`, whose parameters it has.
+    rank 1 and nineteen missed is a perfect 1.0: read the number beside recall. Parameters are those of
+    :func:`recall_at_k`.
 
     Examples
     --------
