@@ -7,7 +7,7 @@ therefore never decides: bursts, mirrored places and one-hot bins tie exactly he
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,15 +84,6 @@ def covered(state: Floats, membership: Floats, fade: float | Floats = 1.0) -> Fl
     return state
 
 
-def pairs_of(indptr: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Return the `indptr` of these rows of a sparse matrix, and which of its entries they have."""
-    starts = indptr[rows]
-    counts = indptr[rows + 1] - starts
-    taken = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(counts, out=taken[1:])
-    return taken, np.repeat(starts - taken[:-1], counts) + np.arange(taken[-1])
-
-
 @dataclass(frozen=True, slots=True)
 class Quota:
     """At most `capacity[label]` results for each label.
@@ -108,10 +99,6 @@ class Quota:
 
     def of(self, row: int) -> Ints:
         return self.labels[self.indptr[row] : self.indptr[row + 1]]
-
-    def take(self, rows: Ints) -> Quota:
-        indptr, pairs = pairs_of(self.indptr, rows)
-        return replace(self, indptr=indptr, labels=self.labels[pairs])
 
 
 class QuotaCounts:

@@ -24,6 +24,11 @@ class Table:
     columns: Columns
     vectors: NDArray[np.floating[Any]] | None = None
 
+    @property
+    def floats(self) -> Floats | None:
+        """The vectors in float64."""
+        return None if self.vectors is None else self.vectors.astype(np.float64, copy=False)
+
     def take(self, rows: Ints) -> Table:
         columns = {name: column[rows] for name, column in self.columns.items()}
         return Table(columns, None if self.vectors is None else self.vectors[rows])
@@ -88,16 +93,11 @@ class Problem:
         return QuotaCounts(self.quotas, self.rows_of(q))
 
     def only(self, q: int) -> Problem:
-        """Return one query as a problem of its own."""
-        if len(self) == 1 and self.rows is None:
-            return self
-        rows = self.rows_of(q)
-        seen = self.seen_of(q)
+        """Return one query as a problem of its own, without its table."""
+        rows, seen = self.rows_of(q), self.seen_of(q)
         return replace(
-            self, ptr=np.array([0, len(rows)]), scores=self.scores_of(q), rows=None,
-            bins=tuple(bins.take(rows) for bins in self.bins), tables=(self.table_of(q),),
-            quotas=tuple(quota.take(rows) for quota in self.quotas),
-            seen_ptr=np.array([0, len(seen)]) if len(seen) else None, seen=seen if len(seen) else None,
+            self, ptr=np.array([0, len(rows)]), scores=self.scores_of(q), rows=rows, tables=(),
+            seen_ptr=np.array([0, len(seen)]), seen=seen,
         )  # fmt: skip
 
     def features_of(self, q: int) -> tuple[Floats, ...]:
@@ -107,10 +107,9 @@ class Problem:
 
     def unit_vectors_of(self, q: int) -> Floats | None:
         """Return one query's vectors scaled to length 1; a missing vector is a row of zeros."""
-        vectors = self.table_of(q).vectors
+        vectors = self.table_of(q).floats
         if vectors is None:
             return None
-        vectors = vectors.astype(np.float64, copy=False)
         length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         unit = vectors / np.where(length > 0, length, 1.0)[:, None]
         unit[np.isnan(length)] = 0.0
@@ -209,8 +208,7 @@ def _features(attribute: Any, table: Table, rows: int) -> Floats:
     owner = f"{type(attribute).__name__}.features"
     if not hasattr(attribute, "features"):
         raise InputError(f"{owner}(columns, vectors) is what this method compares by, got an attribute without it")
-    vectors = None if table.vectors is None else table.vectors.astype(np.float64, copy=False)
-    values = attribute.features(table.columns, vectors)
+    values = attribute.features(table.columns, table.floats)
     try:
         array = np.asarray(values, np.float64)
     except (TypeError, ValueError):
