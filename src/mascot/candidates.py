@@ -136,6 +136,20 @@ class Candidates(Generic[Id]):
         return f"Candidates({len(self)}: {', '.join(parts)})"
 
 
+def value_of(record: Any, name: str) -> Any:
+    """Return a record's value under a name, else under a path through nested dictionaries; None where there is none.
+
+    >>> value_of({"location": {"lat": 38.7}}, "location.lat")
+    38.7
+    >>> value_of({"location.lat": 59.9, "location": {"lat": 38.7}}, "location.lat")
+    59.9
+    """
+    if not isinstance(record, Mapping) or name in record or "." not in name:
+        return record.get(name) if isinstance(record, Mapping) else None
+    values = (value_of(record.get(name[:at]), name[at + 1 :]) for at, letter in enumerate(name) if letter == ".")
+    return next((value for value in values if value is not None), None)
+
+
 class RecordColumns(Mapping[str, NDArray[Any]]):
     """Columns of a list of dictionaries, read on first use. A name may be a dotted path."""
 
@@ -143,22 +157,11 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
         self._records = records
         self._columns: dict[str, NDArray[Any]] = {}
 
-    @staticmethod
-    def value(record: Any, name: str) -> Any:
-        """Return one value, or None: the key itself, else a path through nested dictionaries."""
-        if isinstance(record, Mapping) and name in record:
-            return record[name]
-        for part in name.split("."):
-            if not isinstance(record, Mapping) or part not in record:
-                return None
-            record = record[part]
-        return record
-
     def cells(self, name: str) -> list[Any]:
         """Return the value of each record, None where it is missing."""
         if "." not in name:
             return [record.get(name) for record in self._records]
-        return [self.value(record, name) for record in self._records]
+        return [value_of(record, name) for record in self._records]
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._columns:
