@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ from mascot.attributes.attribute import Attribute, Columns
 from mascot.bins import Bins, Bools, Floats, Ints
 from mascot.errors import InputError, OptionError
 from mascot.kernels.reference import Quota, QuotaCounts, select_stages
+from mascot.kernels.reference import Selection as Selection
 
 NO_POSITIONS = np.empty(0, np.int64)
 
@@ -114,40 +115,6 @@ class Problem:
         unit = vectors / np.where(length > 0, length, 1.0)[:, None]
         unit[np.isnan(length)] = 0.0
         return np.asarray(unit)
-
-
-@dataclass(slots=True)
-class Selection:
-    """What was selected for Q queries; -1 pads where a query has fewer than k results."""
-
-    positions: Ints  # [Q, k] in the order of selection
-    ranked: Ints  # [Q, k] the same positions, best first
-    strengths: Floats  # [Q] the strength that was used (searched for, where `keep` was asked for)
-    multipliers: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] worth of one unit of coverage
-    tops: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] largest first-step coverage
-    rooms: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] share of a bin that one result covers
-    stages: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # [Q] stages the quotas needed
-    protect: int = 0  # how many by relevance were selected first
-    pinned: int = 0  # how many the caller selected, before all others
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-    def only(self, q: int) -> Selection:
-        """Return one query's selection, without padding."""
-        count, own = int((self.positions[q] >= 0).sum()), slice(q, q + 1)  # a slice of an empty array is empty
-        return replace(
-            self, positions=self.positions[own, :count], ranked=self.ranked[own, :count], strengths=self.strengths[own],
-            multipliers=self.multipliers[own], tops=self.tops[own], rooms=self.rooms[own], stages=self.stages[own],
-        )  # fmt: skip
-
-    def after(self, pinned: Ints, count: int) -> Selection:
-        """Return one query's pinned positions and, behind them, at most `count` of those selected."""
-        picks, arranged = (row[0][row[0] >= 0][:count] for row in (self.positions, self.ranked))
-        return replace(
-            self, positions=np.concatenate([pinned, picks])[None], ranked=np.concatenate([pinned, arranged])[None],
-            pinned=len(pinned),
-        )  # fmt: skip
 
 
 class Method(Protocol):
