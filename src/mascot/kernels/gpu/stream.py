@@ -78,7 +78,8 @@ def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedB
         for job in [pool.submit(run, first) for first in range(0, count, chunk)]:
             job.result()
     names = ("positions", "ranked", "strengths", "multipliers", "tops", "rooms", "stages")
-    return Selection(**{name: np.concatenate([getattr(part, name) for part in results]) for name in names})
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in results]) for name in names}
+    return Selection(**arrays)
 
 
 def _conveyors(cp: Any, columns: int, numbers: int) -> list[_Conveyor]:
