@@ -12,7 +12,6 @@ import pytest
 
 import mascot as mc
 from mascot.attributes.columns import as_array
-from mascot.bins.globe import great_circle_km
 from mascot.kernels.constants import CUTOFF, EARTH_KM
 from mascot.metrics import place_features
 
@@ -104,20 +103,6 @@ def test_native_bins_reach_round_the_poles(sigma_km: float) -> None:
         wish = mc.focus(mc.Place(sigma_km=sigma_km))
         slow, fast = (mc.rerank(candidates, wish, 2, backend=backend)._selection for backend in ("numpy", "native"))
         np.testing.assert_allclose(fast.tops, slow.tops, rtol=1e-9)
-
-
-@pytest.mark.parametrize("shrink", [1.0, 1e-2, 1e-4])
-def test_place_follows_its_candidates(shrink: float) -> None:
-    rng = np.random.default_rng(1)
-    lat, lon = 38.7 + 20 * shrink * rng.normal(size=80), -9.1 + 20 * shrink * rng.normal(size=80)
-    resolved = mc.Place().membership({"lat": lat, "lon": lon}, None).resolve()
-    y, x = np.radians(lat), np.radians(lon)
-    distances = [great_circle_km(y[[i]], x[[i]], (y[i + 1], x[i + 1]))[0] for i in range(79)]
-    assert np.sqrt(np.mean(np.square(distances))) / 8 == pytest.approx(resolved.sigma_km, rel=0.25)
-    candidates = mc.Candidates(np.linspace(1, 0, 80), columns={"lat": lat, "lon": lon})
-    wide = mc.rerank(candidates, mc.spread(mc.Place()), 20, mc.Mascot(1.0, protect=1))
-    spots = {(round(lat[i] / shrink / 8), round(lon[i] / shrink / 8)) for i in wide.positions}
-    assert len(spots) >= 14
 
 
 def test_number_does_not_depend_on_its_unit() -> None:

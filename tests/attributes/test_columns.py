@@ -151,9 +151,8 @@ def test_numbers_that_are_neither_hours_nor_unix_times_are_refused(column: Any) 
 
 
 def test_messages_show_plain_values() -> None:
-    for column in (np.array([1690]), [np.int64(1690), None]):
-        with pytest.raises(mc.InputError, match=r"got 1690(\.0)?$"):
-            time_of(column)
+    with pytest.raises(mc.InputError, match=r"got 1690(\.0)?$"):
+        time_of([np.int64(1690), None])
     with pytest.raises(mc.InputError, match=r"could not convert string to float: 'x'"):
         numbers({"t": as_array([np.str_("x"), None])}, "t", "Number")
     for attribute in (mc.Number("t"), mc.Date("t"), mc.HourOfDay("t")):

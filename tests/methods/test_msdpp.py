@@ -75,14 +75,6 @@ def test_released_is_the_published_update(normalize, signs):
     assert selected(MsDpp(0.1, 0.5, normalize, released=True), problem, 10) == expected
 
 
-def test_tangents_are_matrix_logarithms():
-    problem = make_problem(count=40, copies=5)
-    blocks = (*features(problem), vectors(problem))
-    for tangent, rows in zip(tangents(blocks), blocks, strict=True):
-        np.testing.assert_allclose(tangent, logarithm(rows), atol=1e-9)
-        np.testing.assert_array_equal(tangent, tangent.T)
-
-
 @pytest.mark.parametrize("norm", [0.0, 1e-3, 0.79, 0.81, 5.0, 11.0, 13.0, 60.0])
 def test_combining_is_the_matrix_exponential(norm):
     rng = np.random.default_rng(3)
