@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.attributes.attribute import Attribute, Columns
+from mascot.attributes.attribute import Attribute, Columns, as_matrix
 from mascot.bins import Bins, Bools, Floats, Ints
 from mascot.errors import InputError, OptionError
 from mascot.kernels.reference import Quota, QuotaCounts, select_stages
@@ -177,15 +177,7 @@ def _features(attribute: Any, table: Table, rows: int) -> Floats:
     owner = f"{type(attribute).__name__}.features"
     if not hasattr(attribute, "features"):
         raise InputError(f"{owner}(columns, vectors) is what this method compares by, got an attribute without it")
-    values = attribute.features(table.columns, table.floats)
-    try:
-        array = np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{owner} must be numbers in rows of one length, got {values!r:.60}") from None
-    if array.ndim != 2:
-        raise InputError(f"{owner} must be an array of two dimensions, got {array.ndim}")
-    if len(array) != rows:
-        raise InputError(f"{owner} must have {rows} rows, got {len(array)}")
+    array = as_matrix(attribute.features(table.columns, table.floats), owner, rows)
     if not np.isfinite(array).all():
         raise InputError(f"{owner} must be finite, got {array[~np.isfinite(array)][0]}")
     return array
