@@ -14,13 +14,12 @@ from mascot.bench import tables
 from mascot.bench.averages import collect, uninverted_hm
 from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.grid import GUARDED
-from mascot.bench.points import Point
 from mascot.bench.presets import arrays
 from mascot.bench.query_set import QuerySet
 from mascot.bench.run import Job, records
 from mascot.bench.studies import Benchmark
 from mascot.bench.tables import differences
-from mascot.bench.tasks import FOCUS, SPREAD
+from mascot.bench.tasks import FOCUS, SPREAD, Point
 from mascot.errors import InputError
 from mascot.methods import Relevance
 
@@ -37,7 +36,7 @@ def measured(suite: Benchmark, direction: str = SPREAD, label: str = "base", k: 
     (_, source) = suite.sources[0]
     method = Relevance() if label == "base" else GUARDED[label]
     point = Point(label, task, direction, method, point="default", k=k)
-    job = Job(suite.name, 0, source, "", None, suite.judged, suite.retrieval, Path(), (point,))
+    job = Job(suite, 0, source, "", Path(), None, (point,))
     ((_, record),) = records(job)
     return record
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import metrics
-from mascot.bench.datasets.dataset import Floats, Ints
+from mascot.bench.datasets.dataset import Floats, Ints, padded
 from mascot.words import columns_of
 
 Metric = Literal["ndcg", "precision"]
@@ -37,13 +37,12 @@ class Judge:
         self, lists: JudgedLists, wishes: Sequence[mc.AnyWish], k: int, metric: Metric, relevance_weight: float
     ) -> None:
         self.lists, self.k, self.metric, self.relevance_weight = lists, k, metric, relevance_weight
-        self._measures = [
-            _entropy_of(wish, lists.queries) if wish.near is None else _closeness_of(wish, lists.queries, k)
-            for wish in wishes
-            if lists.clusters is None and isinstance(wish, mc.Wish)
-        ]
+        tuned = [wish for wish in wishes if isinstance(wish, mc.Wish)] if lists.clusters is None else []
+        self._measures = [(_entropy if wish.near is None else _closeness)(wish, lists.queries, k) for wish in tuned]
         self._corpus = _corpus(lists.queries, wishes)
         self._rankers: dict[tuple[mc.AnyWish, ...], mc.Reranker] = {}
+        ends = np.cumsum([len(query) for query in lists.queries])
+        self._rows = [np.arange(end - len(query), end) for query, end in zip(lists.queries, ends, strict=True)]
 
     def score(self, wishes: Sequence[mc.AnyWish], method: mc.Mascot) -> tuple[Floats, Floats, Floats]:
         positions = self._positions(wishes, method)
@@ -65,17 +64,14 @@ class Judge:
 
     def _positions(self, wishes: Sequence[mc.AnyWish], method: mc.Mascot) -> Ints:
         """Return the [Q, k] positions of the results; where possible the wishes are fitted once for all methods."""
-        queries = self.lists.queries
         if self._corpus is None:
-            return mc.rerank_many(queries, wishes, self.k, method).positions
+            return mc.rerank_many(self.lists.queries, wishes, self.k, method).positions
         key = tuple(wishes)
         if key not in self._rankers:
             self._rankers[key] = mc.Reranker(wishes).fit(self._corpus)
         ranker = self._rankers[key]
         ranker.method = method
-        ends = np.cumsum([len(query) for query in queries])
-        rows = [np.arange(end - len(query), end) for query, end in zip(queries, ends, strict=True)]
-        return ranker.rerank_many(rows, [query.scores for query in queries], self.k).positions
+        return ranker.rerank_many(self._rows, [query.scores for query in self.lists.queries], self.k).positions
 
 
 def _corpus(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish]) -> dict[str, NDArray[Any]] | None:
@@ -89,28 +85,20 @@ def _corpus(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish])
     return {name: np.concatenate([query.columns[name] for query in queries]) for name in names}
 
 
-def _padded(rows: Sequence[NDArray[Any]], padding: float) -> NDArray[Any]:
-    """Return [Q, N] the rows, with the shorter ones padded."""
-    table = np.full((len(rows), max(map(len, rows))), padding, rows[0].dtype)
-    for row, values in zip(table, rows, strict=True):
-        row[: len(values)] = values
-    return table
-
-
 def _picked(values: NDArray[Any], positions: Ints, padding: float) -> NDArray[Any]:
     """Return the values at the positions; `padding` where there is no result."""
     picked = np.take_along_axis(values, np.maximum(positions, 0), axis=1)
     return np.where(positions >= 0, picked, padding).astype(values.dtype)
 
 
-def _entropy_of(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]]) -> Callable[[Ints], Floats]:
+def _entropy(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], _: int) -> Callable[[Ints], Floats]:
     """Return the measure of a spread or focus: normalised entropy of the results' bins, or 1 less that."""
 
     def primary_bins(query: mc.Candidates[Any]) -> Ints:
         bins, _ = wish.bins(query.columns, query.vectors, len(query)).resolve().sparse().compact()
         return metrics.primary_bin(bins.dense()) if bins.count else np.full(len(query), -1, np.int64)
 
-    codes = _padded([primary_bins(query) for query in queries], -1)
+    codes = padded([primary_bins(query) for query in queries], -1)
     different = np.array([len(set(row[row >= 0].tolist())) for row in codes])
     size = int(codes.max(initial=0)) + 1
 
@@ -130,9 +118,9 @@ def _entropy_of(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]]) -> Callabl
     return measure
 
 
-def _closeness_of(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], k: int) -> Callable[[Ints], Floats]:
+def _closeness(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], k: int) -> Callable[[Ints], Floats]:
     """Return the measure of a focus near a value: mean closeness as a share of the best possible."""
-    near = _padded([wish.closeness(query.columns, query.vectors, len(query), k) for query in queries], 0.0)
+    near = padded([wish.closeness(query.columns, query.vectors, len(query), k) for query in queries], 0.0)
     ranked = np.cumsum(np.sort(near, axis=1)[:, ::-1], axis=1)
 
     def measure(positions: Ints) -> Floats:
@@ -148,30 +136,31 @@ def usable(queries: list[mc.Candidates[Any]], judged: str, clusters: str | None)
     for column in (judged, clusters):
         if column is not None and all(cell is None for query in queries for cell in _cells(query, column)):
             raise mc.InputError(f"no hit has a value in the column {column!r}, which is to hold judgements")
-    judgements = _padded([_grades(query, judged) for query in queries], 0.0)
+    judgements = padded([_grades(query, judged) for query in queries], 0.0)
     grades = np.maximum(np.nan_to_num(judgements), 0.0)
     codes = np.full(grades.shape, -1, np.int64)
     for row, query in enumerate(queries if clusters else ()):
         numbering: dict[Any, int] = {}
-        for at, label in enumerate(_labels(query, str(clusters))):
+        for at, label in enumerate(_cells(query, str(clusters))):
+            if isinstance(label, (list, dict)):
+                raise mc.InputError(f"column {clusters!r} must hold one cluster per hit, got {label!r:.60}")
             if label is not None and grades[row, at] > 0:
                 codes[row, at] = numbering.setdefault(label, len(numbering))
     relevant = (grades > 0).any(axis=1)
-    usable = relevant & ((codes >= 0).any(axis=1) | (clusters is None))
-    rows = np.flatnonzero(usable).tolist()
-    notes = []
-    if not relevant.all():
-        notes.append(f"{(~relevant).sum()} of {len(queries)} queries have no relevant hit and were left out")
-    if relevant.sum() > len(rows):
-        notes.append(f"{relevant.sum() - len(rows)} queries have no relevant hit with a cluster and were left out")
+    rows = np.flatnonzero(relevant & ((codes >= 0).any(axis=1) | (clusters is None))).tolist()
     if len(rows) < 2:
         least = "tune needs at least 2 queries with a relevant hit" + (" that has a cluster" if clusters else "")
         advice = "" if len(queries) > 1 else ": is there a column that says which query a hit belongs to?"
         raise mc.InputError(f"{least}, got {len(rows)} of {len(queries)}{advice}")
-    if unjudged := int(np.isnan(judgements[rows]).sum()):
-        count = sum(len(queries[row]) for row in rows)
-        notes.append(f"{unjudged} of {count} hits have no judgement and count as not relevant")
-    return JudgedLists([queries[row] for row in rows], grades[rows], codes[rows] if clusters else None), notes
+    irrelevant, unclustered = int((~relevant).sum()), int(relevant.sum()) - len(rows)
+    unjudged, count = int(np.isnan(judgements[rows]).sum()), sum(len(queries[row]) for row in rows)
+    notes = {
+        f"{irrelevant} of {len(queries)} queries have no relevant hit and were left out": irrelevant,
+        f"{unclustered} queries have no relevant hit with a cluster and were left out": unclustered,
+        f"{unjudged} of {count} hits have no judgement and count as not relevant": unjudged,
+    }
+    lists = JudgedLists([queries[row] for row in rows], grades[rows], codes[rows] if clusters else None)
+    return lists, [note for note, number in notes.items() if number]
 
 
 def _cells(query: mc.Candidates[Any], column: str) -> list[Any]:
@@ -186,11 +175,3 @@ def _grades(query: mc.Candidates[Any], column: str) -> Floats:
         if value is not None and (not isinstance(value, (bool, int, float)) or not math.isfinite(value)):
             raise mc.InputError(f"column {column!r} must hold grades: numbers or true and false, got {value!r:.60}")
     return np.array([math.nan if value is None else float(value) for value in cells], np.float64)
-
-
-def _labels(query: mc.Candidates[Any], column: str) -> list[Any]:
-    labels = _cells(query, column)
-    for label in labels:
-        if isinstance(label, (list, dict)):
-            raise mc.InputError(f"column {column!r} must hold one cluster per hit, got {label!r:.60}")
-    return labels

@@ -19,8 +19,9 @@ import numpy as np
 import mascot as mc
 from mascot.bench.datasets.dataset import Floats, Ints
 from mascot.bench.judging import Judge, Metric, usable
+from mascot.errors import require
 from mascot.extras import package
-from mascot.words import WIDTHS
+from mascot.words import WIDTHS, columns_of
 
 Report = Callable[[int, int], None]  # settings tried, settings in all
 
@@ -198,8 +199,7 @@ def tune(
         scores[number] = judge.score(knobs.steer(wish_list) if knobs.strength else constraints, knobs.method)
         if report is not None:
             report(number + 1, len(settings))
-    numbers = {knobs: number for number, knobs in enumerate(settings)}
-    alone, default, held_out = scores[-1], scores[numbers[Knobs()]], np.empty((3, count))
+    alone, default, held_out = scores[-1], scores[settings.index(Knobs())], np.empty((3, count))
 
     rng = np.random.default_rng(seed)
     fold_results = []
@@ -218,7 +218,7 @@ def tune(
         notes.append(f"{count} queries are few: more of them may change the answer")
     steps = [replace(recommended, strength=strength) for strength in STRENGTHS]
     curve = [(0.0, _means(alone))]
-    curve += [(knobs.strength, _means(scores[numbers[knobs]])) for knobs in steps if knobs in numbers]
+    curve += [(knobs.strength, _means(scores[settings.index(knobs)])) for knobs in steps if knobs in settings]
     ways = {"relevance alone": alone, "default": default, "tuned": held_out, "best": scores[winner]}
     return Tuning(
         verdict, reason, k, count, len(settings), f"{'nDCG' if metric == 'ndcg' else 'P'}@{k}",
@@ -269,16 +269,12 @@ def _check(
     if not any(isinstance(wish, mc.Wish) for wish in wishes):
         raise mc.OptionError("tune needs a wish to tune: at least one spread(...) or focus(...)")
     for name, value, least in (("k", k, 1), ("folds", folds, 2), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise mc.OptionError(f"tune {name} must be a whole number >= {least}, got {value!r}")
-    if metric not in ("ndcg", "precision"):
-        raise mc.OptionError(f"tune metric must be 'ndcg' or 'precision', got {metric!r}")
-    if not 0 < weight < 1:
-        raise mc.OptionError(f"tune relevance_weight must be between 0 and 1, got {weight!r}")
-    for wish in wishes:
-        columns = {getattr(wish.attribute, name, None) for name in ("column", "lat", "lon")}
-        for column in {judged, clusters} & columns - {None}:
-            raise mc.OptionError(f"a wish reads {column!r}, which is a judgement: no search result has it yet")
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        require(whole and value >= least, f"tune {name}", f"must be a whole number >= {least}", value)
+    require(metric in ("ndcg", "precision"), "tune metric", "must be 'ndcg' or 'precision'", metric)
+    require(0 < weight < 1, "tune relevance_weight", "must be between 0 and 1", weight)
+    for column in {judged, clusters} & {name for wish in wishes for name in columns_of(wish)}:
+        raise mc.OptionError(f"a wish reads {column!r}, which is a judgement: no search result has it yet")
 
 
 def _grid(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish], k: int) -> list[Knobs]:

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -16,9 +16,9 @@ _BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 class JobWorkers:
-    """Processes of this machine, inside a `with`; a count of 1 runs the jobs in the caller's process.
+    """Processes of this machine (default: one per core), inside a `with`; one alone is the caller's own.
 
-    `work` runs a job and returns its number of points; it must be picklable. The default count is that of the cores.
+    `work` runs a job and returns its number of points; it must be picklable.
     """
 
     def __init__(self, work: Callable[[Any], int], count: int | None = None) -> None:
@@ -57,14 +57,11 @@ class JobWorkers:
         if self._pool is None:
             yield from map(self._work, jobs)
             return
-        pending = list(reversed(jobs))
-        running: set[Future[int]] = set()
-        while pending or running:
-            while pending and len(running) < (width or self._count):
-                with _interrupts_blocked():
-                    running.add(self._pool.submit(self._work, pending.pop()))
-            finished, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in finished:
+        size = width or max(1, len(jobs))
+        for first in range(0, len(jobs), size):
+            with _interrupts_blocked():
+                running = [self._pool.submit(self._work, job) for job in jobs[first : first + size]]
+            for future in as_completed(running):
                 yield future.result()
 
 

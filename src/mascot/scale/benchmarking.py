@@ -16,10 +16,10 @@ import numpy as np
 
 from mascot.bench.choosing import PointSelection, choose
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
-from mascot.bench.points import Point
 from mascot.bench.query_set import QuerySet
 from mascot.bench.results import Record, RecordStore, versions
 from mascot.bench.run import Job, queries_of, records
+from mascot.bench.tasks import Point
 from mascot.errors import InputError
 from mascot.scale import LOCAL
 from mascot.scale.cluster import cluster
@@ -46,12 +46,8 @@ class _QueryBlock(QuerySet):
 
     def __init__(self, query_set: QuerySet, first: int, last: int) -> None:
         super().__init__(query_set.dataset, query_set.split, query_set.n, query_set.limit, query_set.judged)
-        rows, scores, relevant = query_set._hits
-        # These are cached properties; everything that does not depend on the queries is shared.
-        self.__dict__ |= {
-            "queries": query_set.queries[first:last],
-            "_hits": (rows[first:last], scores[first:last], relevant[first:last]),
-        }
+        # These are cached properties.
+        self.__dict__ |= {"queries": query_set.queries[first:last], "hits": query_set.hits[first:last]}
 
 
 def _with_dataset(job: Job, dataset: Dataset) -> Job:

@@ -49,7 +49,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot import metrics
-from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Ragged, Split
+from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Split
 from mascot.bench.published import DIRECTIONS, Published
 from mascot.bench.tasks import HOUR_OF_DAY, PLACE, metric_features
 from mascot.errors import require
@@ -122,7 +122,7 @@ class PixelProseSim:
         return Dataset(
             name="pixelprose_sim",
             columns=self._columns(blend, for_metadata),
-            positives=Ragged(np.arange(self.images + 1), np.arange(self.images)),
+            positives=np.arange(self.images)[:, None],
             splits={"validation": Split(validation, validation), "test": Split(test, test)},
             vectors=vectors,
             query_vectors=captions,
