@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from mascot import metrics
 from mascot.bench import presets, tables
 from mascot.bench.compare import differences
-from mascot.bench.datasets.folder import Folder, Query, read_folder, slug, splits, write_folder
+from mascot.bench.datasets.folder import Folder, Query, read_folder, splits, write_folder
 from mascot.bench.encode import best_lists, scoring, store_vectors
 from mascot.bench.results import read
 from mascot.bench.run import run

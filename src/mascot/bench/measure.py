@@ -116,7 +116,8 @@ def _diversity(point: Point, images: Ints, queries: QuerySet) -> dict[str, Float
     looks = appearance(queries.dataset, images)
     if looks is not None:
         values["appearance"] = looks
-    blocks = {name_of(attribute): features(queries.dataset, attribute)[images] for attribute in point.task.attributes}
+    attributes: tuple[Any, ...] = point.task.attributes
+    blocks = {name_of(attribute): features(queries.dataset, attribute)[images] for attribute in attributes}
     kernel = metrics.similarity_kernel(np.concatenate(list(blocks.values()), axis=-1))
     values["metadata"] = metrics.normalised_vendi(kernel)
     if point.study == "mixed" and point.task.has(PLACE):

@@ -18,7 +18,7 @@ from mascot.bench.query_set import QuerySet
 from mascot.bench.results import Record, RecordStore, digest, versions
 from mascot.bench.studies import Benchmark, searched, studies
 from mascot.bench.tasks import Point
-from mascot.bench.workers import JobWorkers
+from mascot.bench.workers import Each, job_workers
 
 _TIMED = 40  # queries timed one by one
 _POINTS_PER_JOB = 24  # unless they share work
@@ -72,10 +72,10 @@ def run(
         unique = {digest(empty.key(point)): point for point in reversed(points)}
         return replace(empty, points=tuple(reversed(unique.values())))
 
-    with workers or JobWorkers(do, jobs) as crew:
+    with workers or job_workers(do, jobs) as each:
         searched_points = list(searched(benchmark))
         searches = [job(*origin, searched_points, benchmark.validation) for origin in benchmark.sources]
-        _do_all(searches, crew, report, "search")
+        _do_all(searches, each, report, "search")
         tests = []
         for search_job in searches:
             records = [record for _, record in search_job.stored() if record is not None]
@@ -83,12 +83,12 @@ def run(
             for split in dict.fromkeys(point.split for point in points):  # a few studies are of the validation split
                 part, limit = [point for point in points if point.split == split], benchmark.test
                 tests.append(job(search_job.seed, search_job.source, part, limit if split == "test" else None))
-        _do_all(tests, crew, report, "test")
+        _do_all(tests, each, report, "test")
     store.finish()
     return [record for test in tests for _, record in test.stored() if record is not None]
 
 
-def _do_all(jobs: Sequence[Job], crew: Any, report: Callable[[str, int, int], None] | None, stage: str) -> None:
+def _do_all(jobs: Sequence[Job], each: Each, report: Callable[[str, int, int], None] | None, stage: str) -> None:
     """Run the missing points of jobs, cut into portions of shared work, the longest first."""
     total = sum(len(job.points) for job in jobs)
     portions = [portion for job in jobs for portion in _portions(job)]
@@ -96,7 +96,7 @@ def _do_all(jobs: Sequence[Job], crew: Any, report: Callable[[str, int, int], No
     # Timing comes last, when nothing else is waiting for the cores.
     timed = [portion for portion in portions if portion.points[0].study == "runtime"]
     untimed = sorted((portion for portion in portions if portion not in timed), key=_cost, reverse=True)
-    for counts in ((0,), crew.each(untimed, None), crew.each(timed, 1)):
+    for counts in ((0,), each(untimed, None), each(timed, 1)):
         for count in counts:
             finished += count
             if report is not None:

@@ -164,16 +164,11 @@ def tune(
     clusters
         Column of the cluster (subtopic, meaning) of each relevant hit. Diversity is then cluster recall CR@k: the
         share of the query's clusters that the first k show (default: None, how far the wishes are met, see Notes).
-    k
-        Results per query (default: 10).
-    folds
-        Folds of the cross-validation, at most one per query (default: 5).
-    metric
-        ``"ndcg"`` (default) or ``"precision"``, both at k.
-    relevance_weight
-        Weight of the metric beside diversity in the objective, their harmonic mean; between 0 and 1 (default: 0.5).
-    seed
-        Seed of the folds and of the bootstrap (default: 0).
+    k, folds, seed
+        Results per query, folds of the cross-validation (at most one per query), and the seed of folds and bootstrap.
+    metric, relevance_weight
+        ``"ndcg"`` (default) or ``"precision"``, both at k, and its weight beside diversity in the objective, their
+        harmonic mean; between 0 and 1 (default: 0.5).
     report
         Called after each setting with how many are done and how many there are.
 
@@ -231,11 +226,11 @@ def tune(
 
 def check_figure(path: str | Path) -> Path:
     """Return the path of a picture; raise for a suffix that cannot be written, or without matplotlib."""
-    target = Path(path)
-    if target.suffix.lower() not in FIGURES:
-        raise mc.OptionError(f"the figure's suffix must be one of {', '.join(FIGURES)}, got {str(path)!r}")
+    require(
+        Path(path).suffix.lower() in FIGURES, "the figure's suffix", f"must be one of {', '.join(FIGURES)}", str(path)
+    )
     package("matplotlib", "bench", "a figure")
-    return target
+    return Path(path)
 
 
 def draw(tuning: Tuning, path: str | Path) -> None:
@@ -245,13 +240,11 @@ def draw(tuning: Tuning, path: str | Path) -> None:
     target = check_figure(path)
     with style.drawing():
         figure, ((axes,),) = style.panels(1, 1, (5.2, 3.4))
-        lines = (
-            (tuning.relevance_metric, "relevance", "#1D3F8F", "o"),
-            (tuning.diversity_metric, "diversity", "#E0621B", "s"),
-            ("objective", "objective", "#111111", "D"),
-        )
-        for label, name, colour, marker in lines:
-            strengths, values = zip(*((at, getattr(means, name)) for at, means in tuning.curve), strict=True)
+        labels = (tuning.relevance_metric, tuning.diversity_metric, "objective")
+        styles = (("#1D3F8F", "o"), ("#E0621B", "s"), ("#111111", "D"))
+        strengths, means = zip(*tuning.curve, strict=True)
+        for field, label, (colour, marker) in zip(fields(MeanScores), labels, styles, strict=True):
+            values = [getattr(mean, field.name) for mean in means]
             axes.plot(strengths, values, marker=marker, markersize=3, color=colour, label=label)
         default = tuning.scores["default"].objective
         axes.plot(_DEFAULT_STRENGTH, default, "o", mfc="white", mec="#111111", ms=9, zorder=4, label="default")
@@ -354,8 +347,9 @@ def _python(wishes: Sequence[mc.AnyWish], knobs: Knobs, k: int) -> str:
 
 def _spelled_wish(wish: mc.AnyWish) -> str:
     attribute: Any = wish.attribute
-    about = repr(attribute.column) if isinstance(attribute, mc.Category) and attribute.missing == "last" else None
-    about = about or _spelled(f"mc.{type(attribute).__name__}", attribute)
+    about = _spelled(f"mc.{type(attribute).__name__}", attribute)
+    if isinstance(attribute, mc.Category) and attribute.missing == "last":
+        about = repr(attribute.column)
     if isinstance(wish, mc.Limit):
         return f"mc.limit({about}, {wish.n}{', fill=True' if wish.fill else ''})"
     if isinstance(wish, mc.Share):

@@ -20,6 +20,7 @@ from mascot.bench.query_set import QuerySet
 from mascot.bench.results import Record, RecordStore, versions
 from mascot.bench.run import Job, queries_of, records
 from mascot.bench.tasks import Point
+from mascot.bench.workers import Each
 from mascot.errors import InputError
 from mascot.scale import LOCAL
 from mascot.scale.cluster import cluster
@@ -102,19 +103,19 @@ class RayCrew:
         self._datasets: dict[str, Any] = {}  # references, by content
         self._tasks: dict[str, Any] = {}
 
-    def __enter__(self) -> RayCrew:
+    def __enter__(self) -> Each:
         self._ray = self._open.enter_context(cluster(self._address, self._cpus))
         self._tasks = {
             function.__name__: self._ray.remote(num_cpus=1, max_retries=_RETRIES)(function)
             for function in (_choose, _measure)
         }
-        return self
+        return self._each
 
     def __exit__(self, *_: object) -> None:
         self._datasets.clear()
         self._open.close()
 
-    def each(self, jobs: Sequence[Job], width: int | None = None) -> Iterator[int]:
+    def _each(self, jobs: Sequence[Job], width: int | None) -> Iterator[int]:
         """Run the jobs, at most `width` at a time, and yield the number of points of each as it ends."""
         at_once = width or _AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         pending = list(reversed(jobs))

@@ -74,7 +74,7 @@ class Dataset:
     scores: Sequence[Any] | None = None  # Q arrays, the scores of `lists`; higher is better
 
     def __post_init__(self) -> None:
-        arrays = {"positives": [np.asarray(rows, np.int64) for rows in self.positives]}
+        arrays: dict[str, list[NDArray[Any]]] = {"positives": [np.asarray(rows, np.int64) for rows in self.positives]}
         if self.lists is not None and self.scores is not None:
             pairs = zip(self.lists, self.scores, strict=True)
             ordered = [_ordered(np.asarray(rows, np.int64), np.asarray(scores, float)) for rows, scores in pairs]

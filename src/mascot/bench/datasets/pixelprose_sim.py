@@ -122,7 +122,7 @@ class PixelProseSim:
         return Dataset(
             name="pixelprose_sim",
             columns=self._columns(blend, for_metadata),
-            positives=np.arange(self.images)[:, None],
+            positives=[[row] for row in range(self.images)],
             splits={"validation": Split(validation, validation), "test": Split(test, test)},
             vectors=vectors,
             query_vectors=captions,
