@@ -43,8 +43,13 @@ def measured(suite: Benchmark, direction: str = SPREAD, label: str = "base", k: 
 
 def test_without_vectors_dm_is_of_the_metadata_alone(tmp_path: Path) -> None:
     suite = arrays(npz(tmp_path, vectors=None))
-    assert suite.metric == "hm"
-    assert "there are no vectors: DM is the diversity of the metadata alone" in suite.notes
+    assert "clustering" not in suite.labels
+    assert suite.notes == (
+        "clustering looks at vectors and was left out: there are none",
+        "there are no vectors: DM is the diversity of the metadata alone",
+    )
+    with pytest.raises(InputError, match=r"clustering looks at vectors .* no other method was asked for"):
+        arrays(tmp_path / "mine.npz", ["clustering"])
     for direction in (SPREAD, FOCUS):
         record = measured(suite, direction)
         channel = np.array(record["per_query"]["metadata"])
@@ -65,16 +70,6 @@ def test_without_vectors_dm_is_of_the_metadata_alone(tmp_path: Path) -> None:
     assert difference.value == pytest.approx(expected, abs=1e-5)
     plain = metrics.overall(record["summary"]["r@10"], metrics.harmonic_mean(record["per_query"]["metadata"]))
     assert uninverted_hm(record) == pytest.approx(plain)
-
-
-def test_methods_that_need_vectors_are_left_out_with_a_note(tmp_path: Path) -> None:
-    path = npz(tmp_path, vectors=None)
-    suite = arrays(path)
-    assert "clustering" not in suite.labels
-    assert suite.notes[0] == "clustering looks at vectors and was left out: there are none"
-    with pytest.raises(InputError, match=r"clustering looks at vectors .* no other method was asked for"):
-        arrays(path, ["clustering"])
-    assert "clustering" in arrays(npz(tmp_path)).labels
 
 
 def test_several_positives_are_measured_by_rank_and_precision(tmp_path: Path) -> None:

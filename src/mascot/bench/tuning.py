@@ -18,7 +18,7 @@ import numpy as np
 
 import mascot as mc
 from mascot.bench.datasets.dataset import Floats, Ints
-from mascot.bench.judging import Judge, Metric, usable
+from mascot.bench.judging import Judge, Metric
 from mascot.errors import require
 from mascot.extras import package
 from mascot.words import WIDTHS, columns_of
@@ -184,11 +184,10 @@ def tune(
     """
     wish_list = list(wishes) if isinstance(wishes, Sequence) else [wishes]
     _check(wish_list, judged, clusters, k, folds, metric, relevance_weight, seed)
-    lists, notes = usable(list(queries), judged, clusters)
-    count = len(lists.queries)
-    judge = Judge(lists, wish_list, k, metric, relevance_weight)
+    judge = Judge(queries, wish_list, judged, clusters, k, metric, relevance_weight)
+    count, notes = len(judge.queries), judge.notes
     constraints = [wish for wish in wish_list if not isinstance(wish, mc.Wish)]
-    settings = [*_grid(lists.queries, wish_list, k), Knobs(strength=0.0)]  # the last is relevance alone
+    settings = [*_grid(judge.queries, wish_list, k), Knobs(strength=0.0)]  # the last is relevance alone
     scores = np.empty((len(settings), 3, count))  # relevance, diversity, objective
     for number, knobs in enumerate(settings):
         scores[number] = judge.score(knobs.steer(wish_list) if knobs.strength else constraints, knobs.method)

@@ -1,47 +1,7 @@
-"""A user's own data, in one npz or Parquet file.
-
-**npz** (``numpy.savez``), M images and Q queries:
-
-=================  ==============  ==================================================================
-array              shape           what
-=================  ==============  ==================================================================
-``scores``         Q x M           score of every image for every query; higher is better
-``vectors``        M x D           image vectors; a row of NaN is missing. Needed without ``scores``
-``query_vectors``  Q x D           instead of ``scores``: the scores are dot products with ``vectors``
-``positives``      Q               row of the one right answer of each query, or
-                   P x 2           pairs (query, row) where a query has any number of them
-``column:NAME``    M               an attribute: ``column:lat``, ``column:lon``, ``column:taken``, ...
-=================  ==============  ==================================================================
-
-**Parquet**, one row for each pair of a query and a candidate: ``query`` and ``id`` (text or numbers), ``score`` (a
-number), ``positive`` (true or false), ``vector`` (a list of numbers, optional); every other column is an attribute
-of the image and must be the same wherever its ``id`` occurs. Queries may have different numbers of candidates; one with
-fewer than the results asked for shows all it has. A right answer that the search did not find is a row with
-``positive`` true and no ``score`` (null): no candidate, but a miss.
-
-**Positives.** Where some query has several, MAP, MRR and P@k are measured beside R@k (is any of them there?). A query
-without any counts for diversity alone: recall, precision and HM are means over the others, and a note says how many
-there were.
-
-**Clusters.** The name ``cluster`` (``column:cluster`` in an npz) is reserved: it is no attribute, but what people made
-of the positives, a number or text for each image. Then P@20, CR@20 (the share of a query's clusters seen) and F1@20 are
-measured too. A missing value or a number below 0 is no cluster.
-
-**Vectors** are optional beside ``scores``. Without them DM is the diversity of the metadata alone, nothing clusters the
-images, and a note says so.
-
-Scores are finite and best above 0, as cosines of matching pairs are: MS-DPP+TN and MS-DPP+TN+TVMS take their logarithm
-and are left out, with a note, where a candidate's is not.
-
-``lat`` and ``lon`` in degrees are a place; ``taken`` holds times (datetime64, ISO or EXIF text) or plain hours, 0..24.
-Every other column is a label or, where it holds floating-point numbers, a number. It must not have the name of a
-measure or a task of the benchmark (``r@10``, ``appearance``, ``geo``, ...).
-
-More than one file's worth, with pictures to encode, is a folder: see `mascot.bench.datasets.folder`.
+"""A user's own data, in one npz or Parquet file: M images and Q queries. docs/reproduce.md describes the formats.
 
 A fifth of the queries (at least one, by a seeded permutation) is the validation split, the rest the test split; both
-search all images. The search for settings asks the first 50 of the validation queries where each query has one
-positive, and all of them elsewhere, as for a folder.
+search all images.
 """
 
 from __future__ import annotations
@@ -71,10 +31,9 @@ _DAMAGED = (OSError, ValueError, EOFError, BadZipFile, zlib.error, RuntimeError,
 
 @dataclass(frozen=True, slots=True)
 class Arrays:
-    """The dataset of a file as it is now; see the module's text for what it must hold."""
+    """The dataset of a file as it is now."""
 
     path: Path
-    seed: int = 0
     stamp: Stamp = field(init=False, repr=False)  # a rewritten file is a different dataset
 
     def __post_init__(self) -> None:
@@ -94,7 +53,7 @@ class Arrays:
             parts = _npz(content) if is_npz else _parquet(content)
             if not any(map(len, parts["positives"])):
                 raise InputError("at least one query must have a positive, got none")
-            order = np.random.default_rng(self.seed).permutation(len(parts["positives"]))
+            order = np.random.default_rng(0).permutation(len(parts["positives"]))
             if len(order) < 2:
                 raise InputError(f"must have at least 2 queries, one to search on, got {len(order)}")
             if parts["vectors"] is not None and not np.nan_to_num(parts["vectors"]).any():
