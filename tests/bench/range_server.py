@@ -94,8 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def log_message(self, format: str, *args: Any) -> None:
-        """Quietly."""
+    def log_message(self, format: str, *args: Any) -> None: ...
 
     def _answer(self, state: Server, path: str) -> None:
         with state.lock:
@@ -162,8 +161,7 @@ class _Quiet(ThreadingHTTPServer):
     request_queue_size = 64
     state: Server
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is what the tests are about."""
+    def handle_error(self, request: Any, client_address: Any) -> None: ...
 
 
 @contextmanager

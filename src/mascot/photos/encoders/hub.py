@@ -26,8 +26,8 @@ _ATTEMPTS, _PAUSE_S = 4, 0.5  # consecutive attempts without a byte; increment o
 _CHUNK = 2**16
 _SMALL_FILES = (".json", ".txt", ".model")  # settings and tokenizers
 _STATUS_REASONS = {
-    401: "401: it does not exist, or needs a login: hf auth login",
-    403: "403: it does not exist, or needs a login: hf auth login",
+    401: "401: it does not exist, or needs a login: hf auth login, or set HF_TOKEN",
+    403: "403: it does not exist, or needs a login: hf auth login, or set HF_TOKEN",
     404: "404: it does not exist",
     429: "429: too many requests; try again later",
 }
@@ -71,14 +71,14 @@ class Download:
 
     def fetch(self, report: Report | None = None) -> Path:
         """Download the missing files and return the folder. Raises `HubError`; a partial download is kept."""
-        hub = _client()
+        hub = client()
         folder, complete = None, 0  # bytes of complete files
 
         def progress(count: int) -> None:
             if report is not None:
                 report(f"downloading {self.model}", complete + count, self.size)
 
-        with _short_reasons():
+        with short_reasons():
             cache = hub.file_download.repo_folder_name(repo_id=self.model, repo_type="model")
             for file in self.files:
                 blob = Path(hub.constants.HF_HUB_CACHE) / cache / "blobs" / file.checksum
@@ -100,8 +100,8 @@ def plan_download(model: str, forms: Sequence[Form], timeout_s: float = _ANSWER_
 
     Of the forms that run here, torch weights are preferred, then the smaller export.
     """
-    hub = _client()
-    with _short_reasons():
+    hub = client()
+    with short_reasons():
         information = hub.HfApi().model_info(model, files_metadata=True, timeout=timeout_s)
     siblings = {sibling.rfilename: sibling for sibling in information.siblings or []}
     order = [form for form in (Form.TORCH, Form.QUANTIZED, Form.ONNX) if form in forms and form.files(siblings)]
@@ -123,7 +123,7 @@ def plan_download(model: str, forms: Sequence[Form], timeout_s: float = _ANSWER_
 
 def cached_folder(model: str) -> Path | None:
     """Return the folder of a model downloaded before, complete or not."""
-    hub = _client()
+    hub = client()
     try:
         return Path(hub.snapshot_download(model, local_files_only=True))
     except (hub.errors.LocalEntryNotFoundError, OSError):
@@ -132,11 +132,12 @@ def cached_folder(model: str) -> Path | None:
 
 def cached_models() -> Iterator[str]:
     """Yield the names of the models in the cache of the hub on this machine."""
-    for folder in sorted(Path(_client().constants.HF_HUB_CACHE).glob("models--*")):
+    for folder in sorted(Path(client().constants.HF_HUB_CACHE).glob("models--*")):
         yield folder.name.removeprefix("models--").replace("--", "/")
 
 
-def _client() -> Any:
+def client() -> Any:
+    """Return the client of the hub, with the parts that are used here."""
     hub = package("huggingface_hub", "photos", "a model from the hub")
     for part in ("constants", "errors", "file_download", "utils"):  # the package may not have loaded them
         import_module(f"huggingface_hub.{part}")
@@ -192,7 +193,7 @@ def _stream(hub: Any, url: str, size: int, part: Path, progress: Callable[[int],
 
 
 @contextmanager
-def _short_reasons() -> Iterator[None]:
+def short_reasons() -> Iterator[None]:
     """Turn errors of the hub, the network and the disk into a `HubError`."""
     try:
         yield
@@ -203,8 +204,11 @@ def _short_reasons() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, _client().errors.OfflineModeIsEnabled):
+    errors = client().errors
+    if isinstance(error, errors.OfflineModeIsEnabled):
         return "offline: HF_HUB_OFFLINE is set"
+    if isinstance(error, errors.GatedRepoError):
+        return "it is gated: accept its terms on huggingface.co, then hf auth login or set HF_TOKEN"
     status = getattr(getattr(error, "response", None), "status_code", None)
     if status is not None:
         return _STATUS_REASONS.get(status, f"the hub answered {status}")
