@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import pty
+import io
 import re
 import shutil
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +17,7 @@ from local_hub import CLOSED, LocalHub, local_hub, use_hub
 from tiny_models import save_onnx_clip
 
 from mascot.cli.encoder_choice import choose_encoder
-from mascot.errors import InputError
+from mascot.errors import InputError, OptionError
 from mascot.photos import Library
 from retelling import environment, run_command
 
@@ -126,7 +124,7 @@ def test_an_interrupted_download_is_resumed_by_the_next_one(hub: LocalHub, model
 @pytest.mark.parametrize(
     ("status", "reason"),
     [
-        (401, "401: it does not exist, or needs a login: hf auth login"),
+        (401, "401: it does not exist, or needs a login: hf auth login, or set HF_TOKEN"),
         (404, "404: it does not exist"),
         (429, "429: too many requests; try again later"),
         (503, "the hub answered 503"),
@@ -173,25 +171,20 @@ def test_a_new_library_gets_a_clip_from_the_hub_and_then_the_one_here(
     assert (code, errors, len(out.splitlines())) == (0, "", 2)
 
 
-@pytest.mark.parametrize("fault", ["no network", "refusing", "tampered"])
+@pytest.mark.parametrize("fault", ["no network", "refusing", "tampered", "Ctrl-C"])
 def test_a_hub_that_does_not_give_the_model_leads_to_lite_at_once(
     hub: LocalHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], fault: str
 ) -> None:
     hub.status, hub.tampered = (404 if fault == "refusing" else 200), fault == "tampered"
+    reason = "no model from the hub ("
     if fault == "no network":
         use_hub(CLOSED, tmp_path, monkeypatch)
+    elif fault == "Ctrl-C":
+        hub.break_after, hub.breaks, hub.interrupts = 300_000, 1, True
+        reason = "the download was stopped, and is resumed next time"
     assert choose_encoder(Library(tmp_path), "auto", False, "auto") == ("lite", False)
-    assert capfd.readouterr().err.count("encoding with lite: no model from the hub (") == 1
-
-
-def test_ctrl_c_in_a_download_goes_on_with_lite(hub: LocalHub, mascot: Run, root: Path, tmp_path: Path) -> None:
-    hub.break_after, hub.breaks, hub.interrupts = 300_000, 1, True
-    code, out, errors = mascot("index", str(root))
-    assert code == 0, errors
-    assert "3 photographs: 3 new" in out
-    assert "encoding with lite: the download was stopped, and is resumed next time" in errors
-    assert encoder_of(root) == "lite"
-    assert parts_of(tmp_path)
+    assert capfd.readouterr().err.count(f"encoding with lite: {reason}") == 1
+    assert len(parts_of(tmp_path)) == (fault == "Ctrl-C")
 
 
 def test_a_change_is_refused_before_the_download_and_made_with_again(
@@ -216,26 +209,26 @@ def test_a_change_is_refused_before_the_download_and_made_with_again(
     assert "3 unchanged" in out
 
 
-def test_a_terminal_is_asked_before_a_change(model: Path, root: Path, tmp_path: Path) -> None:
-    with Library(root) as library:
-        library.index(BagOfWords("lite"))
-    command = [sys.executable, "-m", "mascot", "index", str(root), "--encoder", f"clip:{model}"]
-    for answer in ("n", "y"):
-        leader, follower = pty.openpty()
-        env = environment(XDG_STATE_HOME=str(tmp_path), TERM="dumb")
-        process = subprocess.Popen(command, env=env, stdin=follower, stdout=follower, stderr=follower)
-        os.close(follower)
-        os.write(leader, f"{answer}\n".encode())
-        text = b""
-        try:
-            while part := os.read(leader, 4096):
-                text += part
-        except OSError:  # the process has ended
-            os.close(leader)
-        assert process.wait(timeout=240) == (0 if answer == "y" else 2), text.decode()
-        assert b"searches use lite until all photographs are encoded" in text
-        assert encoder_of(root) == (f"clip:{model.resolve()}" if answer == "y" else "lite")
-        assert (b"nothing was changed" in text) == (answer == "n")
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("answer", ["n", "y"])
+def test_a_terminal_is_asked_before_a_change(
+    model: Path, root: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    library, spec, terminal = Library(root), f"clip:{model}", Terminal()
+    library.index(BagOfWords("lite"))
+    monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
+    monkeypatch.setattr("sys.stderr", terminal)
+    if answer == "y":
+        assert choose_encoder(library, spec, False, "auto") == (spec, True)
+    else:
+        with pytest.raises(OptionError, match="nothing was changed; the library stays encoded with lite"):
+            choose_encoder(library, spec, False, "auto")
+    assert "searches use lite until all photographs are encoded" in terminal.getvalue()
+    assert f"encode all 3 photographs anew with {spec}? [y/N]" in terminal.getvalue()
 
 
 def test_without_torch_its_weights_are_neither_downloaded_nor_opened(

@@ -92,7 +92,7 @@ class Preparation:
     def store(self, data: bytes, id_: str, longest: int | None = _LONGEST, smallest: int = 0) -> Row:
         """Store the picture of an id as a JPEG, and return its file and size for a journal.
 
-        An upright JPEG whose sides have at most `longest` pixels is stored as it is, any other is encoded again, without
+        An upright JPEG whose sides have at most `longest` pixels is stored as it is, any other encoded again, without
         applying its colour profile: so the published encoders saw it. A side below `smallest` pixels is a loss.
         """
         try:

@@ -1,4 +1,4 @@
-"""Downloads from the model hub: planned before they start, resumed after an interruption, and checked by hash.
+"""Models by name: on this machine, or from the hub. Downloads are planned first, resumed, and checked by hash.
 
 Files go into the cache of the hub, so that other programs can use them. The client of the hub neither resumes the
 download of an earlier process nor checks hashes, so the bytes are fetched here; the client lays out the cache.
@@ -16,9 +16,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from mascot.errors import MascotError
-from mascot.extras import package
-from mascot.photos.encoders.folders import Form, Report
+from mascot.errors import InputError, MascotError
+from mascot.extras import install_command, package
+from mascot.photos.encoders.folders import Form, Model, Report, checked_model, complete_model, local_folder, remedy
 
 _ANSWER_S = 10.0  # timeout of the first answer of the hub
 _SILENCE_S = 30.0  # timeout within a download
@@ -35,6 +35,43 @@ _STATUS_REASONS = {
 
 class HubError(MascotError):
     """A model could not be downloaded from the hub. The message is a short reason."""
+
+
+def find_model(
+    owner: str, model: str, forms: Sequence[Form], *, offline: bool = False, report: Report | None = None
+) -> Model:
+    """Return the model: on this machine, or (unless `offline`) from the hub.
+
+    For `owner` and `forms` see `local_folder`. `report` is called with the progress of the download, in bytes.
+    """
+    located = locate_model(owner, model, forms)
+    if located is not None:
+        return located
+    if offline:
+        raise InputError(f"{owner}: the model {model} is not on this machine. {remedy(owner, forms, model)}")
+    try:
+        folder = plan_download(model, forms).fetch(report)
+    except HubError as error:
+        raise InputError(
+            f"{owner}: the model {model} is not on this machine and the model hub did not give it ({error}). "
+            f"{remedy(owner, forms, model)}"
+        ) from None
+    return checked_model(owner, folder, model, forms)
+
+
+def locate_model(owner: str, model: str, forms: Sequence[Form]) -> Model | None:
+    """Return the model if it is on this machine: in a folder of that name, or downloaded before."""
+    return local_folder(owner, model, forms) or cached_model(model, forms)
+
+
+def cached_model(model: str, forms: Sequence[Form]) -> Model | None:
+    """Return a model downloaded before, if it is complete and runs here."""
+    hub = client()
+    try:
+        folder = Path(hub.snapshot_download(model, local_files_only=True))
+    except (hub.errors.LocalEntryNotFoundError, OSError):
+        return None
+    return complete_model(folder, model, forms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +144,7 @@ def plan_download(model: str, forms: Sequence[Form], timeout_s: float = _ANSWER_
     order = [form for form in (Form.TORCH, Form.QUANTIZED, Form.ONNX) if form in forms and form.files(siblings)]
     form = next((form for form in order if form.runs), None)
     if form is None:
-        reason = f"only {order[0].value} weights: {order[0].install_command}" if order else "no weights"
+        reason = f"only {order[0].value} weights: {install_command(*order[0].packages)}" if order else "no weights"
         raise HubError(f"it has {reason}")
     weights = form.files(siblings)
     small = [name for name in siblings if "/" not in name and name.endswith(_SMALL_FILES) and name not in weights]
@@ -119,15 +156,6 @@ def plan_download(model: str, forms: Sequence[Form], timeout_s: float = _ANSWER_
             raise HubError(f"the hub does not tell size and hash of {name}")
         hub_files.append(HubFile(name, int(sibling.size), str(checksum)))
     return Download(model, str(information.sha), tuple(hub_files))
-
-
-def cached_folder(model: str) -> Path | None:
-    """Return the folder of a model downloaded before, complete or not."""
-    hub = client()
-    try:
-        return Path(hub.snapshot_download(model, local_files_only=True))
-    except (hub.errors.LocalEntryNotFoundError, OSError):
-        return None
 
 
 def cached_models() -> Iterator[str]:
