@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import pickle
 import random
 import shutil
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import exifread
+import local_hub
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,7 +26,7 @@ from mmdb_writer import MMDBWriter
 from netaddr import IPSet
 from PIL import Image
 from range_server import Manners, Server, serving
-from worlds import GOOD, HUB_FILES, ORDER, WORLDS, SkySite, World, files, losses, prepare, publish, put_shard, table
+from worlds import GOOD, HUB_FILES, ORDER, WORLDS, SkySite, World, files, losses, prepare, publish, table
 
 from mascot.bench.datasets.folder import Stored, read_folder
 from mascot.bench.prepare.recipes import settings_of
@@ -88,7 +90,7 @@ def check_pixelprose(stored: Stored, out: Path, server: Server) -> None:
     digest = hashlib.sha256(server.files[f"{HUB_FILES}/{ORDER[0]}"]).hexdigest()
     expected = {"url": f"tomg-group-umd/pixelprose/{ORDER[0]}", "sha256": digest, "rows": 27}
     assert stored.about["sources"][ORDER[0]] == expected
-    assert stored.about["sources"]["hub"] == {"url": "tomg-group-umd/pixelprose", "revision": worlds.COMMIT}
+    assert stored.about["sources"]["hub"] == {"url": "tomg-group-umd/pixelprose", "revision": local_hub.COMMIT}
     assert not list((out / "work" / "shards").rglob("*.parquet"))  # deleted when read
     assert "data/vlm_captions_cc12m_00.parquet row 1" in (out / "report.md").read_text()
 
@@ -206,10 +208,10 @@ def test_the_limit_stops_reading_tables_and_a_token_is_sent_to_the_hub_alone(
 def test_a_shard_must_be_what_the_hub_lists(server: Server, tmp_path: Path) -> None:
     sources = worlds.fill_pixelprose(server)
     good = server.files[f"{HUB_FILES}/{ORDER[1]}"]
-    put_shard(server, ORDER[1], table([]))
+    server.files[f"{HUB_FILES}/{ORDER[1]}"] = table([])
     with pytest.raises(InputError, match=r"must have the SHA-256 .* that the hub lists, got .*|no connection"):
         prepare("pixelprose", tmp_path, limit=10, **sources)
-    put_shard(server, ORDER[1], good)
+    server.files[f"{HUB_FILES}/{ORDER[1]}"] = good
     prepare("pixelprose", tmp_path, limit=10, **sources)
     assert server.count(f"{HUB_FILES}/{ORDER[0]}", "GET") == 1
 
@@ -231,7 +233,7 @@ def _other_columns() -> bytes:
 )
 def test_a_shard_that_is_not_a_table_is_named(server: Server, tmp_path: Path, content: bytes, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        prepare("pixelprose", tmp_path, **publish(server, {ORDER[1]: content} if content else {}, lfs=False))
+        prepare("pixelprose", tmp_path, **publish(server, {ORDER[1]: content} if content else {}, large=math.inf))
     assert not list((tmp_path / "work").rglob("*.parquet"))
 
 

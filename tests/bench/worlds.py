@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import pickle
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import local_hub
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -98,9 +98,9 @@ SHARDS = {  # in the order in which they are read
     "data/vlm_captions_redcaps_00.parquet": "redcaps",
 }
 ORDER = list(SHARDS)
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
-API = "/api/datasets/tomg-group-umd/pixelprose/revision/main"
-HUB_FILES = f"/datasets/tomg-group-umd/pixelprose/resolve/{COMMIT}"
+DATASET = "tomg-group-umd/pixelprose"
+API = f"/api/datasets/{DATASET}/revision/main"
+HUB_FILES = f"/datasets/{DATASET}/resolve/{local_hub.COMMIT}"
 
 
 def exif(lat: Any = "[48, 51, 29]", taken: str = "2018:01:11 13:09:38", **changes: Any) -> str:
@@ -154,24 +154,11 @@ def _rows(server: Server, shard: str, number: int) -> list[dict[str, Any]]:
     return [*rows, dict(rows[0]), same_name, {**rows[2], "uid": "another"}]
 
 
-def publish(server: Server, shards: dict[str, bytes], lfs: bool = True) -> dict[str, str]:
-    """Serve files as the hub does; the source that names it."""
-    others = (".gitattributes", "README.md", "data/other.parquet")
-    siblings: list[dict[str, Any]] = [{"rfilename": name} for name in others]
-    for name, content in shards.items():
-        put_shard(server, name, content)
-        entry: dict[str, Any] = {"rfilename": name}
-        if lfs:
-            digest = hashlib.sha256(content).hexdigest()
-            entry |= {"size": len(content), "lfs": {"sha256": digest, "size": len(content), "pointerSize": 100}}
-        siblings.insert(0, entry)
-    body = {"id": "tomg-group-umd/pixelprose", "sha": COMMIT, "siblings": siblings, "tags": []}
-    server.put(API, json.dumps(body).encode(), headers={"Content-Type": "application/json"})
+def publish(server: Server, shards: dict[str, bytes], large: float = 0) -> dict[str, str]:
+    """Serve shards, and other files, as the hub does; the source that names it."""
+    others = dict.fromkeys((".gitattributes", "README.md", "data/other.parquet"), b"")
+    local_hub.publish(server, f"datasets/{DATASET}", f"/datasets/{DATASET}", {**shards, **others}, large)
     return {"hub": server.url}
-
-
-def put_shard(server: Server, name: str, content: bytes, **manners: Any) -> None:
-    server.put(f"{HUB_FILES}/{name}", content, headers={"X-Repo-Commit": COMMIT}, **manners)
 
 
 def fill_pixelprose(server: Server) -> dict[str, str]:

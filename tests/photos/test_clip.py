@@ -312,7 +312,7 @@ def test_a_model_is_downloaded_once(copy: Path, tmp_path: Path, monkeypatch: pyt
     (copy / "open_clip_model.safetensors").write_bytes(b"the same weights for another library")
     (copy / "README.md").write_text("read me")
     with local_hub(copy) as hub:
-        use_hub(hub.address, tmp_path / "home", monkeypatch)
+        use_hub(hub.server.url, tmp_path / "home", monkeypatch)
         with pytest.raises(InputError, match="the model someone/model is not on this machine"):
             find_model("clip", "someone/model", clip_forms(), offline=True)
         for offline in (False, True):

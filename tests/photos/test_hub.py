@@ -44,7 +44,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def hub(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalHub]:
     with local_hub(model, SMALL) as served:
-        use_hub(served.address, tmp_path, monkeypatch)
+        use_hub(served.server.url, tmp_path, monkeypatch)
         yield served
 
 
@@ -98,11 +98,11 @@ def test_a_download_reports_every_byte_and_takes_what_is_needed(
 
 
 def test_a_broken_connection_is_resumed_in_the_same_run(hub: LocalHub, model: Path) -> None:
-    hub.break_after, hub.breaks = 300_000, 2
+    hub.cut(LARGEST, 300_000, 300_000)
     assert (fetch() / LARGEST).read_bytes() == (model / LARGEST).read_bytes()
-    methods = [method for method, name in hub.requests if name == LARGEST and method.startswith("GET")]
-    starts = [int(method.removeprefix("GET bytes=").removesuffix("-")) for method in methods[1:]]
-    assert (methods[0], len(starts)) == ("GET", 2)
+    ranges = [range_ for name, range_ in hub.downloads if name == LARGEST]
+    starts = [int((range_ or "").removeprefix("bytes=").removesuffix("-")) for range_ in ranges[1:]]
+    assert (ranges[0], len(starts)) == (None, 2)
     assert 0 < starts[0] < starts[1]
 
 
@@ -116,9 +116,9 @@ def test_an_interrupted_download_is_resumed_by_the_next_one(hub: LocalHub, model
     (part,) = parts_of(tmp_path)
     size = part.stat().st_size
     assert size > 0
-    hub.requests.clear()
+    hub.server.requests.clear()
     assert (fetch() / LARGEST).read_bytes() == (model / LARGEST).read_bytes()
-    assert (f"GET bytes={size}-", LARGEST) in hub.requests
+    assert (LARGEST, f"bytes={size}-") in hub.downloads
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_an_interrupted_download_is_resumed_by_the_next_one(hub: LocalHub, model
     ],
 )
 def test_refusals_are_short_reasons(hub: LocalHub, status: int, reason: str) -> None:
-    hub.status = status
+    hub.refuse(status)
     with pytest.raises(HubError, match=f"^{re.escape(reason)}$"):
         fetch()
 
@@ -139,15 +139,15 @@ def test_refusals_are_short_reasons(hub: LocalHub, status: int, reason: str) -> 
 def test_a_wrong_hash_no_network_and_a_cache_that_cannot_be_written(
     hub: LocalHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hub.tampered = True
+    hub.tamper()
     with pytest.raises(HubError, match=rf"^{LARGEST} has the wrong hash and was removed: run the same command again$"):
         fetch()
     assert not parts_of(tmp_path)
     assert not list(tmp_path.rglob("text_model_quantized.onnx"))
-    hub.tampered = False
+    hub.publish()
     assert fetch().is_dir()
     (tmp_path / "file").write_text("")
-    use_hub(hub.address, tmp_path / "file", monkeypatch)
+    use_hub(hub.server.url, tmp_path / "file", monkeypatch)
     with pytest.raises(HubError, match=r"^cannot write .*/file/hub.*; HF_HOME names another folder$"):
         fetch()
     use_hub(CLOSED, tmp_path, monkeypatch)
@@ -175,12 +175,15 @@ def test_a_new_library_gets_a_clip_from_the_hub_and_then_the_one_here(
 def test_a_hub_that_does_not_give_the_model_leads_to_lite_at_once(
     hub: LocalHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], fault: str
 ) -> None:
-    hub.status, hub.tampered = (404 if fault == "refusing" else 200), fault == "tampered"
     reason = "no model from the hub ("
     if fault == "no network":
         use_hub(CLOSED, tmp_path, monkeypatch)
-    elif fault == "Ctrl-C":
-        hub.break_after, hub.breaks, hub.interrupts = 300_000, 1, True
+    elif fault == "refusing":
+        hub.refuse(404)
+    elif fault == "tampered":
+        hub.tamper()
+    else:
+        hub.cut(LARGEST, 300_000, interrupt=True)
         reason = "the download was stopped, and is resumed next time"
     assert choose_encoder(Library(tmp_path), "auto", False, "auto") == ("lite", False)
     assert capfd.readouterr().err.count(f"encoding with lite: {reason}") == 1
@@ -238,14 +241,14 @@ def test_without_torch_its_weights_are_neither_downloaded_nor_opened(
     both = save_onnx_clip(tmp_path / "both")
     (both / "model.safetensors").write_bytes(bytes(60_000))
     with local_hub(both) as hub:
-        use_hub(hub.address, tmp_path / "home", monkeypatch)
+        use_hub(hub.server.url, tmp_path / "home", monkeypatch)
         encoder = open_encoder("clip:someone/model")
         assert (encoder.name, encoder.texts(["cat"]).shape) == ("clip:someone/model", (1, 4096))
         assert LARGEST in hub.files
         assert "model.safetensors" not in hub.files
         shutil.rmtree(both / "onnx")
-        hub.requests.clear()
-        use_hub(hub.address, tmp_path / "other", monkeypatch)
+        hub.publish()
+        use_hub(hub.server.url, tmp_path / "other", monkeypatch)
         with pytest.raises(InputError, match=r"\(it has only torch weights: .*pip install torch transformers\)"):
             open_encoder("clip:someone/model")
         assert hub.files == []
