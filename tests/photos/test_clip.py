@@ -166,26 +166,18 @@ def test_a_text_of_blip2_is_cut_at_128_tokens(folders: dict[str, Path]) -> None:
     assert np.abs(encoder.texts([within]) - plain).max() > 1e-4
 
 
-def test_onnx_gives_the_vectors_of_torch(exported: Path, folders: dict[str, Path], pictures: list[Picture]) -> None:
-    onnx, torch = opened("clip", exported), opened("clip", folders["clip"])
-    assert isinstance(onnx, OnnxClip)
-    assert onnx.dim == torch.dim
-    np.testing.assert_allclose(onnx.texts(TEXTS * 10), torch.texts(TEXTS * 10), atol=1e-5)
-    np.testing.assert_allclose(onnx.pictures(pictures), torch.pictures(pictures), atol=1e-5)
-    assert onnx.texts([]).shape == (0, onnx.dim)
-    assert onnx.fingerprint == torch.fingerprint, "the same weights, whatever runs them"
-
-
-def test_onnx_needs_no_torch(
+def test_onnx_gives_the_vectors_of_torch_without_torch(
     exported: Path, folders: dict[str, Path], tmp_path: Path, pictures: list[Picture], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bare = without(Path(shutil.copytree(exported, tmp_path / "bare")), "model.safetensors")
     torch = opened("clip", folders["clip"])
-    rows, images = torch.texts(TEXTS), torch.pictures(pictures)
+    rows, images = torch.texts(TEXTS * 10), torch.pictures(pictures)
+    assert opened("clip", exported).fingerprint == torch.fingerprint, "the same weights, whatever runs them"
+    bare = without(Path(shutil.copytree(exported, tmp_path / "bare")), "model.safetensors")
     for name in ("torch", "transformers"):
         monkeypatch.setitem(sys.modules, name, None)
     encoder = opened("clip", bare)
-    np.testing.assert_allclose(encoder.texts(TEXTS), rows, atol=1e-5)
+    assert (type(encoder), encoder.dim, encoder.texts([]).shape) == (OnnxClip, torch.dim, (0, torch.dim))
+    np.testing.assert_allclose(encoder.texts(TEXTS * 10), rows, atol=1e-5)
     np.testing.assert_allclose(encoder.pictures(pictures), images, atol=1e-5)
     assert encoder.fingerprint != torch.fingerprint, "an export alone does not tell which weights it was made of"
     with pytest.raises(MissingExtra, match=r"^clip: the weights in .*pip install torch transformers$"):

@@ -252,14 +252,3 @@ def test_without_torch_its_weights_are_neither_downloaded_nor_opened(
         with pytest.raises(InputError, match=r"\(it has only torch weights: .*pip install torch transformers\)"):
             open_encoder("clip:someone/model")
         assert hub.files == []
-
-
-def test_quantised_weights_have_their_own_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    full, quantized = save_onnx_clip(tmp_path / "full", "full"), save_onnx_clip(tmp_path / "quantized")
-    export = open_encoder(f"clip:{quantized}").fingerprint
-    assert open_encoder(f"clip:{full}").fingerprint == export, "the same bytes under both names here"
-    for folder in (full, quantized):
-        (folder / "model.safetensors").write_bytes(b"weights that do not run")
-    assert open_encoder(f"clip:{quantized}").fingerprint == export
-    assert open_encoder(f"clip:{full}").fingerprint != export
