@@ -51,9 +51,6 @@ class _Host:
     resume: float = 0.0  # no request before this time, because the server asked for a pause
     silent: bool = False  # no answer to any try of a request; gets single tries until it answers
 
-    def pause(self, seconds: float) -> None:
-        self.resume = time.monotonic() + min(seconds, _LONGEST_WAIT)
-
 
 @dataclass(frozen=True, slots=True)
 class _HttpAnswer:
@@ -156,12 +153,11 @@ class Web:
                 break
             try:
                 with self._open(url, _HEADERS | (headers or {})) as response:
-                    status, busy, seconds = response.status, response.status in _BUSY, _pause_of(response)
+                    status, busy, pause = response.status, response.status in _BUSY, _pause_of(response)
                     temporary = status in _TEMPORARY or status >= 500
-                    if seconds is not None and (temporary or response.headers.get("X-Rl") == "0"):
-                        host.pause(seconds)
-                    elif busy:
-                        host.pause(self.pause * 2**attempt)
+                    if pause is None or not (temporary or response.headers.get("X-Rl") == "0"):
+                        pause = self.pause * 2**attempt if busy else 0.0
+                    host.resume = max(host.resume, time.monotonic() + min(pause, _LONGEST_WAIT))
                     if temporary:
                         reason = f"status {status}"
                         continue
@@ -288,13 +284,12 @@ def _pool_classes(patience: float, allow_private: bool) -> dict[str, Any]:
             finally:
                 timer.cancel()
 
-    class Pool(urllib3.HTTPConnectionPool):
-        ConnectionCls = type("CheckedConnection", (Checked, HTTPConnection), {})
-
-    class SecurePool(urllib3.HTTPSConnectionPool):
-        ConnectionCls = type("CheckedConnection", (Checked, HTTPSConnection), {})
-
-    return {"http": Pool, "https": SecurePool}
+    pools = {"http": urllib3.HTTPConnectionPool, "https": urllib3.HTTPSConnectionPool}
+    connections = {"http": HTTPConnection, "https": HTTPSConnection}
+    return {
+        scheme: type("CheckedPool", (pool,), {"ConnectionCls": type("Connection", (Checked, connections[scheme]), {})})
+        for scheme, pool in pools.items()
+    }
 
 
 def _shut(connection: socket.socket) -> None:
