@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO, cast
 
 from mascot.errors import InputError
-from mascot.photos.disks import is_full, write_failure
 from mascot.photos.photo import Photo
+from mascot.photos.store import is_full, write_failure
 from mascot.photos.texts import fold
 
 PART = ".mascot-part"  # ends the name of an unfinished file

@@ -61,6 +61,11 @@ class Photo:
 
 
 COLUMNS = tuple(field.name for field in fields(Photo))
+_STORED: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "None": (type(None),)}  # or text
+TYPES = {  # of the values that SQLite returns, by column
+    field.name: tuple(stored for part in str(field.type).split(" | ") for stored in _STORED.get(part, (str,)))
+    for field in fields(Photo)
+}
 NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
 LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
           "moment", "rating")  # fmt: skip
