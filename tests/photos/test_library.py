@@ -492,8 +492,7 @@ def test_looks_group_pictures_by_colour(tmp_path: Path) -> None:
 
 
 def test_a_library_in_letters(shared: Library) -> None:
-    from mascot.photos.overview import overview, points
-    from mascot.photos.textmap import clock, world
+    from mascot.photos.overview import clock, overview, points, world
 
     told = overview(shared.root, shared.folder, shared.store)
     assert (told.photos, told.without_place, told.without_time, told.without_words) == (30, 6, 6, 6)
