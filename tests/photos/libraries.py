@@ -7,11 +7,13 @@ import shutil
 import tempfile
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from bag_of_words import BagOfWords
 from jpegs import small_library
 
 from mascot.photos import Library
+from mascot.photos.photo import COLUMNS, Photo
 
 GRAPH_FROM = 10  # photographs from which on this library has a graph, if it is opened with `exact=GRAPH_FROM`
 
@@ -38,6 +40,12 @@ def opened_copy(root: Path) -> Library:
     library = Library(indexed_library(root))
     library.vector_of("boat", encoder=BagOfWords())
     return library
+
+
+def bare_photo(**values: Any) -> Photo:
+    """Return a photograph without metadata except these values."""
+    needed = {"size": 0, "mtime_ns": 0, "width": 1, "height": 1, "keywords": (), "problems": ()}
+    return Photo(**dict.fromkeys(COLUMNS) | needed | values)
 
 
 def rows_of(library: Library) -> dict[str, tuple]:

@@ -86,11 +86,8 @@ class Library:
                 folder, index = None, path
             elif not (path / FOLDER / DATABASE).is_file():
                 index = index_of(path)
-        is_named = folder is not None
-        if folder is None and index is not None:
-            folder = _root_of(Path(index))
-        library = cls(folder or "", device, index=index)
-        library._is_confirmed = is_named or index_of(library.root) == library.folder
+        library = cls(_root_of(Path(index or "")) if folder is None else folder, device, index=index)
+        library._is_confirmed = folder is not None or index_of(library.root) == library.folder
         return library
 
     @property
@@ -127,8 +124,7 @@ class Library:
 
     def reopened(self) -> Library:
         """Open the same folder again, with the same options and encoders: its index may have been replaced."""
-        index = self.folder if self.is_elsewhere else None
-        library = type(self)(self.root, self._encoders.device, self.exact, index)
+        library = type(self)(self.root, self._encoders.device, self.exact, self.folder)
         library._encoders.opened.update(self._encoders.opened)
         return library
 
@@ -140,10 +136,10 @@ class Library:
 
     def close(self) -> None:
         """Close the database."""
-        if "store" in self.__dict__:
-            self.store.close()
-        for name in ("store", "_photos"):
-            self.__dict__.pop(name, None)
+        store: Store | None = self.__dict__.pop("store", None)
+        self.__dict__.pop("_photos", None)
+        if store is not None:
+            store.close()
 
     @cached_property
     def store(self) -> Store:

@@ -64,7 +64,7 @@ class PhotoSearch:
         """Return all matching photographs, newest first; without a query they are equally relevant."""
 
         def hits(nearest: Nearest) -> Hits:
-            ids = self._store.newest()
+            ids = self._store.ids("taken DESC, id DESC")  # those of unknown time last
             ids = ids[np.isin(ids, _searchable(nearest, allowed))]
             newest = ids[:candidates]
             newest = newest[self._open_table().contains(newest)]  # another process may have removed one meanwhile

@@ -278,9 +278,10 @@ class Store:
         for row in self.connection.execute("SELECT * FROM photos ORDER BY id"):
             yield self._photo_of(row)
 
-    def ids(self) -> NDArray[np.int64]:
-        """Return every id, ascending."""
-        return np.array([row[0] for row in self.connection.execute("SELECT id FROM photos ORDER BY id")], np.int64)
+    def ids(self, order: str = "id") -> NDArray[np.int64]:
+        """Return every id, ascending, or in another order."""
+        rows = self.connection.execute(f"SELECT id FROM photos ORDER BY {order}")
+        return np.array([row[0] for row in rows], np.int64)
 
     def cells(self, columns: Sequence[str], ids: Sequence[int] | None = None) -> list[tuple[Any, ...]]:
         """Return id and cells of these columns, for these photographs (default: all)."""
@@ -291,11 +292,6 @@ class Store:
         cursor.row_factory = None
         with database_errors(self.path):
             return cursor.execute(f"SELECT {', '.join(names)} FROM photos").fetchall()
-
-    def newest(self) -> NDArray[np.int64]:
-        """Return every id, newest first; those of unknown time last."""
-        rows = self.connection.execute("SELECT id FROM photos ORDER BY taken DESC, id DESC")
-        return np.array([row[0] for row in rows], np.int64)
 
     def looks(self, ids: Sequence[int]) -> NDArray[np.float32]:
         """Return the visual descriptors of these photographs, a row each."""
