@@ -15,7 +15,9 @@ from jpegs import write_jpeg
 
 import mascot as mc
 from mascot.photos import Library, table
+from mascot.photos.overview import clock, overview, points, world
 from mascot.photos.results import Hits
+from mascot.photos.steering import middle
 from mascot.photos.table import PhotoColumns
 
 
@@ -32,17 +34,10 @@ def test_a_folder_becomes_rows(shared: Library) -> None:
     assert photos["Sydney/s0.jpg"].season == "summer"
 
 
-def test_nothing_new_is_nothing_done(library: Library) -> None:
-    encoder = BagOfWords()
-    changes = library.store.changes
-    summary = library.index(encoder)
-    assert encoder.encoded == []
-    assert (summary.new, summary.changed, summary.unchanged, summary.photos) == (0, 0, 30, 30)
-    assert library.store.changes == changes
-
-
 def test_changed_deleted_and_unreadable_files(library: Library) -> None:
-    folder, encoder = library.root / "Tokyo", BagOfWords()
+    folder, encoder, changes = library.root / "Tokyo", BagOfWords(), library.store.changes
+    assert library.index(encoder).unchanged == 30
+    assert library.store.changes == changes
     write_jpeg(folder / "t0.jpg", "a red boat in front of a red house", "Tokyo", "2022-01-01T10:00:00")
     (folder / "t1.jpg").unlink()
     (folder / "t2.jpg").write_bytes(b"no longer a picture")
@@ -216,16 +211,6 @@ def test_every_method_steers_photographs(shared: Library) -> None:
         assert len(set(results.paths)) == 10, method
 
 
-def test_namesakes_are_not_averaged(tmp_path: Path) -> None:
-    for i, place in enumerate([(52.48, -1.9), (33.52, -86.8), (33.53, -86.81)]):
-        write_jpeg(tmp_path / "lib" / f"{i}.jpg", f"a boat {i}", place=place)
-    with Library.open(tmp_path / "lib") as library:
-        library.index(BagOfWords())
-        assert [photo.city for photo in library.store.all_photos()] == ["Birmingham"] * 3
-        assert library.focus("place=birmingham").near == pytest.approx((33.525, -86.805), abs=1e-3)
-        assert library.place_meant("place=birmingham") == "Birmingham, US"
-
-
 def test_a_place_is_named_where_the_name_alone_does_not_say_it(shared: Library) -> None:
     assert shared.place_meant("place=Lissabon") == "Lisbon, PT"
     assert shared.place_meant("place=Atlantis*2") == shared.place_meant("place=Atlantis~50") == "Atlantis, ZA"
@@ -246,14 +231,6 @@ def test_of_many_labels_the_nearest_are_named(library: Library) -> None:
     }.items():
         with pytest.raises(mc.OptionError, match=message):
             library.focus(wish)
-
-
-def test_the_middle_of_fiji_is_in_fiji() -> None:
-    from mascot.photos.steering import middle
-
-    found = middle([("FJ", -16.8, 179.9), ("FJ", -16.8, -179.7)])
-    assert found == pytest.approx((-16.8, -179.9), abs=1e-3)
-    assert middle([]) is None
 
 
 def test_folders_as_people_name_them(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,26 +269,11 @@ def test_encoding_again_hides_nothing(library: Library) -> None:
     encoder = BagOfWords()
     assert library.index(encoder).unchanged == 8  # of the first batch
     assert len(encoder.encoded) == 22
-    other = Stopping("other")
-    other.batches = 0
     with pytest.raises(KeyboardInterrupt):
-        library.index(other, again=True)
-    assert len(library.search("sunset", k=40)) == 30
-    with pytest.raises(KeyboardInterrupt):
-        library.index(Stopping("other"))
+        library.index(Stopping("other"), again=True)
     assert len(library.search("sunset", k=40)) == 30
     assert library.unfinished is not None
     assert library.unfinished.startswith("8 of 30 photographs are encoded with other so far, and searches use bag")
-    library.index(BagOfWords("other"))
-    assert library.unfinished is None
-    assert len(library.search("sunset", k=40, encoder=BagOfWords("other"))) == 30
-
-
-def test_where_and_values(library: Library) -> None:
-    found = library.search("sunset", k=30, where="city = ?", values=["Tokyo"])
-    assert {photo.city for photo in found.photos} == {"Tokyo"}
-    empty = library.search("sunset", [library.spread("place")], where="city = 'Atlantis'")
-    assert (len(empty), empty.records(), empty.paths, empty.plain) == (0, [], [], [])
 
 
 def test_like_a_photograph(library: Library) -> None:
@@ -360,13 +322,7 @@ def test_which_library(library: Library, tmp_path: Path, monkeypatch: pytest.Mon
             opener(tmp_path / "none")
 
 
-def test_a_newer_schema_is_refused(library: Library) -> None:
-    library.store.connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(mc.InputError, match="schema version 99, newer than the 5 this mascot knows: update"):
-        Library.open(library.root).search("x")
-
-
-def test_an_older_schema_is_brought_up_to_date(library: Library) -> None:
+def test_an_older_schema_is_brought_up_to_date_and_a_newer_one_refused(library: Library) -> None:
     for statement in (
         "DROP INDEX photos_by_taken",
         "ALTER TABLE skipped DROP COLUMN state",
@@ -384,18 +340,9 @@ def test_an_older_schema_is_brought_up_to_date(library: Library) -> None:
         assert newer.store.count_vectors(BagOfWords().fingerprint) == 30
         assert newer.store.count() == 30
         newer.store.connection.execute("SELECT id FROM photos INDEXED BY photos_by_taken WHERE taken > '2'").fetchone()
-
-
-def test_awkward_names(tmp_path: Path) -> None:
-    names = ["a b.jpg", "übung 🌅.jpg", "new\nline.jpg", "quote'\".jpg", "--help.jpg", "%2e%2e.jpg"]
-    for name in names:
-        write_jpeg(tmp_path / "lib" / "dir with 'quotes' 🗺" / name, f"sunset {name}")
-    with Library.open(tmp_path / "lib") as library:
-        library.index(BagOfWords())
-        found = library.search("sunset", k=10)
-        assert {path.name for path in found.paths} == set(names)
-        assert all(path.is_file() for path in found.paths)
-        assert library.focus("folder=dir with 'quotes' 🗺").near == "dir with 'quotes' 🗺"
+        newer.store.connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(mc.InputError, match="schema version 99, newer than the 5 this mascot knows: update"):
+        Library.open(library.root).search("x")
 
 
 def test_hits_are_reranked_without_asking_again(shared: Library) -> None:
@@ -465,24 +412,32 @@ def test_what_cannot_be_looked_into_is_not_pruned(library: Library, tmp_path: Pa
     assert library.index(BagOfWords(), prune=True, follow_links=True).unchanged == 33
 
 
-def test_looks_group_pictures_by_colour(tmp_path: Path) -> None:
-    for i in range(6):
-        write_jpeg(tmp_path / "lib" / f"red{i}.jpg", "a wall", colour=(220, 30 + i, 30))
-        write_jpeg(tmp_path / "lib" / f"blue{i}.jpg", "a wall", colour=(30, 30 + i, 220))
-    with Library.open(tmp_path / "lib") as library:
+def test_awkward_names_namesakes_and_looks(tmp_path: Path) -> None:
+    names = ["a b.jpg", "übung 🌅.jpg", "new\nline.jpg", "quote'\".jpg", "--help.jpg", "%2e%2e.jpg"]
+    folder = "dir with 'quotes' 🗺"
+    birminghams = [(52.48, -1.9), (33.52, -86.8), (33.53, -86.81)] * 2
+    for i, (name, place) in enumerate(zip(names, birminghams, strict=True)):
+        write_jpeg(tmp_path / folder / name, f"sunset {name}", place=place)
+        write_jpeg(tmp_path / f"red{i}.jpg", "a wall", colour=(220, 30 + i, 30))
+        write_jpeg(tmp_path / f"blue{i}.jpg", "a wall", colour=(30, 30 + i, 220))
+    with Library.open(tmp_path) as library:
         library.index(BagOfWords())
-        hits = library.hits("a wall")
-        looks = mc.Clusters(2, column="look").membership(hits.candidates.columns, None).dense()
-        groups = {photo.path[:3]: set() for photo in hits.photos}
-        for photo, row in zip(hits.photos, looks, strict=True):
-            groups[photo.path[:3]].add(int(row.argmax()))
-        assert all(len(group) == 1 for group in groups.values())
-        assert groups["red"] != groups["blu"]
+        sunsets = library.search("sunset", k=6)
+        assert {path.name for path in sunsets.paths} == set(names)
+        assert all(path.is_file() for path in sunsets.paths)
+        assert library.focus(f"folder={folder}").near == folder
+        assert {photo.city for photo in sunsets.photos} == {"Birmingham"}  # not averaged
+        assert library.focus("place=birmingham").near == pytest.approx((33.525, -86.805), abs=1e-3)
+        assert library.place_meant("place=birmingham") == "Birmingham, US"
+        hits = library.hits("a wall", candidates=12)
+        groups = mc.Clusters(2, column="look").membership(hits.candidates.columns, None).dense().argmax(axis=1)
+        assert len({(photo.path[:3], group) for photo, group in zip(hits.photos, groups, strict=True)}) == 2
+        assert len(set(groups)) == 2
+    assert middle([("FJ", -16.8, 179.9), ("FJ", -16.8, -179.7)]) == pytest.approx((-16.8, -179.9), abs=1e-3)
+    assert middle([]) is None
 
 
 def test_a_library_in_letters(shared: Library) -> None:
-    from mascot.photos.overview import clock, overview, points, world
-
     told = overview(shared.root, shared.folder, shared.store)
     assert (told.photos, told.without_place, told.without_time, told.without_words) == (30, 6, 6, 6)
     assert told.labels["country"] == {"PT": 12, "AU": 6, "JP": 6}

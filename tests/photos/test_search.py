@@ -130,7 +130,8 @@ def test_without_words_photographs_are_all_as_good_and_the_newest_come_first(sha
     assert [photo.taken for photo in shared.hits().photos[-6:]] == [None] * 6
     few = shared.hits(candidates=5, where="city = 'Lisbon'")
     assert (len(few), few.newest_of, {photo.city for photo in few.photos}) == (5, 12, {"Lisbon"})
-    assert len(shared.search(where="0")) == 0
+    empty = shared.search("sunset", shared.spread("place"), where="city = ?", values=["Atlantis"])
+    assert (len(empty), empty.records(), empty.paths, empty.plain) == (0, [], [], [])
     assert len(shared.search(k=30, candidates=3)) == 30
 
 
