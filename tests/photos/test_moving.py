@@ -16,6 +16,7 @@ from jpegs import write_jpeg
 from libraries import rows_of
 
 from mascot.photos import Library
+from mascot.photos.photo import COLUMNS
 
 
 class Reader(BagOfWords):
@@ -80,6 +81,8 @@ def test_files_that_are_renamed_edited_copied_and_touched_keep_their_rows(tmp_pa
     with Library(root) as library:
         library.index(BagOfWords())
         ids = {photo.caption: photo.id for photo in library.store.all_photos()}
+        times = {photo.caption: str(photo.taken) for photo in library.store.all_photos()}
+    assert (times["a train"], times["a tree"]) == ("2019-07-04 18:15:12", "2021-05-05 05:05:05")  # EXIF comes first
     shutil.copy(root / "img1.jpg", root / "copy.jpg")
     for i in range(5, 0, -1):
         (root / f"img{i}.jpg").rename(root / f"img{i + 1}.jpg")
@@ -94,6 +97,8 @@ def test_files_that_are_renamed_edited_copied_and_touched_keep_their_rows(tmp_pa
     assert words == {"a boat", "a boat, brighter", "a train"}
     assert (done.photos, done.unchanged, done.copied, done.gone, done.skipped) == (11, 1, 1, 0, ())
     assert rows == anew(root, BagOfWords())
+    times = {path: row[COLUMNS.index("taken") - 1] for path, row in rows.items()}
+    assert (times["IMG_0001.jpg"], times["IMG_0002.jpg"]) == (None, "2021-05-05T05:05:05")
     with Library(root) as library:
         captions = {photo.id: photo.caption for photo in library.store.all_photos()}
     assert {captions[ids[f"boat {i}"]] for i in range(1, 6)} == {f"boat {i}" for i in range(1, 6)}
