@@ -55,12 +55,7 @@ def summary(key: str) -> Measure:
 
 def query_mean(key: str) -> Measure:
     """Return a measure: the mean over the queries that have the value."""
-
-    def measure(record: Record) -> float | None:
-        values = per_query(record, key)
-        return float(values.mean()) if len(values) else None
-
-    return measure
+    return lambda record: float(values.mean()) if len(values := per_query(record, key)) else None
 
 
 def recall(k: int) -> Measure:
@@ -78,7 +73,7 @@ def recall(k: int) -> Measure:
 
 def per_query(record: Record, key: str) -> Floats:
     """Return the values of the queries that have one; empty where the record has none."""
-    values = np.array([np.nan if v is None else v for v in record["per_query"].get(key) or []], dtype=np.float64)
+    values = np.array(record["per_query"].get(key) or [], dtype=np.float64)  # null becomes NaN
     return values[np.isfinite(values)]
 
 
@@ -232,18 +227,8 @@ def read(directory: str | Path) -> list[RunResults]:
     """Return the results of each dataset in a directory that the benchmark wrote."""
     datasets = collect(results.read(directory), results.run_info(directory))
     if not datasets:
-        raise InputError(_none(directory))
+        raise InputError(f"{directory} holds no test results; make some with: mascot bench run DATASET --out DIR")
     return datasets
-
-
-def check(directory: str | Path) -> None:
-    """Raise for a directory without test results, as `read` does, without reading all of it."""
-    if not any(record.get("split") == _TEST for record in results.each(directory)):
-        raise InputError(_none(directory))
-
-
-def _none(directory: str | Path) -> str:
-    return f"{directory} holds no test results; make some with: mascot bench run DATASET --out DIR"
 
 
 def collect(records: Iterable[Record], run: results.RunInfo | None = None) -> list[RunResults]:
@@ -264,18 +249,19 @@ def collect(records: Iterable[Record], run: results.RunInfo | None = None) -> li
         points, identity = datasets[record["dataset"]], (*_identity(record), record["seed"])
         repeats[record["dataset"]] += points.pop(identity, None) is not None
         points[identity] = record
-    return [_results(name, tuple(points.values()), repeats[name], run) for name, points in sorted(datasets.items())]
+    collected = []
+    asked, data, notes = (run.asked, run.data, run.notes) if run else ({}, {}, ())
+    limits = {split: asked[split] for split in ("validation", _TEST) if split in asked}
+    for name, points in sorted(datasets.items()):
+        seeds = {record["seed"] for record in points.values()} | data.keys()
+        part = RunResults(name, tuple(points.values()), run_seeds=tuple(sorted(seeds)), limits=limits)
+        is_stopped = run is not None and not run.ended
+        collected.append(replace(part, notes=(*notes, *_warnings(part, repeats[name], is_stopped))))
+    return collected
 
 
-def _results(name: str, records: tuple[Record, ...], repeats: int, run: results.RunInfo | None) -> RunResults:
-    seeds = {record["seed"] for record in records} | set(run.data if run else ())
-    limits = {split: run.asked[split] for split in ("validation", _TEST) if split in run.asked} if run else {}
-    run_results = RunResults(name, records, run_seeds=tuple(sorted(seeds)), limits=limits)
-    return replace(run_results, notes=(*(run.notes if run else ()), *_warnings(run_results, repeats, run)))
-
-
-def _warnings(run_results: RunResults, repeats: int, run: results.RunInfo | None) -> Iterator[str]:
-    if run is not None and not run.ended:
+def _warnings(run_results: RunResults, repeats: int, is_stopped: bool) -> Iterator[str]:
+    if is_stopped:
         yield "the last run into this folder did not come to its end: points may be missing"
     if missing := run_results.missing:
         points = len(set(map(_identity, run_results.records)))

@@ -112,21 +112,12 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def panels(
-    rows: int, columns: int, size: tuple[float, float], *, share_y: bool | str = False, share_x: bool | str = False
-) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure of a size in inches, and its grid of axes."""
+def panels(rows: int, columns: int, size: tuple[float, float], **share: Any) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure of a size in inches, and its grid of axes; `share` is `sharex` and `sharey` of matplotlib."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
-    shared: dict[str, Any] = {"sharey": share_y, "sharex": share_x}
-    axes = figure.subplots(rows, columns, squeeze=False, **shared)
-    return figure, [list(row) for row in axes]
-
-
-def width(panels: int) -> float:
-    """Return the width in inches of panels side by side."""
-    return min(FULL, max(COLUMN, FULL * panels / 3))
+    return figure, [list(row) for row in figure.subplots(rows, columns, squeeze=False, **share)]
 
 
 def key(look: Look, *, line: bool = True, hollow: bool = False, pale: bool = False) -> Artist:
@@ -155,38 +146,19 @@ def legend(figure: Figure, handles: Mapping[str, Artist], notes: Sequence[str] =
 
 def curve(
     ax: Axes, steps: Iterable[tuple[float, Average | None]], look: Look, cutoffs: Sequence[float] | None = None,
-    under: bool = False,
 ) -> None:  # fmt: skip
-    """Draw the means of seeds, where there are any, in a band of their extremes, with markers at the cut-offs.
-
-    With `under` a broad pale stroke makes the line visible below others.
-    """
+    """Draw the means of seeds, where there are any, in a band of their extremes, with markers at the cut-offs."""
     present = [(at, step) for at, step in steps if step is not None]
-    if present:
-        x, y = [at for at, _ in present], [step for _, step in present]
-        means, lows, highs = ([getattr(step, name) for step in y] for name in ("value", "low", "high"))
-        band(
-            ax, x, means, lows, highs, look, None if cutoffs is None else [i for i, at in enumerate(x) if at in cutoffs]
-        )
-        if under:
-            ax.plot(x, means, color=look.colour, linewidth=4.5, alpha=0.16, solid_capstyle="butt", zorder=1.5)
-
-
-def band(
-    ax: Axes, x: Sequence[float], means: Sequence[float], lows: Sequence[float], highs: Sequence[float], look: Look,
-    marked: Sequence[int] | None = None,
-) -> None:  # fmt: skip
-    """Draw a line of means in a band from the lowest to the highest seed, with markers at the marked points."""
+    if not present:
+        return
+    x = [at for at, _ in present]
+    means, lows, highs = np.array([(step.value, step.low, step.high) for _, step in present]).T
     if not np.allclose(lows, highs):
         ax.fill_between(x, lows, highs, color=look.colour, alpha=0.16, linewidth=0, zorder=look.order - 1)
+    marked = None if cutoffs is None else [i for i, at in enumerate(x) if at in cutoffs]
     marker: Any = {"marker": look.marker, "markevery": marked, "markersize": look.size * 0.8}
     edge: Any = {"markeredgecolor": "white", "markeredgewidth": 0.3, "zorder": look.order}
     ax.plot(x, means, color=look.colour, linewidth=look.width, linestyle=look.dashes, **marker, **edge)
-
-
-def published_line(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
-    """Draw a published curve: thin and dotted."""
-    ax.plot(x, y, color=look.colour, linewidth=0.8, linestyle=DOTS, zorder=look.order - 0.5)
 
 
 def hollow(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -41,11 +42,12 @@ def sizes(results: RunResults, published: Published) -> Iterator[ResultTable]:
     rows = []
     for split in dict.fromkeys((*split_sizes, "test")) if main else ():
         images, queries = (split_sizes.get(split, {}).get(kind) for kind in ("images", "queries"))
-        last_cells: tuple[Value, Value] = (test_queries, ", ".join(sorted(attributes)))
-        if split != "test":
-            limit = results.limits.get(split)
-            is_limited = split in results.limits and queries is not None
-            last_cells = (str(queries if limit is None else min(limit, queries or 0)) if is_limited else None, None)
+        last_cells: tuple[Value, Value] = (None, None)
+        if split == "test":
+            last_cells = (test_queries, ", ".join(sorted(attributes)))
+        elif split in results.limits and queries is not None:
+            limit = results.limits[split]
+            last_cells = (str(queries if limit is None else min(limit, queries)), None)
         rows.append(TableRow(split, (images, queries, *last_cells)))
     columns = (Column("images", digits=0), Column("queries", digits=0), Column("asked"), Column("attributes"))
     note = "Asked: queries of these results, and of the search before. Attributes: what is spread or focused."
@@ -164,7 +166,7 @@ def appearance(results: RunResults, published: Published) -> Iterator[ResultTabl
 
     def numbers(*case: str) -> dict[str, float]:
         score = published.appearance(*case)
-        return {} if score is None else {"appearance": score, **(published.row(*case) or {})}
+        return score and {**score, **(published.row(*case) or {})}
 
     keys = ("appearance", "dm", results.retrieval)
     columns = grid.means(keys) + grid.printed(keys, numbers)
@@ -182,14 +184,12 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
     def paper(key: str) -> Callable[[RunResults], Value]:
         return lambda runs: _text(published.operating_point(*runs.case).get(key))
 
-    def retrieved(runs: RunResults) -> Value:
-        return published.operating_point(*runs.case).get("retrieval")
-
     names = {"strength": "strength", "sigma_geo": "σ geo", "sigma_time": "σ time"}
     columns = [Column(name, OURS, ours(key)) for key, name in (names | {"other": "other"}).items()]
     columns += grid.means((results.retrieval,))
     columns += [Column(name, PAPER, paper(key)) for key, name in names.items()]
-    columns.append(Column(results.retrieval.upper(), PAPER, retrieved))
+    (retrieved,) = grid.printed(("retrieval",), published.operating_point)
+    columns.append(replace(retrieved, name=results.retrieval.upper()))
     notes = (
         "Several values: the seeds chose differently. Widths in degrees (geo) and hours (time).",
         "Strength of the DPPs is 1 - theta.",
