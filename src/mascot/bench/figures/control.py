@@ -158,8 +158,8 @@ def runtime(results: RunResults, published: Published) -> Iterator[Drawing]:
         times = {way: mean.value for way in _WAYS if (mean := runs.where(point=way).average(milliseconds)) is not None}
         for way, time in times.items():
             look = _WAYS[way][1]
-            marker: Any = {"markersize": look.size, "markeredgewidth": 1.6 if look is _BAR else 0}
-            ax.plot(time, place, look.marker, color=colour, zorder=4, **marker)
+            marker: Any = {"marker": look.marker, "markersize": look.size, "markeredgewidth": 1.6 * (look is _BAR)}
+            ax.plot(time, place, color=colour, zorder=4, **marker)
         if len(times) > 1:
             ends = [min(times.values()), max(times.values())]
             ax.plot(ends, [place, place], color=colour, linewidth=1.0, alpha=0.6)
