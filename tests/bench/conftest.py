@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -30,14 +30,6 @@ def single_blas_thread() -> Iterator[None]:
 
     with threadpool_limits(1):
         yield
-
-
-@pytest.fixture(scope="session")
-def everything() -> list[dict[str, Any]]:
-    """Made-up records of every study, which tests must not change."""
-    import synthetic_records
-
-    return synthetic_records.records(seeds=(0, 1), queries=12)
 
 
 @pytest.fixture(scope="session")

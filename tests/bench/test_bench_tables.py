@@ -56,6 +56,11 @@ def few() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
+def everything() -> list[dict[str, Any]]:
+    return synthetic.records(seeds=(0, 1), queries=12)
+
+
+@pytest.fixture(scope="module")
 def whole(everything: list[dict[str, Any]]) -> tables.Sheets:
     return tables.build(everything)
 
