@@ -59,7 +59,7 @@ bench = typer.Typer(
 
 
 def _comma_list(content: str, default: str, metavar: str = "NAMES") -> Any:
-    return typer.Option(metavar=metavar, help=f"{content}, separated by commas (default: {default}).")
+    return typer.Option(None, metavar=metavar, help=f"{content}, separated by commas (default: {default}).")
 
 
 _Results = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run's results.")]
@@ -71,25 +71,23 @@ _As = Annotated[
 
 @bench.command(cls=TakesRay)
 def run(
-    dataset: Annotated[
-        str,
-        typer.Argument(metavar="DATASET", help="pixelprose-sim, div400, an npz or Parquet file, or an encoded folder."),
-    ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the results go; a killed run resumes there.")],
-    data: Annotated[
-        Path | None, typer.Option(metavar="PATH", help=f"Folder of the files of div400 (default: ${_DIV400}).")
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Model whose vectors are used, if several models encoded the folder."),
-    ] = None,
-    methods: Annotated[str | None, _comma_list("Methods", "all")] = None,
-    tasks: Annotated[str | None, _comma_list("Tasks", "all")] = None,
-    seeds: Annotated[str | None, _comma_list("Seeds of the simulated data", "0,1,2", "NUMBERS")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of processes (default: all cores).")] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Ask few queries, of seed 0 by default: minutes, and rough numbers.")
-    ] = False,
+    dataset: str = typer.Argument(
+        metavar="DATASET", help="pixelprose-sim, div400, an npz or Parquet file, or an encoded folder."
+    ),
+    out: Path = typer.Option(metavar="DIR", help="Where the results go; a killed run resumes there."),
+    data: Path | None = typer.Option(
+        None, metavar="PATH", help=f"Folder of the files of div400 (default: ${_DIV400})."
+    ),
+    model: str | None = typer.Option(
+        None, metavar="NAME", help="Model whose vectors are used, if several models encoded the folder."
+    ),
+    methods: str | None = _comma_list("Methods", "all"),
+    tasks: str | None = _comma_list("Tasks", "all"),
+    seeds: str | None = _comma_list("Seeds of the simulated data", "0,1,2", "NUMBERS"),
+    jobs: int | None = typer.Option(None, min=1, help="Number of processes (default: all cores)."),
+    quick: bool = typer.Option(
+        False, "--quick", help="Ask few queries, of seed 0 by default: minutes, and rough numbers."
+    ),
     behaviour: _As = "published",
     ray: Ray = None,
 ) -> None:
@@ -110,22 +108,18 @@ def run(
 
 @bench.command()
 def prepare(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="pixelprose, visual-genome, incidents1m or skyscript.")],
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where the dataset goes; a stopped preparation resumes there.")
-    ],
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Largest number of images.")] = None,
-    workers: Annotated[int, typer.Option(metavar="N", min=1, help="Number of parallel requests.")] = 8,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split into validation and test.")] = 42,
+    name: str = typer.Argument(metavar="NAME", help="pixelprose, visual-genome, incidents1m or skyscript."),
+    out: Path = typer.Option(metavar="DIR", help="Where the dataset goes; a stopped preparation resumes there."),
+    limit: int | None = typer.Option(None, metavar="N", min=1, help="Largest number of images."),
+    workers: int = typer.Option(8, metavar="N", min=1, help="Number of parallel requests."),
+    seed: int = typer.Option(42, min=0, help="Seed of the split into validation and test."),
     behaviour: _As = "published",
-    option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An option of the recipe, whatever --as; ? lists them."),
-    ] = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=WHERE", help="Another address or file for a source; ? lists them."),
-    ] = None,
+    option: list[str] | None = typer.Option(
+        None, metavar="NAME=VALUE", help="An option of the recipe, whatever --as; ? lists them."
+    ),
+    source: list[str] | None = typer.Option(
+        None, metavar="NAME=WHERE", help="Another address or file for a source; ? lists them."
+    ),
 ) -> None:
     """Download one of the paper's datasets, filter it, split it, and report what was lost and why."""
     from mascot.bench.prepare.recipes import prepare as run_prepare
@@ -162,14 +156,12 @@ def _pair(recipe: str, flag: str, text: str, options: bool) -> tuple[str, str]:
 
 @bench.command()
 def encode(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A prepared folder.")],
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="blip2, clip (ViT-L/14), or blip2:MODEL, clip:MODEL.")
-    ] = "blip2",
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    batch: Annotated[int | None, typer.Option(metavar="N", min=1, help="Images or texts per batch.")] = None,
-    candidates: Annotated[int, typer.Option(metavar="N", min=1, help="Images in each query's list.")] = 200,
-    offline: Annotated[bool, typer.Option("--offline", help="Do not contact the model hub.")] = False,
+    folder: Path = typer.Argument(metavar="DIR", help="A prepared folder."),
+    model: str = typer.Option("blip2", metavar="NAME", help="blip2, clip (ViT-L/14), or blip2:MODEL, clip:MODEL."),
+    device: str = typer.Option("auto", help="auto, cpu or cuda."),
+    batch: int | None = typer.Option(None, metavar="N", min=1, help="Images or texts per batch."),
+    candidates: int = typer.Option(200, metavar="N", min=1, help="Images in each query's list."),
+    offline: bool = typer.Option(False, "--offline", help="Do not contact the model hub."),
     behaviour: _As = "published",
 ) -> None:
     """Encode the images and queries of a prepared folder, and list the best images of each query."""
@@ -184,11 +176,9 @@ def encode(
 @bench.command()
 def tables(
     results: _Results,
-    format: Annotated[Literal["text", "markdown", "latex", "csv"], typer.Option(help="Format of the tables.")] = "text",
-    out: Annotated[
-        str | None, typer.Option(metavar="PATH", help="A file, or a folder that ends with / (default: print).")
-    ] = None,
-    only: Annotated[str | None, _comma_list("Tables, by name or prefix", "all")] = None,
+    format: Literal["text", "markdown", "latex", "csv"] = typer.Option("text", help="Format of the tables."),
+    out: str | None = typer.Option(None, metavar="PATH", help="A file, or a folder that ends with / (default: print)."),
+    only: str | None = _comma_list("Tables, by name or prefix", "all"),
 ) -> None:
     """Every table of the paper, ours beside the published."""
     from mascot.bench import tables as tables_module
@@ -200,11 +190,11 @@ def tables(
 
 @bench.command()
 def steering(
-    only: Annotated[
-        str | None, typer.Option(help="Datasets, separated by commas: pixelprose-sim, tokyo, dresden, div400.")
-    ] = None,
-    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the tables of photographs.")] = None,
-    queries: Annotated[int, typer.Option(help="Number of queries per dataset.")] = 120,
+    only: str | None = typer.Option(
+        None, help="Datasets, separated by commas: pixelprose-sim, tokyo, dresden, div400."
+    ),
+    data: Path | None = typer.Option(None, metavar="DIR", help="Folder of the tables of photographs."),
+    queries: int = typer.Option(120, help="Number of queries per dataset."),
 ) -> None:
     """Print the tables of balance and aim: does steering do what was asked?"""
     from mascot.bench import steering as steering_module
@@ -219,18 +209,16 @@ def steering(
 @bench.command()
 def figures(
     results: _Results,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go.")] = Path("figures"),
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="The encoded folder, npz or Parquet file, for the figure of one query."),
-    ] = None,
-    query: Annotated[
-        int | None, typer.Option(min=0, help="The query of that figure (default: the first with a right best result).")
-    ] = None,
-    methods: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", help="Methods to compare in that figure, separated by commas."),
-    ] = None,
+    out: Path = typer.Option(Path("figures"), metavar="DIR", help="Where the figures go."),
+    data: Path | None = typer.Option(
+        None, metavar="PATH", help="The encoded folder, npz or Parquet file, for the figure of one query."
+    ),
+    query: int | None = typer.Option(
+        None, min=0, help="The query of that figure (default: the first with a right best result)."
+    ),
+    methods: str | None = typer.Option(
+        None, metavar="NAMES", help="Methods to compare in that figure, separated by commas."
+    ),
 ) -> None:
     """Every figure of the paper, drawn from the results."""
     from mascot.bench import figures as figures_module
@@ -255,7 +243,7 @@ def figures(
 @bench.command()
 def compare(
     results: _Results,
-    format: Annotated[Literal["text", "markdown", "csv"], typer.Option(help="Format of the comparison.")] = "text",
+    format: Literal["text", "markdown", "csv"] = typer.Option("text", help="Format of the comparison."),
 ) -> None:
     """Ours (the mean of the seeds), the published number, and the difference."""
     print(comparing.compare(results, format), end="")

@@ -185,12 +185,9 @@ def _equal_means(ax: Axes) -> None:
 
 def _drawn_points(ax: Axes) -> list[Floats]:
     """Return points along everything that was drawn: markers, the lines between them, and the bars of the seeds."""
-    from matplotlib.container import ErrorbarContainer
-
+    bars: Any = ax.collections
     strokes = [np.asarray(line.get_xydata()) for line in ax.lines]
-    for container in ax.containers:
-        bars = container.lines[2] if isinstance(container, ErrorbarContainer) else ()
-        strokes += [np.asarray(segment) for bar in bars for segment in bar.get_segments()]
+    strokes += [np.asarray(segment) for lines in bars for segment in lines.get_segments()]
     steps = np.linspace(0, 1, 12)[:, None]
     return [point for stroke in strokes if len(stroke) for point in stroke[0] + steps * (stroke[-1] - stroke[0])]
 
