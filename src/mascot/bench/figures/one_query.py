@@ -72,10 +72,10 @@ def of_query(
     asked = {name: (point.wishes, point.method) for name, point in (compared or {}).items()}
     lists: dict[str, Sequence[int]] = {}
     if not compared:
-        attributes, steered_by = (mc.Place(*place), mc.HourOfDay(time)), method or mc.Mascot()
-        asked["Spread"] = tuple(map(mc.spread, attributes)), steered_by
-        asked["Focus"] = tuple(map(mc.focus, attributes)), steered_by
         lists["Plain"] = range(min(k, len(candidates)))
+        attributes: tuple[mc.Attribute, ...] = (mc.Place(*place), mc.HourOfDay(time))
+        for name, wish in {"Spread": mc.spread, "Focus": mc.focus}.items():
+            asked[name] = tuple(wish(attribute) for attribute in attributes), method or mc.Mascot()
     for name, (wishes, rerank_method) in asked.items():
         lists[name] = mc.rerank(candidates, list(wishes), k=k, method=rerank_method).positions.tolist()
     right = set(np.flatnonzero(hits.relevant[drawable]).tolist())

@@ -124,7 +124,8 @@ def fronts(results: RunResults) -> list[Value]:
     for _, run in results.split("seed"):
         pairs = [[record["summary"].get(key) for key in (results.retrieval, "dm")] for record in run.records]
         if present := [pair for pair in pairs if None not in pair]:
-            fronts.append(metrics.fixed_recall_front(*zip(*present, strict=True), FLOORS))
+            recalls, diversities = zip(*present, strict=True)
+            fronts.append(metrics.fixed_recall_front(recalls, diversities, FLOORS))
     best: list[Value] = []
     for reached in zip(*fronts, strict=True):
         best.append("none" if None in reached else average(point.diversity for point in reached))
