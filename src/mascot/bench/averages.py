@@ -24,7 +24,7 @@ Measure = Callable[[Record], "float | None"]
 _TEST = "test"
 _FIXED = ("mixed",)  # studies whose settings were not searched for
 _ON_VALIDATION = ("clusters",)  # studies that the released study ran on the validation split
-_PREFERENCE = ("published", "inferred", "validated", "default", None)
+_PREFERENCE = {"published": 0, "inferred": 1, "validated": 2, "default": 3, None: 4}  # the lowest is taken
 _IDENTITY = ("study", "point", "task", "direction", "label", "value", "k", "n")
 
 
@@ -140,13 +140,13 @@ class RunResults:
 
         Where the paper does not print a setting, the inferred one is used, else the validated one.
         """
-        allowed = _PREFERENCE if point == "published" else (point, "default", None)
+        allowed = tuple(_PREFERENCE) if point == "published" else (point, "default", None)
         return self.filter(lambda record: record.get("point") in allowed).preferred()
 
     def preferred(self) -> RunResults:
         """Return one operating point for each method, task and direction: the published, else the validated."""
         best: dict[tuple[str, ...], str | None] = {}
-        for record in sorted(self.records, key=_rank):
+        for record in sorted(self.records, key=lambda record: _PREFERENCE.get(record.get("point"), len(_PREFERENCE))):
             best.setdefault(_owner(record), record.get("point"))
         return self.filter(lambda record: record.get("point") == best[_owner(record)])
 
@@ -163,8 +163,13 @@ class RunResults:
 
     def within(self, subset: str) -> RunResults:
         """Return the records restricted to a subset of the split's queries; records without it are left out."""
-        inside = self.filter(lambda record: subset in record.get("subsets", {}))
-        return replace(self, records=tuple(_cut(record, subset) for record in inside.records))
+        records = []
+        for record in self.filter(lambda record: subset in record.get("subsets", {})).records:
+            part = record["subsets"][subset]
+            inside = np.isin(record["queries"], part["queries"])
+            values = {name: list(compress(column, inside)) for name, column in record["per_query"].items()}
+            records.append({**record, "queries": part["queries"], "per_query": values, "summary": part["summary"]})
+        return replace(self, records=tuple(records))
 
     @property
     def points(self) -> list[str]:
@@ -207,20 +212,8 @@ def _owner(record: Record) -> tuple[str, ...]:
     return record["label"], record["task"], record["direction"]
 
 
-def _rank(record: Record) -> int:
-    point = record.get("point")
-    return _PREFERENCE.index(point) if point in _PREFERENCE else len(_PREFERENCE)
-
-
 def _identity(record: Record) -> tuple[Any, ...]:
     return tuple(record.get(name) for name in _IDENTITY)
-
-
-def _cut(record: Record, subset: str) -> Record:
-    part = record["subsets"][subset]
-    inside = np.isin(record["queries"], part["queries"])
-    values = {name: list(compress(column, inside)) for name, column in record["per_query"].items()}
-    return {**record, "queries": part["queries"], "per_query": values, "summary": part["summary"]}
 
 
 def read(directory: str | Path) -> list[RunResults]:

@@ -83,7 +83,7 @@ def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
             ax.set_xscale("log")
             style.ticks(ax, _CUTOFFS)
             style.recall_axis(ax)
-        style.legend(figure, handles, _sentences(main, point))
+        style.legend(figure, handles, list(stand_ins(main, point).values()))
         yield "-".join(filter(None, ("recall", point))), figure
 
 
@@ -96,10 +96,6 @@ def _handles(results: RunResults, point: str, line: bool = True) -> dict[str, Ar
     """Return the legend of the methods, with the marks of the tables."""
     methods = results.split("label")
     return {marked(point, label, runs): style.key(style.method(label), line=line) for label, runs in methods}
-
-
-def _sentences(results: RunResults, point: str) -> list[str]:
-    return [f"{mark} {sentence}" for mark, sentence in stand_ins(results, point).items()]
 
 
 def tradeoff(results: RunResults, published: Published) -> Iterator[Drawing]:
@@ -137,7 +133,7 @@ def _scatter(
             handles[style.OURS] = style.key(quiet, line=False)
             handles[style.PAPER] = style.key(quiet, line=False, hollow=True)
         handles[mean] = style.key(style.Look(style.CONTOUR, "none", 0.8))
-        style.legend(figure, handles, _sentences(main, point))
+        style.legend(figure, handles, list(stand_ins(main, point).values()))
         yield "-".join(filter(None, (name, point))), figure
 
 

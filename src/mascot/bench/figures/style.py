@@ -6,6 +6,7 @@ them, also in grey. matplotlib is imported only here, and its global state is no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +30,6 @@ FULL, COLUMN = 7.0, 3.35  # inches: the width of a page and of a column
 INK, QUIET, FAINT, CONTOUR = "#222222", "#6E6E6E", "#E4E4E4", "#C4C4C4"
 PALE = 0.45  # opacity of the variant of a method
 OURS, PAPER = "ours", "published"
-DOTS = (0, (1, 1.3))  # of published curves
 
 _RC: Any = (
     {"font.family": "DejaVu Sans", "pdf.fonttype": 42}  # embed TrueType fonts: text stays selectable
@@ -134,14 +134,13 @@ def key(look: Look, *, line: bool = True, hollow: bool = False, pale: bool = Fal
 def legend(figure: Figure, handles: Mapping[str, Artist], notes: Sequence[str] = ()) -> None:
     """Draw one legend under all panels, as many entries in a row as fit, with the notes above it."""
     most = max(2, round(6 * figure.get_figwidth() / FULL - 0.5))
-    rows = -(-len(handles) // most)
-    columns = -(-len(handles) // rows)
+    rows = math.ceil(len(handles) / most)
+    columns = math.ceil(len(handles) / rows)
     # matplotlib fills column by column; readers go row by row.
-    entries = list(handles.items())
-    ordered = dict(entry for column in range(columns) for entry in entries[column::columns])
+    names = [name for column in range(columns) for name in list(handles)[column::columns]]
     place: Any = {"loc": "outside lower center", "ncols": columns}
     title: Any = {"title": "\n".join(notes) or None, "title_fontsize": 6}
-    figure.legend(list(ordered.values()), list(ordered), **place, **title)
+    figure.legend([handles[name] for name in names], names, **place, **title)
 
 
 def curve(
@@ -183,12 +182,10 @@ def recall_axis(ax: Axes, upright: bool = True) -> None:
     """Scale an axis of recall from 0 to 1 by the square root of 1 - recall, which stretches its upper part."""
 
     def stretch(recall: Floats) -> Floats:
-        missed: Floats = np.sqrt(np.clip(1.0 - np.asarray(recall), 0.0, None))
-        return 1.0 - missed
+        return 1.0 - np.asarray(np.sqrt(np.clip(1.0 - np.asarray(recall), 0.0, None)))
 
     def unstretch(height: Floats) -> Floats:
-        recall: Floats = 1.0 - np.square(np.clip(1.0 - np.asarray(height), 0.0, None))
-        return recall
+        return 1.0 - np.asarray(np.square(np.clip(1.0 - np.asarray(height), 0.0, None)))
 
     marks = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0) if upright else (0.0, 0.4, 0.6, 0.8, 0.9, 1.0)
     axis, scale, limits = (ax.yaxis, ax.set_yscale, ax.set_ylim) if upright else (ax.xaxis, ax.set_xscale, ax.set_xlim)

@@ -20,10 +20,10 @@ from mascot.bench.tables.grid import OURS, PAPER, Column, ResultTable, Section, 
 _RECALLS = ("r@1", "r@3", "r@5", "r@10", "r@20")
 _SEVERAL = ("map", "mrr", *(f"p@{at}" for at in PRECISIONS))
 _JUDGED = ("p@20", "cr@20", "f1@20")
-# Settings that the paper does not print, by where they come from instead.
+# Settings that the paper does not print, by where they come from instead: the mark, and the sentence under a table.
 _STAND_INS = {
-    "inferred": ("†", "The paper does not print this setting; inferred from its rows."),
-    "validated": ("‡", "The paper does not print this setting; chosen on validation."),
+    "inferred": ("†", "† The paper does not print this setting; inferred from its rows."),
+    "validated": ("‡", "‡ The paper does not print this setting; chosen on validation."),
 }
 
 
@@ -151,7 +151,7 @@ def _by_direction_and_point(
     main = results.where(study="main")
     for (direction, runs), point in product(main.split("direction"), main.points or [""]):  # "": there is no choice
         part = runs.at(point)
-        notes = [*sentences, *(f"{mark} {word}" for mark, word in stand_ins(part, point).items())]
+        notes = [*sentences, *stand_ins(part, point).values()]
         where = f" {naming.POINTS[point]}" if point else ""
         key = prefix + "-".join(filter(None, (direction, point)))
         parts = grid.sections(part, grid.by_method(columns, partial(marked, point)), ("task",))
@@ -166,7 +166,7 @@ def appearance(results: RunResults, published: Published) -> Iterator[ResultTabl
 
     def numbers(*case: str) -> dict[str, float]:
         score = published.appearance(*case)
-        return score and {**score, **(published.row(*case) or {})}
+        return {} if score["appearance"] is None else {**score, **(published.row(*case) or {})}
 
     keys = ("appearance", "dm", results.retrieval)
     columns = grid.means(keys) + grid.printed(keys, numbers)
@@ -179,7 +179,7 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
     main = results.where(study="main", point="validated")
 
     def ours(key: str) -> Callable[[RunResults], Value]:
-        return lambda runs: " / ".join(sorted({text for r in runs.records if (text := _texts(r)[key])})) or None
+        return lambda runs: " / ".join(sorted({text for r in runs.records if (text := _texts(r).get(key))})) or None
 
     def paper(key: str) -> Callable[[RunResults], Value]:
         return lambda runs: _text(published.operating_point(*runs.case).get(key))
@@ -199,18 +199,17 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
 
 def _texts(record: Record) -> dict[str, str | None]:
     """Return strength, widths and the other searched settings, as text."""
-    method, wishes = record["method"], record["wishes"]
-    texts = {"strength": _text(method.get("strength")), "sigma_geo": None, "sigma_time": None}
-    other_settings = [f"{name} {method[name]:g}" for name in ("beta", "clusters", "protect") if method.get(name)]
-    if method.get("keep") is not None:
-        other_settings.append(f"keep {method['keep']:g}")
+    method = record["method"]
+    texts = {"strength": _text(method.get("strength"))}
+    others = [f"{name} {method[name]:g}" for name in ("beta", "clusters", "protect") if method.get(name)]
+    others += [f"keep {method['keep']:g}"] if method.get("keep") is not None else []
     # The other methods do not see the bins.
-    for attribute in [wish["attribute"] for wish in wishes if method.get("kind") == "Mascot"]:
-        if attribute["kind"] in ("Grid", "HourOfDay"):
-            texts["sigma_geo" if attribute["kind"] == "Grid" else "sigma_time"] = _text(attribute["sigma"])
+    for attribute in [wish["attribute"] for wish in record["wishes"] if method.get("kind") == "Mascot"]:
+        if width := {"Grid": "sigma_geo", "HourOfDay": "sigma_time"}.get(attribute["kind"]):
+            texts[width] = _text(attribute["sigma"])
         elif attribute.get("sigma_km") is not None:
-            other_settings.append(f"{attribute['name']} {attribute['sigma_km']:g} km")
-    return texts | {"other": ", ".join(other_settings) or None}
+            others.append(f"{attribute['name']} {attribute['sigma_km']:g} km")
+    return texts | {"other": ", ".join(others)}
 
 
 def _text(value: float | None) -> str | None:
