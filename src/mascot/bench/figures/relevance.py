@@ -72,7 +72,7 @@ def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
                 look = style.method(label)
                 curve = [(k, runs.average(recall_at(k))) for k in range(1, _CUTOFFS[-1] + 1)]
                 style.curve(ax, curve, look, _CUTOFFS)
-                if label == naming.BASE:  # others lie on it for a while: a broad pale stroke keeps it visible
+                if label == naming.BASE and ax.lines:  # others lie on it for a while: a pale stroke keeps it visible
                     x, y = ax.lines[-1].get_data()
                     ax.plot(x, y, color=look.colour, linewidth=4.5, alpha=0.16, solid_capstyle="butt", zorder=1.5)
                 if paper := published.recall(*runs.case):
