@@ -131,7 +131,6 @@ def test_panels(builder: Any, panels: list[int], results: RunResults) -> None:
     assert stretched is None or f"{stretched} (axis stretched towards 1)" in labels
     if builder is relevance.tradeoff:  # published points are hollow
         row = PAPER.row("geo_hour", "focus", "ms-dpp")
-        assert row is not None
         hollow = [line for line in drawn["tradeoff-published"].axes[3].lines if line.get_markerfacecolor() == "none"]
         assert (row["r@10"], row["dm"]) in [(line.get_xdata()[0], line.get_ydata()[0]) for line in hollow]
 

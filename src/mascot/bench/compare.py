@@ -47,7 +47,7 @@ class Difference:
 
 
 # A table, our numbers by measure, and those of the paper by task, direction and label.
-_Numbers = tuple[str, Mapping[str, Callable[[RunResults], Any]], Callable[[str, str, str], Mapping[str, Any] | None]]
+_Numbers = tuple[str, Mapping[str, Callable[[RunResults], Any]], Callable[[str, str, str], Mapping[str, Any]]]
 
 
 def differences(records: Iterable[Record]) -> list[Difference]:
@@ -99,7 +99,7 @@ def _compared(results: RunResults, *tables: _Numbers) -> Iterator[Difference]:
     """Yield the differences of records that differ only in seed and swept value."""
     for *case, cell in results.split("task", "direction", "label", "point"):
         for table, ours, lookup in tables:
-            paper = lookup(*cell.case) or {}
+            paper = lookup(*cell.case)
             for measure, value in ours.items():
                 if paper.get(measure) is not None:
                     yield from _difference(table, case, measure, value(cell), paper[measure])

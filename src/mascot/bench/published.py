@@ -39,7 +39,7 @@ def load() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The numbers of the paper for one dataset of ours; None, or no number of that name, where it has none.
+    """The numbers of the paper for one dataset of ours, by their names; None, or no such name, where it has none.
 
     >>> Published("pixelprose-sim").row("geo_hour", "focus", "mascot")
     {'hm': 0.3135, 'r@10': 0.941, 'dm': 0.1881, 'r@1': 0.7202, 'r@3': 0.8193, 'r@5': 0.8657, 'r@20': 0.9812}
@@ -60,13 +60,13 @@ class Published:
         """Return a table that the paper has only for PixelProse; an empty one for other datasets."""
         return load()[table] if self._name == "pixelprose" else {}
 
-    def row(self, task: str, direction: str, label: str) -> dict[str, float] | None:
+    def row(self, task: str, direction: str, label: str) -> dict[str, float]:
         """Return HM, DM, R@10 (MAP for Incidents1M) and, where printed, the recall curve."""
         tasks = load().get(self._name, {}).get(DIRECTIONS.get(direction, ""), {})
         if self._name in _ONLY_TASK:
             tasks = {_ONLY_TASK[self._name]: tasks}
         row = tasks.get(task, {}).get(label)
-        return None if row is None else dict(row) | self.recall(task, direction, label)
+        return {} if row is None else dict(row) | self.recall(task, direction, label)
 
     def recall(self, task: str, direction: str, label: str) -> dict[str, float]:
         """Return R@1, 3, 5, 10, 20 as ``{"r@1": ...}``."""

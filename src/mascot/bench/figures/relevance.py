@@ -118,7 +118,7 @@ def _scatter(
         printed = False
         for ax, part in panels:
             for label, runs in part.split("label"):
-                row = published.row(*runs.case) or {}
+                row = published.row(*runs.case)
                 x, y = (runs.average(summary(key)) for key in keys)
                 if x is not None and y is not None:
                     printed |= _point(ax, x, y, (row.get(keys[0]), row.get(keys[1])), label)

@@ -39,12 +39,12 @@ def means(keys: Iterable[str], group: str = OURS, ranked: Sequence[str] = (), di
 
 
 def printed(
-    keys: Iterable[str], lookup: Callable[..., Mapping[str, Any] | None], ranked: Sequence[str] = (), digits: int = 4
+    keys: Iterable[str], lookup: Callable[..., Mapping[str, Any]], ranked: Sequence[str] = (), digits: int = 4
 ) -> list[Column]:
     """Return a column for each published number; `lookup(task, direction, label)` returns those of a method."""
 
     def cell(key: str) -> Callable[[RunResults], Value]:
-        return lambda runs: (lookup(*runs.case) or {}).get(key)
+        return lambda runs: lookup(*runs.case).get(key)
 
     return [Column(_heading(key), PAPER, cell(key), digits, key in ranked) for key in keys]
 
