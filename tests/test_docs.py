@@ -24,12 +24,13 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 ELSEWHERE = ("frameworks",)  # run by connect/test_frameworks.py: a second process would load the frameworks again
 SERVICE = "http://127.0.0.1:8765"
 NEEDS = {"rag": "langchain_core", "migrating": "pyversity"}  # packages that tutorials compare with
-# Modules and packages with examples that a user of the core reads.
+# Modules and packages whose docstrings have examples.
 CORE = ("__init__", "attributes", "candidates", "metrics", "registry", "rerank", "wishes", "words")
+BENCH = ("bench/averages", "bench/naming", "bench/published", "bench/tables")
 SOURCES = ROOT / "src"
 MODULES = [
     path.relative_to(SOURCES).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
-    for name in CORE
+    for name in (*CORE, *BENCH)
     for path in (*SOURCES.glob(f"mascot/{name}.py"), *sorted(SOURCES.glob(f"mascot/{name}/**/*.py")))
 ]
 
