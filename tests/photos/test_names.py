@@ -15,7 +15,7 @@ from jpegs import write_jpeg
 from mascot.photos import Library
 from mascot.photos.gazetteer import gazetteer
 from mascot.photos.moments import Shot, moments
-from mascot.photos.names import moment
+from mascot.photos.plausible import moment_in_name as moment
 from mascot.photos.seasons import PARTS_OF_DAY, SEASONS, part_of_day, season
 
 _TAKEN = datetime(2019, 7, 4, 18, 15, 12)

@@ -15,7 +15,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -23,7 +23,7 @@ from mascot.photos.images import Unreadable, open_image, upright
 from mascot.photos.limits import Limits
 from mascot.photos.metadata import Metadata, metadata_of
 from mascot.photos.reading import SIDE, read
-from mascot.photos.sidecars import read_sidecars
+from mascot.photos.sidecars import Sidecars, read_sidecars
 
 _CHUNK = 1 << 20  # bytes hashed at a time
 _QUALITY = 90  # of a JPEG made for a browser
@@ -67,7 +67,7 @@ def _digest(file: BinaryIO, limits: Limits) -> str:
 
 def _read(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any, ...]:
     """Return everything that the library stores."""
-    reading = read(file, limits.max_megapixels, read_sidecars(request["sidecars"]))
+    reading = read(file, limits.max_megapixels, _sidecars(request))
     header = {"metadata": _values(reading.metadata), "size": reading.image.size}
     return header, reading.thumbnail, reading.look.tobytes(), reading.image.tobytes()
 
@@ -75,10 +75,15 @@ def _read(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any,
 def _look(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any, ...]:
     """Return the metadata of a picture; its pixels are decoded only to check that they can be."""
     with open_image(file, limits.max_megapixels) as image:
-        metadata = metadata_of(image, read_sidecars(request["sidecars"]))
+        metadata = metadata_of(image, _sidecars(request))
         if request["decode"]:
             upright(image, SIDE)
     return ({"metadata": _values(metadata)},)
+
+
+def _sidecars(request: dict[str, Any]) -> Sidecars:
+    sidecars = read_sidecars(request["sidecars"])
+    return replace(sidecars, problems=(*sidecars.problems, *request["problems"]))
 
 
 def _convert(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from mascot.photos.images import Unreadable
 from mascot.photos.limits import Limits
 from mascot.photos.metadata import Metadata
 from mascot.photos.reading import Reading
+
+T = TypeVar("T")
 
 # Isolated mode: neither the current folder nor the environment can add modules.
 _COMMAND = (
@@ -77,20 +79,33 @@ class DecoderPool:
         self, path: Path, is_wanted: Callable[[str], bool] = lambda digest: True, sidecars: Sequence[Path] = ()
     ) -> Decoded:
         """Hash a file, and decode it with its sidecars if `is_wanted(hash)`. Raises `Unreadable`."""
-        with self._worker() as worker:
-            request = {"task": "read", "path": os.fspath(path), "sidecars": list(map(os.fspath, sidecars))}
+
+        def exchange(worker: _Decoder, request: dict[str, Any]) -> Decoded:
             digest = worker.ask(request).header["hash"]
             if is_wanted(digest):
                 return Decoded(digest, worker.ask({"decode": True}).reading())
             worker.tell({"decode": False})
             return Decoded(digest, None)
 
+        return self._exchange({"task": "read", "path": os.fspath(path)}, sidecars, exchange)
+
     def look(self, path: Path, decode: bool = False, sidecars: Sequence[Path] = ()) -> Metadata:
         """Read a file's metadata; with `decode`, also check that its pixels can be decoded. Raises `Unreadable`."""
-        sidecar_paths = list(map(os.fspath, sidecars))
-        with self._worker() as worker:
-            request = {"task": "look", "path": os.fspath(path), "decode": decode, "sidecars": sidecar_paths}
-            return worker.ask(request).metadata()
+        request = {"task": "look", "path": os.fspath(path), "decode": decode}
+        return self._exchange(request, sidecars, lambda worker, request: worker.ask(request).metadata())
+
+    def _exchange(
+        self, request: dict[str, Any], sidecars: Sequence[Path], exchange: Callable[[_Decoder, dict[str, Any]], T]
+    ) -> T:
+        """Lend a worker; once more, without sidecars and with a problem to report, if these break the decoder."""
+        try:
+            with self._worker() as worker:
+                return exchange(worker, request | {"sidecars": [*map(os.fspath, sidecars)], "problems": []})
+        except BrokenDecoder as error:
+            if not sidecars:
+                raise
+            with self._worker() as worker:
+                return exchange(worker, request | {"sidecars": [], "problems": [f"sidecar: {error}"]})
 
     def is_dated(self, path: Path) -> bool:
         """Return whether the file itself, not only its name, has the time at which the photograph was taken."""

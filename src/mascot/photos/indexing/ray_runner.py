@@ -1,14 +1,14 @@
 """Run the stages of indexing on a Ray cluster: actors work on batches, and this process hands them out.
 
-A crash ends the process of a worker. Its batch is retried by another one; a batch that kills workers too often is taken
-apart, and its files are tried one by one.
+A crash ends the process of a worker. Ray starts it again and retries its batches; a batch that kills it too often is
+taken apart, and its files are tried one by one.
 """
 
 from __future__ import annotations
 
 import pickle
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
@@ -81,15 +81,14 @@ class RayRunner:
         size = min(self._encoders if stage.encodes else self._cores, len(batches))
         actors += [self._new_actor(on_gpu) for _ in range(size - len(actors))]
         starting = {actor.ready.remote(): actor for actor in actors[:size]}  # by reference; perhaps for long
-        running: dict[Any, tuple[Any, int]] = {}  # actor and number of a batch, by reference
-        free: list[Any] = []
-        deaths: Counter[int] = Counter()
+        running: dict[Any, tuple[Any, list[Order]]] = {}  # actor and batch, by reference
+        free: deque[Any] = deque()
         lost_batches: list[list[Order]] = []
-        pending = deque(range(len(batches)))
+        pending = deque(batches)
         while pending or running:
             while pending and free:
-                actor, number = free.pop(0), pending.popleft()
-                running[submit(actor, batches[number])] = (actor, number)
+                actor, batch = free.popleft(), pending.popleft()
+                running[submit(actor, batch)] = (actor, batch)
             [reference], _ = self._ray.wait([*running, *starting], num_returns=1)
             try:
                 results = self._ray.get(reference)
@@ -99,19 +98,11 @@ class RayRunner:
                     if not (starting or running or free):
                         raise MascotError(f"a worker failed: {str(error).strip().splitlines()[-1].strip()}") from None
                     continue
-                actor, number = running.pop(reference)
-                deaths[number] += 1
-                if deaths[number] <= _RETRIES:
-                    pending.appendleft(number)
-                else:
-                    lost_batches.append(batches[number])
+                actor, batch = running.pop(reference)
+                free.append(actor)  # Ray has started it again
+                lost_batches.append(batch)
                 if len(lost_batches) > _MOST_LOST:
                     raise _too_many_lost(lost_batches) from None
-                if actor in actors:
-                    self._ray.kill(actor)
-                    free = [other for other in free if other is not actor]
-                    actors[actors.index(actor)] = replacement = self._new_actor(on_gpu)
-                    starting[replacement.ready.remote()] = replacement
                 continue
             if reference in starting:
                 free += [starting.pop(reference)] * ahead
@@ -124,7 +115,7 @@ class RayRunner:
 
     def _new_actor(self, on_gpu: bool) -> Any:
         share = {"num_gpus": 1} if on_gpu else {"num_cpus": _SHARE}
-        return self._ray.remote(**share)(Worker).remote()
+        return self._ray.remote(max_restarts=-1, max_task_retries=_RETRIES, **share)(Worker).remote()
 
     def _submitter(self, stage: Stage, on_gpu: bool) -> Callable[[Any, list[Order]], Any]:
         """Return a function that gives an actor a batch, and returns the reference of its results."""

@@ -50,9 +50,12 @@ CREATE TABLE files (
 CREATE TABLE rows (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, stamp TEXT, old INTEGER NOT NULL)
   WITHOUT ROWID;
 CREATE TABLE labels (number INTEGER PRIMARY KEY, moment TEXT NOT NULL);
-CREATE TABLE orders (turn INTEGER PRIMARY KEY, number INTEGER NOT NULL);
 BEGIN
 """
+_STALE = (  # files whose rows the engine does not have
+    "is_readable AND (rows.path IS NULL OR "
+    "(rows.size, rows.mtime_ns, rows.stamp) IS NOT (files.size, files.mtime_ns, files.stamp))"
+)
 
 
 class TableSink:
@@ -109,7 +112,7 @@ class TableSink:
         """Read all headers."""
         count, done = self._count("files"), 0
         report("reading headers", 0, count)
-        with closing(runner.run(HEADERS, self._files(), count)) as batches:
+        with closing(runner.run(HEADERS, self._pages(), count)) as batches:
             for results in batches:
                 for result in results:
                     if isinstance(result, IndexRow):
@@ -138,14 +141,7 @@ class TableSink:
         self._database.executemany("INSERT INTO labels VALUES (?, ?)", label_moments(self._shots()))
         self._run("UPDATE files SET moment = (SELECT moment FROM labels WHERE labels.number = files.number)")
         self._run("UPDATE files SET stamp = stamp_of(moment, path, sidecars) WHERE is_readable")
-        self._run("DELETE FROM orders")
-        self._run(
-            "INSERT INTO orders (number) SELECT number FROM files LEFT JOIN rows USING (path) "
-            "WHERE is_readable AND (rows.path IS NULL OR "
-            "(rows.size, rows.mtime_ns, rows.stamp) IS NOT (files.size, files.mtime_ns, files.stamp)) "
-            "ORDER BY number"
-        )
-        return self._count("orders")
+        return self._count("files LEFT JOIN rows USING (path)", _STALE)
 
     def _shots(self) -> Iterator[Shot]:
         """Yield what decides the moments, by time."""
@@ -157,13 +153,7 @@ class TableSink:
             yield Shot(number, datetime.fromisoformat(taken), *place)
 
     def orders(self) -> Iterator[Order]:
-        """Yield the files whose rows the engine does not have."""
-        query = (
-            "SELECT turn, item, moment, stamp FROM orders JOIN files USING (number) "
-            "WHERE turn > ? ORDER BY turn LIMIT ?"
-        )
-        for _, item, moment, stamp in self._pages(query):
-            yield replace(pickle.loads(item), moment=moment, stamp=stamp)
+        return self._pages(_STALE)
 
     def put(self, rows: Sequence[IndexRow], same: Sequence[Hashed]) -> None:
         self._pending += rows
@@ -222,15 +212,16 @@ class TableSink:
         if states != self._suspects:
             self._table.set_facts({_UNREADABLE: json.dumps(states)})
 
-    def _files(self) -> Iterator[Order]:
-        query = "SELECT number, item FROM files WHERE number > ? ORDER BY number LIMIT ?"
-        return (pickle.loads(item) for _, item in self._pages(query))
-
-    def _pages(self, query: str) -> Iterator[Any]:
-        """Yield rows page by page, by the number in their first column, so that the caller may write meanwhile."""
+    def _pages(self, where: str = "TRUE") -> Iterator[Order]:
+        """Yield the orders of files, page by page so that the caller may write meanwhile."""
         last = 0
-        while page := self._run(query, last, _PAGE).fetchall():
-            yield from page
+        query = (
+            "SELECT number, item, files.moment, files.stamp FROM files LEFT JOIN rows USING (path) "
+            f"WHERE number > ? AND {where} ORDER BY number LIMIT {_PAGE}"
+        )
+        while page := self._run(query, last).fetchall():
+            for _, item, moment, stamp in page:
+                yield replace(pickle.loads(item), moment=moment, stamp=stamp or "")
             last = page[-1][0]
 
     def _count(self, table: str, where: str = "TRUE") -> int:
