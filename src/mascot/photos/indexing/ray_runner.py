@@ -80,7 +80,8 @@ class RayRunner:
         actors = self._actors[on_gpu]
         size = min(self._encoders if stage.encodes else self._cores, len(batches))
         actors += [self._new_actor(on_gpu) for _ in range(size - len(actors))]
-        starting = {actor.ready.remote(): actor for actor in actors[:size]}  # by reference; perhaps for long
+        # Actors that are not ready, perhaps for long, and how many batches each takes then, by reference.
+        starting = {_ready(actor): (actor, ahead) for actor in actors[:size]}
         running: dict[Any, tuple[Any, list[Order]]] = {}  # actor and batch, by reference
         free: deque[Any] = deque()
         lost_batches: list[list[Order]] = []
@@ -94,18 +95,19 @@ class RayRunner:
                 results = self._ray.get(reference)
             except self._ray.exceptions.RayError as error:
                 if reference in starting:
-                    actors.remove(starting.pop(reference))
+                    actors.remove(starting.pop(reference)[0])
                     if not (starting or running or free):
                         raise MascotError(f"a worker failed: {str(error).strip().splitlines()[-1].strip()}") from None
                     continue
                 actor, batch = running.pop(reference)
-                free.append(actor)  # Ray has started it again
+                starting[_ready(actor)] = (actor, 1)
                 lost_batches.append(batch)
                 if len(lost_batches) > _MOST_LOST:
                     raise _too_many_lost(lost_batches) from None
                 continue
             if reference in starting:
-                free += [starting.pop(reference)] * ahead
+                actor, places = starting.pop(reference)
+                free += [actor] * places
                 continue
             if isinstance(results, MascotError):
                 raise results
@@ -127,6 +129,11 @@ class RayRunner:
         read = _reading(stage, self._limits)
         task = self._ray.remote(num_cpus=_SHARE, max_retries=_RETRIES)(lambda batch: _results_or_error(read, batch))
         return lambda actor, batch: actor.work.remote(opener, task.remote(batch))
+
+
+def _ready(actor: Any) -> Any:
+    """Return a reference that is ready when the actor has started, be it again."""
+    return actor.ready.options(max_task_retries=-1).remote()
 
 
 def _too_many_lost(batches: Sequence[Sequence[Order]]) -> MascotError:
