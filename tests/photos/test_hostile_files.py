@@ -28,7 +28,7 @@ from mascot.scale.indexing import index_into
 _CRASHING = """
 import os, sys
 sys.path[:] = sys.argv[1:]
-import mascot.photos.decoder_process as process
+import mascot.photos.decoding as process
 original = process.read
 process.read = lambda file, most, beside: os.abort() if "crash" in file.name else original(file, most, beside)
 process.main()

@@ -43,7 +43,7 @@ TAKEOUT = {
 _CRASHING = """
 import os, sys
 sys.path[:] = sys.argv[1:]
-import mascot.photos.decoder_process as process
+import mascot.photos.decoding as process
 original = process.read_sidecars
 process.read_sidecars = lambda paths: os.abort() if any("crash" in path for path in paths) else original(paths)
 process.main()

@@ -53,8 +53,7 @@ class IndexSink(Protocol):
     def add(self, order: Order) -> str | None:
         """Record a file of the walk; return why it is skipped, None if it is not."""
 
-    def paths_without_files(self) -> Iterable[str]:
-        """Return the paths of rows whose files the walk did not see."""
+    def paths_without_files(self) -> Iterable[str]: ...
 
     def prepare(self, runner: Runner, report: Report) -> Iterator[Unread]:
         """Do what is necessary before `plan`; yield the files that give no row."""
@@ -73,7 +72,7 @@ class IndexSink(Protocol):
     def remove(self, paths: Sequence[str]) -> None: ...
 
     def finish(self, skipped: Sequence[Skipped]) -> Mapping[str, int]:
-        """Complete the index; return `photos`, `new`, `changed`, `moved`, `copied` and `unchanged` of the summary."""
+        """Complete the index; return the counts of the summary."""
 
 
 @dataclass(slots=True)
@@ -198,8 +197,8 @@ def _skipped(unread: Unread) -> Skipped:
     return Skipped(unread.order.source.path, unread.reason)
 
 
-def _emptied(root: Path, missing: Iterable[str], is_mounted: bool) -> list[Skipped]:
-    """Return the folders that contained some of these missing files and are empty now."""
+def _emptied(root: Path, missing: Iterable[str], is_mounted: bool) -> Iterator[Skipped]:
+    """Yield the folders that contained some of these missing files and are empty now."""
 
     @cache
     def existing(folder: PurePosixPath) -> PurePosixPath:
@@ -208,32 +207,22 @@ def _emptied(root: Path, missing: Iterable[str], is_mounted: bool) -> list[Skipp
             folder = folder.parent
         return folder
 
-    counts = Counter(existing(PurePosixPath(path).parent) for path in missing)
-    return [
-        Skipped(
-            root / folder,
-            f"empty, as where a drive is not mounted: {count} of the library {'is' if count == 1 else 'are'} kept; "
-            "remove the folder to let --prune remove them",
-        )
-        for folder, count in sorted(counts.items())
-        if not (folder == _TOP and is_mounted) and _is_empty(root / folder)
-    ]
-
-
-def _in_sight(root: Path, paths: Iterable[str], skipped: Iterable[Skipped]) -> list[str]:
-    """Return the names that are neither skipped nor in a skipped folder."""
-    skipped_names = {name_of(root, item.path) for item in skipped}
-    return [
-        path
-        for path in paths
-        if skipped_names.isdisjoint(map(str, (PurePosixPath(path), *PurePosixPath(path).parents)))
-    ]
+    for folder, count in sorted(Counter(existing(PurePosixPath(path).parent) for path in missing).items()):
+        if not (folder == _TOP and is_mounted) and _is_empty(root / folder):
+            photographs = f"{count} of the library {'is' if count == 1 else 'are'} kept"
+            remedy = "remove the folder to let --prune remove them"
+            yield Skipped(root / folder, f"empty, as where a drive is not mounted: {photographs}; {remedy}")
 
 
 def _is_empty(folder: Path) -> bool:
     """Return whether a folder has no files except hidden ones."""
     try:
-        with os.scandir(folder) as entries:
-            return all(entry.name.startswith(".") for entry in entries)
+        return all(name.startswith(".") for name in os.listdir(folder))
     except OSError:
         return False
+
+
+def _in_sight(root: Path, paths: Iterable[str], skipped: Iterable[Skipped]) -> list[str]:
+    """Return the names that are neither skipped nor in a skipped folder."""
+    hidden = {PurePosixPath(name_of(root, item.path)) for item in skipped}
+    return [path for path in paths if hidden.isdisjoint((PurePosixPath(path), *PurePosixPath(path).parents))]

@@ -75,7 +75,7 @@ class TableSink:
         self._table, self._stamp, self._limits = table, stamp, limits
         self.contents = Contents()
         self.missing: set[str] = set()
-        self._suspects = _unreadable(table)
+        self._suspects: dict[str, list[int]] = json.loads(table.facts().get(_UNREADABLE, "{}"))
         self._damaged: dict[str, list[int]] = {}  # size and mtime_ns of files with a good header and damaged pixels
         self._pending: list[IndexRow] = []
         self._last_write = time.monotonic()
@@ -203,12 +203,9 @@ class TableSink:
     def _note_unreadable(self) -> None:
         """Store which files have damaged pixels, so that the next run does not count them in a moment."""
         states: dict[str, list[int]] = {}
-        length = 0
         for path, state in sorted(self._damaged.items()):
-            length += len(json.dumps({path: state}))
-            states[path] = state
-            if length > _LETTERS:
-                break
+            if len(json.dumps(states)) < _LETTERS:
+                states[path] = state
         if states != self._suspects:
             self._table.set_facts({_UNREADABLE: json.dumps(states)})
 
@@ -230,8 +227,3 @@ class TableSink:
 
     def _run(self, query: str, *values: Any) -> sqlite3.Cursor:
         return self._database.execute(query, values)
-
-
-def _unreadable(table: Sink) -> dict[str, list[int]]:
-    states: dict[str, list[int]] = json.loads(table.facts().get(_UNREADABLE, "{}"))
-    return states

@@ -184,11 +184,10 @@ def _check(folder: Path, cards: list[Postcard]) -> set[str]:
     """Return the paths that exist already; raise InputError if the folder contains anything else."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"sample: {str(folder)!r} must be a folder, and is a file")
-    by_path = {card.path: card for card in cards}
+    identities = {card.path: _identity(card) for card in cards}
     existing = set(_visible_files(folder))
     for path in sorted(existing):
-        card = by_path.get(path)
-        if card is None or _stored_identity(folder / path) != _identity(card):
+        if path not in identities or _stored_identity(folder / path) != identities[path]:
             raise InputError(
                 f"sample: {str(folder)!r} must be empty or hold the same sample, and holds {path!r}; name a new folder"
             )
