@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -179,58 +178,3 @@ def test_a_decoder_is_used_again_and_reads_no_modules_from_the_current_folder(
             assert not decoders.is_dated(tmp_path / "text.jpg")
             assert decoders.read(picture, lambda digest: False).reading is None
         assert len(decoders._workers) == 1
-
-
-_INDEX = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what runs in the background ignore it
-sys.path.insert(0, {here!r})
-from bag_of_words import BagOfWords
-from mascot.photos import Library
-try:
-    with Library.open(sys.argv[1]) as library:
-        library.index(BagOfWords())
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks at the processes of Linux")
-def test_ctrl_c_does_not_wait_for_a_decoder(tmp_path: Path) -> None:
-    root = tmp_path / "photos"
-    root.mkdir()
-    (root / "scans.jpg").write_bytes(hostile.many_scans())
-    script = _INDEX.format(here=str(Path(__file__).parent))
-    environment = os.environ | {"XDG_STATE_HOME": str(tmp_path / "state")}
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, str(root)], stdout=subprocess.PIPE, text=True, env=environment
-    )
-    decoders: list[int] = []
-    for _ in range(1200):  # until a decoder has worked for a second
-        decoders = [pid for pid in _children(process.pid) if _cpu_s(pid) > 1.5]
-        if decoders:
-            break
-        time.sleep(0.1)
-    assert decoders
-    started = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=180)
-    assert output == "interrupted\n"
-    assert time.monotonic() - started < 50  # a second on a quiet machine; the decoder has 60 s, of which it used two
-    assert not any(Path(f"/proc/{pid}").is_dir() for pid in decoders)
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        texts = [task.read_text() for task in Path(f"/proc/{pid}/task").glob("*/children")]
-    except OSError:
-        return []
-    return [int(child) for text in texts for child in text.split()]
-
-
-def _cpu_s(pid: int) -> float:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -19,7 +19,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-# Other attacks and tests are alike: test_hostile_files, test_interrupts, test_indexing_under_stress, test_sanitizers.
+# Other attacks and tests are alike: test_hostile_files, test_indexing_under_stress, test_sanitizers.
 SLOW = ("hostile files", "kills at random", "interrupts", "clients at once 400", "many requests", "sanitized kernel")
 
 
