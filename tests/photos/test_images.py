@@ -61,28 +61,20 @@ def quarter_colours(image: Image.Image) -> list[tuple[int, ...]]:
     return [tuple(255 * round(channel / 255) for channel in image.getpixel(point)) for point in points]
 
 
+ORIENTATIONS = {
+    1: [RED, LIME, BLUE, WHITE], 2: [LIME, RED, WHITE, BLUE], 3: [WHITE, BLUE, LIME, RED], 4: [BLUE, WHITE, RED, LIME],
+    5: [RED, BLUE, LIME, WHITE], 6: [BLUE, RED, WHITE, LIME], 7: [WHITE, LIME, BLUE, RED], 8: [LIME, WHITE, RED, BLUE],
+}  # fmt: skip
+
+
 @FORMATS
-@pytest.mark.parametrize(
-    ("code", "colours"),
-    [
-        (1, [RED, LIME, BLUE, WHITE]),
-        (2, [LIME, RED, WHITE, BLUE]),
-        (3, [WHITE, BLUE, LIME, RED]),
-        (4, [BLUE, WHITE, RED, LIME]),
-        (5, [RED, BLUE, LIME, WHITE]),
-        (6, [BLUE, RED, WHITE, LIME]),
-        (7, [WHITE, LIME, BLUE, RED]),
-        (8, [LIME, WHITE, RED, BLUE]),
-    ],
-)
-def test_every_orientation_of_every_format_is_turned_upright(
-    format: str, code: int, colours: list[tuple[int, ...]]
-) -> None:
-    with open_image(saved(corners(), format, exif=turned(code))) as image:
-        size = shown_size(image)
-        picture = upright(image, 512)
-    assert quarter_colours(picture) == colours
-    assert picture.size == size == ((40, 80) if code >= 5 else (80, 40))
+def test_every_orientation_of_every_format_is_turned_upright(format: str) -> None:
+    for code, colours in ORIENTATIONS.items():
+        with open_image(saved(corners(), format, exif=turned(code))) as image:
+            size = shown_size(image)
+            picture = upright(image, 512)
+        assert quarter_colours(picture) == colours
+        assert picture.size == size == ((40, 80) if code >= 5 else (80, 40))
 
 
 @pytest.mark.parametrize("code", [0, 9, 77])
