@@ -65,7 +65,7 @@ class Unreadable(InputError):
 
 
 def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> Image.Image:
-    """Open a picture and read its header; nothing is decoded yet. Close it, or use it in a `with`.
+    """Open a picture and read its header; nothing is decoded yet.
 
     Raises `Unreadable` for what is not JPEG, PNG, WebP, HEIC, TIFF, GIF, AVIF, BMP or RAW, and for a picture of more
     than `max_megapixels`. Of several frames the first (in HEIC the primary one) is the picture. Of a RAW file it is
@@ -73,12 +73,14 @@ def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> 
     """
     require(max_megapixels > 0, "open_image.max_megapixels", "must be > 0", max_megapixels)
     try:
+        content = source.read_bytes() if isinstance(source, Path) else source
+        stream = io.BytesIO(content) if isinstance(content, bytes) else content
         with quietly():
-            image = _open_preview(source) or _open(io.BytesIO(source) if isinstance(source, bytes) else source)
+            image = _open_preview(stream) or _open(stream)
             if image.format == "PNG":
-                _take_late_chunks(image)
+                _take_late_chunks(image, stream)
     except UnidentifiedImageError:
-        raise Unreadable("empty file" if _is_empty(source) else f"not an image ({_KINDS})") from None
+        raise Unreadable(f"not an image ({_KINDS})" if stream.seek(0, io.SEEK_END) else "empty file") from None
     except NoPreview as error:
         raise Unreadable(str(error)) from None
     except MemoryError:
@@ -89,11 +91,10 @@ def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> 
     megapixels = width * height / 1e6
     if 0 < megapixels <= max_megapixels:
         return image
-    with image:  # closes the file, but not a stream that the caller opened
-        if megapixels <= 0:
-            raise Unreadable(f"no pixels ({width} x {height})")
-        allowed = f"{max_megapixels:g} allowed (--max-megapixels)"
-        raise Unreadable(f"{math.ceil(megapixels)} megapixels, more than the {allowed}")
+    if megapixels <= 0:
+        raise Unreadable(f"no pixels ({width} x {height})")
+    allowed = f"{max_megapixels:g} allowed (--max-megapixels)"
+    raise Unreadable(f"{math.ceil(megapixels)} megapixels, more than the {allowed}")
 
 
 def orientation(image: Image.Image) -> int:
@@ -180,26 +181,19 @@ def thumbnail(image: Image.Image, side: int = 512) -> bytes:
     return out.getvalue()
 
 
-def _open(source: Path | IO[bytes]) -> Image.Image:
+def _open(stream: IO[bytes]) -> Image.Image:
     # The limit of Pillow is global to the process; ours is checked from the same header.
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
-        return Image.open(source, formats=_FORMATS)
+        return Image.open(stream, formats=_FORMATS)
     finally:
         Image.MAX_IMAGE_PIXELS = limit
 
 
-def _open_preview(source: Path | bytes | BinaryIO) -> Image.Image | None:
+def _open_preview(stream: BinaryIO) -> Image.Image | None:
     """Return the largest preview of a RAW file; None for a file of another kind."""
-    if isinstance(source, Path):
-        with source.open("rb") as file:
-            if preview_of(file) is None:
-                return None
-        return _open_preview(source.read_bytes())
-    stream = io.BytesIO(source) if isinstance(source, bytes) else source
     preview = preview_of(stream)
     if preview is None:
-        stream.seek(0)
         return None
     tags = _tags_of(stream, preview)
     image = _open(ContainerIO(stream, preview.offset, preview.length))
@@ -223,11 +217,8 @@ def _tags_of(file: BinaryIO, preview: Preview) -> exif.Exif:
     return blocks[0] if blocks else exif.Exif()
 
 
-def _take_late_chunks(image: Image.Image) -> None:
+def _take_late_chunks(image: Image.Image, file: BinaryIO) -> None:
     """Put the EXIF and XMP behind the pixels of a PNG into `image.info`: Pillow would only after decoding."""
-    file: IO[bytes] | None = getattr(image, "fp", None)
-    if file is None:
-        return
     position, chunks = file.tell(), PngStream(file)
     file.seek(8)
     with suppress(Exception):  # at the end, and at damage
@@ -239,15 +230,6 @@ def _take_late_chunks(image: Image.Image) -> None:
     for name in {"exif", "xmp"} & chunks.im_info.keys():
         image.info.setdefault(name, chunks.im_info[name])
     file.seek(position)
-
-
-def _is_empty(source: Path | bytes | BinaryIO) -> bool:
-    if isinstance(source, bytes):
-        return not source
-    try:
-        return (source.stat().st_size if isinstance(source, Path) else source.seek(0, io.SEEK_END)) == 0
-    except OSError:
-        return False
 
 
 def _reason(error: Exception) -> str:

@@ -1,24 +1,10 @@
 """The metadata of a photograph, from its file and its sidecars: place, time, camera and words.
 
-Several blocks may have the same field. Sidecars come first: they were written later, by a program that a person used.
-Then EXIF is preferred for what the camera measured, and XMP for what people typed:
-
-=================  ==========================================================================================
-place, altitude    sidecar (XMP, Takeout); EXIF, then XMP
-taken              sidecar (XMP); EXIF DateTimeOriginal, then DateTimeDigitized; XMP exif:DateTimeOriginal,
-                   photoshop:DateCreated, xmp:CreateDate; IPTC date and time created
-offset             from where `taken` is
-camera, lens       EXIF, then XMP, then sidecar (XMP)
-title              sidecar (XMP), XMP, IPTC, EXIF XPTitle
-caption            sidecar (XMP, Takeout), XMP, IPTC, EXIF ImageDescription, XPComment, UserComment
-keywords           all of the sidecars, XMP, IPTC and XPKeywords, and Takeout's people
-rating             sidecar (XMP), XMP, then EXIF; a favourite of Takeout without stars has 5
-taken_utc          Takeout
-=================  ==========================================================================================
-
-An implausible value is skipped in favour of the next source. If none remains, the field is missing and `problems`
-says why. A time in UTC (GPS, or marked Z) and a date without a time of day never become `taken`: neither is a local
-time. If the file has no time, its name is tried, and then Takeout.
+Several blocks may have the same field; `metadata_of` names them in their order. Sidecars come first: they were written
+later, by a program that a person used. Then EXIF is preferred for what the camera measured, and XMP for what people
+typed. An implausible value is skipped in favour of the next source. If none remains, the field is missing and
+`problems` says why. A time in UTC (GPS, or marked Z) and a date without a time of day never become `taken`: neither is
+a local time. If the file has no time, its name is tried, and then Takeout.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from mascot.errors import InputError
 from mascot.photos.indexing.runners import Runner
-from mascot.photos.indexing.stages import Contents, Encode, Hashed, IndexRow, Order, Stage, Unread, read_picture
+from mascot.photos.indexing.stages import Encode, Hashed, IndexRow, Order, Stage, Unread, read_picture
 from mascot.photos.walk import Skipped, walk
 from mascot.photos.whereabouts import name_of
 
@@ -46,7 +46,6 @@ class Summary:
 class IndexSink(Protocol):
     """Where rows are stored, and what decides which rows are needed. The methods are called in this order."""
 
-    contents: Contents
     is_in_folder: bool  # whether it is inside the first folder, which is mounted then
     missing: set[str]  # paths of rows whose files are gone
 
@@ -62,6 +61,9 @@ class IndexSink(Protocol):
         """Return how many files must be read and encoded, which are the next `orders`; called until it returns 0."""
 
     def orders(self) -> Iterator[Order]: ...
+
+    def wants(self, order: Order, digest: str) -> bool:
+        """Return whether a file of this hash is to be decoded; called in threads or workers."""
 
     def put(self, rows: Sequence[IndexRow], same: Sequence[Hashed]) -> None:
         """Store complete rows, and record files whose content is not wanted; a kill loses at most the last ones."""
@@ -170,7 +172,8 @@ class Indexer:
 
     def _index(self) -> None:
         """Read, encode and store files until the sink has all that it needs."""
-        stage = Stage(partial(read_picture, contents=self.sink.contents), self.open_encoder, _BATCH, encodes=True)
+        read = partial(read_picture, wants=self.sink.wants, broken={})
+        stage = Stage(read, self.open_encoder, _BATCH, encodes=True)
         total = 0
         while count := self.sink.plan():
             total = max(total, count)

@@ -19,7 +19,7 @@ from mascot.photos.decoding import DecoderPool
 from mascot.photos.encoders.describe import path_words
 from mascot.photos.indexing.indexer import Report
 from mascot.photos.indexing.runners import Runner, in_batches
-from mascot.photos.indexing.stages import Contents, Hashed, IndexRow, Order, Unread
+from mascot.photos.indexing.stages import Hashed, IndexRow, Order, Unread
 from mascot.photos.limits import Limits
 from mascot.photos.moments import Shot, moments
 from mascot.photos.photo import Photo
@@ -77,7 +77,6 @@ class LibrarySink:
     ) -> None:
         self._store, self._folders, self._stamp = store, folders, stamp
         self._limits, self._uses_words = limits, uses_words
-        self.contents = Contents(self._is_wanted)
         self.is_in_folder = store.path.is_relative_to(folders[0])
         self.missing: set[str] = set()
         self._rows = self._stored_rows()
@@ -150,7 +149,7 @@ class LibrarySink:
         files, self._files = self._files, []
         return iter(files)
 
-    def _is_wanted(self, order: Order, digest: str) -> bool:
+    def wants(self, order: Order, digest: str) -> bool:
         """Return whether a content must be decoded: its vector is neither there nor on its way, but is from now on."""
         if not order.source.sidecars and self._is_dated(order.path) and self._shares:
             words = self._words(order.path)

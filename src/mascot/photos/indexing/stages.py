@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -90,14 +90,6 @@ class IndexRow(OrderResult):
     vectors: NDArray[np.float32]  # tokens x dim
 
 
-@dataclass(frozen=True)
-class Contents:
-    """The contents of files by hash, as threads of this process see them."""
-
-    wants: Callable[[Order, str], bool] = lambda order, digest: True  # whether a file of this hash is to be decoded
-    broken: dict[str, str] = field(default_factory=dict)  # why contents cannot be decoded
-
-
 @dataclass(frozen=True, slots=True)
 class Stage:
     """What is done with files."""
@@ -117,26 +109,31 @@ def read_header(order: Order, decoders: DecoderPool) -> ReadFile | Unread:
     return ReadFile(order, "", Reading(metadata, _NO_IMAGE, b"", _EMPTY))
 
 
-def read_picture(order: Order, decoders: DecoderPool, contents: Contents) -> ReadFile | Hashed | Unread:
-    """Hash a file, and decode it if its content is wanted. A content that broke a decoder is not tried again."""
+def read_picture(
+    order: Order, decoders: DecoderPool, wants: Callable[[Order, str], bool], broken: dict[str, str]
+) -> ReadFile | Hashed | Unread:
+    """Hash a file, and decode it if its content is wanted.
+
+    `broken` has the reasons, by hash, of contents that broke a decoder; they are not tried again.
+    """
     digest = ""
 
     def is_wanted(hash_: str) -> bool:
         nonlocal digest
         digest = hash_
-        return hash_ not in contents.broken and contents.wants(order, hash_)
+        return hash_ not in broken and wants(order, hash_)
 
     try:
         decoded = decoders.read(order.source.path, is_wanted, order.source.sidecars)
     except BrokenDecoder as error:
-        contents.broken[digest] = str(error)
+        broken[digest] = str(error)
         return Unread(order, str(error), is_broken=True)
     except Unreadable as error:
         return Unread(order, str(error))
     if decoded.reading is not None:
         return ReadFile(order, digest, decoded.reading)
-    if digest in contents.broken:
-        return Unread(order, contents.broken[digest], is_broken=True)
+    if digest in broken:
+        return Unread(order, broken[digest], is_broken=True)
     return Hashed(order, digest)
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from mascot.photos.indexing.indexer import Report
 from mascot.photos.indexing.runners import Runner
-from mascot.photos.indexing.stages import HEADERS, Contents, Hashed, IndexRow, Order, Unread
+from mascot.photos.indexing.stages import HEADERS, Hashed, IndexRow, Order, Unread
 from mascot.photos.limits import Limits
 from mascot.photos.moments import Shot, label_moments
 from mascot.photos.photo import Photo
@@ -73,7 +73,6 @@ class TableSink:
 
     def __init__(self, table: Sink, stamp: str, limits: Limits) -> None:
         self._table, self._stamp, self._limits = table, stamp, limits
-        self.contents = Contents()
         self.missing: set[str] = set()
         self._suspects: dict[str, list[int]] = json.loads(table.facts().get(_UNREADABLE, "{}"))
         self._damaged: dict[str, list[int]] = {}  # size and mtime_ns of files with a good header and damaged pixels
@@ -154,6 +153,10 @@ class TableSink:
 
     def orders(self) -> Iterator[Order]:
         return self._pages(_STALE)
+
+    @staticmethod  # so that workers do not get the sink
+    def wants(order: Order, digest: str) -> bool:
+        return True
 
     def put(self, rows: Sequence[IndexRow], same: Sequence[Hashed]) -> None:
         self._pending += rows
