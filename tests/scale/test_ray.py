@@ -46,32 +46,19 @@ pytestmark = [
 QUERIES, IMAGES, BLOCK = 24, 40, 8
 
 
-def test_a_stopped_run_continues_and_its_rows_are_those_of_a_library(
+def test_a_failed_run_continues_and_its_rows_are_those_of_a_library(
     ray: Any, folder: Path, sink: MemorySink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table_sink, "_ROWS", 2)
     monkeypatch.setattr(indexer, "_BATCH", 4)
-    encoder = Reader(dim=64)
-
-    def stop(step: str, count: int, total: int) -> None:
-        if step == "indexing" and count >= 4:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        index_into(folder, sink, encoder, ray="local", report=stop)
+    with pytest.raises(MascotError, match=r"(?i)^a worker failed at '.*\.jpg', .*: RuntimeError: CUDA out of memory$"):
+        index_into(folder, sink, Failing(dim=64), ray="local")
     written = len(sink.rows)
     assert 0 < written < COUNT
-    summary = index_into(folder, sink, encoder, ray="local")
+    summary = index_into(folder, sink, Reader(dim=64), ray="local")
     assert (summary.new, summary.unchanged) == (COUNT - written, written)
-    local = assert_same(sink, folder, tmp_path, encoder)
+    local = assert_same(sink, folder, tmp_path, Reader(dim=64))
     assert set(summary.skipped) == set(local.skipped)
-
-
-def test_a_failing_encoder_on_a_worker_gives_one_line(ray: Any, sink: MemorySink, tmp_path: Path) -> None:
-    write_sample(tmp_path / "own", 2)
-    message = r"(?i)^a worker failed at '.*\.jpg', '.*\.jpg': RuntimeError: CUDA out of memory$"
-    with pytest.raises(MascotError, match=message):
-        index_into(tmp_path / "own", sink, Failing(dim=64), ray="local")
 
 
 def test_an_error_of_ours_is_passed_on_as_it_is() -> None:

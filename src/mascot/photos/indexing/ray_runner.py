@@ -147,10 +147,6 @@ def _too_many_lost(batches: Sequence[Sequence[Order]]) -> MascotError:
 class Worker:
     """An actor that works on batches. Errors are returned, because Ray would add its own traceback to exceptions."""
 
-    def __init__(self) -> None:
-        self._opener: Any = None
-        self._work: _Work | None = None
-
     def ready(self) -> None:
         """Do nothing: the actor has started."""
 
@@ -158,14 +154,16 @@ class Worker:
         """Return the results of a batch; `opener` has the reference of a pickled function that opens the work."""
         if isinstance(items, MascotError):
             return items
-        return _results_or_error(lambda batch: self._opened(opener[0])(batch), items)
+        return _results_or_error(lambda batch: _opened(opener[0])(batch), items)
 
-    def _opened(self, opener: Any) -> _Work:
-        import ray
 
-        if self._work is None or self._opener != opener:
-            self._work, self._opener = pickle.loads(ray.get(opener))(), opener
-        return self._work
+@lru_cache(maxsize=1)
+def _opened(opener: Any) -> _Work:
+    """Return the work of this process."""
+    import ray
+
+    work: _Work = pickle.loads(ray.get(opener))()
+    return work
 
 
 def _results_or_error(work: _Work, items: Sequence[Any]) -> list[Any] | MascotError:
