@@ -24,11 +24,6 @@ _BYTES = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A library of three photographs, two of them on a drive."""

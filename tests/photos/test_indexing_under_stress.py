@@ -52,11 +52,6 @@ main()
 """
 
 
-@pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
 def _index(root: Path, pause_s: float = 0.0, script: str = _INDEX) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", _SCRIPT + script, str(root), str(pause_s)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
