@@ -67,7 +67,7 @@ def test_a_library_made_anew_is_served_with_its_own_encoder(root: Path) -> None:
         with Library(root) as other:
             other.index(BagOfWords())
         after = service.search(asked)
-        service.library.close()
+        service.current.close()
     assert (before.candidates, after.candidates) == (3, 4)
     assert after.query == "boat"
 

@@ -23,7 +23,7 @@ from serving import Served, message, result_ids
 import mascot as mc
 from mascot.server import arrow, models
 from mascot.server.answers import BadBody
-from mascot.server.bodies import ARROW, MSGPACK, BodyDecoder, ByteBudget
+from mascot.server.bodies import ARROW, MSGPACK, ByteBudget, decode
 from mascot.server.rerank_routes import lines
 
 BOM = b"\xef\xbb\xbf"
@@ -393,7 +393,7 @@ def test_damaged_arrow_bodies_are_refused_or_read(data: st.DataObject) -> None:
 def test_any_bytes_are_decoded_or_refused(body: bytes) -> None:
     for format_ in ("application/json", MSGPACK):
         with suppress(BadBody):
-            BodyDecoder(models.Rerank, format_).decode(body)
+            decode(body, models.Rerank, format_)
 
 
 # Streams

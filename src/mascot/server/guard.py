@@ -13,7 +13,7 @@ from cachetools import TTLCache
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mascot.server.answers import JsonAnswer, failure
+from mascot.server.answers import refusal
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})  # health checks carry no token
 _COOKIE = "mascot_token"
@@ -60,11 +60,10 @@ class Guard:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         host, method, path = headers.get("host", ""), scope["method"], scope["path"]
         if self._hosts is not None and _name(host) not in self._hosts:
-            return JsonAnswer(failure("Forbidden", f"host {host!r} is not this server"), 403)
+            return refusal(403, "Forbidden", f"host {host!r} is not this server")
         # Browsers send simple requests of any page without a CORS preflight; they must not start any work.
         if method not in _READING and self._is_foreign(headers.get("origin"), host, method):
-            message = f"origin {headers['origin']!r} may not use this server: see --cors"
-            return JsonAnswer(failure("Forbidden", message), 403)
+            return refusal(403, "Forbidden", f"origin {headers['origin']!r} may not use this server: see --cors")
         if self._token is None or path in OPEN_PATHS:
             return None
         pairs = _pairs(scope)
@@ -75,7 +74,7 @@ class Guard:
                 await self._delay((scope.get("client") or ("",))[0])
             if path == _PAGE and "text/html" in headers.get("accept", ""):
                 return _form(others, wrong=token is not None)
-            return JsonAnswer(failure("Unauthorized", _REQUIRED), 401, _BEARER)
+            return refusal(401, "Unauthorized", _REQUIRED, _BEARER)
         if token is not None and path == _PAGE:
             # Removed from the address: it would remain in the history and in every shared link.
             return _redirect(others, self._token)

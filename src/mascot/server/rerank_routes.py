@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 import mascot as mc
 from mascot.server import models
-from mascot.server.answers import INTERNAL, JSON, BadBody, Failure, JsonAnswer, failure, failure_of
+from mascot.server.answers import INTERNAL, JSON, Failure, JsonAnswer, failure, failure_of
 from mascot.server.bodies import ARROW, MSGPACK, ByteBudget, read_body, refuse_compressed
 from mascot.server.envelope import log
 from mascot.server.operations import Operation
@@ -60,7 +60,7 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
         try:
             task = RerankTask(line)
             return task.answer() if task.small else await threads.run(task.answer)
-        except (BadBody, mc.MascotError) as error:
+        except (HTTPException, mc.MascotError) as error:
             return failure_of(error)[1]
         except Exception:
             log.exception("a line of a stream failed")
