@@ -109,5 +109,5 @@ def phone(pocket: Tab) -> Iterator[Tab]:
 
 
 @pytest.fixture
-def page(tab: Tab) -> Any:
+def page(tab: Tab) -> Tab:
     return tab.open()

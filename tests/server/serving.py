@@ -61,7 +61,7 @@ class Served:
 
 
 @contextmanager
-def hosted(library: Path | None = None, token: str | None = None, **settings: Any) -> Iterator[Served]:
+def hosted(library: Path | None = None, token: str | None = None, port: int = 0, **settings: Any) -> Iterator[Served]:
     """Serve the application from a thread of this process, on the connections of `mascot serve`."""
     values = Settings(None if library is None else str(library), token, **settings)
     config = uvicorn.Config(
@@ -70,7 +70,7 @@ def hosted(library: Path | None = None, token: str | None = None, **settings: An
     )  # fmt: skip
     server = uvicorn.Server(config)
     vars(server.server_state)["mascot_settings"] = values
-    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
+    with socket.create_server(("127.0.0.1", port), backlog=2048) as listener:
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         wait_for(lambda: server.started or not thread.is_alive())

@@ -66,15 +66,14 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
             log.exception("a line of a stream failed")
             return INTERNAL  # the next lines are still answered
 
-    requests = {JSON: models.Rerank, MSGPACK: models.Rerank, ARROW: None}
-    results = {JSON: models.RerankOut, MSGPACK: models.RerankOut}
-    failures = (400, 401, 408, 413, 415, 422, 503)
-    line_answers = {_LINES: (models.RerankOut, Failure)}
     return [
-        Operation("rerank", "POST", "/api/rerank", _TAG, rerank, results, requests, failures),
         Operation(
-            "rerank_stream", "POST", "/api/rerank/stream", _TAG, stream, line_answers, {_LINES: (models.Rerank,)},
-            (401, 415),
+            "rerank", "POST", "/api/rerank", _TAG, rerank, {JSON: models.RerankOut, MSGPACK: models.RerankOut},
+            {JSON: models.Rerank, MSGPACK: models.Rerank, ARROW: None}, (400, 401, 408, 413, 415, 422, 503),
+        ),
+        Operation(
+            "rerank_stream", "POST", "/api/rerank/stream", _TAG, stream, {_LINES: (models.RerankOut, Failure)},
+            {_LINES: (models.Rerank,)}, (401, 415),
         ),
     ]  # fmt: skip
 
