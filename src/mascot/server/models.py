@@ -185,7 +185,9 @@ class DirectedWish(_Body):
         return FocusWish(self.attribute, self.near, weight=self.weight).wish()
 
 
-WISHES = {cls.__struct_fields__[0]: cls for cls in (SpreadWish, FocusWish, LimitWish, ShareWish, DirectedWish)}
+WISHES: dict[str, type[_Body]] = {
+    cls.__struct_fields__[0]: cls for cls in (SpreadWish, FocusWish, LimitWish, ShareWish, DirectedWish)
+}
 
 
 class RerankOptions(_Body):
@@ -271,7 +273,7 @@ class PhotoShare(_Body):
     shares: Annotated[dict[Text, Share], _SHARES]
 
 
-PHOTO_WISHES = {cls.__struct_fields__[0]: cls for cls in (PhotoWish, PhotoLimit, PhotoShare)}
+PHOTO_WISHES: dict[str, type[_Body]] = {"name": PhotoWish, "limit": PhotoLimit, "share": PhotoShare}
 
 
 class Search(_Body):
