@@ -322,7 +322,7 @@ def test_new_photographs_are_found_while_serving(own: Path, own_client: httpx.Cl
     assert own_client.get("/api/library").json()["photos"] == 32
     before = result_ids(_search(own_client, k=200, stacks=False))
     write_jpeg(own / "Paris" / "new.jpg", "Sunset over the water", "Paris", "2022-05-05T20:00:00")
-    indexed(own, "--follow-links")
+    indexed(own, follow_links=True)
     after = _search(own_client, k=200, stacks=False)
     assert len(result_ids(after)) == len(before) + 2
     assert "Paris/new.jpg" in after.text

@@ -399,7 +399,7 @@ def test_a_library_without_places_and_with_hostile_names(chromium: Any, tmp_path
     write_jpeg(root / "0.jpg", "A boat", colour=(40, 80, 90))
     write_jpeg(root / "ÄRGER Straße" / "beach_sand.jpg", colour=(200, 80, 90))
     write_jpeg(root / "<b>bold" / "<i>boat.jpg", hostile, colour=(90, 80, 200))
-    with hosted(indexed(root, "--encoder", "lite")) as site:
+    with hosted(indexed(root)) as site:
         tab = Tab(chromium, site.address)
         page = tab.open("/?q=boat&spread=folder")
         assert len(page.ids()) == 3

@@ -21,7 +21,7 @@ import httpx
 import pytest
 import uvicorn
 from prometheus_client.parser import text_string_to_metric_families
-from serving import Served, environment, free_port, mascot, message, read_answer, read_to_end, served, wait_for
+from serving import Served, environment, free_port, message, read_answer, read_to_end, served, wait_for
 from starlette.responses import PlainTextResponse
 from uvicorn.server import ServerState
 
@@ -29,6 +29,7 @@ import mascot as mc
 from mascot.server import protocol
 from mascot.server.client import Client, ServiceError
 from mascot.server.settings import Settings
+from retelling import run_command
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,7 +65,8 @@ def test_refusals_are_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("bare").mkdir()
-    done = mascot("serve", *(word.replace("PORT", str(bare.port)) for word in arguments), state=tmp_path)
+    words = [word.replace("PORT", str(bare.port)) for word in arguments]
+    done = run_command("serve", *words, variables=environment(tmp_path))
     assert done.returncode == 2, done.stderr
     (line,) = done.stderr.strip().splitlines()
     assert line.startswith("mascot: ")
