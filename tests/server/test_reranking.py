@@ -139,6 +139,7 @@ def test_ids_and_labels_stay_what_they_are(service: httpx.Client) -> None:
         ({"wishes": [{}]}, 422, "wishes[0] must have exactly one of spread,"),
         ({"wishes": [{"spread": "camera", "near": 1}]}, 422, "wishes[0]: Object contains unknown field `near`"),
         ({"wishes": [{"focus": "camera", "near": [1]}]}, 422, "wishes[0].near: Expected `array` of length >= 2"),
+        ({"wishes": [{"focus": {"kind": "HourOfDay"}, "near": "25:99"}]}, 400, "HourOfDay near must be an hour like"),
         ({"wishes": [{"spread": {"kind": "HourOfDay", "bins": 10**9}}]}, 422, "wishes[0].spread.bins: Expected `int`"),
         ({"wishes": [{"spread": {"kind": "Number", "column": "n", "sigma": 1e-300}}], "columns": {"n": [0, 5, 1e6]}},
          400, "Number.sigma must leave at most"),
@@ -182,18 +183,6 @@ def test_a_body_must_be_there_and_not_compressed(client: httpx.Client) -> None:
         assert message(answer, 415) == "send the request uncompressed, without content-encoding, got gzip"
     plain = client.post("/api/rerank", content=b'{"scores": [1]}', headers=SENT | {"content-encoding": "identity"})
     assert plain.status_code == 200
-
-
-@pytest.mark.parametrize(
-    "kind", ["HourOfDay", "DayOfYear", "Weekday", "Date", "Place", "Clusters", "Number", "Category"]
-)
-def test_a_point_to_be_near_is_checked(service: httpx.Client, kind: str) -> None:
-    column = {"column": "n"} if kind in ("Number", "Category") else {}
-    columns = {"lat": [1, 2, 3], "lon": [1, 2, 3], "n": [0, 5, 1e6], "taken": ["2019-01-01", None, "2021-01-01"]}
-    for near in ("25:99", "abc", "", -1e99, [91, 0], "nan", "12:30:61", "\u0000"):
-        wishes = [{"focus": {"kind": kind} | column, "near": near}]
-        answer = _rerank(service, scores=[3, 2, 1], columns=columns, wishes=wishes, vectors=[[1], [2], [3]])
-        assert answer.status_code in (200, 400), answer.text
 
 
 def test_what_would_take_long_or_fill_the_memory_is_refused_at_once(service: httpx.Client) -> None:

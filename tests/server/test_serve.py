@@ -91,20 +91,11 @@ def test_the_page_is_opened_where_the_server_is_and_the_token_is_not_logged(tmp_
 
 def test_nothing_of_the_photographs_is_imported_without_a_library() -> None:
     script = """
-import asyncio, json, sys
+import sys
+from starlette.testclient import TestClient
 import mascot.server
-async def ask():
-    body = json.dumps({"scores": [2, 1], "columns": {"a": ["x", "y"]}, "wishes": [{"spread": "a"}]}).encode()
-    headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    scope = {"type": "http", "method": "POST", "path": "/api/rerank", "headers": headers, "query_string": b""}
-    parts = [{"type": "http.request", "body": body}]
-    async def receive():
-        return parts.pop() if parts else await asyncio.sleep(3600)
-    async def send(message):
-        if message["type"] == "http.response.start":
-            print(message["status"])
-    await mascot.server.app(scope, receive, send)
-asyncio.run(ask())
+request = {"scores": [2, 1], "columns": {"a": ["x", "y"]}, "wishes": [{"spread": "a"}]}
+print(TestClient(mascot.server.app, "http://localhost").post("/api/rerank", json=request).status_code)
 names = {name.partition(".")[0] for name in sys.modules}
 print(sorted(names & {"PIL", "usearch", "pillow_heif", "sqlite_utils", "fastapi", "pydantic", "torch", "pyarrow"}))
 print([name for name in sys.modules if name.startswith("mascot.photos.")])

@@ -18,17 +18,9 @@ _OPTIONS = ("strength", "keep", "protect")
 
 
 class RerankTask:
-    """One decoded request and its answer.
+    """One decoded request, in JSON, msgpack or Arrow, and its answer.
 
-    Parameters
-    ----------
-    body, format_
-        The request, in JSON, msgpack or Arrow.
-
-    Attributes
-    ----------
-    small
-        Whether the answer takes about a millisecond: less than handing it to another thread would delay others.
+    A `small` one takes about a millisecond: less than handing it to another thread would delay others.
     """
 
     def __init__(self, body: bytes, format_: str = JSON) -> None:
@@ -42,7 +34,7 @@ class RerankTask:
             if request.vectors is not None and len({len(row) for row in request.vectors if row is not None}) > 1:
                 raise mc.InputError("vectors must all have the same length")
         self._request = request
-        self._wishes = [_wish_of(part, place) for place, part in enumerate(request.wishes)]
+        self._wishes = [decode_wish(part, place, models.WISHES).wish() for place, part in enumerate(request.wishes)]
         self._method = None if request.method is None else models.value_of(request.method)
         candidates["columns"] = _with_nested(candidates["columns"], self._wishes)
         self._candidates = mc.Candidates(**candidates)
@@ -99,13 +91,3 @@ def decode_wish(part: dict[str, Any], place: int, kinds: Mapping[str, type[Any]]
         names = ", ".join(kinds)
         raise BadBody(f"wishes[{place}] must have exactly one of {names}, got {', '.join(part)[:80] or 'nothing'}")
     return convert(part, kinds[keys[0]], f"wishes[{place}]")
-
-
-def _wish_of(part: dict[str, Any], place: int) -> mc.AnyWish:
-    wish = decode_wish(part, place, models.WISHES)
-    try:
-        return wish.wish()
-    except mc.MascotError:
-        raise
-    except ValueError as error:  # a date or an hour that cannot be parsed
-        raise mc.InputError(f"wishes[{place}]: {error}") from None
