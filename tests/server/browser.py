@@ -18,6 +18,13 @@ _ARGUMENTS = [
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 
+_SHOW = "path => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }"
+_FORGET = """() => {
+    for (const panel of document.querySelectorAll("details[open]")) panel.open = false;
+    performance.clearResourceTimings();
+    localStorage.clear();
+}"""
+
 
 def requirements() -> tuple[Any, str]:
     """Return Playwright and the path of Chromium; the tests are skipped where either is not installed."""
@@ -58,17 +65,21 @@ class Tab:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.page, name)
 
-    def open(self, path: str = "/", ready: bool = True) -> Tab:
-        """Load the page, and wait until it shows photographs."""
+    def open(self, path: str = "/", ready: bool = True, fresh: bool = False) -> Tab:
+        """Show a view of the page, loaded only if it is not there yet, and wait until it shows photographs."""
         self.page.bring_to_front()
-        self.page.goto(self.address + path)
+        if fresh or not self.page.url.startswith(self.address):
+            self.page.goto(self.address + path)
+        else:
+            self.page.evaluate(_SHOW, path)
         if ready:
             self.settled()
         return self
 
     def reset(self) -> None:
         """Remove what a test has left behind; the page must not have reported an error."""
-        self.page.evaluate("localStorage.clear()")
+        if self.page.url.startswith(self.address):
+            self.page.evaluate(_FORGET)
         self.page.unroute_all()
         self.page.set_viewport_size(self.size)
         self.page.emulate_media(color_scheme="light", reduced_motion="reduce")

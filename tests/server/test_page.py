@@ -153,7 +153,7 @@ def test_targets_are_chips_of_their_own_and_always_drawn(page: Tab, tab: Tab) ->
     assert page.text_content("#clock .middle") == "03:00"
     assert page.get_attribute("#timeline .hand", "visibility") == "visible"
     assert re.search(r"nearest is \d+ years away", page.inner_text("[data-name=date] .near"))
-    tab.open(f"/?q={QUERY}&focus=place=Nowhereville", ready=False)
+    tab.open(f"/?q={QUERY}&focus=place=Nowhereville", ready=False, fresh=True)
     page.wait_for_selector("#results[data-state=failed]")
     assert "no place is called 'Nowhereville'" in page.inner_text("#trouble")
     assert page.is_visible("#nothing")
@@ -438,7 +438,7 @@ def test_answers_that_are_late_empty_or_have_similar_photographs(tab: Tab) -> No
 
     tab.route("**/api/library", lambda route: delayed.append(route))
     tab.route("**/api/search", stacked)
-    page = tab.open(ready=False)
+    page = tab.open(ready=False, fresh=True)
     page.fill("#text", QUERY)
     page.press("#text", "Enter")
     page.wait_for_url(lambda url: "q=" in url)
@@ -449,13 +449,14 @@ def test_answers_that_are_late_empty_or_have_similar_photographs(tab: Tab) -> No
     assert page.inner_text(".similar h3") == "3 similar photographs"
     page.locator(".similar button").nth(2).click()
     page.wait_for_url(lambda url: f"photo={numbers[12]}" in url)
-    tab.open(ready=False)
+    tab.open(ready=False, fresh=True)
     library = delayed[1].fetch()
     nothing = {"photos": 0, "points": [], "suggestions": [], "months": {}, "years": {}, "first": None, "last": None}
     delayed[1].fulfill(response=library, json=library.json() | nothing)
     page.wait_for_selector("#welcome h2:text('No photographs yet')")
     assert "mascot index" in page.inner_text("#welcome")
     assert page.is_hidden("#map-note")
+    page.goto("about:blank")  # the next test loads the real library
 
 
 def test_a_server_that_is_gone_comes_back_and_is_slow(chromium: Any, postcards: Path) -> None:
@@ -618,7 +619,7 @@ def test_the_page_follows_the_system_in_colours_and_motion(tab: Tab) -> None:
 
     for motion, moves in (("no-preference", True), ("reduce", False)):
         tab.emulate_media(reduced_motion=motion, color_scheme="dark")
-        page = tab.open(f"/?q={QUERY}&map=large")
+        page = tab.open(f"/?q={QUERY}&map=large", fresh=True)
         assert brightness(page) < 100
         page.wait_for_function("() => !document.getAnimations().length && !document.querySelector('.map-spots.moving')")
         page.evaluate(
@@ -635,7 +636,8 @@ def test_the_page_follows_the_system_in_colours_and_motion(tab: Tab) -> None:
         assert (page.evaluate("window.movingSpots") > 0) == moves
     page.click("#theme")
     assert brightness(page) > 600
-    assert brightness(tab.open()) > 600, "the choice is remembered"
+    assert brightness(tab.open(fresh=True)) > 600, "the choice is remembered"
+    page.goto("about:blank")  # the next test loads the page with the colours of the system
 
 
 def test_assistive_technology_finds_nothing_to_complain_about(tab: Tab, phone: Tab) -> None:
