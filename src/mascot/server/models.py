@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 import mascot as mc
 from mascot import registry
-from mascot.photos.photo import Photo
+from mascot.photos.photo import json_types
 
 MOST_RESULTS = 200
 MOST_OWN_CANDIDATES = 5000
@@ -296,13 +296,8 @@ class Search(_Body):
     stacks: Annotated[bool, Meta(description="One photograph for all shots of a burst and all copies.")] = True
 
 
-_INTERNAL = ("mtime_ns", "hash")
-_WRITTEN = {"taken": str | None, "keywords": list[str], "problems": list[str]}  # otherwise than the library holds them
-PhotoOut: Any = msgspec.defstruct(
-    "PhotoOut",
-    [(name, _WRITTEN.get(name, hint)) for name, hint in get_type_hints(Photo).items() if name not in _INTERNAL],
-    namespace={"__doc__": "The metadata of one photograph."},
-)
+_PHOTO = {"__doc__": "The metadata of one photograph."}
+PhotoOut: Any = msgspec.defstruct("PhotoOut", json_types(), namespace=_PHOTO)  # what `Photo.to_dict` returns
 
 
 class ResultOut(Struct):
