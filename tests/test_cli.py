@@ -372,7 +372,7 @@ def test_a_command_loads_nothing_that_others_need(typed: list[str], absent: set[
 
 
 def test_the_help_loads_no_heavy_module() -> None:
-    heavy = {"numpy", "rich", "typer.rich_utils", "mascot.public", "mascot.cli.app", "mascot.cli.photos", "PIL", "ssl"}
+    heavy = {"numpy", "rich", "typer.rich_utils", "mascot.rerank", "mascot.cli.app", "mascot.cli.photos", "PIL", "ssl"}
     code = (
         "import sys; sys.argv = ['mascot', '--help']\nfrom mascot.cli import main\n"
         f"try:\n    main()\nfinally:\n    print(sorted({heavy!r} & set(sys.modules)), file=sys.stderr)"
