@@ -80,8 +80,7 @@ def first_gain(results: RunResults, published: Published) -> Iterator[ResultTabl
 
     def rows(part: RunResults) -> Iterator[TableRow]:
         for task, label, runs in part.split("task", "label"):
-            cells = tuple(column.cell(runs) for column in columns)
-            yield TableRow(f"{naming.method(label)}, {naming.task(task)}", cells)
+            yield grid.row(f"{naming.method(label)}, {naming.task(task)}", runs, columns)
 
     measured = main.filter(lambda record: len(per_query(record, "first_gain")) > 0)
     parts = grid.sections(measured, rows, ("direction",))
@@ -101,7 +100,7 @@ def top1(results: RunResults, published: Published) -> Iterator[ResultTable]:
         Column("agrees", OURS, grid.mean(query_mean("top1"))),
         *grid.means(("r@1",)),
         *(Column(name, OURS, partial(displaced, name=name), digits=1) for name in DISPLACED),
-        Column("agrees", PAPER, lambda runs: published.top1(*runs.case)),
+        *grid.printed(("agrees",), published.top1),
         *grid.printed(("r@1",), published.recall),
         *(Column(name, PAPER, digits=1) for name in DISPLACED),
     ]
