@@ -230,7 +230,7 @@ def published_figures() -> dict[str, float]:
     """Return the base retriever's published rows: PixelProse, N = 200, K = 20."""
     paper = Published("pixelprose")
     figures = {name.upper(): value for name, value in paper.recall("geo", "focus", "base").items()}
-    figures |= paper.appearance("geo_hour", "spread", "base")
+    figures["appearance"] = paper.appearance("geo_hour", "spread", "base") or 0.0
     for task in ("geo_hour", "hour", "geo"):
         for direction in ("focus", "spread"):
             row = paper.row(task, direction, "base") or {}
