@@ -25,12 +25,11 @@ from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.grid import COVERAGE, GUARDED, LABELS, WIDE, coverage, dpp, inferred, published, settings
 from mascot.bench.measure import measure, per_query
 from mascot.bench.naming import METHODS
-from mascot.bench.points import Point
 from mascot.bench.published import Published
 from mascot.bench.query_set import QuerySet
 from mascot.bench.results import read
 from mascot.bench.studies import STRENGTHS, Benchmark, studies
-from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, BenchTask, PublishedHour, Widths
+from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, BenchTask, Point, PublishedHour, Widths
 from mascot.cli.bench import _benchmark
 from mascot.methods import Clustering, KDpp, Mmr, MsDpp, Relevance
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from mascot.candidates import value_of as value_of
 from mascot.errors import OptionError
 
 
@@ -13,24 +14,6 @@ def names_of(columns: Sequence[str]) -> list[str]:
     if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
         raise OptionError(f"columns must be a list of names, got {columns!r}")
     return list(columns)
-
-
-def value_of(row: Mapping[str, Any], name: str) -> Any:
-    """Return the value of a row under a dotted name, None where there is none.
-
-    >>> value_of({"location": {"lat": 38.7}}, "location.lat")
-    38.7
-    >>> value_of({"location.lat": 59.9, "location": {"lat": 38.7}}, "location.lat")
-    59.9
-    """
-    if name in row or "." not in name:
-        return row.get(name)
-    for place, letter in enumerate(name):
-        if letter == "." and isinstance(inner := row.get(name[:place]), Mapping):
-            value = value_of(inner, name[place + 1 :])
-            if value is not None:
-                return value
-    return None
 
 
 def has(row: Mapping[str, Any], name: str) -> bool:
