@@ -343,7 +343,7 @@ def test_three_commands_make_the_tables(
     stored = read_folder(Path(data))
     assert (stored.name, stored.images, len(stored.queries)) == ("pixelprose", 30, 30)
     assert f"vectors in {data}" in printed("encode", data, "--model", clip, "--device", "cpu")
-    printed("run", data, "--out", results, "--methods", "base,mascot,guarded", "--jobs", "1", "--quick")
+    printed("run", data, "--out", results, "--methods", "base,mmr,guarded", "--jobs", "1", "--quick")
     records = [record for record in read(results) if record["study"] == "main" and record["split"] == "test"]
     assert {record["dataset"] for record in records} == {"pixelprose-clip-clip"}
     assert {record["task"] for record in records} == {"geo_hour", "geo", "hour"}
