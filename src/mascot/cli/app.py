@@ -219,8 +219,7 @@ def tune(
         request.table.require(clusters, "name another with --clusters")
     candidates = [group.candidates for group in request.queries]
     with _line_in_errors(request):
-        settings = {"k": k, "folds": folds, "metric": metric, "relevance_weight": relevance_weight, "seed": seed}
-        tuning = program.run(candidates, request.wishes, judged, clusters, **settings)
+        tuning = program.run(candidates, request.wishes, judged, clusters, k, folds, metric, relevance_weight, seed)
     typed_options = {"spread": wishes.spread, "focus": wishes.focus, "limit": quotas.limit, "share": quotas.share}
     typed = [(f"--{option}", text) for option, texts in typed_options.items() for text in texts or []]
     flags = ["--fill"] if quotas.fill else []
