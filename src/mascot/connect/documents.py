@@ -15,6 +15,7 @@ from mascot.connect.responses import as_scores, as_vectors
 from mascot.errors import check_whole
 from mascot.rerank import check_method
 from mascot.wishes import check_wishes
+from mascot.words import columns_of
 
 Wishes = mc.AnyWish | Sequence[mc.AnyWish]
 MethodClass = Callable[..., Any]
@@ -130,7 +131,7 @@ class Steering:
     def _columns(self, metadata: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
         names = self.columns
         if names is None:
-            names = [name for wish in self.wishes for name in _column_names(wish.attribute)]
+            names = [name for wish in self.wishes if _is_built_in(wish.attribute) for name in columns_of(wish)]
             if not all(_is_built_in(wish.attribute) for wish in self.wishes):  # which may read any column
                 names += [key for row in metadata for key in row if isinstance(key, str)]
         columns = {name: column_of(metadata, name) for name in dict.fromkeys(names)}
@@ -205,10 +206,3 @@ def _is_built_in(attribute: Any) -> bool:
 def _compares_vectors(attribute: Any) -> bool:
     clusters = isinstance(attribute, mc.Clusters) and attribute.column is None
     return clusters or isinstance(attribute, mc.Branches)
-
-
-def _column_names(attribute: Any) -> list[str]:
-    """Return the columns that a built-in attribute names."""
-    fields = ("lat", "lon", "column") if _is_built_in(attribute) else ()
-    names = [getattr(attribute, field, None) for field in fields]
-    return [name for name in names if name is not None]
