@@ -1,66 +1,30 @@
-"""The `mascot` command: parses arguments, prints, and turns errors into one line and an exit code."""
+"""The commands of `mascot`: those that re-rank records are here."""
 
 from __future__ import annotations
 
-import errno
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Any, Literal
+
+import typer
 
 import mascot as mc
 from mascot import words
-from mascot.cli import example, tables
+from mascot.cli import choosing, example, options, photos, printing, tables
+from mascot.cli import serve as server
+from mascot.cli.overview import new_app
+from mascot.cli.ray import TakesRay
 from mascot.connect.nested import value_of
-from mascot.extras import install_command, installed
-from mascot.extras import missing as missing_package
 from mascot.methods.base import Method
 from mascot.probe import probe as run_probe
-
-_REFUSED = 2  # exit code of errors
-
-
-def _refuse(message: str) -> NoReturn:
-    print(f"mascot: {message}", file=sys.stderr)
-    raise SystemExit(_REFUSED)
-
-
-try:
-    import typer
-
-    if not installed("rich"):  # imported only where a table or a progress bar is printed
-        raise ModuleNotFoundError(name="rich")
-    from mascot.cli import choosing, options, photos, printing
-    from mascot.cli import serve as server
-    from mascot.cli.overview import new_app
-    from mascot.cli.ray import TakesRay
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] not in ("typer", "rich"):
-        raise
-    _refuse(f"the mascot command needs: {install_command('typer', 'rich')}")
 
 _CHUNK = 500  # queries per batch, so that the progress bar moves
 _BAR = 100  # least queries for a progress bar
 _DEMO_RESULTS = 10
 
 app = new_app()
-
-
-OutputFormat = Literal["table", "jsonl", "json"]
-_Path = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="FILE",
-        help="JSON lines, JSON, CSV, TSV (each also .gz) or Parquet; - or no FILE reads standard input.",
-    ),
-]
-_Paper = Annotated[bool, typer.Option("--paper", help="Use the published method; the same as --method paper.")]
-_InputFormat = Annotated[
-    Literal["jsonl", "json", "csv", "tsv", "parquet"] | None,
-    typer.Option(help="Format of FILE (default: by its suffix; JSON lines on standard input)."),
-]
 
 
 @dataclass(frozen=True)
@@ -82,17 +46,16 @@ class InputColumns:
 @options.expanded
 def rerank(
     *,
-    path: _Path = None,
+    path: options.InputPath = None,
     k: int = typer.Option(20, "-k", help="Results per query."),
     wishes: options.Wishes,
     quotas: options.Quotas,
     already: options.Already = None,
-    choice: options.MethodChoice,
-    paper: _Paper = False,
+    choice: options.MethodOrPaper,
     columns: InputColumns,
     explain: options.Explain = False,
-    input_format: _InputFormat = None,
-    format: OutputFormat | None = typer.Option(
+    input_format: options.InputFormat = None,
+    format: options.OutputFormat | None = typer.Option(
         None, help="Output format (default: table on a terminal, JSON lines in a pipe)."
     ),
 ) -> None:
@@ -118,7 +81,7 @@ def rerank(
     The output has the input records in their new order, with rank, was
     (the rank by score), relevance (0 to 1) and, with --explain, reason.
     """
-    method = choice.select(paper)
+    method = choice.select()
     request = _read_request(path, input_format, wishes, columns, quotas)
     with _line_in_errors(request):
         rankings = list(_bar(_ranked(request.queries, request.wishes, k, method, already), len(request.queries)))
@@ -138,14 +101,13 @@ def rerank(
 @options.expanded
 def probe(
     *,
-    path: _Path = None,
+    path: options.InputPath = None,
     k: int = typer.Option(10, "-k", help="Results to examine."),
     wishes: options.Wishes,
-    choice: options.MethodChoice,
-    paper: _Paper = False,
+    choice: options.MethodOrPaper,
     columns: InputColumns,
-    input_format: _InputFormat = None,
-    format: OutputFormat = typer.Option("table", help="Output format."),
+    input_format: options.InputFormat = None,
+    format: options.OutputFormat = typer.Option("table", help="Output format."),
 ) -> None:
     """Measure how sensitive the results are to each parameter.
 
@@ -154,7 +116,7 @@ def probe(
     relevance survives, collapses where less than half does, and drifts between.
     Wishes and options are those of rerank.
     """
-    method = choice.select(paper)
+    method = choice.select()
     request = _read_request(path, input_format, wishes, columns)
     queries = request.queries
     with _line_in_errors(request):
@@ -172,7 +134,7 @@ def probe(
 @options.expanded
 def tune(
     *,
-    path: _Path = None,
+    path: options.InputPath = None,
     judged: str = typer.Option("", metavar="COLUMN", help="Column of judgements: above 0 is relevant."),
     clusters: str | None = typer.Option(
         None, metavar="COLUMN", help="Column of clusters; diversity is then cluster recall."
@@ -190,7 +152,7 @@ def tune(
         None, metavar="FILE", help="Write a picture of relevance and diversity by strength."
     ),
     columns: InputColumns,
-    input_format: _InputFormat = None,
+    input_format: options.InputFormat = None,
     format: Literal["table", "json"] = typer.Option("table", help="Tables, or the same as data."),
 ) -> None:
     """Choose strength, protect and widths from hits that people judged.
@@ -294,11 +256,7 @@ def _read_request(
     names: InputColumns,
     quotas: options.Quotas | None = None,
 ) -> _Request:
-    wishes: list[mc.AnyWish] = [words.spread(text, names.missing) for text in typed.spread or []]
-    wishes += [words.focus(text, names.missing) for text in typed.focus or []]
-    if quotas is not None:
-        wishes += [words.limit(text, quotas.fill) for text in quotas.limit or []]
-        wishes += [words.share(text) for text in quotas.share or []]
+    wishes = typed.read(words, names.missing) + ([] if quotas is None else quotas.read(words))
     table = tables.read(path, input_format, (names.id or "id", names.query or "query"))
     columns = list(dict.fromkeys(column for wish in wishes for column in words.columns_of(wish)))
     for column in columns:
@@ -344,14 +302,13 @@ def _ranked(
         yield from mc.rerank_many(candidates, wishes, k, method, shown_ids)
 
 
-def _bar(items: Iterator[Any], count: int) -> Iterable[Any]:
-    """Return the items, with a progress bar on standard error if there are many and it is a terminal."""
-    if count < _BAR or not sys.stderr.isatty():
-        return items
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(items, "queries", total=count, console=Console(stderr=True), transient=True)
+def _bar(items: Iterable[Any], count: int) -> Iterator[Any]:
+    """Yield the items, with a progress bar if there are many."""
+    with printing.progress_bar() if count >= _BAR else nullcontext() as report:
+        for number, item in enumerate(items, 1):
+            if report is not None:
+                report("queries", number, count)
+            yield item
 
 
 app.command(cls=TakesRay)(photos.index)
@@ -366,40 +323,3 @@ def bench(context: typer.Context) -> None:
     from mascot.cli.bench import bench as program
 
     program(args=context.args, prog_name="mascot bench")
-
-
-def main() -> None:
-    if sys.stderr is None:  # closed, as `2>&-` does
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the command runs
-    if sys.stdout is None:
-        _refuse("standard output is closed; redirect it to /dev/null to discard the output")
-    for stream in (sys.stdout, sys.stderr):
-        # JSON is UTF-8 in every locale; characters that a terminal cannot show are replaced.
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
-    try:
-        try:
-            app(prog_name="mascot")
-        finally:
-            sys.stdout.flush()
-    except choosing.Interrupted as error:
-        print(f"mascot: {error}", file=sys.stderr, flush=True)
-        os._exit(_REFUSED)
-    except ModuleNotFoundError as error:
-        if (error.name or "mascot").partition(".")[0] == "mascot":
-            raise
-        _refuse(str(missing_package(error, "this command", "bench" if "bench" in sys.argv[1:2] else "photos")))
-    except mc.MascotError as error:
-        _refuse(printing.visible(" ".join(str(error).split())))  # it may quote the content of a file
-    except OSError as error:
-        give_up(error)
-
-
-def give_up(error: OSError) -> NoReturn:
-    """Report a full disk or a missing drive. A closed pipe, as `head` leaves it, is not an error."""
-    with suppress(OSError, ValueError):  # buffered output is not written again at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if error.errno == errno.EPIPE:
-        raise SystemExit(1)
-    owner = "cannot read or write" if error.filename is None else error.filename
-    _refuse(printing.visible(" ".join(f"{owner}: {error.strerror or error}".split())))

@@ -14,7 +14,7 @@ import typer
 import mascot as mc
 from mascot import words
 from mascot.cli import options
-from mascot.cli.printing import add_columns, new_grid, note, number_of, progress_bar, show, show_json, visible
+from mascot.cli.printing import FOLD, RIGHT, new_grid, note, number_of, progress_bar, show, show_json, visible
 
 if TYPE_CHECKING:
     from mascot.photos.album import AlbumSection
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 class Interrupted(mc.MascotError):
     """Ctrl-C: everything is closed, and the process may exit without waiting for running threads."""
+
+    ends_threads = True
 
 
 @dataclass(frozen=True)
@@ -193,9 +195,7 @@ def _list(all_choices: Sequence[Choice], shape: str) -> None:
         for choice in all_choices:
             show_json(asdict(choice))
         return
-    grid = new_grid()
-    add_columns(grid, ["photographs", "rejected"], justify="right")
-    add_columns(grid, ["choice", "search"], overflow="fold")
+    grid = new_grid(("photographs", RIGHT), ("rejected", RIGHT), ("choice", FOLD), ("search", FOLD))
     for choice in all_choices:
         text = str((choice.query or {}).get("text") or "")
         grid.add_row(str(len(choice.photos)), str(len(choice.rejected)), visible(choice.name), text)
@@ -210,9 +210,7 @@ def _show(root: Path, choice: Choice, photos: Sequence[Photo], shape: str) -> No
     else:
         from mascot.photos.album import place_of, time_of
 
-        grid = new_grid()
-        add_columns(grid, ["id"], justify="right")
-        add_columns(grid, ["photograph", "place", "taken"], overflow="fold")
+        grid = new_grid(("id", RIGHT), ("photograph", FOLD), ("place", FOLD), ("taken", FOLD))
         for photo in photos:
             grid.add_row(str(photo.id), visible(photo.path), place_of(photo), time_of(photo))
         show(grid)

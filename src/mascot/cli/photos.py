@@ -259,6 +259,10 @@ def search(
     end = "\0" if print0 else "\n"
     shape = format or ("table" if sys.stdout.isatty() else "jsonl")
     encoder = None if encoder == "auto" else encoder
+
+    def read_wishes(reader: Any) -> list[mc.AnyWish]:
+        return typed.read(reader, missing) + quotas.read(reader)
+
     if source is not None:
         library_options = {
             "since": since, "until": until, "folder": folder, "compare": compare, "open": open_, "library": library,
@@ -274,19 +278,13 @@ def search(
 
         with _print_warnings():
             steered = search_source(
-                source, Question(text, like, encoder, device), typed.spread or (), typed.focus or (), k,
-                method_choice.select(), candidates=CANDIDATES if candidates is None else candidates, where=where,
-                missing=missing, limit=quotas.limit or (), share=quotas.share or (), fill=quotas.fill,
-                already=already or (),
+                source, Question(text, like, encoder, device), read_wishes, k, method_choice.select(),
+                candidates=CANDIDATES if candidates is None else candidates, where=where, already=already or (),
             )  # fmt: skip
         _print_source(steered, shape, explain, end)
         return
     with Library.open(options.single_library(library), device) as opened:
-        wishes: list[mc.AnyWish] = [opened.spread(word, missing) for word in typed.spread or []]
-        wishes += [opened.focus(word, missing) for word in typed.focus or []]
-        wishes += [opened.limit(word, quotas.fill) for word in quotas.limit or []]
-        wishes += [opened.share(word) for word in quotas.share or []]
-        method = method_choice.select()
+        wishes, method = read_wishes(opened), method_choice.select()
         flags, values = _conditions(since, until, None if folder is None else opened.folder_named(folder))
         ids = chosen.ids(opened)
         results = opened.search(

@@ -42,6 +42,7 @@ _UNITS = {"json": "record", "parquet": "row"}  # formats without lines
 # A number as in JSON: "007" and "1e5x" stay text, and so do integers longer than Python reads.
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,300})(\.\d+)?([eE][+-]?\d{1,9})?")
 _TIME = re.compile(r"\d{4}[-:]\d{2}[-:]\d{2}.*")
+_CONVERTED = re.compile("decimal|binary|map<")  # in the name of an Arrow type: its cells are not plain values
 _LONGEST = 2**31 - 1  # characters of a CSV cell: a list of numbers may be long
 _MISSING_TEXTS = ("", "na", "n/a", "nan", "none", "null")  # spellings of a missing number or time
 
@@ -324,18 +325,11 @@ def _parquet(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
             coarse = pa.timestamp("us", field.type.tz)
             table = table.set_column(i, field.name, table.column(i).cast(coarse, safe=False))
     columns = [
-        column.to_pylist() if _is_plain(column.type, pa.types) else _plain_cells(column.to_pylist())
+        _plain_cells(column.to_pylist()) if _CONVERTED.search(str(column.type)) else column.to_pylist()
         for column in table.columns
     ]
     for number, values in enumerate(zip(*columns, strict=True), 1):
         yield number, dict(zip(table.column_names, values, strict=True))
-
-
-def _is_plain(kind: Any, types: Any) -> bool:
-    """Return whether an Arrow type has neither decimals nor bytes, so that its cells need no conversion."""
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return _is_plain(kind.value_type, types)
-    return bool(types.is_primitive(kind) or types.is_string(kind) or types.is_large_string(kind))
 
 
 def _plain_cells(cells: Sequence[Any]) -> list[Any]:
