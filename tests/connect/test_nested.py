@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
-from mascot.connect import nested
+from mascot.connect import convert, documents, nested
 from mascot.connect.nested import has, names_of, value_of
 from mascot.connect.source import Found, steer
 
@@ -19,8 +19,9 @@ ROWS = st.dictionaries(
 )
 
 
-def test_docstring_examples():
-    result = doctest.testmod(nested)
+@pytest.mark.parametrize("module", [convert, documents, nested])
+def test_docstring_examples(module):
+    result = doctest.testmod(module)
     assert result.attempted
     assert not result.failed
 
