@@ -44,14 +44,9 @@ def _run() -> None:
     for name in ("typer", "rich"):  # Rich is imported only where a table or a progress bar is printed
         if find_spec(name) is None:
             raise ModuleNotFoundError(name=name)
-    if sys.argv[1:] == ["--help"]:
-        from mascot.cli.overview import show
+    from mascot.cli.app import app
 
-        show()
-    else:
-        from mascot.cli.app import app
-
-        app(prog_name="mascot")
+    app(prog_name="mascot")
 
 
 def _remedy(error: ModuleNotFoundError) -> str:
