@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 import mascot
 
@@ -34,12 +34,6 @@ _STYLE: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": F
 class LazyGroup(TyperGroup):
     """Commands that are loaded when they run, and not for the help that lists them."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return TyperCommand(cmd_name, help=COMMANDS[cmd_name][1]) if cmd_name in COMMANDS else None
-
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, _, arguments = super().resolve_command(ctx, args)
         return name, load(str(name)), arguments
@@ -57,6 +51,8 @@ def load(name: str) -> Any:
 
 
 app = typer.Typer(name="mascot", cls=LazyGroup, help=SUMMARY, no_args_is_help=True, **_STYLE)
+for _name, (_, _summary) in COMMANDS.items():
+    app.command(_name, help=_summary)(lambda: None)  # stands for the command in the help
 
 
 def _print_version(is_set: bool) -> None:
