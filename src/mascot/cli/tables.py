@@ -84,17 +84,10 @@ class RecordedQuery:
 
 
 def read(path: str | None = None, kind: str | None = None, names: Collection[str] = NAMES) -> RecordTable:
-    """Read a table.
+    """Read a file, standard input where `path` is None or "-"; a file that ends in .gz is decompressed.
 
-    Parameters
-    ----------
-    path
-        A file; None or ``"-"`` is standard input. A file that ends in ``.gz`` is decompressed.
-    kind
-        ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"`` or ``"parquet"`` (default: by the file's suffix,
-        JSON lines on standard input).
-    names
-        Columns of a CSV or TSV file that stay text: as numbers, the ids 1.10 and 1.1 would be equal.
+    `kind` is one of the values of `SUFFIXES` (default: by the suffix, JSON lines on standard input). `names` are
+    columns of a CSV or TSV file that stay text: as numbers, the ids 1.10 and 1.1 would be equal.
     """
     is_stdin = path is None or path == "-"
     name = "standard input" if is_stdin else str(path)
@@ -132,7 +125,8 @@ def queries(
     id_column, query_column = _optional(table, id, "id"), _optional(table, query, "query")
     vector_column = _optional(table, vector, "vector")
     groups: dict[Any, list[int]] = {}
-    for row, name in enumerate(table.column(query_column) if query_column else [None] * len(table.records)):
+    query_names = table.column(query_column) if query_column else [None] * len(table.records)
+    for row, name in enumerate(query_names):
         if isinstance(name, (list, dict)):
             raise InputError(f"{table.place(row)}: {query_column} must be text or a number, got {name!r}")
         groups.setdefault(name, []).append(row)
@@ -145,9 +139,8 @@ def queries(
         ids = [_hashable(value) for value in column_of(records, id_column)] if id_column else None
         cells = {column: column_of(records, column) for column in columns}
         group_vectors = None if vectors is None else vectors[rows]
-        result.append(
-            RecordedQuery(name, records, Candidates([scores[row] for row in rows], ids, cells, group_vectors))
-        )
+        candidates = Candidates([scores[row] for row in rows], ids, cells, group_vectors)
+        result.append(RecordedQuery(name, records, candidates))
     return result
 
 
@@ -271,11 +264,9 @@ def _csv(
     finally:
         text.detach()  # the caller closes the stream
         csv.field_size_limit(before)
-    if not rows:
-        return
     columns = [
         [value or None for value in column] if title in names else _typed(column)
-        for title, column in zip(header, zip(*rows, strict=True), strict=True)
+        for title, column in zip(header, zip(*rows, strict=True), strict=bool(rows))
     ]
     for line, values in zip(lines, zip(*columns, strict=True), strict=True):
         yield line, dict(zip(header, values, strict=True))

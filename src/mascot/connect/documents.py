@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -64,12 +63,8 @@ class Steering:
     def to_dict(self) -> dict[str, Any]:
         """Return wishes, k, method and columns as plain data."""
         columns = None if self.columns is None else list(self.columns)
-        return {
-            "wishes": plain_wishes(self.wishes),
-            "k": self.k,
-            "method": plain_method(self.method),
-            "columns": columns,
-        }
+        wishes, method = plain_wishes(self.wishes), plain_method(self.method)
+        return {"wishes": wishes, "k": self.k, "method": method, "columns": columns}
 
     def for_call(self, wishes: Any = None, k: int | None = None) -> Steering:
         """Return the same with the wishes and the k of one call; None leaves them as they are."""
@@ -157,11 +152,13 @@ def method_from_lambda(value: float, method: MethodClass = mc.Mascot, owner: str
     """
     if not 0 <= value <= 1:
         raise mc.OptionError(f"{owner} must be in 0..1, got {value!r}")
-    parameters = inspect.signature(method).parameters.values() if callable(method) else ()
-    if not any(parameter.name == "strength" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+    try:
+        return method(strength=1 - value)
+    except TypeError:
         name = getattr(method, "__name__", repr(method))
-        raise mc.OptionError(f"{owner} needs a method that takes a strength, such as Mascot or Mmr, got {name}")
-    return method(strength=1 - value)
+        raise mc.OptionError(
+            f"{owner} needs a method that takes a strength, such as Mascot or Mmr, got {name}"
+        ) from None
 
 
 def as_wishes(wishes: Any) -> tuple[mc.AnyWish, ...]:
@@ -204,5 +201,4 @@ def _is_built_in(attribute: Any) -> bool:
 
 
 def _compares_vectors(attribute: Any) -> bool:
-    clusters = isinstance(attribute, mc.Clusters) and attribute.column is None
-    return clusters or isinstance(attribute, mc.Branches)
+    return isinstance(attribute, (mc.Clusters, mc.Branches)) and getattr(attribute, "column", None) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mascot.errors import OptionError
@@ -25,12 +25,8 @@ def value_of(row: Mapping[str, Any], name: str) -> Any:
     """
     if name in row or "." not in name:
         return row.get(name)
-    for place, letter in enumerate(name):
-        if letter == "." and isinstance(inner := row.get(name[:place]), Mapping):
-            value = value_of(inner, name[place + 1 :])
-            if value is not None:
-                return value
-    return None
+    values = (value_of(inner, key) for inner, key in _within(row, name))
+    return next((value for value in values if value is not None), None)
 
 
 def has(row: Mapping[str, Any], name: str) -> bool:
@@ -39,10 +35,14 @@ def has(row: Mapping[str, Any], name: str) -> bool:
     >>> has({"location": {"lat": None}}, "location.lat"), has({"location": 3}, "location.lat")
     (True, False)
     """
-    return name in row or any(
-        letter == "." and isinstance(inner := row.get(name[:place]), Mapping) and has(inner, name[place + 1 :])
-        for place, letter in enumerate(name)
-    )
+    return name in row or any(has(inner, key) for inner, key in _within(row, name))
+
+
+def _within(row: Mapping[str, Any], name: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield the dictionaries of a row that a dotted name may reach into, and the name within each."""
+    for place, letter in enumerate(name):
+        if letter == "." and isinstance(inner := row.get(name[:place]), Mapping):
+            yield inner, name[place + 1 :]
 
 
 def column_of(rows: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
