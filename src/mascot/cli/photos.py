@@ -273,12 +273,11 @@ def search(
         if text is None and like is None:
             raise mc.OptionError("--source needs a TEXT to search for, or a photograph with --like")
         from mascot.connect.searching import Question, search_source
-        from mascot.connect.source import CANDIDATES
 
         with _print_warnings():
             steered = search_source(
                 source, Question(text, like, encoder, device), read_wishes, k, method_choice.select(),
-                candidates=CANDIDATES if candidates is None else candidates, where=where, already=already or (),
+                candidates=candidates, where=where, already=already or (),
             )  # fmt: skip
         _print_source(steered, shape, explain, end)
         return

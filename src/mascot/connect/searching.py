@@ -38,11 +38,12 @@ def search_source(
     k: int = 20,
     method: Method | None = None,
     *,
-    candidates: int = CANDIDATES,
+    candidates: int | None = None,
     where: str | None = None,
     already: Sequence[str] = (),
 ) -> Steered:
     """Search the table at an address; wishes are in words, about its columns, and ids of earlier pages as text."""
+    candidates = CANDIDATES if candidates is None else candidates
     warn_of_few(candidates, k)
     with open_source(uri) as source:
         hits = source.search(vector_of(source, question), candidates=candidates + len(already), where=where)
