@@ -21,14 +21,13 @@ import numpy as np
 
 import mascot as mc
 from mascot.bench.choosing import choose
-from mascot.bench.datasets.dataset import Dataset, Ints, Lists
+from mascot.bench.datasets.dataset import Dataset, Ints
 from mascot.bench.datasets.div400 import Div400
 from mascot.bench.measure import per_query
-from mascot.bench.points import Point
 from mascot.bench.presets import DIV400_TASK
 from mascot.bench.pyversity import Pyversity
 from mascot.bench.query_set import QuerySet
-from mascot.bench.tasks import SPREAD
+from mascot.bench.tasks import SPREAD, Point
 
 _STRENGTHS = (0.3, 0.5, 0.7)
 _BETAS = (0.0, 0.6)
@@ -67,8 +66,9 @@ def ceilings(
 
 def _relevance_known(dataset: Dataset) -> Dataset:
     assert dataset.lists is not None
-    judged = np.isin(dataset.lists.images.values, dataset.positives.values)
-    return replace(dataset, lists=Lists(dataset.lists.images, judged + _TIE * dataset.lists.scores))
+    assert dataset.scores is not None
+    topics = zip(dataset.lists, dataset.positives, dataset.scores, strict=True)
+    return replace(dataset, scores=[np.isin(rows, right) + _TIE * scores for rows, right, scores in topics])
 
 
 def _clusters_known(dataset: Dataset) -> Dataset:
@@ -77,7 +77,7 @@ def _clusters_known(dataset: Dataset) -> Dataset:
     known: Ints = dataset.columns["cluster"].copy()
     for topic in range(dataset.queries):
         kept = dataset.positives[topic]
-        rest = np.setdiff1d(dataset.lists.images[topic], kept)
+        rest = np.setdiff1d(dataset.lists[topic], kept)
         if len(kept) and len(rest):
             apart = np.linalg.norm(dataset.vectors[rest][:, None] - dataset.vectors[kept][None], axis=2)
             known[rest] = known[kept][apart.argmin(axis=1)]

@@ -26,7 +26,7 @@ _SETS = (("look",), ("photographer",), ("time",), ("place",), ("look", "photogra
 
 def pair_auc(dataset: Dataset) -> dict[tuple[str, ...], float]:
     """The mean AUC by the names of the attributes that were looked at."""
-    topics = [_pairs(dataset, rows) for rows in map(dataset.positives.__getitem__, range(dataset.queries))]
+    topics = [_pairs(dataset, rows) for rows in dataset.positives]
     told = [(distances, same) for distances, same in topics if same.any() and not same.all()]
     return {names: _auc(told, [_NAMES.index(name) for name in names]) for names in _SETS}
 

@@ -23,7 +23,7 @@ from itertools import product
 import numpy as np
 
 from mascot.bench.choosing import choose
-from mascot.bench.datasets.dataset import Dataset, Lists, Ragged
+from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.grid import inferred, published
 from mascot.bench.measure import per_query, summary
@@ -59,8 +59,7 @@ def bent(dataset: Dataset, power: float, split: str = "test", *, factor: float =
     for query, rows, old in zip(found.queries.tolist(), found.rows, found.scores, strict=True):
         low, span = old[-1], old[0] - old[-1]
         images[query], scores[query] = rows, factor * (low + span * ((old - low) / span) ** power) + shift
-    lists = Lists(Ragged.of(images), np.concatenate(scores))
-    return replace(dataset, query_vectors=None, lists=lists)
+    return replace(dataset, query_vectors=None, lists=images, scores=scores)
 
 
 def rows(

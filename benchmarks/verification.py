@@ -20,7 +20,6 @@ from benchmarks.photos import Given, _synthetic
 from mascot.photos import Library
 from mascot.photos.blocks import CheckedRows
 from mascot.photos.nearest import open_nearest
-from mascot.photos.store import space_of
 
 
 def _search_once(root: Path) -> None:
@@ -37,7 +36,7 @@ def _process_ms(root: Path) -> float:
 
 def _scan_ms(library: Library) -> float:
     """CPU time of opening the index and of its first comparison with all vectors, in ms."""
-    query, space = Given().texts(["a query"])[0], space_of(library.store)
+    query, space = Given().texts(["a query"])[0], library.store.space
     started = time.process_time()
     open_nearest(library.folder, library.store, space).search(query, 5000)
     return (time.process_time() - started) * 1e3

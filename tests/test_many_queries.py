@@ -41,19 +41,13 @@ TIMES = np.array(["2024-01-01T08", "2024-02-02T20"], "datetime64[s]")
 AB = ["a", "b"]
 UNLIKE = {
     "times and none": (
-        [pair(t=TIMES), pair(t=np.full(2, np.nan))],
-        [mc.spread(mc.HourOfDay("t")), mc.focus(mc.Date("t"))],
+        [pair(t=TIMES), pair(t=np.full(2, np.nan))], [mc.spread(mc.HourOfDay("t")), mc.focus(mc.Date("t"))],
     ),
     "vectors as rows and as objects": (
-        [pair(e=np.eye(2, 3)), pair(e=[None, [1.0, 2.0, 3.0]])],
-        [mc.spread(mc.Clusters(2, column="e"))],
+        [pair(e=np.eye(2, 3)), pair(e=[None, [1.0, 2.0, 3.0]])], [mc.spread(mc.Clusters(2, column="e"))],
     ),
-    "columns of other widths that nobody asks for": (
-        [pair(c=AB, z=np.ones((2, 3))), pair(c=AB, z=np.ones((2, 4))), pair(c=AB)],
-        [mc.spread("c")],
-    ),
-    "vectors of another width": (
-        [pair(np.eye(2), c=AB), pair(np.eye(2, 3), c=AB), pair(c=["a", "a"])],
+    "columns and vectors of other widths": (
+        [pair(np.eye(2), c=AB, z=np.ones((2, 3))), pair(np.eye(2, 3), c=AB, z=np.ones((2, 4))), pair(c=["a", "a"])],
         [mc.spread("c")],
     ),
     "text and numbers": ([pair(c=AB), pair(c=[1, 2])], [mc.focus("c", near="a")]),
@@ -62,12 +56,8 @@ UNLIKE = {
         [CITY, mc.limit("city", 2), mc.share("city", {"Oslo": 0.5})],
     ),
     "an attribute of one's own": ([pair(np.eye(2), x=[1, 2]), pair(np.eye(2)[::-1], x=[3, 3])], [mc.spread(Labels())]),
-    "numbers": (
-        [mc.Candidates(np.linspace(1, 0, 30), columns={"x": np.arange(30.0) % 7})],
-        [mc.spread(mc.Number("x"))],
-    ),
     "nothing left": ([pair(c=AB), pair(c=[None, None])], [mc.spread(mc.Category("c", missing="drop"))]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("method", [mc.Mascot(0.9), mc.Mmr(0.5, published=True), mc.Relevance()], ids=repr)
@@ -83,17 +73,17 @@ def test_queries_need_not_look_alike(candidates: list[mc.Candidates], wishes: li
 @pytest.mark.parametrize("threads", [1, 3, None])
 def test_a_batch_of_arrays_is_ranked_query_by_query_on_any_number_of_threads(threads: int | None) -> None:
     rng = np.random.default_rng(1)
-    shape = (80, 20)
+    shape = (40, 20)
     columns = {"x": rng.integers(0, 9, shape), "y": rng.random(shape)}
     batch = mc.Batch(rng.random(shape), columns, rng.normal(size=(*shape, 3)))
     wishes = [mc.spread("x"), mc.focus(mc.Number("y")), mc.limit("x", 2), mc.spread(mc.Clusters(3))]
     many = mc.rerank_many(batch, wishes, 8, threads=threads)
-    assert many.positions.shape == (80, 8)
-    for q in range(0, 80, 13):
+    assert many.positions.shape == (40, 8)
+    for q in range(0, 40, 13):
         own = {name: column[q] for name, column in columns.items()}
         vectors = batch.vectors.reshape(*shape, 3)[q]
         assert many[q].ids == mc.rerank(mc.Candidates(batch.scores[q], None, own, vectors), wishes, 8).ids
-    assert (len(many[1:3]), many[-1].ids) == (2, many[79].ids)
+    assert (len(many[1:3]), many[-1].ids) == (2, many[39].ids)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
@@ -143,9 +133,8 @@ def test_rankings_have_the_ids_of_a_corpus_and_positions_in_a_batch() -> None:
     assert ranker.fit({"city": CITIES}, ids=list("abcdef")).rerank_many(rows, scores, k=2).ids == [["f", "d"]]
     many = mc.rerank_many(mc.Batch(scores, {"city": [["a", "a", "b"]]}), CITY, k=2)
     assert many.ids == [many[np.int64(0)].ids] == [[0, 2]]
-    for wrong in (0.0, "0"):
-        with pytest.raises(TypeError):
-            many[wrong]
+    with pytest.raises(TypeError):
+        many["0"]
     with pytest.raises(IndexError, match="query 1 of 1"):
         many[1]
 

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 import mascot as mc
 
-METHODS = st.sampled_from(
-    [mc.Mascot(), mc.Mascot(keep=0.9), mc.Mascot.paper(0.4), mc.Mmr(strength=0.5), mc.Relevance()]
-)
-QUICK = settings(max_examples=40)
+METHODS = st.sampled_from([mc.Mascot(), mc.Mascot(keep=0.9), mc.Mascot.paper(0.4), mc.Mmr(), mc.Relevance()])
+QUICK = settings(max_examples=30)
 
 
 @st.composite
@@ -74,16 +72,11 @@ def test_pinned_values_are_covered_as_those_of_earlier_pages(
 
 def test_shares_count_the_pinned() -> None:
     candidates = mc.Candidates(np.arange(20)[::-1], columns={"city": ["a"] * 10 + ["b"] * 10})
-    for backend in ("numpy", "native"):
-        share = mc.share("city", {"a": 0.5, "b": 0.5})
-        ranking = mc.rerank(candidates, share, 8, pin=[0, 1, 2, 10], backend=backend)
-        assert cities(candidates, ranking.ids) == {"a": 4, "b": 4}
-        assert not ranking.explain().notes
-        crowded = mc.rerank(candidates, mc.share("city", {"a": 0.25, "b": 0.75}), 4, pin=[0, 1, 2], backend=backend)
-        assert (crowded.ids[:3], len(crowded)) == ([0, 1, 2], 4)
-
-
-def test_earlier_pages_and_pinned_results() -> None:
+    ranking = mc.rerank(candidates, mc.share("city", {"a": 0.5, "b": 0.5}), 8, pin=[0, 1, 2, 10])
+    assert cities(candidates, ranking.ids) == {"a": 4, "b": 4}
+    assert not ranking.explain().notes
+    crowded = mc.rerank(candidates, mc.share("city", {"a": 0.25, "b": 0.75}), 4, pin=[0, 1, 2])
+    assert (crowded.ids[:3], len(crowded)) == ([0, 1, 2], 4)
     candidates = mc.Candidates(np.arange(9)[::-1])
     ranking = mc.rerank(candidates, (), 4, pin=[8, 0], already=[0, 1, 2])
     assert ranking.ids == [8, 0, 3, 4]

@@ -33,14 +33,11 @@ def test_every_public_attribute_and_method_is_registered() -> None:
         assert mc.from_dict(value.to_dict()) == value
 
 
-def test_every_attribute_can_be_typed() -> None:
+def test_every_attribute_and_method_can_be_typed() -> None:
     assert {kind.attribute for kind in words._KINDS.values()} == set(registry.ATTRIBUTES)
     for name, kind in words._KINDS.items():
         typed = name if kind.default else f"{name}:{','.join(['7', '7'][: len(kind.readers)])}"
         assert type(words.spread(typed).attribute) is kind.attribute
-
-
-def test_every_method_can_be_typed() -> None:
     assert list(get_args(options.MethodName)) == list(registry.METHOD_NAMES)
     methods = {type(words.method(name)) for name in registry.METHOD_NAMES}
     assert methods == set(registry.METHODS)

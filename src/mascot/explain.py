@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,15 +25,11 @@ _MOST_BINS = 3  # bins named per candidate and attribute
 _LEFT_OUT = 3  # best candidates left out that are explained
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """Contributions to the gain, already weighted by strength, and the names of bins opened."""
 
-    relevance: Floats  # [k] in the order of selection
-    gains: Floats  # [A, k]
+    gains: Floats  # [1 + A, k + M] of relevance and the attributes: results as selected; others as the last choice
     opened: list[list[list[str]]]  # [A][k] names of bins
-    other_relevance: Floats  # [M] of candidates left out, had they been the last choice
-    other_gains: Floats  # [A, M]
 
 
 @dataclass(frozen=True)
@@ -125,8 +121,8 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
     method = ranking.method
     if not isinstance(method, Mascot) or not len(ranking):
         return None
-    problem, selection, runners_up = ranking._problem.only(0), ranking._selection, _runners_up(ranking)
-    scores, shown_before = problem.scores, problem.seen_of(0)
+    problem, selection, runners_up = ranking._problem, ranking._selection, _runners_up(ranking)
+    scores, shown_before, rows = problem.scores, problem.seen_of(0), problem.rows_of(0)
     relevance = scores
     if method.normalize:
         relevance = reference.normalized(scores, robust=method.robust and not problem.aimed)
@@ -137,13 +133,13 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
         lam *= covered / (covered + problem.named_weight)
     if not problem.bins:
         lam = 0.0
-    kinds = len(problem.signs)
-    gains, other_gains = np.zeros((kinds, len(picks))), np.zeros((kinds, len(runners_up)))
+    shown, rows_needed = np.concatenate([picks, runners_up]), np.concatenate([picks, runners_up, shown_before])
+    gains = np.zeros((1 + len(problem.signs), len(shown)))
+    gains[0] = (1 - lam) * relevance[shown]
     opened: list[list[list[str]]] = []
     by_peak = method.bin_weight == "query"
     for a, bins in enumerate(problem.bins):
-        resolved, missing = bins.resolve(), bins.missing()
-        rows_needed = np.concatenate([picks, runners_up, shown_before])
+        resolved, missing, own = bins.take(rows).resolve(), bins.missing(rows), gains[1 + a]
         neutral = problem.rules[a] == "neutral" and bool(missing.any())
         if neutral or by_peak:  # both look at all candidates
             pairs, used = resolved.sparse().compact()
@@ -157,14 +153,13 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
             matrix, weight = pairs.dense(), np.ones(pairs.count)
         if selection.tops[0, a] == 0:
             weight = np.zeros_like(weight)
-        of_picks, of_runners_up, before = np.split(matrix, [len(picks), len(picks) + len(runners_up)])
         fade = float(selection.rooms[0, a])
-        uncovered = reference.covered(np.ones(len(weight)), before, fade)
+        uncovered = reference.covered(np.ones(len(weight)), matrix[len(shown) :], fade)
         names: list[list[str]] = []
-        for step, row in enumerate(of_picks):
+        for step, row in enumerate(matrix[: len(picks)]):
             if step == len(picks) - 1:
-                other_gains[a] = (of_runners_up * (weight * uncovered)).sum(axis=1)
-            gains[a, step] = (row * weight * uncovered).sum()
+                own[len(picks) :] = (matrix[len(picks) : len(shown)] * (weight * uncovered)).sum(axis=1)
+            own[step] = (row * weight * uncovered).sum()
             fresh = row * uncovered
             best = np.argsort(-fresh, kind="stable")[:_MOST_BINS]
             limit = _OPEN * row.max(initial=0.0)
@@ -172,11 +167,9 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
             uncovered = uncovered * (1 - fade * row)
         opened.append(names)
         if problem.signs[a] < 0 and problem.rules[a] == "last":
-            gains[a, missing[picks]] = selection.tops[0, a]
-            other_gains[a, missing[runners_up]] = selection.tops[0, a]
-        gains[a] *= lam * selection.multipliers[0, a]
-        other_gains[a] *= lam * selection.multipliers[0, a]
-    return Account((1 - lam) * relevance[picks], gains, opened, (1 - lam) * relevance[runners_up], other_gains)
+            own[missing[shown]] = selection.tops[0, a]
+        own *= lam * selection.multipliers[0, a]
+    return Account(gains, opened)
 
 
 def _runners_up(ranking: Ranking[Any]) -> Ints:
@@ -191,8 +184,7 @@ class Explainer:
 
     def __init__(self, ranking: Ranking[Any]) -> None:
         self.ranking, self.fitted, self.results = ranking, ranking._fitted, ranking._problem_positions
-        self.rows: Ints = np.arange(len(ranking._problem.scores)) if ranking._rows is None else ranking._rows
-        self.problem, self.account = ranking._problem.only(0), ranking._account
+        self.rows, self.account = ranking._problem.rows_of(0), ranking._account
         self.names = names_of(self.fitted.coverage)
         self.step = {position: s for s, position in enumerate(ranking._selection.positions[0].tolist())}
 
@@ -210,8 +202,7 @@ class Explainer:
 
     def _codes(self, labels: SparseBins, i: int) -> list[int]:
         """Return the labels of a candidate that a limit or share counts."""
-        codes: list[int] = labels.take(self.rows[[i]]).indices.tolist()
-        return codes
+        return labels.take(self.rows[[i]]).indices.tolist()
 
     def _selected(self, i: int, place: int) -> Reason:
         opened: dict[str, list[str]] = {}
@@ -227,8 +218,8 @@ class Explainer:
             yield "pinned"
         for wish, focus in zip(fitted.aims, fitted.focuses, strict=True):
             yield _near_text(wish, focus.bins, focus.point, int(self.rows[i]))
-        for wish, bins in zip(fitted.coverage, self.problem.bins, strict=True):
-            yield _coverage_text(wish, bins, i, self.results)
+        for wish, bins in zip(fitted.coverage, fitted.bins, strict=True):
+            yield _coverage_text(wish, bins, int(self.rows[i]), self.rows[self.results])
         for constraint, labels in zip(fitted.constraints, fitted.labels, strict=True):
             yield self._count_text(constraint, labels, i, place)
         if 0 <= step < selection.protect:
@@ -255,32 +246,29 @@ class Explainer:
         account, selection = self.account, self.ranking._selection
         if account is None or not len(self.results):
             return self._reason(i, None, {}, {}, "")
-        names = ["relevance", *self.names]
-        gains = dict(zip(names, map(float, (account.other_relevance[m], *account.other_gains[:, m])), strict=True))
-        last = dict(zip(names, map(float, (account.relevance[-1], *account.gains[:, -1])), strict=True))
-        worst = max(names, key=lambda name: last[name] - gains[name])
+        names, count = ["relevance", *self.names], len(self.results)
+        behind = account.gains[:, count - 1] - account.gains[:, count + m]
+        worst = int(behind.argmax())
         if len(self.results) - selection.pinned <= selection.protect:
             because = f"every place is {'protected' if len(self.results) > selection.pinned else 'pinned'}"
-        elif last[worst] - gains[worst] <= 0:
+        elif behind[worst] <= 0:
             because = "as good as the last result, and behind it in the input"
-        elif worst == "relevance":
+        elif worst == 0:
             because = "less relevant than the last result"
         else:
-            sign = self.fitted.coverage[self.names.index(worst)].sign
-            because = f"{worst}: {'adds too little new' if sign > 0 else 'is too far from the others'}"
+            sign = self.fitted.coverage[worst - 1].sign
+            because = f"{names[worst]}: {'adds too little new' if sign > 0 else 'is too far from the others'}"
+        gains = dict(zip(names, account.gains[:, count + m].tolist(), strict=True))
         return self._reason(i, None, gains, {}, because)
 
     def _notes(self) -> Iterator[str]:
         """Yield the shares that could not be met."""
-        for wish, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
+        for wish, quota in zip(self.fitted.constraints, self.fitted.quotas, strict=True):
             if isinstance(wish, Limit):
                 continue
-            targets, own = wish.targets(len(self.results)), labels.take(self.rows)
-            owner = np.repeat(np.arange(own.rows), np.diff(own.indptr))
-            names = labels.labels if labels.labels is not None else tuple(map(str, range(labels.count)))
-            for value in wish.shares:
-                codes = [code for code, name in enumerate(names) if name == value]
-                having = np.isin(np.arange(own.rows), owner[np.isin(own.indices, codes)])
+            targets = wish.targets(len(self.results))
+            for group, value in enumerate(wish.shares):
+                having = np.array([group in quota.of(row) for row in self.rows.tolist()], bool)
                 count, available, target = int(having[self.results].sum()), int(having.sum()), targets[value]
                 if count >= target:
                     continue
@@ -299,8 +287,8 @@ def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
         return f"{wish.attribute.name} unknown"
     if unit == "label":
         return f"{wish.attribute.name} {_text(target)}" if distance == 0 else f"not {_text(target)}"
-    if unit in ("globe", "degrees"):
-        return f"{_km_text(distance)} from {_text(target)}"
+    if UNITS.get(unit) == "km":
+        return f"{_distance_text(distance, unit)} from {_text(target)}"
     value, target_text = _value_text(bins, row), _value_text(point, 0)
     if unit == "date" and distance >= 1 and isinstance(bins, AxisBins) and isinstance(point, AxisBins):
         distance = abs(np.floor(bins.values[0][row]) - np.floor(point.values[0][0]))  # days as the calendar counts them
@@ -309,27 +297,27 @@ def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
     return f"{value}, {_distance_text(distance, unit)} from {target_text}"
 
 
-def _coverage_text(wish: Wish, bins: Bins, i: int, results: Ints) -> str:
-    """Return how a result compares with the other results in one attribute."""
-    if bool(bins.missing(np.array([i]))[0]):
+def _coverage_text(wish: Wish, bins: Bins, row: int, results: Ints) -> str:
+    """Return how a result compares with the other results, all by their rows, in one attribute."""
+    own = bins.take(np.array([row]))
+    if own.missing()[0]:
         return f"{wish.attribute.name} unknown"
-    if isinstance(bins, SparseBins):
-        codes = bins.take(np.array([i])).indices
+    if isinstance(bins, SparseBins) and isinstance(own, SparseBins):
+        codes = own.indices
         name = bins.name(int(codes[0]))
         same = sum(bool(np.isin(bins.take(np.array([j])).indices, codes).any()) for j in results)
         article = f"from {name}" if isinstance(wish.attribute, Category) else f"of {name}"
         return f"the only one {article}" if same == 1 else f"one of {same} {article}"
-    other_results = results[results != i]
+    other_results = results[results != row]
     if not len(other_results) or not isinstance(bins, (GlobeBins, AxisBins)):
         return ""
-    other_distances = distances(bins, bins.take(np.array([i])), other_results)
+    other_distances = distances(bins, own, other_results)
     nearest = float(np.nanmin(other_distances)) if not np.isnan(other_distances).all() else np.nan
     if np.isnan(nearest):
         return f"the only one with a {wish.attribute.name}"
     unit = unit_of(bins)
-    text = _km_text(nearest) if unit in ("globe", "degrees") else _distance_text(nearest, unit)
-    value = "" if unit in ("globe", "degrees") else f"{_value_text(bins, i)}, "
-    return f"{value}{text} from the nearest other result"
+    value = "" if UNITS.get(unit) == "km" else f"{_value_text(bins, row)}, "
+    return f"{value}{_distance_text(nearest, unit)} from the nearest other result"
 
 
 def _value_text(bins: Bins, row: int) -> str:
@@ -347,14 +335,10 @@ def _value_text(bins: Bins, row: int) -> str:
     return f"{value:g}"
 
 
-def _km_text(km: float) -> str:
-    if km < 0.0005:
-        return "0 m"
-    return f"{km * 1000:.0f} m" if km < 1 else f"{km:.1f} km" if km < 10 else f"{km:,.0f} km"
-
-
 def _distance_text(value: float, unit: str) -> str:
-    """Return a distance in the attribute's unit: "12 minutes", "3 days", "4.5"."""
+    """Return a distance in the attribute's unit: "12 minutes", "3 days", "1.2 km", "4.5"."""
+    if UNITS.get(unit) == "km":
+        return f"{value * 1000:.0f} m" if value < 1 else f"{value:.1f} km" if value < 10 else f"{value:,.0f} km"
     if unit == "hour":
         minutes = round(value * 60)
         if minutes < 60:

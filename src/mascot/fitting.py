@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -31,14 +31,18 @@ class FittedWishes:
     wishes: tuple[AnyWish, ...]
     rows: int
     tables: tuple[Table, ...]  # one for all rows, or one for each query
-    coverage: tuple[Wish, ...]  # spread, and focus without a named value
-    bins: tuple[Bins, ...]
-    aims: tuple[Wish, ...]  # focus with a named value
-    focuses: tuple[NamedFocus, ...]
-    constraints: tuple[Limit | Share, ...]
-    labels: tuple[SparseBins, ...]
-    quotas: tuple[Quota, ...]  # of the constraints; capacities of shares depend on k
+    bins: tuple[Bins, ...]  # of the coverage wishes
+    focuses: tuple[NamedFocus, ...]  # of the aims
+    labels: tuple[SparseBins, ...]  # of the constraints
     removed: Bools | None = None  # [rows] rows that were removed
+    coverage: tuple[Wish, ...] = field(init=False)  # spread, and focus without a named value
+    aims: tuple[Wish, ...] = field(init=False)  # focus with a named value
+    constraints: tuple[Limit | Share, ...] = field(init=False)
+    quotas: tuple[Quota, ...] = field(init=False)  # of the constraints; capacities of shares depend on k
+
+    def __post_init__(self) -> None:
+        self.coverage, self.aims, self.constraints = sort_wishes(self.wishes)
+        self.quotas = tuple(wish.quota(labels) for wish, labels in zip(self.constraints, self.labels, strict=True))
 
     @property
     def may_drop(self) -> bool:
@@ -127,7 +131,7 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
     Attributes that search for their bins (`local`) do so in each query.
     """
     coverage, aims, constraints = sort_wishes(wishes)
-    vectors = _as_float64(table)
+    vectors = table.floats
 
     def by_group(make: Any, attribute: Any) -> Any:
         if groups == 1 or not getattr(attribute, "local", False):
@@ -136,13 +140,13 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
         parts = []
         for first in range(0, rows, size):
             part = table.take(np.arange(first, first + size))
-            parts.append(make(part.columns, _as_float64(part), size))
+            parts.append(make(part.columns, part.floats, size))
         return _join_by_name(parts)
 
     bins = tuple(by_group(wish.bins, wish.attribute) for wish in coverage)
     focuses = tuple(wish.named_focus(by_group(wish.bins, wish.attribute)) for wish in aims)
     labels = tuple(by_group(partial(labels_of_rows, wish), wish.attribute) for wish in constraints)
-    return assemble(wishes, rows, (table,), bins, focuses, labels)
+    return FittedWishes(wishes, rows, (table,), bins, focuses, labels)
 
 
 def sort_wishes(wishes: Sequence[AnyWish]) -> tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Limit | Share, ...]]:
@@ -154,16 +158,6 @@ def sort_wishes(wishes: Sequence[AnyWish]) -> tuple[tuple[Wish, ...], tuple[Wish
     if len(constraints) > MOST_QUOTAS:
         raise OptionError(f"wishes must have at most {MOST_QUOTAS} limits and shares, got {len(constraints)}")
     return coverage, aims, constraints
-
-
-def assemble(
-    wishes: tuple[AnyWish, ...], rows: int, tables: tuple[Table, ...], bins: tuple[Bins, ...],
-    focuses: tuple[NamedFocus, ...], labels: tuple[SparseBins, ...], removed: Bools | None = None,
-) -> FittedWishes:  # fmt: skip
-    """Sort the wishes by kind beside their bins and labels."""
-    coverage, aims, constraints = sort_wishes(wishes)
-    quotas = tuple(wish.quota(row_labels) for wish, row_labels in zip(constraints, labels, strict=True))
-    return FittedWishes(wishes, rows, tables, coverage, bins, aims, focuses, constraints, labels, quotas, removed)
 
 
 def join_fitted(parts: Sequence[FittedWishes]) -> FittedWishes:
@@ -179,7 +173,7 @@ def join_fitted(parts: Sequence[FittedWishes]) -> FittedWishes:
     aimed = joined(lambda part: [focus.bins for focus in part.focuses])
     focuses = tuple(replace(focus, bins=bins) for focus, bins in zip(first.focuses, aimed, strict=True))
     bins, labels = joined(lambda part: part.bins), joined(lambda part: part.labels)
-    return assemble(first.wishes, sum(part.rows for part in parts), tables, bins, focuses, labels)
+    return FittedWishes(first.wishes, sum(part.rows for part in parts), tables, bins, focuses, labels)
 
 
 def _join_by_name(parts: list[Any]) -> Any:
@@ -222,7 +216,3 @@ def _join_bins(parts: Sequence[Bins]) -> Bins:
         np.concatenate([[0], *(part.indptr[1:] + at for part, at in zip(rows, starts, strict=False))]),
         np.concatenate([part.indices for part in rows]), values, max(part.count for part in rows),
     )  # fmt: skip
-
-
-def _as_float64(table: Table) -> Floats | None:
-    return None if table.vectors is None else table.vectors.astype(np.float64, copy=False)

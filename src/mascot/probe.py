@@ -183,5 +183,4 @@ def _width_here(bins: Bins, name: str) -> float | None:
     """Return the width of bins that follow these rows."""
     closed = bins.resolve()
     axes: Sequence[Axis] = getattr(closed, "axes", ())
-    width: float | None = axes[0].sigma if len(axes) == 1 else getattr(closed, name, None)
-    return width
+    return axes[0].sigma if len(axes) == 1 else getattr(closed, name, None)

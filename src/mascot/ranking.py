@@ -15,7 +15,6 @@ from mascot.explain import Account, Explainer, Explanation, names_of, replay_gai
 from mascot.fitting import FittedWishes
 from mascot.methods.base import Method, Problem, Selection
 from mascot.serialize import plain
-from mascot.wishes import AnyWish
 
 
 class Ranking(Generic[Id]):
@@ -34,18 +33,17 @@ class Ranking(Generic[Id]):
 
     def __init__(
         self, ids: Sequence[Any], scores: Floats, problem: Problem, selection: Selection, method: Method,
-        wishes: tuple[AnyWish, ...], remaining: Ints | None, fitted: FittedWishes, rows: Ints | None,
+        remaining: Ints | None, fitted: FittedWishes, source: Sequence[Any] | None,
     ) -> None:  # fmt: skip
         self._ids, self._scores, self._problem, self._selection = ids, scores, problem, selection
-        self._remaining, self._fitted, self._rows = remaining, fitted, rows
-        self.method, self.wishes, self.strength = method, wishes, float(selection.strengths[0])
+        self._remaining, self._fitted, self.source = remaining, fitted, source
+        self.method, self.wishes, self.strength = method, fitted.wishes, float(selection.strengths[0])
         positions = selection.ranked[0]
         if selection.positions.shape[1] and positions[-1] < 0:
             positions = positions[positions >= 0]
         self._problem_positions: Ints = positions
         self.positions: Ints = positions if remaining is None else remaining[positions]
         self.ids: list[Id] = [ids[i] for i in self.positions.tolist()]
-        self.source: Sequence[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -112,8 +110,8 @@ class Ranking(Generic[Id]):
             return {}
         step = {position: s for s, position in enumerate(self._selection.positions[0].tolist())}
         order = np.array([step[i] for i in self._problem_positions.tolist()], np.int64)
-        parts = {"relevance": account.relevance[order]}
-        return parts | {name: account.gains[a, order] for a, name in enumerate(names_of(self._fitted.coverage))}
+        names = ["relevance", *names_of(self._fitted.coverage)]
+        return {name: values[order] for name, values in zip(names, account.gains, strict=True)}
 
     def explain(self) -> Explanation:
         """Return why each result was selected, and why the best other candidates were not."""
@@ -148,10 +146,10 @@ class Rankings(Sequence[Ranking[Id]], Generic[Id]):
 
     def __init__(
         self, ids: Sequence[Any] | Ints | None, ptr: Ints, scores: Floats, problem: Problem, selection: Selection,
-        k: int, method: Method, wishes: tuple[AnyWish, ...], remaining: Ints | None, fitted: FittedWishes,
+        k: int, method: Method, remaining: Ints | None, fitted: FittedWishes,
     ) -> None:  # fmt: skip
         self._ids, self._ptr, self._scores, self._problem, self._selection = ids, ptr, scores, problem, selection
-        self._remaining, self._fitted, self.method, self.wishes = remaining, fitted, method, wishes
+        self._remaining, self._fitted, self.method, self.wishes = remaining, fitted, method, fitted.wishes
         self.sources: list[Any] | None = None
         self.strengths: Floats = selection.strengths
         positions = selection.ranked
@@ -188,9 +186,6 @@ class Rankings(Sequence[Ranking[Id]], Generic[Id]):
             raise IndexError(f"query {q} of {len(self)}")
         return self._ranking(q % len(self))
 
-    def __iter__(self) -> Iterator[Ranking[Id]]:
-        return (self._ranking(q) for q in range(len(self)))
-
     def __repr__(self) -> str:
         return f"Rankings({len(self)} queries, k={self.positions.shape[1]})"
 
@@ -204,9 +199,6 @@ class Rankings(Sequence[Ranking[Id]], Generic[Id]):
         remaining = self._remaining
         if remaining is not None:
             remaining = remaining[self._problem.ptr[q] : self._problem.ptr[q + 1]]
-        ranking: Ranking[Id] = Ranking(
-            ids, self._scores[start:end], self._problem.only(q), self._selection.only(q), self.method, self.wishes,
-            remaining, self._fitted, self._problem.rows_of(q),
-        )  # fmt: skip
-        ranking.source = None if self.sources is None else self.sources[q]
-        return ranking
+        source = None if self.sources is None else self.sources[q]
+        problem, selection = self._problem.only(q), self._selection.only(q)
+        return Ranking(ids, self._scores[start:end], problem, selection, self.method, remaining, self._fitted, source)

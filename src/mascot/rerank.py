@@ -81,9 +81,8 @@ def rerank(
     fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), len(candidates))
     seen = _seen(already, candidates.ids)
     pinned = _pinned(pin, candidates.ids, k)
-    ranking = _rank_one(fitted, None, candidates.scores, seen, candidates.ids, k, method, backend, pinned)
-    ranking.source = candidates.source
-    return ranking
+    ids, source = candidates.ids, candidates.source
+    return _rank_one(fitted, None, candidates.scores, seen, ids, k, method, backend, pinned, source)
 
 
 def rerank_many(
@@ -126,8 +125,7 @@ def rerank_many(
     method = _check(k, backend, method, strength, keep, protect, threads)
     wishes = check_wishes(wishes, k)
     if backend == "gpu" and not isinstance(candidates, (Batch, list, tuple)) and hasattr(candidates, "rank"):
-        ranked: Rankings[Id] = candidates.rank(wishes, k, method, already)  # tensors on the device
-        return ranked
+        return candidates.rank(wishes, k, method, already)  # tensors on the device
     if isinstance(candidates, Batch):
         count, size = candidates.scores.shape
         fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), count * size, groups=count)
@@ -147,25 +145,22 @@ def rerank_many(
 
 
 def _rank_one(
-    fitted: FittedWishes, rows: Ints | None, scores: Floats, seen: Ints | None, ids: Sequence[Any], k: int,
-    method: Method, backend: str, pinned: Ints = NO_POSITIONS,
+    fitted: FittedWishes, rows: Ints | None, scores: Floats, seen: Ints, ids: Sequence[Any], k: int, method: Method,
+    backend: str, pinned: Ints = NO_POSITIONS, source: Sequence[Any] | None = None,
 ) -> Ranking[Any]:  # fmt: skip
     """Rank one query over fitted wishes."""
     ptr = np.array([0, len(scores)])
-    if not len(pinned):
-        problem, remaining = fitted.problem(ptr, rows, scores, None if seen is None else [seen], k, method, backend)
-        selection = method.select(problem, k)
-        return Ranking(ids, scores, problem, selection, method, fitted.wishes, remaining, fitted, problem.rows)
-    before = NO_POSITIONS if seen is None else np.setdiff1d(seen, pinned)
-    covered = [np.concatenate([before, pinned])]
-    problem, remaining = fitted.problem(ptr, rows, scores, covered, k, method, backend, pinned=pinned)
+    before = np.setdiff1d(seen, pinned) if len(pinned) else seen
+    covered = np.concatenate([before, pinned]) if len(pinned) else seen
+    problem, remaining = fitted.problem(ptr, rows, scores, [covered], k, method, backend, pinned=pinned)
     selection = method.select(problem, max(k - len(pinned), 1))
-    if remaining is not None:
-        before, pinned = np.flatnonzero(np.isin(remaining, before)), np.searchsorted(remaining, pinned)
-    selection = selection.after(pinned, k - len(pinned))
-    # For gains and explanations the pinned candidates are results, not results of earlier pages.
-    problem = replace(problem, seen=before, seen_ptr=np.array([0, len(before)]))
-    return Ranking(ids, scores, problem, selection, method, fitted.wishes, remaining, fitted, problem.rows)
+    if len(pinned):
+        if remaining is not None:
+            before, pinned = np.flatnonzero(np.isin(remaining, before)), np.searchsorted(remaining, pinned)
+        selection = selection.after(pinned, k - len(pinned))
+        # For gains and explanations the pinned candidates are results, not results of earlier pages.
+        problem = replace(problem, seen=before, seen_ptr=np.array([0, len(before)]))
+    return Ranking(ids, scores, problem, selection, method, remaining, fitted, source)
 
 
 def _rank_many(
@@ -177,7 +172,7 @@ def _rank_many(
         raise OptionError(f"backend 'gpu' must have the method Mascot, got {method!r}")
     problem, remaining = fitted.problem(ptr, rows, scores, seen, k, method, backend, threads)
     selection = method.select(problem, k)
-    return Rankings(ids, ptr, scores, problem, selection, k, method, fitted.wishes, remaining, fitted)
+    return Rankings(ids, ptr, scores, problem, selection, k, method, remaining, fitted)
 
 
 class Reranker:
@@ -333,8 +328,7 @@ class Reranker:
         if backend == "gpu" and hasattr(scores, "__dlpack_device__") and not isinstance(scores, np.ndarray):
             from mascot.gpu import rank_rows
 
-            ranked: Rankings[Any] = rank_rows(fitted, rows, scores, k, self.method, already)
-            return ranked
+            return rank_rows(fitted, rows, scores, k, self.method, already)
         ptr, flat_rows, flat_scores = _flatten(rows, scores, fitted.rows)
         ids: Any = flat_rows
         if already is not None or self._ids is not None:
@@ -382,8 +376,7 @@ def _check(
     for name, other in (("keep", "strength"), ("strength", "keep")):  # one replaces the other
         if name in options and other in names:
             options.setdefault(other, None)
-    changed_method: Method = replace(base_method, **options)  # type: ignore[type-var]
-    return changed_method
+    return replace(base_method, **options)  # type: ignore[type-var]
 
 
 def check_method(method: Any) -> Method:
@@ -392,14 +385,13 @@ def check_method(method: Any) -> Method:
         return _GUARDED
     if isinstance(method, type) or not hasattr(method, "select"):
         raise OptionError(f"method must be a method such as Mascot() or Mmr(), got {method!r}")
-    checked: Method = method
-    return checked
+    return method
 
 
-def _seen(already: Already, ids: Sequence[Hashable]) -> Ints | None:
+def _seen(already: Already, ids: Sequence[Hashable]) -> Ints:
     """Return the positions of earlier results; ids that are not among the candidates are ignored."""
     if already is None:
-        return None
+        return NO_POSITIONS
     if not isinstance(already, Iterable) or isinstance(already, str):
         raise InputError(f"already must be a Ranking or a list of ids, got {already!r}")
     earlier_ids = [*already.shown_before, *already.ids] if isinstance(already, Ranking) else list(already)
@@ -430,8 +422,7 @@ def _seen_each(already: Sequence[Already] | None, ids: Sequence[Sequence[Hashabl
     entries = _per_query(already, "already")
     if len(entries) != len(ids):
         raise InputError(f"already must have {len(ids)} entries like the queries, got {len(entries)}")
-    seen = [_seen(entry, query_ids) for entry, query_ids in zip(entries, ids, strict=True)]
-    return [np.empty(0, np.int64) if positions is None else positions for positions in seen]
+    return [_seen(entry, query_ids) for entry, query_ids in zip(entries, ids, strict=True)]
 
 
 def _per_query(entries: Any, owner: str) -> list[Any]:

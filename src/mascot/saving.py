@@ -13,7 +13,7 @@ import numpy as np
 
 from mascot.bins import Axis, AxisBins, Bins, GlobeBins, SparseBins
 from mascot.errors import InputError, OptionError
-from mascot.fitting import FittedWishes, assemble, sort_wishes
+from mascot.fitting import FittedWishes, sort_wishes
 from mascot.methods.base import Method, Table
 from mascot.registry import from_dict
 from mascot.wishes import AnyWish
@@ -62,7 +62,7 @@ def load_reranker(path: Path) -> tuple[tuple[AnyWish, ...], Method, FittedWishes
     _, aims, _ = sort_wishes(wishes)
     focuses = tuple(wish.named_focus(bins) for wish, bins in zip(aims, restored("focuses", "focus"), strict=True))
     bins, labels = restored("bins", "bins"), restored("labels", "labels")
-    fitted = assemble(wishes, document["rows"], (Table({}),), bins, focuses, labels, arrays.get("removed"))
+    fitted = FittedWishes(wishes, document["rows"], (Table({}),), bins, focuses, labels, arrays.get("removed"))
     return wishes, from_dict(document["method"]), fitted, document["ids"]
 
 

@@ -199,8 +199,7 @@ def _as_attribute(attribute: Any, owner: str) -> Attribute:
         return Category(attribute)
     if isinstance(attribute, type) or not (hasattr(attribute, "membership") and hasattr(attribute, "name")):
         raise OptionError(f"{owner} needs an attribute such as Place() or Category('camera'), got {attribute!r}")
-    result: Attribute = attribute
-    return result
+    return attribute
 
 
 def _point(attribute: Any, near: Any) -> Mapping[str, Any]:

@@ -18,6 +18,8 @@ from mascot import attributes
 from mascot.attributes import Attribute, Category
 from mascot.attributes.attribute import Missing
 from mascot.attributes.category import labels_of
+from mascot.attributes.cycle import MONTHS
+from mascot.bins.axis import WEEKDAYS
 from mascot.errors import OptionError
 from mascot.methods import Mascot
 from mascot.registry import METHOD_NAMES, method_named
@@ -26,11 +28,6 @@ from mascot.wishes import AnyWish, Limit, Share, Wish
 _WEIGHT = re.compile(r"\*\s*(-?(?:\d+\.?\d*|\.\d+))$")
 _WIDTH = re.compile(r"~\s*(\d+\.?\d*|\.\d+)$")
 WIDTHS = ("sigma", "sigma_km", "sigma_days")  # the fields that hold an attribute's width
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june",
-    "july", "august", "september", "october", "november", "december",
-)  # fmt: skip
 _LEAP_YEAR = 2024  # any leap year will do where only the day of the year counts
 _MAX_LABELS = 8  # labels in a message
 
@@ -271,22 +268,23 @@ def _date(text: str) -> str:
 
 def _season(text: str) -> str:
     """Return a day of the year: `07-14`, a whole date, or the middle of a month given by name."""
-    month = _beginning_with(text, _MONTHS)
+    month = _beginning_with(text, MONTHS)
     if month is not None:
-        return f"{_LEAP_YEAR}-{_MONTHS.index(month) + 1:02d}-15"
+        return f"{_LEAP_YEAR}-{month + 1:02d}-15"
     return _date(f"{_LEAP_YEAR}-{text}" if re.fullmatch(r"\d{2}-\d{2}", text) else text)
 
 
 def _weekday(text: str) -> str:
-    day = _beginning_with(text, _DAYS)
+    day = _beginning_with(text, WEEKDAYS)
     if day is None:
         raise ValueError(f"must be a day of the week, got {text!r}")
-    return day
+    return WEEKDAYS[day].lower()
 
 
-def _beginning_with(text: str, names: Iterable[str]) -> str | None:
-    """Return the name that begins with this text of at least three letters, or None."""
-    return next((name for name in names if len(text) >= 3 and name.startswith(text.lower())), None)
+def _beginning_with(text: str, names: Iterable[str]) -> int | None:
+    """Return the number of the name that begins with this text of at least three letters, or None."""
+    matches = (at for at, name in enumerate(names) if len(text) >= 3 and name.lower().startswith(text.lower()))
+    return next(matches, None)
 
 
 _KINDS = {

@@ -62,10 +62,9 @@ ZONE = dt.timezone(dt.timedelta(hours=9))
 def test_times_of_every_kind_are_the_same_time(column: Any) -> None:
     table = {"taken": as_array(column)}
     assert time_of(column) == [MOMENT]
-    assert mc.HourOfDay().membership(table, None).values[0] == pytest.approx([18 + 5 / 60])
-    assert mc.Date().membership(table, None).values[0] == pytest.approx([18091.75], abs=0.01)
-    assert mc.Weekday().membership(table, None).values[0] == [6.0]
-    assert mc.DayOfYear().membership(table, None).values[0] == [194.0]
+    attributes = (mc.HourOfDay(), mc.Date(), mc.Weekday(), mc.DayOfYear())
+    values = [float(attribute.membership(table, None).values[0][0]) for attribute in attributes]
+    assert values == pytest.approx([18 + 5 / 60, 18091.75, 6.0, 194.0], abs=0.01)
 
 
 @settings(max_examples=30)
@@ -152,9 +151,8 @@ def test_numbers_that_are_neither_hours_nor_unix_times_are_refused(column: Any) 
 
 
 def test_messages_show_plain_values() -> None:
-    for column in (np.array([1690]), [np.int64(1690), None]):
-        with pytest.raises(mc.InputError, match=r"got 1690(\.0)?$"):
-            time_of(column)
+    with pytest.raises(mc.InputError, match=r"got 1690(\.0)?$"):
+        time_of([np.int64(1690), None])
     with pytest.raises(mc.InputError, match=r"could not convert string to float: 'x'"):
         numbers({"t": as_array([np.str_("x"), None])}, "t", "Number")
     for attribute in (mc.Number("t"), mc.Date("t"), mc.HourOfDay("t")):
@@ -170,7 +168,6 @@ def test_messages_show_plain_values() -> None:
     [
         (mc.Category("x"), pd.Series(["a", pd.NA, "c"], dtype="string")),
         (mc.Category("x"), pd.Series(["a", pd.NA, "c"], dtype="string[pyarrow]")),
-        (mc.Category("x"), pd.Series([True, pd.NA, False], dtype="boolean")),
         (mc.Category("x"), pd.Series([["a"], [pd.NA], ["b"]])),
         (mc.Category("x"), np.ma.array(["a", "b", "c"], mask=[0, 1, 0])),
         (mc.Category("x"), np.array(["2020-01-01", "NaT", "2020-01-02"], "datetime64[ns]")),
@@ -206,6 +203,8 @@ def test_columns_and_vectors_of_every_library(make: Callable[[Any], Any]) -> Non
     )
     for attribute in (mc.Number("number"), mc.Category("text")):
         assert attribute.membership(candidates.columns, None).missing().tolist() == [False, True, False]
+    labels = mc.Candidates([3, 2, 1], columns={"x": make([[1, 2], None, [3, 4]])}).columns
+    assert np.diff(mc.Category("x").membership(labels, None).indptr).tolist() == [2, 0, 2]
     for attribute, place in ((mc.Clusters(2, column="v"), "columns"), (mc.Clusters(2), "vectors")):
         whole, holes = (
             mc.Candidates([3, 2, 1], **{place: {"v": make(rows)} if place == "columns" else make(rows)})
@@ -213,13 +212,6 @@ def test_columns_and_vectors_of_every_library(make: Callable[[Any], Any]) -> Non
         )
         assert mc.rerank(whole, mc.spread(attribute), 2, UNGUARDED).ids == [0, 2]
         assert attribute.membership(holes.columns, holes.vectors).missing().tolist() == [False, True, False]
-
-
-@pytest.mark.parametrize("library", ["list", "pandas", "polars", "arrow", "chunked"])
-def test_several_labels_of_every_library(library: str) -> None:
-    column = LIBRARIES[library]([["a", "b"], [], ["c"]])
-    labels = mc.Category("x").membership(mc.Candidates([3, 2, 1], columns={"x": column}).columns, None)
-    assert np.diff(labels.indptr).tolist() == [2, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -276,18 +268,14 @@ def test_a_batch_of_nested_lists_reads_as_its_queries_do() -> None:
     scores, vectors = [[0.9, 0.8, 0.7], [0.6, 0.5, 0.4]], [[*ROWS[:2], None], ROWS]
     batch = mc.Batch(scores, columns, vectors)
     assert batch.columns["label"].tolist()[::5] == ["a", None]
+    masked = mc.Batch(np.ones((2, 3)), {"n": np.ma.array(np.ones((2, 3)), mask=np.eye(2, 3))})
+    assert np.isnan(masked.columns["n"]).tolist() == [True, False, False, False, True, False]
     attributes = [*map(mc.Category, ("label", "tags", "ragged")), mc.Clusters(2, column="v"), mc.Number("n")]
     for attribute in (*attributes, mc.HourOfDay("hour"), mc.Clusters(2)):
         many = mc.rerank_many(batch, mc.spread(attribute), 3, UNGUARDED, backend="numpy")
         for q in range(2):
             own = mc.Candidates(scores[q], None, {name: c[q] for name, c in columns.items()}, vectors[q])
             assert many[q].ids == mc.rerank(own, mc.spread(attribute), 3, UNGUARDED, backend="numpy").ids
-
-
-def test_a_batch_of_arrays_keeps_the_rows_of_its_values() -> None:
-    batch = mc.Batch(np.ones((2, 3)), {"v": np.zeros((2, 3, 4)), "n": np.ma.array(np.ones((2, 3)), mask=np.eye(2, 3))})
-    assert batch.columns["v"].shape == (6, 4)
-    assert np.isnan(batch.columns["n"]).tolist() == [True, False, False, False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -307,54 +295,35 @@ def test_a_batch_reports_how_a_column_is_shaped(column: Any, shape: str) -> None
 @pytest.mark.parametrize(
     ("labels", "near"),
     [
-        (["5", "6"], 6),
-        ([5, 6], "6"),
-        ([["5", "7"], ["6"]], ("8", 6)),
-        ([True, False], "False"),
+        (["5", "6"], 6), ([5, 6], "6"), ([["5", "7"], ["6"]], ("8", 6)), ([True, False], "False"),
         (np.array([["a", "b"], ["c", "d"]]), ["c", "d"]),
         ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)], dt.date(2020, 1, 2)),
     ],
-)
+)  # fmt: skip
 def test_a_label_is_compared_as_text(labels: Any, near: Any) -> None:
     candidates = mc.Candidates([2, 1], columns={"c": labels})
-    for backend in ("numpy", "native"):
-        ranking = mc.rerank(candidates, mc.focus("c", near=near), 1, strength=1.0, protect=0, backend=backend)
-        assert ranking.ids == [1]
+    assert mc.rerank(candidates, mc.focus("c", near=near), 1, strength=1.0, protect=0).ids == [1]
     ranker = mc.Reranker(mc.focus("c", near="nobody")).fit(candidates.columns)
     assert ranker.rerank([0, 1], [2, 1]).ids == [0, 1]  # a label that no candidate has is not an error
-
-
-def test_a_name_is_a_column_of_labels() -> None:
-    assert mc.spread("seller") == mc.spread(mc.Category("seller"))
-    assert mc.focus("seller", near="acme") == mc.focus(mc.Category("seller"), near="acme")
-    assert mc.limit("seller", 2) == mc.limit(mc.Category("seller"), 2)
-    assert mc.share("seller", {"acme": 0.5}) == mc.share(mc.Category("seller"), {"acme": 0.5})
-    assert mc.from_dict({"kind": "Wish", "attribute": "seller", "sign": 1}) == mc.spread("seller")
 
 
 @pytest.mark.parametrize(
     ("attribute", "near"),
     [
-        (mc.Date(), dt.datetime(2021, 6, 1, 12, 30)),
-        (mc.Date(), dt.date(2021, 6, 1)),
-        (mc.Date(), np.datetime64("2021-06-01T12:30", "ns")),
-        (mc.Date(), np.datetime64("2021-06", "M")),
-        (mc.DayOfYear(), pd.Timestamp("2021-06-01", tz="Asia/Tokyo")),
-        (mc.HourOfDay(), dt.time(18, 30)),
-        (mc.HourOfDay(), np.int64(18)),
-        (mc.Weekday(), "Sunday"),
-        (mc.Place(), np.array([35.7, 139.7])),
-        (mc.Place.grid(), (np.float32(35.5), 139)),
-        (mc.Number("x"), np.float32(2.5)),
-        (mc.Category("c"), np.str_("a")),
-        (mc.Category("c"), {"b", "a", "c"}),
+        (mc.Date(), dt.datetime(2021, 6, 1, 12, 30)), (mc.Date(), dt.date(2021, 6, 1)),
+        (mc.Date(), np.datetime64("2021-06-01T12:30", "ns")), (mc.Date(), np.datetime64("2021-06", "M")),
+        (mc.DayOfYear(), pd.Timestamp("2021-06-01", tz="Asia/Tokyo")), (mc.HourOfDay(), dt.time(18, 30)),
+        (mc.HourOfDay(), np.int64(18)), (mc.Weekday(), "Sunday"), (mc.Place(), np.array([35.7, 139.7])),
+        (mc.Place.grid(), (np.float32(35.5), 139)), (mc.Number("x"), np.float32(2.5)),
+        (mc.Category("c"), np.str_("a")), (mc.Category("c"), {"b", "a", "c"}), ("c", "a"),
     ],
-)
+)  # fmt: skip
 def test_a_wish_comes_back_as_it_was_saved(attribute: Any, near: Any) -> None:
     wish = mc.focus(attribute, near=near)
     again = mc.from_dict(json.loads(json.dumps(wish.to_dict())))
     assert again == wish
     assert hash(again) == hash(wish)
+    attribute = wish.attribute
     start, same = (
         attribute.membership({key: as_array([v]) for key, v in attribute.point(value).items()}, None).sparse()
         for value in (near, wish.near)
@@ -374,12 +343,10 @@ def test_what_would_not_come_back_is_not_saved() -> None:
         mc.spread(Own()).to_dict()
     with pytest.raises(mc.OptionError, match=r"Wish.near cannot be saved .*, got datetime.date\(2020, 1, 1\)"):
         mc.focus(mc.Category("day"), near=dt.date(2020, 1, 1)).to_dict()
-    described = type("Described", (Own,), {"to_dict": lambda self: {"kind": "Described"}})()
-    assert mc.spread(described).to_dict()["attribute"] == {"kind": "Described"}
     assert plain(mc.spread(Own()))["weight"] == 1.0
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(st.sampled_from(["a", "b", " a", "", " ", "c\0d", "A"]), min_size=1, max_size=12))
 def test_texts_make_the_same_bins_as_objects(texts: list[str]) -> None:
     objects = np.array([*texts, None], object)[:-1]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import signal
 import ssl
 import threading
 import time
@@ -12,10 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from mascot.bench.prepare.web import Web
+if TYPE_CHECKING:
+    from mascot.bench.prepare.web import Web
 
 CHUNK = 1 << 14
 
@@ -33,6 +36,7 @@ class Manners:
     wait: float = 0.0  # seconds before any answer
     drip: float = 0.0  # seconds between bytes
     cut: list[int] = field(default_factory=list)  # the connection breaks after so many bytes, one for each request
+    interrupt: bool = False  # a cut connection stays open, and this process gets a SIGINT
     hang_up: int = 0  # so many connections are closed without an answer
     etag: str | None = None  # instead of the hash of the content; "" for none
 
@@ -94,8 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def log_message(self, format: str, *args: Any) -> None:
-        """Quietly."""
+    def log_message(self, format: str, *args: Any) -> None: ...
 
     def _answer(self, state: Server, path: str) -> None:
         with state.lock:
@@ -128,9 +131,9 @@ class _Handler(BaseHTTPRequestHandler):
         etag = manners.etag if manners.etag is not None else f'"{hashlib.sha256(content).hexdigest()[:16]}"'
         if etag:
             headers["ETag"] = etag
-        span = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        span = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         if span and self.headers.get("If-Range") in (None, etag) and not manners.no_ranges:
-            start, end = int(span[1]), min(int(span[2]), len(content) - 1)
+            start, end = int(span[1]), min(int(span[2] or len(content)), len(content) - 1)
             if start >= len(content):
                 self._head(416, {"Content-Range": f"bytes */{len(content)}", "Content-Length": "0"})
                 return
@@ -151,6 +154,10 @@ class _Handler(BaseHTTPRequestHandler):
                     state.sent[path] += len(block)
                 self.wfile.write(block)
                 time.sleep(manners.drip)
+            if manners.interrupt and cut is not None:
+                time.sleep(0.5)  # until the client has written what was sent
+                os.kill(os.getpid(), signal.SIGINT)
+                self.rfile.read(1)  # until the client hangs up
         except OSError:
             self.close_connection = True
         if cut is not None and cut < len(content):
@@ -162,8 +169,7 @@ class _Quiet(ThreadingHTTPServer):
     request_queue_size = 64
     state: Server
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is what the tests are about."""
+    def handle_error(self, request: Any, client_address: Any) -> None: ...
 
 
 @contextmanager
@@ -186,4 +192,6 @@ def serving(certificate: ssl.SSLContext | None = None) -> Iterator[Server]:
 
 def local_web(**options: Any) -> Web:
     """An HTTP client that may connect to a server on this machine, and is not patient."""
+    from mascot.bench.prepare.web import Web
+
     return Web(**{"allow_private": True, "timeout": 30.0, "retries": 2, "pause": 0.01, **options})

@@ -18,10 +18,9 @@ from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.grid import GUARDED, dpp, inferred, published
 from mascot.bench.measure import per_query, summary
 from mascot.bench.naming import METHODS
-from mascot.bench.points import Point
 from mascot.bench.published import Published
 from mascot.bench.query_set import QuerySet
-from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, BenchTask
+from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, BenchTask, Point
 from mascot.methods import Relevance
 
 _SEEDS = (0, 1, 2)

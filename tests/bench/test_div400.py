@@ -16,10 +16,9 @@ from mascot.bench.choosing import choose, time_single
 from mascot.bench.datasets.div400 import Div400
 from mascot.bench.grid import GUARDED
 from mascot.bench.measure import measure
-from mascot.bench.points import Point
 from mascot.bench.presets import DIV400_TASK, DIV400_TASKS
 from mascot.bench.query_set import QuerySet
-from mascot.bench.tasks import GEO, SPREAD
+from mascot.bench.tasks import GEO, SPREAD, Point
 from mascot.errors import InputError
 
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import mascot as mc
 from mascot.bench import figures
 from mascot.bench.averages import RunResults, collect
-from mascot.bench.datasets.dataset import Dataset, Lists, Ragged, Split
+from mascot.bench.datasets.dataset import Dataset, Split
 from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.figures import control, relevance, style
 from mascot.bench.naming import METHODS
@@ -72,9 +72,10 @@ def dataset(images: int = 60) -> Dataset:
             "taken": np.datetime64("2020-01-01", "s") + rng.integers(0, 86400, images).astype("timedelta64[s]"),
             "city": np.array([f"city {i}" for i in range(images)]),
         },
-        positives=Ragged.of([[lists[0][3]], [lists[1][0]]]),
+        positives=[[lists[0][3]], [lists[1][0]]],
         splits={"test": Split(np.arange(images), np.arange(2))},
-        lists=Lists(Ragged.of(lists), np.tile(np.linspace(0.5, 0.3, 40), 2)),
+        lists=lists,
+        scores=np.tile(np.linspace(0.5, 0.3, 40), (2, 1)),
     )
 
 

@@ -14,13 +14,12 @@ from mascot.bench import tables
 from mascot.bench.averages import collect, uninverted_hm
 from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.grid import GUARDED
-from mascot.bench.points import Point
 from mascot.bench.presets import arrays
 from mascot.bench.query_set import QuerySet
 from mascot.bench.run import Job, records
 from mascot.bench.studies import Benchmark
 from mascot.bench.tables import differences
-from mascot.bench.tasks import FOCUS, SPREAD
+from mascot.bench.tasks import FOCUS, SPREAD, Point
 from mascot.errors import InputError
 from mascot.methods import Relevance
 
@@ -37,15 +36,20 @@ def measured(suite: Benchmark, direction: str = SPREAD, label: str = "base", k: 
     (_, source) = suite.sources[0]
     method = Relevance() if label == "base" else GUARDED[label]
     point = Point(label, task, direction, method, point="default", k=k)
-    job = Job(suite.name, 0, source, "", None, suite.judged, suite.retrieval, Path(), (point,))
+    job = Job(suite, 0, source, "", Path(), None, (point,))
     ((_, record),) = records(job)
     return record
 
 
 def test_without_vectors_dm_is_of_the_metadata_alone(tmp_path: Path) -> None:
     suite = arrays(npz(tmp_path, vectors=None))
-    assert suite.metric == "hm"
-    assert "there are no vectors: DM is the diversity of the metadata alone" in suite.notes
+    assert "clustering" not in suite.labels
+    assert suite.notes == (
+        "clustering looks at vectors and was left out: there are none",
+        "there are no vectors: DM is the diversity of the metadata alone",
+    )
+    with pytest.raises(InputError, match=r"clustering looks at vectors .* no other method was asked for"):
+        arrays(tmp_path / "mine.npz", ["clustering"])
     for direction in (SPREAD, FOCUS):
         record = measured(suite, direction)
         channel = np.array(record["per_query"]["metadata"])
@@ -66,16 +70,6 @@ def test_without_vectors_dm_is_of_the_metadata_alone(tmp_path: Path) -> None:
     assert difference.value == pytest.approx(expected, abs=1e-5)
     plain = metrics.overall(record["summary"]["r@10"], metrics.harmonic_mean(record["per_query"]["metadata"]))
     assert uninverted_hm(record) == pytest.approx(plain)
-
-
-def test_methods_that_need_vectors_are_left_out_with_a_note(tmp_path: Path) -> None:
-    path = npz(tmp_path, vectors=None)
-    suite = arrays(path)
-    assert "clustering" not in suite.labels
-    assert suite.notes[0] == "clustering looks at vectors and was left out: there are none"
-    with pytest.raises(InputError, match=r"clustering looks at vectors .* no other method was asked for"):
-        arrays(path, ["clustering"])
-    assert "clustering" in arrays(npz(tmp_path)).labels
 
 
 def test_several_positives_are_measured_by_rank_and_precision(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ _plain = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(_plain, st.sampled_from(PROTOCOLS), st.integers(0, 10**6), st.integers(0, 255), st.binary(max_size=60))
 def test_plain_data_is_read_and_damage_is_refused(value: Any, protocol: int, at: int, byte: int, noise: bytes) -> None:
     data = pickle.dumps(value, protocol)

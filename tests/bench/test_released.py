@@ -17,12 +17,11 @@ from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.grid import COVERAGE, LABELS, WIDE, coverage, inferred, published, settings
 from mascot.bench.measure import measure
-from mascot.bench.points import Point
 from mascot.bench.published import Published
 from mascot.bench.query_set import QuerySet
 from mascot.bench.results import read
 from mascot.bench.studies import STRENGTHS, Benchmark, studies
-from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, PublishedHour, Widths
+from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, Point, PublishedHour, Widths
 from mascot.cli.bench import _benchmark
 from mascot.methods import Clustering, KDpp, Mmr, MsDpp
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from range_server import serving
-from test_prepare_pixelprose import fill
 from typer.testing import CliRunner
+from worlds import fill_pixelprose
 
 from mascot.bench.datasets.folder import read_folder
 from mascot.bench.results import read
@@ -28,12 +28,12 @@ def test_three_commands_make_the_tables(tmp_path: Path, monkeypatch: pytest.Monk
 
     from mascot.photos.encoders.folders import quiet
 
-    monkeypatch.setattr("mascot.bench.prepare.addresses.is_public", lambda address: True)  # the server is local
+    monkeypatch.setattr("mascot.bench.prepare.web.is_public", lambda address: True)  # the server is local
     data, results = str(tmp_path / "data"), str(tmp_path / "results")
     with quiet():
         save_clip(tmp_path / "clip")
     with serving() as server:
-        sources = [f"--source={name}={where}" for name, where in fill(server).items()]
+        sources = [f"--source={name}={where}" for name, where in fill_pixelprose(server).items()]
         told = _said("prepare", "pixelprose", "--out", data, "--workers", "4", *sources)
     assert f"30 images, 6 of them for validation; 30 queries in {data}" in told
     assert "picture: 30 of 40 kept; lost: dead link 5, not a picture 5" in told

@@ -24,25 +24,27 @@ from mascot.cli.bench import bench
 from mascot.errors import InputError
 
 _FIELDS = {
-    "dataset": str, "data_hash": str, "seed": int, "split": str, "study": str, "task": str, "direction": str,
-    "label": str, "method": dict, "wishes": list, "k": int, "n": int, "queries": list, "per_query": dict,
-    "summary": dict, "versions": dict, "id": str, "short": int,
+    "dataset", "data_hash", "seed", "split", "study", "task", "direction", "label", "method", "wishes", "k", "n",
+    "short", "bare", "queries", "per_query", "summary", "versions", "id", "value", "seconds", "point", "retrieval",
+    "sizes", "places",
 }  # fmt: skip
+_MEASURES = {"r@1", "r@10", "found_at", "appearance", "metadata", "top1", "displaced", "other_bin", "kept"}
 
 
 def test_every_record_has_every_field(simulated: SimpleNamespace) -> None:
     records = read(simulated.folder)
-    studies = {"main", "search", "strength", "sigma_time", "clusters", "runtime"}
-    assert {record["study"] for record in records} >= studies
+    assert {record["study"] for record in records} >= {
+        "main",
+        "search",
+        "strength",
+        "sigma_time",
+        "clusters",
+        "runtime",
+    }
     for record in records:
-        for field, kind in _FIELDS.items():
-            assert isinstance(record[field], kind), (field, record["study"])
-        assert {"value", "seconds", "point"} <= record.keys()
-        queries = len(record["queries"])
-        assert all(len(values) == queries for values in record["per_query"].values())
-        assert {"r@1", "r@10", "found_at", "appearance", "metadata", "top1", "displaced", "other_bin", "kept"} <= set(
-            record["per_query"]
-        )
+        assert record.keys() >= _FIELDS
+        assert record["per_query"].keys() >= _MEASURES
+        assert {len(values) for values in record["per_query"].values()} == {len(record["queries"])}
         assert {"dm", "hm", "r@10"} <= record["summary"].keys()
         assert set(record["per_query"]["r@1"]) <= {0, 1}
 

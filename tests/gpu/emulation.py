@@ -22,8 +22,8 @@ import pytest
 from mascot.kernels import gpu
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults
 from mascot.kernels.gpu.plan import INPUT, OUTPUT, KernelBins, Task, address, alike, index_name, plan_task, source
-from mascot.kernels.native import KernelResults, Options, PackedBins
-from mascot.kernels.reference import Quota
+from mascot.kernels.native import Options, PackedBins
+from mascot.kernels.reference import Quota, Selection
 
 
 @functools.cache
@@ -74,7 +74,7 @@ def select(
     ptr: Any, rows: Any, scores: Any, seen_ptr: Any, seen: Any, bins: Sequence[PackedBins], signs: Any, weights: Any,
     rules: Sequence[int], quotas: Sequence[Quota], options: Options, threads: int | None = None,
     names: tuple[str, ...] = (), tight: bool = True,
-) -> KernelResults:  # fmt: skip
+) -> Selection:  # fmt: skip
     """As `mascot.kernels.gpu.select`, by the emulated kernel."""
     parts = alike([KernelBins.of(part) for part in bins])
     task = Task(parts, tuple(signs), tuple(weights), tuple(rules), tuple(quotas), options)

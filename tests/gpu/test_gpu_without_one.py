@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
 import mascot as mc
 from mascot.kernels.gpu import cupy
-from mascot.kernels.gpu.plan import Chip, KernelBins, KernelPlan, Task, plan_task, source
+from mascot.kernels.gpu.plan import Chip, KernelBins, KernelPlan, Task, plan_task
 from mascot.methods.mascot import pack_bins
 
 
@@ -45,13 +43,8 @@ def test_limits_are_named() -> None:
 
 
 @pytest.mark.parametrize("kibibytes", [64, 99, 163, 227])  # T4, Ada, A100, H100
-@pytest.mark.parametrize("n", [200, 500, 1000, 2048])
-def test_what_a_device_cannot_hold_goes_to_global_memory(kibibytes: int, n: int) -> None:
-    layout = plan(n, 20, 4, Chip(kibibytes * 1024, (kibibytes + 1) * 1024))
-    assert layout.slab or layout.size + 1024 <= kibibytes * 1024
-    assert layout.slab == (layout.size > min(200, kibibytes - 1) * 1024)
-
-
-def test_the_source_has_the_shared_constants() -> None:
-    assert "#define MASCOT_TIE" in source()
-    assert not re.search(r'#include "', source())
+def test_what_a_device_cannot_hold_goes_to_global_memory(kibibytes: int) -> None:
+    for n in (200, 500, 1000, 2048):
+        layout = plan(n, 20, 4, Chip(kibibytes * 1024, (kibibytes + 1) * 1024))
+        assert layout.slab or layout.size + 1024 <= kibibytes * 1024
+        assert layout.slab == (layout.size > min(200, kibibytes - 1) * 1024)

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-import mascot as mc
 from mascot.kernels import kmeans as module
 from mascot.kernels.kmeans import kmeans
 
@@ -21,7 +20,7 @@ SHAPES = st.tuples(st.integers(1, 40), st.integers(1, 5))
 POINTS = st.one_of(arrays(np.float64, SHAPES, elements=COARSE), arrays(np.float64, SHAPES, elements=FINE))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(POINTS, st.integers(1, 12), st.integers(0, 5), st.sampled_from([1, 2, 50]))
 def test_labels_are_a_partition_around_means(points, clusters, seed, iterations):
     labels, centres = kmeans(points, clusters, seed, iterations)
@@ -36,7 +35,7 @@ def test_labels_are_a_partition_around_means(points, clusters, seed, iterations)
             assert len(set(zip(member.ravel().tolist(), labels.tolist(), strict=True))) == len(distinct)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(POINTS, st.integers(1, 12), st.integers(-300, 300))
 def test_labels_do_not_depend_on_type_unit_or_blocks(points, clusters, power):
     labels = kmeans(points, clusters, 0)[0].tolist()
@@ -48,58 +47,38 @@ def test_labels_do_not_depend_on_type_unit_or_blocks(points, clusters, power):
 
 
 def test_labels_are_those_of_earlier_versions():
+    assert [part.shape for part in kmeans(np.empty((0, 7)), 5, seed=0)] == [(0,), (0, 7)]
     points = np.random.default_rng(0).normal(size=(60, 8))
     earlier = "304133102334043134000104404211334331101301333112034230441214"
     assert "".join(map(str, kmeans(points, 5, seed=3)[0])) == earlier
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_it_ends_where_lloyd_ends(seed):
-    points = np.random.default_rng(seed).normal(size=(300, 4))
-    labels, centres = kmeans(points, 15, seed, iterations=500)
+def test_it_ends_where_lloyd_ends():
+    points = np.random.default_rng(0).normal(size=(300, 4))
+    labels, centres = kmeans(points, 15, 0, iterations=500)
     np.testing.assert_array_equal(labels, ((points[:, None] - centres) ** 2).sum(axis=-1).argmin(axis=1))
 
 
-def test_it_refills_an_empty_cluster_with_the_farthest_point():
-    labels, squared = np.array([0, 0, 0, 1]), np.array([1.0, 4.0, 2.0, 9.0])
-    module._refill(labels, squared, 3)
-    assert labels.tolist() == [0, 2, 0, 1]  # the last point is farther, but alone in its cluster
-    labels, centres = kmeans(np.empty((0, 7)), 5, seed=0)
-    assert (labels.shape, centres.shape) == ((0,), (0, 7))
-
-
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(st.integers(1, 600), st.integers(0, 10**6), st.integers(-60, 0))
 def test_products_of_rounded_rows_are_exact_in_any_order(width, seed, smallest):
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(5, width)) * 2.0 ** rng.integers(smallest, 1, size=(5, 1))
     rounded = module._rounded(rows)
     bits = min(24, (53 - (width - 1).bit_length()) // 2)
-    largest = np.abs(rows).max(axis=1, keepdims=True)
-    assert (np.abs(rounded - rows) <= largest * 2.0**-bits).all()
+    assert (np.abs(rounded - rows) <= np.abs(rows).max(axis=1, keepdims=True) * 2.0**-bits).all()
     np.testing.assert_array_equal(rounded, rounded.astype(np.float32))
-    order = rng.permutation(width)
-    np.testing.assert_array_equal(rounded @ rounded.T, rounded[:, order] @ rounded[:, order].T)
     integers = [[int(value * 2**120) for value in row] for row in rounded.tolist()]
     products = [[float(sum(a * b for a, b in zip(x, y, strict=True)) / 2**240) for y in integers] for x in integers]
-    np.testing.assert_array_equal(rounded @ rounded.T, products)
+    np.testing.assert_array_equal(module._products(rounded, rounded), products)
 
 
-@pytest.mark.parametrize(
-    ("count", "clusters", "width"), [(35, 5, 7), (32, 3, 384), (15, 2, 4), (33, 100, 384), (3, 2, 0)]
-)
-def test_tiled_products_are_the_products(count, clusters, width):
-    rng = np.random.default_rng(0)
-    rows, centres = (module._rounded(rng.normal(size=(size, width))) for size in (count, clusters))
-    np.testing.assert_array_equal(module._products(rows, centres), rows @ centres.T)
-
-
-@pytest.mark.parametrize("outlier", [1e6, 1e29])
-def test_an_outlier_does_not_blur_the_other_points(outlier):
-    points = np.concatenate([np.repeat(np.eye(4), 5, axis=0), np.full((1, 4), outlier)])
-    labels, centres = kmeans(points, 5, seed=0)
-    assert len(centres) == 5
-    assert np.unique(labels[:20].reshape(4, 5), axis=1).shape == (4, 1)
+def test_an_outlier_does_not_blur_the_other_points():
+    for outlier in (1e6, 1e29):
+        points = np.concatenate([np.repeat(np.eye(4), 5, axis=0), np.full((1, 4), outlier)])
+        labels, centres = kmeans(points, 5, seed=0)
+        assert len(centres) == 5
+        assert np.unique(labels[:20].reshape(4, 5), axis=1).shape == (4, 1)
 
 
 PROGRAM = """
@@ -108,7 +87,7 @@ import numpy as np
 from mascot.kernels.kmeans import kmeans
 
 rng = np.random.default_rng(0)
-for count, width, clusters in ((300, 100, 12), (4000, 384, 10), (3001, 129, 37)):
+for count, width, clusters in ((300, 100, 12), (2000, 384, 10)):
     labels, centres = kmeans(rng.normal(size=(count, width)), clusters, 0, iterations=6)
     print(hashlib.sha256(labels.tobytes() + centres.tobytes()).hexdigest())
 """
@@ -124,14 +103,3 @@ def test_labels_do_not_depend_on_the_number_of_threads():
         for threads in ("1", "3")
     }  # fmt: skip
     assert len(digests) == 1
-
-
-def test_clusters_leaves_rows_of_nan_out():
-    vectors = np.random.default_rng(0).normal(size=(50, 6))
-    holes = vectors.copy()
-    holes[[3, 20], [0, 5]] = np.nan
-    present = ~np.isnan(holes).any(axis=1)
-    rows = mc.Clusters(4).features({}, holes)
-    np.testing.assert_array_equal(rows[present], mc.Clusters(4).features({}, vectors[present]))
-    assert not rows[~present].any()
-    assert not mc.Clusters(4).features({}, np.full((3, 2), np.nan)).any()

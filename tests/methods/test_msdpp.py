@@ -18,8 +18,7 @@ from mascot.errors import InputError
 from mascot.kernels.tangents import combine, tangents
 from mascot.methods.msdpp import MsDpp
 
-VARIANTS = [None, "tn", "tn+tvms"]
-every_variant = pytest.mark.parametrize("normalize", VARIANTS)
+every_variant = pytest.mark.parametrize("normalize", [None, "tn", "tn+tvms"])
 
 
 def logarithm(rows):
@@ -57,36 +56,23 @@ def kernel_of(problem, theta, beta, normalize=None):
 
 @every_variant
 @pytest.mark.parametrize("signs", [(1, 1), (-1, -1), (1, -1), (-1,)], ids=str)
-@pytest.mark.parametrize(("strength", "beta"), [(0.1, 0.5), (0.2, 0.4), (1.0, 0.6)])
+@pytest.mark.parametrize(("strength", "beta"), [(0.1, 0.5), (1.0, 0.6)])
 def test_every_step_is_the_largest_determinant(normalize, signs, strength, beta):
-    problem = make_problem(seed=1, count=25, signs=signs, weights=range(1, len(signs) + 1))
-    expected = largest_determinants(kernel_of(problem, 1 - strength, beta, normalize), 10)
-    assert selected(MsDpp(strength, beta, normalize), problem, 10) == expected
-
-
-@every_variant
-def test_without_vectors_beta_is_0_and_without_wishes_1(normalize):
-    for shape in ({"signs": (1, -1), "with_vectors": False}, {"signs": ()}):
-        problem = make_problem(seed=1, count=25, **shape)
-        expected = largest_determinants(kernel_of(problem, 0.8, 0.0, normalize), 10)
-        assert selected(MsDpp(0.2, 0.6, normalize), problem, 10) == expected
+    shapes = [{"signs": signs, "weights": range(1, len(signs) + 1)}]
+    if signs == (1, 1) and strength < 1:  # without vectors beta is 0, and without wishes 1
+        shapes += [{"with_vectors": False}, {"signs": ()}]
+    for shape in shapes:
+        problem = make_problem(seed=1, count=15, **shape)
+        expected = largest_determinants(kernel_of(problem, 1 - strength, beta, normalize), 7)
+        assert selected(MsDpp(strength, beta, normalize), problem, 7) == expected
 
 
 @every_variant
 @pytest.mark.parametrize("signs", [(1, 1), (-1, -1), (1, -1)], ids=str)
 def test_released_is_the_published_update(normalize, signs):
-    for seed in range(2):
-        problem = make_problem(seed=seed, count=25, signs=signs)
-        expected = released_greedy(kernel_of(problem, 0.9, 0.5, normalize), problem.scores, 10)
-        assert selected(MsDpp(0.1, 0.5, normalize, released=True), problem, 10) == expected
-
-
-def test_tangents_are_matrix_logarithms():
-    problem = make_problem(count=40, copies=5)
-    blocks = (*features(problem), vectors(problem))
-    for tangent, rows in zip(tangents(blocks), blocks, strict=True):
-        np.testing.assert_allclose(tangent, logarithm(rows), atol=1e-9)
-        np.testing.assert_array_equal(tangent, tangent.T)
+    problem = make_problem(count=25, signs=signs)
+    expected = released_greedy(kernel_of(problem, 0.9, 0.5, normalize), problem.scores, 10)
+    assert selected(MsDpp(0.1, 0.5, normalize, released=True), problem, 10) == expected
 
 
 @pytest.mark.parametrize("norm", [0.0, 1e-3, 0.79, 0.81, 5.0, 11.0, 13.0, 60.0])
@@ -118,19 +104,6 @@ def test_opposite_wishes_for_one_attribute_cancel(normalize):
     signs, weights = np.array([1.0, 1.0, -1.0]), np.array([0.1, 0.2, 0.3])  # 0.1 + 0.2 - 0.3 is not 0
     matrix = combine(np.stack([place] * 3), None, problem.scores, signs, weights, 0.5, normalize)
     np.testing.assert_allclose(matrix, np.eye(20), atol=1e-12)
-
-
-@every_variant
-def test_kernels_take_many_queries_at_once(normalize):
-    problems = [make_problem(seed=seed, count=15, signs=(1, -1)) for seed in range(3)]
-    own = [tangents((*features(problem), vectors(problem))) for problem in problems]
-    blocks = zip(*((*features(problem), vectors(problem)) for problem in problems), strict=True)
-    stacked = tangents([np.stack(rows) for rows in blocks])
-    scores, signs, weights = np.stack([problem.scores for problem in problems]), problems[0].signs, problems[0].weights
-    together = combine(stacked[:, :2], stacked[:, 2], scores, signs, weights, 0.4, normalize)
-    for q, alone in enumerate(own):
-        expected = combine(alone[:2], alone[2], scores[q], signs, weights, 0.4, normalize)
-        np.testing.assert_allclose(together[q], expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("normalize", ["tn", "tn+tvms"])

@@ -50,7 +50,7 @@ def test_shorter_lists_are_prefixes_and_pages_continue(method, signs):
 @every_method
 @both_directions
 def test_a_copy_never_comes_before_its_original(method, signs):
-    for seed in range(5):
+    for seed in range(2):
         order = selected(method, make_problem(seed=seed, signs=signs, copies=8), 30)
         for original in range(8):
             assert order.index(original) < order.index(22 + original)
@@ -62,7 +62,7 @@ def test_a_copy_never_comes_before_its_original(method, signs):
 
 @every_method
 @both_directions
-def test_missing_values_and_vectors_are_accepted(method, signs):
+def test_missing_values_and_scores_of_any_size_are_accepted(method, signs):
     problem = make_problem(signs=signs)
     blocks = [block.copy() for block in features(problem)]
     for block in blocks:
@@ -70,13 +70,9 @@ def test_missing_values_and_vectors_are_accepted(method, signs):
     holes = replace_rows(problem, problem.scores, blocks, vectors(problem))
     assert len(set(selected(method, holes, 20))) == 20
     assert len(set(selected(method, make_problem(signs=signs, with_vectors=False), 20))) == 20
-
-
-@every_method
-def test_scores_of_any_size_are_accepted(method):
-    for scale in (1e-6, 1.0, 1e3, 1e6):
+    for scale in (1e-6, 1.0, 1e6):
         scores = scale * (1 + np.random.default_rng(0).random(30))
-        assert len(set(selected(method, make_problem(scores=scores), 30))) == 30
+        assert len(set(selected(method, make_problem(scores=scores, signs=signs), 30))) == 30
 
 
 @every_method

@@ -7,12 +7,13 @@ import shutil
 import tempfile
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-import pytest
 from bag_of_words import BagOfWords
 from jpegs import small_library
 
 from mascot.photos import Library
+from mascot.photos.photo import COLUMNS, Photo
 
 GRAPH_FROM = 10  # photographs from which on this library has a graph, if it is opened with `exact=GRAPH_FROM`
 
@@ -22,18 +23,29 @@ def _indexed() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="mascot-library-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     root = small_library(folder / "photos")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        with Library(root) as library:
-            library.index(BagOfWords())
-        with Library(root, exact=GRAPH_FROM) as library:
-            library.rebuild_index()
+    with Library(root) as library:
+        library.index(BagOfWords())
+    with Library(root, exact=GRAPH_FROM) as library:
+        library.rebuild_index()
     return root
 
 
 def indexed_library(root: Path) -> Path:
     """Write a copy of `small_library`, indexed with `BagOfWords`."""
     return Path(shutil.copytree(_indexed(), root))
+
+
+def opened_copy(root: Path) -> Library:
+    """Return an open copy, whose encoder is known by its name."""
+    library = Library(indexed_library(root))
+    library.vector_of("boat", encoder=BagOfWords())
+    return library
+
+
+def bare_photo(**values: Any) -> Photo:
+    """Return a photograph without metadata except these values."""
+    needed = {"size": 0, "mtime_ns": 0, "width": 1, "height": 1, "keywords": (), "problems": ()}
+    return Photo(**dict.fromkeys(COLUMNS) | needed | values)
 
 
 def rows_of(library: Library) -> dict[str, tuple]:

@@ -4,57 +4,85 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import signal
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from range_server import Manners, Server, serving
 
-_COMMIT = "0" * 40
-_LARGE = 50_000  # bytes from which a file has a SHA-256, as files in large file storage do
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CLOSED = "http://127.0.0.1:9"  # an address where nobody answers
+
+
+def publish(server: Server, api: str, root: str, files: Mapping[str, bytes], large: float = 50_000) -> None:
+    """Serve the files of a repository as the hub does. From `large` bytes on, a file has a SHA-256."""
+    siblings: list[dict[str, Any]] = []
+    for name, content in files.items():
+        size, digest = len(content), hashlib.sha256(content).hexdigest()
+        blob = hashlib.sha1(b"blob %d\0" % size + content).hexdigest()
+        siblings.append({"rfilename": name, "size": size, "blobId": blob})
+        if size >= large:
+            siblings[-1]["lfs"] = {"sha256": digest, "size": size, "pointerSize": 133}
+        options: Any = {"etag": f'"{digest if size >= large else blob}"', "headers": {"X-Repo-Commit": COMMIT}}
+        for revision in ("main", COMMIT):
+            server.put(f"{root}/resolve/{revision}/{name}", content, **options)
+    body = json.dumps({"id": api.partition("/")[2], "sha": COMMIT, "siblings": siblings, "tags": []}).encode()
+    for path in (f"/api/{api}", f"/api/{api}/revision/main"):
+        server.put(path, body, headers={"Content-Type": "application/json"})
 
 
 @dataclass
 class LocalHub:
-    """One model under one name. Faults may be set while it serves."""
+    """One model under one name."""
 
+    server: Server
     folder: Path
     model: str
-    address: str = ""
-    requests: list[tuple[str, str]] = field(default_factory=list)  # method with range, file
-    status: int = 200  # of everything
-    break_after: int | None = None  # bytes of an answer after which the connection is closed
-    breaks: int = 0  # how often that still happens
-    interrupts: bool = False  # a broken connection stays open instead, and this process gets a SIGINT
-    tampered: bool = False  # one byte of every large file is wrong
+
+    def publish(self) -> None:
+        """Serve the folder as it is now, without faults."""
+        self.server.reset()
+        paths = sorted(path for path in self.folder.rglob("*") if path.is_file())
+        files = {path.relative_to(self.folder).as_posix(): path.read_bytes() for path in paths}
+        publish(self.server, f"models/{self.model}", f"/{self.model}", files)
+
+    def refuse(self, status: int) -> None:
+        """Answer everything with a status."""
+        self.server.manners = {path: Manners(always=status) for path in self.server.files}
+
+    def tamper(self) -> None:
+        """Change a byte of every large file, but not its hash."""
+        for path, content in self.server.files.items():
+            if len(content) > 50_000:
+                self.server.files[path] = content[:100] + bytes([content[100] ^ 1]) + content[101:]
+
+    def cut(self, name: str, *counts: int, interrupt: bool = False) -> None:
+        """Break the connection after so many bytes of a file, once for each count."""
+        manners = self.server.manners[f"/{self.model}/resolve/{COMMIT}/{name}"]
+        manners.cut, manners.interrupt = list(counts), interrupt
+
+    @property
+    def downloads(self) -> list[tuple[str, str | None]]:
+        """The files that were requested, with the range."""
+        requests = [request for request in self.server.requests if request.method == "GET"]
+        parts = [(request.path.partition(f"/resolve/{COMMIT}/")[2], request) for request in requests]
+        return [(name, request.headers.get("Range", request.headers.get("range"))) for name, request in parts if name]
 
     @property
     def files(self) -> list[str]:
-        """The files that were asked for."""
-        return [name for method, name in self.requests if method.startswith("GET")]
+        return [name for name, _ in self.downloads]
 
 
 @contextmanager
 def local_hub(folder: Path, model: str = "someone/model") -> Iterator[LocalHub]:
     """Serve a folder as a model until the end of the block."""
-    hub = LocalHub(folder, model)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, hub))
-    hub.address = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
+    with serving() as server:
+        hub = LocalHub(server, folder, model)
+        hub.publish()
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def use_hub(address: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,75 +93,3 @@ def use_hub(address: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def __init__(self, hub: LocalHub, *args: Any) -> None:
-        self.hub = hub
-        super().__init__(*args)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-    def do_HEAD(self) -> None:
-        self.do_GET()
-
-    def do_GET(self) -> None:
-        hub, path = self.hub, self.path.partition("?")[0]
-        if hub.status != 200:
-            self._send(hub.status, b"{}")
-        elif path.startswith(f"/api/models/{hub.model}"):
-            names = sorted(str(file.relative_to(hub.folder)) for file in hub.folder.rglob("*") if file.is_file())
-            siblings = [_described(hub.folder, name) for name in names]
-            self._send(200, json.dumps({"id": hub.model, "sha": _COMMIT, "siblings": siblings}).encode())
-        elif path.startswith(f"/{hub.model}/resolve/"):
-            name = path.removeprefix(f"/{hub.model}/resolve/").partition("/")[2]
-            asked = self.headers.get("Range")
-            hub.requests.append((self.command if asked is None else f"{self.command} {asked}", name))
-            self._send_file(name, asked)
-        else:
-            self._send(404, b"{}")
-
-    def _send_file(self, name: str, asked: str | None) -> None:
-        content = (self.hub.folder / name).read_bytes()
-        about = _described(self.hub.folder, name)
-        etag = about["lfs"]["sha256"] if "lfs" in about else about["blobId"]
-        headers = {"ETag": f'"{etag}"', "X-Repo-Commit": _COMMIT, "Accept-Ranges": "bytes"}
-        if self.hub.tampered and "lfs" in about:
-            content = content[:100] + bytes([content[100] ^ 1]) + content[101:]
-        if asked is None:
-            self._send(200, content, headers)
-            return
-        start = int(asked.removeprefix("bytes=").partition("-")[0])
-        headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
-        self._send(206, content[start:], headers)
-
-    def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command == "HEAD":
-            return
-        hub = self.hub
-        is_broken = hub.break_after is not None and hub.breaks > 0 and len(body) > hub.break_after
-        hub.breaks -= is_broken
-        with suppress(OSError):  # the client is gone
-            self.wfile.write(body[: hub.break_after] if is_broken else body)
-            self.wfile.flush()
-            if is_broken and hub.interrupts:
-                time.sleep(0.5)  # until the client has written what was sent
-                os.kill(os.getpid(), signal.SIGINT)
-                self.rfile.read(1)  # until the client hangs up
-
-
-def _described(folder: Path, name: str) -> dict[str, Any]:
-    content = (folder / name).read_bytes()
-    about: dict[str, Any] = {
-        "rfilename": name,
-        "size": len(content),
-        "blobId": hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(),
-    }
-    if len(content) >= _LARGE:
-        about["lfs"] = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content), "pointerSize": 133}
-    return about

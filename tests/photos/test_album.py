@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from bag_of_words import BagOfWords
-from jpegs import small_library, write_jpeg
+from jpegs import write_jpeg
+from libraries import indexed_library
 
 import mascot as mc
 from mascot.photos import Library
@@ -28,11 +29,10 @@ _HOSTILE = "</figcaption></style><script>document.title='owned'</script><img src
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     root = tmp_path_factory.mktemp("library") / "photos"
-    small_library(root)
+    indexed_library(root)
     name = "<img src=x onerror=document.title='owned'>\u202e&amp;\x01.jpg"
     write_jpeg(root / "--><b>" / name, _HOSTILE, "Tokyo", "2019-07-14T20:15:00")
-    with pytest.MonkeyPatch.context() as patch, Library.open(root) as opened:
-        patch.setenv("XDG_STATE_HOME", str(root.parent / "state"))
+    with Library.open(root) as opened:
         opened.index(BagOfWords())
         yield opened
 
@@ -130,7 +130,6 @@ def test_a_killed_addition_leaves_the_old_album(library: Library, file: Path, tm
 
 
 def test_the_album_names_no_folder_of_this_machine(library: Library, file: Path) -> None:
-    text = file.read_text(encoding="utf-8")
-    assert str(library.root) not in text
+    assert str(library.root) not in file.read_text(encoding="utf-8")
     linked = "".join(album(library.store, "x", [section_of(library.search(None, k=3), links=True)]))
     assert len(re.findall(r'<a href="file://', linked)) == 3

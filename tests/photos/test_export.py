@@ -15,16 +15,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from libraries import bare_photo
 
 import mascot as mc
 from mascot.photos import export
 from mascot.photos.export import Original, copy_originals, safe_name, unique_names, write_zip
-from mascot.photos.photo import COLUMNS, Photo
-
-
-def _photo(path: str) -> Photo:
-    values: dict[str, Any] = dict.fromkeys(COLUMNS)
-    return Photo(**values | {"id": 1, "path": path, "size": 0, "mtime_ns": 0, "keywords": (), "problems": ()})
 
 
 @pytest.fixture
@@ -36,7 +31,7 @@ def files(tmp_path: Path) -> list[Original]:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(bytes([count]) * 300_000)
         os.utime(file, ns=(10**18, 10**18 + count * 10**9))
-        originals.append(Original(_photo(path), file))
+        originals.append(Original(bare_photo(path=path), file))
     return originals
 
 
@@ -153,7 +148,7 @@ def test_file_systems_without_links_and_full_ones(
     st.lists(st.text(st.characters(codec=None) | st.sampled_from('/\\:.<> "'), min_size=1, max_size=300), max_size=8)
 )
 def test_names_are_unique_and_safe(paths: list[str]) -> None:
-    names = unique_names(_photo(path) for path in paths)
+    names = unique_names(bare_photo(path=path) for path in paths)
     assert len({name.casefold() for name in names}) == len(names)
     for name in names:
         assert name == name.strip(" .") != ""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import pty
+import io
 import re
 import shutil
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +17,7 @@ from local_hub import CLOSED, LocalHub, local_hub, use_hub
 from tiny_models import save_onnx_clip
 
 from mascot.cli.encoder_choice import choose_encoder
-from mascot.errors import InputError
+from mascot.errors import InputError, OptionError
 from mascot.photos import Library
 from retelling import environment, run_command
 
@@ -46,7 +44,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def hub(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalHub]:
     with local_hub(model, SMALL) as served:
-        use_hub(served.address, tmp_path, monkeypatch)
+        use_hub(served.server.url, tmp_path, monkeypatch)
         yield served
 
 
@@ -100,11 +98,11 @@ def test_a_download_reports_every_byte_and_takes_what_is_needed(
 
 
 def test_a_broken_connection_is_resumed_in_the_same_run(hub: LocalHub, model: Path) -> None:
-    hub.break_after, hub.breaks = 300_000, 2
+    hub.cut(LARGEST, 300_000, 300_000)
     assert (fetch() / LARGEST).read_bytes() == (model / LARGEST).read_bytes()
-    methods = [method for method, name in hub.requests if name == LARGEST and method.startswith("GET")]
-    starts = [int(method.removeprefix("GET bytes=").removesuffix("-")) for method in methods[1:]]
-    assert (methods[0], len(starts)) == ("GET", 2)
+    ranges = [range_ for name, range_ in hub.downloads if name == LARGEST]
+    starts = [int((range_ or "").removeprefix("bytes=").removesuffix("-")) for range_ in ranges[1:]]
+    assert (ranges[0], len(starts)) == (None, 2)
     assert 0 < starts[0] < starts[1]
 
 
@@ -118,22 +116,22 @@ def test_an_interrupted_download_is_resumed_by_the_next_one(hub: LocalHub, model
     (part,) = parts_of(tmp_path)
     size = part.stat().st_size
     assert size > 0
-    hub.requests.clear()
+    hub.server.requests.clear()
     assert (fetch() / LARGEST).read_bytes() == (model / LARGEST).read_bytes()
-    assert (f"GET bytes={size}-", LARGEST) in hub.requests
+    assert (LARGEST, f"bytes={size}-") in hub.downloads
 
 
 @pytest.mark.parametrize(
     ("status", "reason"),
     [
-        (401, "401: it does not exist, or needs a login: hf auth login"),
+        (401, "401: it does not exist, or needs a login: hf auth login, or set HF_TOKEN"),
         (404, "404: it does not exist"),
         (429, "429: too many requests; try again later"),
         (503, "the hub answered 503"),
     ],
 )
 def test_refusals_are_short_reasons(hub: LocalHub, status: int, reason: str) -> None:
-    hub.status = status
+    hub.refuse(status)
     with pytest.raises(HubError, match=f"^{re.escape(reason)}$"):
         fetch()
 
@@ -141,15 +139,15 @@ def test_refusals_are_short_reasons(hub: LocalHub, status: int, reason: str) -> 
 def test_a_wrong_hash_no_network_and_a_cache_that_cannot_be_written(
     hub: LocalHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hub.tampered = True
+    hub.tamper()
     with pytest.raises(HubError, match=rf"^{LARGEST} has the wrong hash and was removed: run the same command again$"):
         fetch()
     assert not parts_of(tmp_path)
     assert not list(tmp_path.rglob("text_model_quantized.onnx"))
-    hub.tampered = False
+    hub.publish()
     assert fetch().is_dir()
     (tmp_path / "file").write_text("")
-    use_hub(hub.address, tmp_path / "file", monkeypatch)
+    use_hub(hub.server.url, tmp_path / "file", monkeypatch)
     with pytest.raises(HubError, match=r"^cannot write .*/file/hub.*; HF_HOME names another folder$"):
         fetch()
     use_hub(CLOSED, tmp_path, monkeypatch)
@@ -173,25 +171,23 @@ def test_a_new_library_gets_a_clip_from_the_hub_and_then_the_one_here(
     assert (code, errors, len(out.splitlines())) == (0, "", 2)
 
 
-@pytest.mark.parametrize("fault", ["no network", "refusing", "tampered"])
+@pytest.mark.parametrize("fault", ["no network", "refusing", "tampered", "Ctrl-C"])
 def test_a_hub_that_does_not_give_the_model_leads_to_lite_at_once(
     hub: LocalHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], fault: str
 ) -> None:
-    hub.status, hub.tampered = (404 if fault == "refusing" else 200), fault == "tampered"
+    reason = "no model from the hub ("
     if fault == "no network":
         use_hub(CLOSED, tmp_path, monkeypatch)
+    elif fault == "refusing":
+        hub.refuse(404)
+    elif fault == "tampered":
+        hub.tamper()
+    else:
+        hub.cut(LARGEST, 300_000, interrupt=True)
+        reason = "the download was stopped, and is resumed next time"
     assert choose_encoder(Library(tmp_path), "auto", False, "auto") == ("lite", False)
-    assert capfd.readouterr().err.count("encoding with lite: no model from the hub (") == 1
-
-
-def test_ctrl_c_in_a_download_goes_on_with_lite(hub: LocalHub, mascot: Run, root: Path, tmp_path: Path) -> None:
-    hub.break_after, hub.breaks, hub.interrupts = 300_000, 1, True
-    code, out, errors = mascot("index", str(root))
-    assert code == 0, errors
-    assert "3 photographs: 3 new" in out
-    assert "encoding with lite: the download was stopped, and is resumed next time" in errors
-    assert encoder_of(root) == "lite"
-    assert parts_of(tmp_path)
+    assert capfd.readouterr().err.count(f"encoding with lite: {reason}") == 1
+    assert len(parts_of(tmp_path)) == (fault == "Ctrl-C")
 
 
 def test_a_change_is_refused_before_the_download_and_made_with_again(
@@ -216,26 +212,26 @@ def test_a_change_is_refused_before_the_download_and_made_with_again(
     assert "3 unchanged" in out
 
 
-def test_a_terminal_is_asked_before_a_change(model: Path, root: Path, tmp_path: Path) -> None:
-    with Library(root) as library:
-        library.index(BagOfWords("lite"))
-    command = [sys.executable, "-m", "mascot", "index", str(root), "--encoder", f"clip:{model}"]
-    for answer in ("n", "y"):
-        leader, follower = pty.openpty()
-        env = environment(XDG_STATE_HOME=str(tmp_path), TERM="dumb")
-        process = subprocess.Popen(command, env=env, stdin=follower, stdout=follower, stderr=follower)
-        os.close(follower)
-        os.write(leader, f"{answer}\n".encode())
-        text = b""
-        try:
-            while part := os.read(leader, 4096):
-                text += part
-        except OSError:  # the process has ended
-            os.close(leader)
-        assert process.wait(timeout=240) == (0 if answer == "y" else 2), text.decode()
-        assert b"searches use lite until all photographs are encoded" in text
-        assert encoder_of(root) == (f"clip:{model.resolve()}" if answer == "y" else "lite")
-        assert (b"nothing was changed" in text) == (answer == "n")
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("answer", ["n", "y"])
+def test_a_terminal_is_asked_before_a_change(
+    model: Path, root: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    library, spec, terminal = Library(root), f"clip:{model}", Terminal()
+    library.index(BagOfWords("lite"))
+    monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
+    monkeypatch.setattr("sys.stderr", terminal)
+    if answer == "y":
+        assert choose_encoder(library, spec, False, "auto") == (spec, True)
+    else:
+        with pytest.raises(OptionError, match="nothing was changed; the library stays encoded with lite"):
+            choose_encoder(library, spec, False, "auto")
+    assert "searches use lite until all photographs are encoded" in terminal.getvalue()
+    assert f"encode all 3 photographs anew with {spec}? [y/N]" in terminal.getvalue()
 
 
 def test_without_torch_its_weights_are_neither_downloaded_nor_opened(
@@ -245,25 +241,14 @@ def test_without_torch_its_weights_are_neither_downloaded_nor_opened(
     both = save_onnx_clip(tmp_path / "both")
     (both / "model.safetensors").write_bytes(bytes(60_000))
     with local_hub(both) as hub:
-        use_hub(hub.address, tmp_path / "home", monkeypatch)
+        use_hub(hub.server.url, tmp_path / "home", monkeypatch)
         encoder = open_encoder("clip:someone/model")
         assert (encoder.name, encoder.texts(["cat"]).shape) == ("clip:someone/model", (1, 4096))
         assert LARGEST in hub.files
         assert "model.safetensors" not in hub.files
         shutil.rmtree(both / "onnx")
-        hub.requests.clear()
-        use_hub(hub.address, tmp_path / "other", monkeypatch)
+        hub.publish()
+        use_hub(hub.server.url, tmp_path / "other", monkeypatch)
         with pytest.raises(InputError, match=r"\(it has only torch weights: .*pip install torch transformers\)"):
             open_encoder("clip:someone/model")
         assert hub.files == []
-
-
-def test_quantised_weights_have_their_own_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    full, quantized = save_onnx_clip(tmp_path / "full", "full"), save_onnx_clip(tmp_path / "quantized")
-    export = open_encoder(f"clip:{quantized}").fingerprint
-    assert open_encoder(f"clip:{full}").fingerprint == export, "the same bytes under both names here"
-    for folder in (full, quantized):
-        (folder / "model.safetensors").write_bytes(b"weights that do not run")
-    assert open_encoder(f"clip:{quantized}").fingerprint == export
-    assert open_encoder(f"clip:{full}").fingerprint != export

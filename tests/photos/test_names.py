@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest
-from bag_of_words import BagOfWords
 from hypothesis import given
 from hypothesis import strategies as st
-from jpegs import write_jpeg
 
-from mascot.photos import Library
 from mascot.photos.gazetteer import gazetteer
-from mascot.photos.moments import Shot, moments
+from mascot.photos.moments import PARTS_OF_DAY, SEASONS, Shot, moments, part_of_day, season
 from mascot.photos.names import moment
-from mascot.photos.seasons import PARTS_OF_DAY, SEASONS, part_of_day, season
-
-_TAKEN = datetime(2019, 7, 4, 18, 15, 12)
 
 
 @pytest.mark.parametrize(
@@ -37,14 +30,11 @@ _TAKEN = datetime(2019, 7, 4, 18, 15, 12)
 def test_a_timestamp_in_a_name_is_read(name: str) -> None:
     result = moment(name)
     assert result is not None
-    assert (result.clock, result.offset) == (_TAKEN, None)
-    noon = moment("Photo 2019-07-04 at 12.05.09 PM.png"), moment("Photo 2019-07-04 at 12.05.09 AM.png")
-    assert [half.clock.hour for half in noon if half] == [12, 0]
+    assert (result.clock, result.offset) == (datetime(2019, 7, 4, 18, 15, 12), None)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_names_without_a_local_timestamp_and_noon() -> None:
+    for name in (
         "IMG-20190704-WA0001.jpg",  # a date without a time
         "PXL_20190704_181512345.jpg",  # UTC
         "20191304_181512.jpg",  # month 13
@@ -52,10 +42,10 @@ def test_a_timestamp_in_a_name_is_read(name: str) -> None:
         "4914949671_12345678181512.5.jpg",
         "120190704_181512.jpg",
         "IMG_20990704_181512.jpg",  # the future
-    ],
-)
-def test_a_name_without_a_local_timestamp_gives_none(name: str) -> None:
-    assert moment(name) is None
+    ):
+        assert moment(name) is None, name
+    noon = moment("Photo 2019-07-04 at 12.05.09 PM.png"), moment("Photo 2019-07-04 at 12.05.09 AM.png")
+    assert [half.clock.hour for half in noon if half] == [12, 0]
 
 
 @given(st.datetimes(datetime(2003, 1, 1), datetime(2025, 12, 31)), st.text(max_size=40))
@@ -65,16 +55,6 @@ def test_every_time_round_trips_and_no_name_raises(when: datetime, name: str) ->
         assert result is not None
         assert result.clock == when.replace(microsecond=0)
     moment(name)
-
-
-def test_exif_takes_precedence_over_the_name(tmp_path: Path) -> None:
-    write_jpeg(tmp_path / "IMG_20190704_181512.jpg")
-    write_jpeg(tmp_path / "IMG_20190704_181513.jpg", taken="2020-01-01T09:00:00")
-    with Library.open(tmp_path) as library:
-        library.index(BagOfWords())
-        without_exif, with_exif = sorted(library.store.all_photos(), key=lambda photo: photo.path)
-    assert (without_exif.taken, without_exif.part_of_day, without_exif.problems) == (_TAKEN, "evening", ())
-    assert with_exif.taken == datetime(2020, 1, 1, 9)
 
 
 def test_the_city_people_would_name() -> None:

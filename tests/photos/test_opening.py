@@ -12,7 +12,6 @@ import pytest
 from bag_of_words import BagOfWords
 from jpegs import write_jpeg
 
-import mascot as mc
 from mascot.cli.photos import _print_warnings
 from mascot.connect.address import Address
 from mascot.connect.engine import key_of
@@ -23,41 +22,17 @@ from mascot.server.service import LibraryGone, Service
 from retelling import environment
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
+def test_a_library_made_anew_is_served_with_its_own_encoder(tmp_path: Path) -> None:
+    """An encoder of the user's own cannot be opened by its name: the one at hand is used on."""
     root = tmp_path / "photos"
     for i, title in enumerate(["a boat", "a harbour", "a boat in a harbour"]):
         write_jpeg(root / f"{i}.jpg", title)
-    return root
-
-
-@pytest.fixture(autouse=True)
-def nothing_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
-def test_a_folder_may_be_text(root: Path) -> None:
-    assert Library(str(root)).root == Library(root).root == Library.open(str(root)).root
-    with pytest.raises(mc.InputError, match="there is no folder nowhere"):
-        Library("nowhere")
-
-
-def test_opened_anew_a_library_keeps_its_options_and_encoders(root: Path) -> None:
-    encoder = BagOfWords()
-    with Library(root, "cpu", exact=2) as library:
-        library.index(encoder)
-        with library.reopened() as again:
-            assert again.root == library.root
-            assert again.store is not library.store
-            assert (again._encoders.device, again.exact) == ("cpu", 2)
-            assert again.search("harbour", k=2).paths == library.search("harbour", k=2).paths
-
-
-def test_a_library_made_anew_is_served_with_its_own_encoder(root: Path) -> None:
-    """An encoder of the user's own cannot be opened by its name: the one at hand is used on."""
     asked = models.Search(text="boat", k=3)
-    with Library(root) as library:
+    with Library(root, "cpu", exact=2) as library:
         library.index(BagOfWords())
+        with library.reopened() as again:
+            assert again.store is not library.store
+            assert (again.root, again._encoders.device, again.exact) == (library.root, "cpu", 2)
         service = Service(library)
         before = service.search(asked)
         shutil.rmtree(root / ".mascot")

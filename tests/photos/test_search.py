@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import sqlite3
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from pathlib import Path
@@ -19,42 +17,15 @@ import pytest
 from bag_of_words import BagOfWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jpegs import small_library, write_jpeg
+from jpegs import write_jpeg
 from rich.console import Console
-from typer.testing import CliRunner
 
 import mascot as mc
-from mascot.cli.app import app
 from mascot.cli.photo_printing import results_table
 from mascot.photos import Library
 from mascot.photos.choices import Choices, checked_name
 from mascot.photos.filters import SearchCancelled, matching
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """An indexed folder; not to be changed."""
-    folder = tmp_path_factory.mktemp("library") / "photos"
-    with pytest.MonkeyPatch.context() as patch, Library.open(small_library(folder)) as library:
-        patch.setenv("XDG_STATE_HOME", str(folder.parent / "state"))
-        library.index(BagOfWords())
-        yield folder
-
-
-@pytest.fixture(scope="module")
-def shared(root: Path) -> Iterator[Library]:
-    with Library.open(root) as library:
-        library.vector_of("sunset", encoder=BagOfWords())
-        yield library
-
-
-@pytest.fixture
-def library(root: Path, tmp_path: Path) -> Iterator[Library]:
-    """A copy, to be changed."""
-    with Library.open(shutil.copytree(root, tmp_path / "photos")) as opened:
-        opened.vector_of("sunset", encoder=BagOfWords())
-        yield opened
-
+from retelling import run_command
 
 # Conditions
 
@@ -159,7 +130,8 @@ def test_without_words_photographs_are_all_as_good_and_the_newest_come_first(sha
     assert [photo.taken for photo in shared.hits().photos[-6:]] == [None] * 6
     few = shared.hits(candidates=5, where="city = 'Lisbon'")
     assert (len(few), few.newest_of, {photo.city for photo in few.photos}) == (5, 12, {"Lisbon"})
-    assert len(shared.search(where="0")) == 0
+    empty = shared.search("sunset", shared.spread("place"), where="city = ?", values=["Atlantis"])
+    assert (len(empty), empty.records(), empty.paths, empty.plain) == (0, [], [], [])
     assert len(shared.search(k=30, candidates=3)) == 30
 
 
@@ -317,13 +289,13 @@ def test_what_is_not_a_name(name: str) -> None:
 
 
 def _run(root: Path, *words: str) -> str:
-    done = CliRunner().invoke(app, [*words, "--library", str(root)])
-    assert done.exit_code == 0, done.output + repr(done.exception)
+    done = run_command(*words, "--library", str(root))
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def _refusal(root: Path, *words: str) -> str:
-    return str(CliRunner().invoke(app, [*words, "--library", str(root)]).exception)
+    return run_command(*words, "--library", str(root)).stderr
 
 
 def _records(text: str) -> list[dict[str, Any]]:
@@ -373,5 +345,5 @@ def test_a_choice_from_the_search_to_the_folder(library: Library, tmp_path: Path
         (["search", "--source", "lance:///x", "--pin", "1"], "--library, --pin: not with --source"),
     ],
 )
-def test_mistakes_are_named(root: Path, words: list[str], message: str) -> None:
-    assert re.search(message, _refusal(root, *words))
+def test_mistakes_are_named(shared: Library, words: list[str], message: str) -> None:
+    assert re.search(message, _refusal(shared.root, *words))

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-from numpy.typing import NDArray
-
-pytest.importorskip("PIL", reason="needs the extra photos")
-pytest.importorskip("pillow_heif", reason="needs the extra photos")
-
 from bag_of_words import BagOfWords
 from hypothesis import given
 from hypothesis import strategies as st
+from libraries import bare_photo
+from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageFilter
 
 from mascot.photos import Library
@@ -29,10 +26,9 @@ NOON = datetime(2019, 7, 14, 12)
 
 
 def photo(id_: int, seconds: float | None, camera: str | None = "X100", hash_: str = "", side: int = 100) -> Photo:
-    values: dict[str, Any] = dict.fromkeys(Photo.__dataclass_fields__)
     taken = None if seconds is None else NOON + timedelta(seconds=seconds)
-    values |= {"id": id_, "path": f"{id_}.jpg", "hash": hash_ or f"h{id_}", "taken": taken, "camera": camera}
-    return Photo(**values | {"width": side, "height": side, "keywords": (), "problems": ()})
+    shot = {"id": id_, "path": f"{id_}.jpg", "hash": hash_ or f"h{id_}", "taken": taken, "camera": camera}
+    return bare_photo(**shot, width=side, height=side)
 
 
 def looks(*angles: float) -> np.ndarray[Any, Any]:
@@ -147,5 +143,7 @@ def test_a_burst_of_real_pictures_is_one_result(tmp_path: Path) -> None:
             ids["other.jpg"]: [],
         }
         assert len(library.search(k=9, encoder=BagOfWords(), stacks=False)) == 4
+        with Image.open(BytesIO(library.store.thumbnail(ids["sharp.jpg"]))) as image:
+            assert image.size == (512, 384)  # sharp enough for the page
         page = library.search(k=9, already=[ids["blurred.jpg"]], encoder=BagOfWords())
         assert [shot.path for shot in page.photos] == ["other.jpg"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,13 +17,11 @@ K = 24
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    folder = tmp_path_factory.mktemp("sample")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        write_sample(folder / "trips")
-        with Library.open(Path(folder, "trips")) as opened:
-            opened.index("lite")
-            yield opened
+    folder = tmp_path_factory.mktemp("sample") / "trips"
+    write_sample(folder)
+    with Library.open(folder) as opened:
+        opened.index("lite")
+        yield opened
 
 
 def _km(photo: Photo, point: tuple[float, float]) -> float:

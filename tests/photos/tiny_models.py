@@ -16,6 +16,8 @@ WORDS = (
 )  # fmt: skip
 START, END = "<|startoftext|>", "<|endoftext|>"
 SIDE = 32  # pixels
+TOWER = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+VISION = {**TOWER, "image_size": SIDE, "patch_size": 8}
 
 
 def pictures_of(count: int = 5) -> list[Image.Image]:
@@ -37,18 +39,12 @@ def save_clip(folder: Path, kind: str = "clip", seed: int = 0) -> Path:
 
     vocabulary = _save_byte_pairs(folder)
     text = {
-        "vocab_size": len(vocabulary), "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
-        "num_attention_heads": 4, "max_position_embeddings": 24, "projection_dim": 16, "projection_size": 16,
+        **TOWER, "vocab_size": len(vocabulary), "max_position_embeddings": 24, "projection_dim": 16,
         "bos_token_id": vocabulary[START], "eos_token_id": vocabulary[END], "pad_token_id": vocabulary[END],
     }  # fmt: skip
-    vision = {
-        "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
-        "image_size": SIDE, "patch_size": 8, "projection_dim": 16,
-    }  # fmt: skip
+    vision = {**VISION, "projection_dim": 16}
     if kind == "siglip":
         text["projection_size"] = 32
-    else:
-        del text["projection_size"]
     name = {"clip": "CLIP", "metaclip_2": "MetaClip2", "siglip": "Siglip"}[kind]
     config_of, model_of = (getattr(transformers, f"{name}{part}") for part in ("Config", "Model"))
     torch.manual_seed(seed)
@@ -138,18 +134,13 @@ def save_blip2(folder: Path, seed: int = 0) -> Path:
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "vocab.txt").write_text("\n".join(vocabulary), "utf-8")
-    (folder / "tokenizer_config.json").write_text(
-        '{"tokenizer_class": "BertTokenizer", "do_lower_case": true}', "utf-8"
-    )
+    settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": True}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), "utf-8")
     config = transformers.Blip2Config(
-        vision_config={
-            "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
-            "image_size": SIDE, "patch_size": 8,
-        },
+        vision_config=VISION,
         qformer_config={
-            "hidden_size": 24, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
-            "encoder_hidden_size": 32, "vocab_size": len(vocabulary), "max_position_embeddings": 160,
-            "use_qformer_text_input": True,
+            **TOWER, "hidden_size": 24, "encoder_hidden_size": 32, "vocab_size": len(vocabulary),
+            "max_position_embeddings": 160, "use_qformer_text_input": True,
         },
         text_config={
             "model_type": "opt", "hidden_size": 16, "num_hidden_layers": 1, "ffn_dim": 16, "vocab_size": 40,

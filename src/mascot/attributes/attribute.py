@@ -30,8 +30,7 @@ class Attribute(Protocol):
 
 def missing_rule(attribute: Attribute) -> Missing:
     """Return what a candidate without a value gets: the last place, a neutral gain, or removal."""
-    rule: Missing = getattr(attribute, "missing", "last")
-    return rule
+    return getattr(attribute, "missing", "last")
 
 
 def check_missing(owner: str, rule: str) -> None:

@@ -114,8 +114,7 @@ def _distances(vectors: Floats) -> Floats:
     lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
     unit = vectors / np.where(lengths > 0, lengths, 1.0)
     squares = (unit * unit).sum(axis=1)
-    result: Floats = np.sqrt(np.maximum(squares[:, None] + squares[None, :] - 2.0 * (unit @ unit.T), 0.0))
-    return result
+    return np.sqrt(np.maximum(squares[:, None] + squares[None, :] - 2.0 * (unit @ unit.T), 0.0))
 
 
 def _average_linkage(distances: Floats) -> tuple[Ints, Ints, Floats]:

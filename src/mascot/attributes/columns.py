@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.attributes.attribute import Columns
+from mascot.attributes.attribute import Columns, Missing, check_missing
 from mascot.bins import Floats
 from mascot.errors import InputError, OptionError, is_number, quoted
+from mascot.serialize import Value
 
 LARGEST_NUMBER = 1e150  # squares of differences stay finite
 _UNIX_SECONDS = (1e8, 1e11)  # 1973 to 5138; milliseconds are a thousand times as many
@@ -259,15 +260,30 @@ def _beyond_a_day(value: float, owner: str, name: str) -> InputError:
     return InputError(f"{owner} column {name!r} {rule}, got {value:.15g}")
 
 
-def near_point(
-    parse: Callable[[Columns, str, str], NDArray[Any]], column: str, value: Any, owner: str, rule: str
-) -> dict[str, Any]:
-    """Return `near` as a column with one value; refuse it where `parse` cannot read it."""
-    with suppress(InputError):
-        if not np.isnan(parse({column: as_array([value])}, column, owner)[0]):
-            return {column: value}
-    remedy = _remedy(value) if parse is times else ""
-    raise OptionError(f"{owner} near must be {rule}, got {printable(value)!r}{remedy}")
+class ColumnAttribute(Value):
+    """What attributes of one column of numbers or times share."""
+
+    __slots__ = ()
+    column: str
+    missing: Missing
+    name: str
+    read: Callable[[Columns, str, str], NDArray[Any]]  # the column by its name, for an owner
+    near: str  # what a named value must be
+
+    def __post_init__(self) -> None:
+        check_missing(type(self).__name__, self.missing)
+        object.__setattr__(self, "name", self.name or self.column)
+
+    def _values(self, columns: Columns) -> NDArray[Any]:
+        return self.read(columns, self.column, type(self).__name__)
+
+    def point(self, value: Any) -> dict[str, Any]:
+        """Return a named value as a column with one value; refuse it where it cannot be read."""
+        with suppress(InputError):
+            if not np.isnan(self._values({self.column: as_array([value])})[0]):
+                return {self.column: value}
+        remedy = _remedy(value) if self.read is times else ""
+        raise OptionError(f"{type(self).__name__} near must be {self.near}, got {printable(value)!r}{remedy}")
 
 
 def vectors_of(rows: Any, owner: str) -> Floats:

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mascot.attributes.attribute import Columns, Missing, check_missing
-from mascot.attributes.columns import LARGEST_NUMBER, hours, near_point, numbers, times
+from mascot.attributes.attribute import Columns, Missing
+from mascot.attributes.columns import LARGEST_NUMBER, ColumnAttribute, hours, numbers, times
 from mascot.bins import Axis, AxisBins, Floats, SparseBins, one_hot
 from mascot.bins.axis import WEEKDAYS
 from mascot.errors import check_positive, check_whole, require
-from mascot.serialize import Value
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -22,31 +21,24 @@ MONTHS = (
 )  # fmt: skip
 
 
-class _CircleAttribute(Value):
+class _CircleAttribute(ColumnAttribute):
     """What attributes on a circle share: `bins` bumps of width `sigma`, the first at 0."""
 
     __slots__ = ()
-    column: str
     period: float
     bins: int
     sigma: Any
-    missing: Missing
     unit: str
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
-        check_whole(f"{owner}.bins", self.bins, 1)
-        check_positive(f"{owner}.sigma", self.width)
-        check_missing(owner, self.missing)
+        check_whole(f"{type(self).__name__}.bins", self.bins, 1)
+        check_positive(f"{type(self).__name__}.sigma", self.width)
+        ColumnAttribute.__post_init__(self)
 
     @property
     def width(self) -> float:
         """The width in use."""
-        width: float = self.sigma
-        return width
-
-    def _values(self, columns: Columns) -> Floats:
-        raise NotImplementedError
+        return self.sigma
 
     def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
         axis = Axis(0.0, self.period / self.bins, self.bins, self.width, self.period)
@@ -86,16 +78,11 @@ class HourOfDay(_CircleAttribute):
     missing: Missing = "last"
     name: str = "hour"
     period, unit = 24.0, "hour"
-
-    def _values(self, columns: Columns) -> Floats:
-        return hours(columns, self.column, "HourOfDay")
+    read, near = staticmethod(hours), "an hour like 18 or 18:30"
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Return the clock hour of each row, ``"18:00"`` from 18:00 to 18:59: what `limit` and `share` count."""
         return _named_codes(self._values(columns), tuple(f"{hour}:00" for hour in range(24)))
-
-    def point(self, value: Any) -> dict[str, Any]:
-        return near_point(hours, self.column, value, "HourOfDay", "an hour like 18 or 18:30")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +107,7 @@ class DayOfYear(_CircleAttribute):
     missing: Missing = "last"
     name: str = "season"
     period, unit = 366.0, "season"
+    read, near = staticmethod(times), "a time (ISO, EXIF or datetime)"
 
     def _since_new_year(self, columns: Columns, unit: str) -> Floats:
         """Return the days ("D") or months ("M") since the year began."""
@@ -132,11 +120,7 @@ class DayOfYear(_CircleAttribute):
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Return the month of each row: what `limit` and `share` count."""
-        months = self._since_new_year(columns, "M")
-        return _named_codes(months, MONTHS)
-
-    def point(self, value: Any) -> dict[str, Any]:
-        return near_point(times, self.column, value, "DayOfYear", "a time (ISO, EXIF or datetime)")
+        return _named_codes(self._since_new_year(columns, "M"), MONTHS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +142,7 @@ class Weekday(_CircleAttribute):
     missing: Missing = "last"
     name: str = "weekday"
     period, bins, unit = 7.0, 7, "weekday"
+    read, near = staticmethod(times), "a day of the week or a time"
 
     def _values(self, columns: Columns) -> Floats:
         moments = times(columns, self.column, "Weekday")
@@ -171,7 +156,7 @@ class Weekday(_CircleAttribute):
     def point(self, value: Any) -> dict[str, Any]:
         if isinstance(value, str) and value.capitalize() in WEEKDAYS:
             value = datetime(2024, 1, 1 + WEEKDAYS.index(value.capitalize()))  # 2024 began on a Monday
-        return near_point(times, self.column, value, "Weekday", "a day of the week or a time")
+        return ColumnAttribute.point(self, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +184,7 @@ class Cycle(_CircleAttribute):
     missing: Missing = "last"
     name: str = ""
     unit = "number"
+    read, near = staticmethod(numbers), "a number"
 
     @property
     def width(self) -> float:
@@ -209,7 +195,6 @@ class Cycle(_CircleAttribute):
         smallest, largest = 1 / LARGEST_NUMBER, LARGEST_NUMBER  # angles and bins stay finite and positive
         require(smallest <= self.period <= largest, "Cycle.period", "must lie within 1e-150..1e150", self.period)
         _CircleAttribute.__post_init__(self)
-        object.__setattr__(self, "name", self.name or self.column)
 
     def _values(self, columns: Columns) -> Floats:
         return numbers(columns, self.column, "Cycle") % self.period
@@ -219,6 +204,3 @@ class Cycle(_CircleAttribute):
         step = self.period / self.bins
         values = np.floor(self._values(columns) / step + 0.5) % self.bins
         return _named_codes(values, tuple(f"{step * number:g}" for number in range(self.bins)))
-
-    def point(self, value: Any) -> dict[str, Any]:
-        return near_point(numbers, self.column, value, "Cycle", "a number")

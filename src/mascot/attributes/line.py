@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
+from mascot.attributes.attribute import Columns, Missing, check_sigma
 from mascot.attributes.category import text_labels
-from mascot.attributes.columns import near_point, numbers, times
+from mascot.attributes.columns import ColumnAttribute, numbers, times
 from mascot.bins import Axis, AxisBins, Floats, SparseBins
 from mascot.bins.axis import SECONDS_A_DAY
 from mascot.errors import require
 from mascot.kernels.constants import SPACING
-from mascot.serialize import Value
 
 _MOST_BINS = 4_000_000
 
@@ -37,7 +35,7 @@ def _standard(values: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Number(Value):
+class Number(ColumnAttribute):
     """Any number: price, altitude, focal length, likes.
 
     Parameters
@@ -56,29 +54,25 @@ class Number(Value):
     sigma: float | None = None
     missing: Missing = "last"
     name: str = ""
+    read, near = staticmethod(numbers), "a number"
 
     def __post_init__(self) -> None:
         check_sigma("Number.sigma", self.sigma)
-        check_missing("Number", self.missing)
-        object.__setattr__(self, "name", self.name or self.column)
+        ColumnAttribute.__post_init__(self)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
-        return _line_bins(numbers(columns, self.column, "Number"), self.sigma, 0.0, "Number.sigma", "number")
+        return _line_bins(self._values(columns), self.sigma, 0.0, "Number.sigma", "number")
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        return _standard(numbers(columns, self.column, "Number"))
+        return _standard(self._values(columns))
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Return the number itself as text: what `limit` and `share` count."""
-        values = numbers(columns, self.column, "Number")
-        return text_labels([None if value != value else f"{value:g}" for value in values.tolist()])
-
-    def point(self, value: Any) -> dict[str, Any]:
-        return near_point(numbers, self.column, value, "Number", "a number")
+        return text_labels([None if value != value else f"{value:g}" for value in self._values(columns).tolist()])
 
 
 @dataclass(frozen=True, slots=True)
-class Date(Value):
+class Date(ColumnAttribute):
     """A day in history.
 
     Parameters
@@ -95,25 +89,23 @@ class Date(Value):
     sigma_days: float | None = None
     missing: Missing = "last"
     name: str = "date"
+    read, near = staticmethod(times), "a time (ISO, EXIF or datetime)"
 
     def __post_init__(self) -> None:
         check_sigma("Date.sigma_days", self.sigma_days)
-        check_missing("Date", self.missing)
+        ColumnAttribute.__post_init__(self)
 
-    def _days(self, columns: Columns) -> Floats:
+    def _values(self, columns: Columns) -> Floats:
         moments = times(columns, self.column, "Date")
         return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / SECONDS_A_DAY)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
-        return _line_bins(self._days(columns), self.sigma_days, 1 / 24, "Date.sigma_days", "date")
+        return _line_bins(self._values(columns), self.sigma_days, 1 / 24, "Date.sigma_days", "date")
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        return _standard(self._days(columns))
+        return _standard(self._values(columns))
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Return the calendar day of each row, ``"2019-07-14"``: what `limit` and `share` count."""
         days = times(columns, self.column, "Date").astype("datetime64[D]")
         return text_labels([None if day is None else day.isoformat() for day in days.tolist()])
-
-    def point(self, value: Any) -> dict[str, Any]:
-        return near_point(times, self.column, value, "Date", "a time (ISO, EXIF or datetime)")

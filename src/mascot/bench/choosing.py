@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 import mascot as mc
-from mascot.bench.datasets.dataset import Floats, Ints
+from mascot.bench.datasets.dataset import Floats, Ints, padded
 from mascot.bench.grid import is_dpp
-from mascot.bench.points import Method, Point
 from mascot.bench.query_set import QuerySet
-from mascot.bench.tasks import SPREAD
+from mascot.bench.tasks import SPREAD, Method, Point
 
 _DPP_QUERIES = 32
 
@@ -66,15 +65,14 @@ def _choose_all(point: Point, queries: QuerySet) -> PointSelection:
 
 
 def _choose_dpps(groups: Mapping[tuple[mc.Wish, ...], Sequence[Point]], queries: QuerySet) -> Iterator[PointSelection]:
-    positions = {point: _unfilled(len(queries.rows), point.k) for points in groups.values() for point in points}
+    positions: dict[Point, list[Ints]] = {point: [] for points in groups.values() for point in points}
     rankers = {wishes: _ranker(wishes, queries) for wishes in groups}
     for first in range(0, len(queries.rows), _DPP_QUERIES):
         block = slice(first, first + _DPP_QUERIES)
         for wishes, points in groups.items():
             for point in points:
-                selection = rankers[wishes](point.method, point.k, block).positions
-                positions[point][block, : selection.shape[1]] = selection
-    yield from (PointSelection(point, point_positions) for point, point_positions in positions.items())
+                positions[point] += [*rankers[wishes](point.method, point.k, block).positions]
+    yield from (PointSelection(point, padded(rows, -1, point.k)) for point, rows in positions.items())
 
 
 def time_single(point: Point, queries: QuerySet, count: int) -> PointSelection:
@@ -82,17 +80,16 @@ def time_single(point: Point, queries: QuerySet, count: int) -> PointSelection:
     tree, ranker = _is_tree(point.wishes), mc.Reranker(point.wishes, point.method)
     if not tree:
         ranker.fit(dict(queries.dataset.columns), queries.dataset.vectors)
-    count = min(count, len(queries.rows))
-    positions, times = _unfilled(count, point.k), []
-    for q in range(count):
+    positions, times = [], []
+    for q in range(min(count, len(queries.rows))):
         started = time.perf_counter()
         if tree:
             ranking = mc.rerank(queries.candidates(q), point.wishes, point.k, point.method)
         else:
             ranking = ranker.rerank(queries.rows[q], queries.scores[q], point.k)
         times.append(time.perf_counter() - started)
-        positions[q, : len(ranking.positions)] = ranking.positions
-    return PointSelection(point, positions, float(np.median(times)))
+        positions.append(ranking.positions)
+    return PointSelection(point, padded(positions, -1, point.k), float(np.median(times)))
 
 
 def _ranker(wishes: tuple[mc.Wish, ...], queries: QuerySet) -> Callable[[Method, int, slice], mc.Rankings[Any]]:
@@ -112,7 +109,3 @@ def _ranker(wishes: tuple[mc.Wish, ...], queries: QuerySet) -> Callable[[Method,
 def _is_tree(wishes: Sequence[mc.Wish]) -> bool:
     """Return whether an attribute is a tree, which is grown from each query's own candidates."""
     return any(isinstance(wish.attribute, mc.Branches) for wish in wishes)
-
-
-def _unfilled(queries: int, k: int) -> Ints:
-    return np.full((queries, k), -1, np.int64)

@@ -10,25 +10,26 @@ setting.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, Literal
 
 import mascot as mc
-from mascot.bench import naming
-from mascot.bench.points import Method, Point
 from mascot.bench.published import Published
 from mascot.bench.results import Record
-from mascot.bench.tasks import HOUR_OF_DAY, PLACE, BenchTask, Widths
+from mascot.bench.tasks import HOUR_OF_DAY, PLACE, BenchTask, Method, Point, Widths
+
+SearchKey = tuple[str, str, str, bool]  # label, task, direction, and whether a DPP has the released update
+Chosen = dict[SearchKey, Point]
 
 BETAS, THETAS = (0.4, 0.5, 0.6), (0.8, 0.9)
 WIDE = ("visual-genome", "incidents1m", "skyscript")  # datasets with the wider grid of the released study
 _WIDE_STRENGTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-DPPS = ("k-dpp", "ms-dpp", "ms-dpp+tn", "ms-dpp+tn+tvms")
 _NORMALIZE: dict[str, Literal["tn", "tn+tvms"] | None] = {
     "ms-dpp": None, "ms-dpp+tn": "tn", "ms-dpp+tn+tvms": "tn+tvms",
 }  # fmt: skip
+DPPS = ("k-dpp", *_NORMALIZE)
 # Of the published coverage methods: bin weight and normalisation; then strengths, widths in degrees and in hours.
 _COVERAGE: dict[str, tuple[Literal["uniform", "query"], bool]] = {
     "prob-coverage": ("uniform", False),
@@ -102,17 +103,18 @@ def inferred(label: str, task: BenchTask, direction: str, dataset: str = "pixelp
     return Point(label, task, direction, coverage(label, strength), Widths(geo, hour), point="inferred")
 
 
-def released(point: Point) -> Point | None:
-    """Return a DPP's point with the greedy update of the published experiments; None for the other methods."""
-    if isinstance(point.method, (mc.KDpp, mc.MsDpp)):
-        return replace(point, method=replace(point.method, released=True), point="released")
-    return None
+def released(*points: Point) -> list[Point]:
+    """Return the points of DPPs among these with the greedy update of the published experiments."""
+    return [
+        replace(point, method=replace(point.method, released=True), point="released")
+        for point in points
+        if isinstance(point.method, (mc.KDpp, mc.MsDpp))
+    ]
 
 
-def search_key(point: Point) -> tuple[str, str, str]:
-    """Return label, task and direction of a search; each of the two updates of a DPP has its own search."""
-    is_released = isinstance(point.method, (mc.KDpp, mc.MsDpp)) and point.method.released
-    return naming.released(point.label) if is_released else point.label, point.task.name, point.direction
+def search_key(point: Point) -> SearchKey:
+    """Return what a search is for; each of the two updates of a DPP has its own search."""
+    return point.label, point.task.name, point.direction, getattr(point.method, "released", False)
 
 
 def settings(label: str, task: BenchTask, direction: str, dataset: str | None = "pixelprose") -> list[Point]:
@@ -139,22 +141,10 @@ def settings(label: str, task: BenchTask, direction: str, dataset: str | None = 
     return [Point(label, task, direction, method, widths, point="default") for method, widths in pairs]
 
 
-def search(
-    labels: Iterable[str], tasks: Sequence[BenchTask], directions: Sequence[str], n: int, k: int = 10,
-    dataset: str | None = "pixelprose",
-) -> Iterator[Point]:  # fmt: skip
-    """Yield the points of the validation search, for methods with several settings; DPPs with either update."""
-    for label, task, direction in product(labels, tasks, directions):
-        grid = settings(label, task, direction, dataset)
-        if len(grid) > 1:
-            for point in (*grid, *filter(None, map(released, grid))):
-                yield replace(point, study="search", point=None, split="validation", k=k, n=n)
-
-
-def best(points: Sequence[Point], records: Sequence[Record], metric: str) -> dict[tuple[str, str, str], Point]:
-    """Return the point of the highest metric for each `search_key`; of equal ones the first."""
-    highest: dict[tuple[str, str, str], float] = {}
-    best_points: dict[tuple[str, str, str], Point] = {}
+def best(points: Sequence[Point], records: Sequence[Record], metric: str) -> Chosen:
+    """Return the point of the highest metric for each `search_key`, for the test split; of equal ones the first."""
+    highest: dict[SearchKey, float] = {}
+    best_points: Chosen = {}
     for point, record in zip(points, records, strict=True):
         if metric not in record["summary"]:
             raise mc.InputError(
@@ -163,5 +153,5 @@ def best(points: Sequence[Point], records: Sequence[Record], metric: str) -> dic
             )
         key, value = search_key(point), record["summary"][metric]
         if value > highest.get(key, -math.inf):
-            highest[key], best_points[key] = value, point
+            highest[key], best_points[key] = value, replace(point, study="main", split="test", k=20)
     return best_points

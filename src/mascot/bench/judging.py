@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import metrics
-from mascot.bench.datasets.dataset import Floats, Ints
+from mascot.bench.datasets.dataset import Floats, Ints, padded
 from mascot.words import columns_of
 
 Metric = Literal["ndcg", "precision"]
@@ -21,42 +20,66 @@ Metric = Literal["ndcg", "precision"]
 _ROWWISE = (mc.Category, mc.Cycle, mc.Date, mc.DayOfYear, mc.Grid, mc.HourOfDay, mc.Number, mc.Place, mc.Weekday)
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedLists:
-    """Queries with their judgements as [Q, N] arrays; shorter lists are padded."""
-
-    queries: list[mc.Candidates[Any]]
-    grades: Floats  # >= 0; 0 where not relevant, not judged, or behind the end
-    clusters: Ints | None  # of each relevant hit, numbered from 0 in each query; -1 for none
-
-
 class Judge:
-    """Scores a way to re-rank: [Q] values of the metric, of diversity, and of the objective."""
+    """Scores a way to re-rank on judged queries: [Q] values of the metric, of diversity, and of the objective."""
 
     def __init__(
-        self, lists: JudgedLists, wishes: Sequence[mc.AnyWish], k: int, metric: Metric, relevance_weight: float
-    ) -> None:
-        self.lists, self.k, self.metric, self.relevance_weight = lists, k, metric, relevance_weight
-        self._measures = [
-            _entropy_of(wish, lists.queries) if wish.near is None else _closeness_of(wish, lists.queries, k)
-            for wish in wishes
-            if lists.clusters is None and isinstance(wish, mc.Wish)
-        ]
-        self._corpus = _corpus(lists.queries, wishes)
+        self, queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish], judged: str, clusters: str | None,
+        k: int, metric: Metric, relevance_weight: float,
+    ) -> None:  # fmt: skip
+        self.k, self.metric, self.relevance_weight = k, metric, relevance_weight
+        self._read(list(queries), judged, clusters)
+        tuned = [wish for wish in wishes if isinstance(wish, mc.Wish)] if clusters is None else []
+        self._measures = [(_entropy if wish.near is None else _closeness)(wish, self.queries, k) for wish in tuned]
+        self._corpus = _corpus(self.queries, wishes)
         self._rankers: dict[tuple[mc.AnyWish, ...], mc.Reranker] = {}
+        ends = np.cumsum([len(query) for query in self.queries])
+        self._rows = [np.arange(end - len(query), end) for query, end in zip(self.queries, ends, strict=True)]
+
+    def _read(self, queries: list[mc.Candidates[Any]], judged: str, clusters: str | None) -> None:
+        """Take the queries that can be scored, with their judgements as [Q, N] arrays, and notes on those left out."""
+        for column in (judged, clusters):
+            if column is not None and all(cell is None for query in queries for cell in _cells(query, column)):
+                raise mc.InputError(f"no hit has a value in the column {column!r}, which is to hold judgements")
+        judgements = padded([_grades(query, judged) for query in queries], 0.0)
+        grades = np.maximum(np.nan_to_num(judgements), 0.0)  # 0 where not relevant, not judged, or behind the end
+        codes = np.full(grades.shape, -1, np.int64)  # clusters of relevant hits, numbered from 0 in each query
+        for row, query in enumerate(queries if clusters else ()):
+            numbering: dict[Any, int] = {}
+            for at, label in enumerate(_cells(query, str(clusters))):
+                if isinstance(label, (list, dict)):
+                    raise mc.InputError(f"column {clusters!r} must hold one cluster per hit, got {label!r:.60}")
+                if label is not None and grades[row, at] > 0:
+                    codes[row, at] = numbering.setdefault(label, len(numbering))
+        relevant = (grades > 0).any(axis=1)
+        rows = np.flatnonzero(relevant & ((codes >= 0).any(axis=1) | (clusters is None))).tolist()
+        if len(rows) < 2:
+            least = "tune needs at least 2 queries with a relevant hit" + (" that has a cluster" if clusters else "")
+            advice = "" if len(queries) > 1 else ": is there a column that says which query a hit belongs to?"
+            raise mc.InputError(f"{least}, got {len(rows)} of {len(queries)}{advice}")
+        self.queries, self.grades = [queries[row] for row in rows], grades[rows]
+        self.clusters = codes[rows] if clusters else None
+        irrelevant, unclustered = int((~relevant).sum()), int(relevant.sum()) - len(rows)
+        unjudged, count = int(np.isnan(judgements[rows]).sum()), sum(map(len, self.queries))
+        notes = {
+            f"{irrelevant} of {len(queries)} queries have no relevant hit and were left out": irrelevant,
+            f"{unclustered} queries have no relevant hit with a cluster and were left out": unclustered,
+            f"{unjudged} of {count} hits have no judgement and count as not relevant": unjudged,
+        }
+        self.notes = [note for note, number in notes.items() if number]
 
     def score(self, wishes: Sequence[mc.AnyWish], method: mc.Mascot) -> tuple[Floats, Floats, Floats]:
         positions = self._positions(wishes, method)
         results = np.full((len(positions), self.k), -1, np.int64)
         results[:, : positions.shape[1]] = positions
-        grades = _picked(self.lists.grades, results, 0.0)
+        grades = _picked(self.grades, results, 0.0)
         if self.metric == "ndcg":
-            relevance = metrics.ndcg_at_k(grades, self.lists.grades, self.k)
+            relevance = metrics.ndcg_at_k(grades, self.grades, self.k)
         else:
             relevance = metrics.precision_at_k(grades > 0, self.k)
-        if self.lists.clusters is not None:
-            clusters = _picked(self.lists.clusters, results, -1)
-            diversity = metrics.cluster_recall_at_k(clusters, self.lists.clusters.max(axis=1) + 1, self.k)
+        if self.clusters is not None:
+            clusters = _picked(self.clusters, results, -1)
+            diversity = metrics.cluster_recall_at_k(clusters, self.clusters.max(axis=1) + 1, self.k)
         else:
             diversity = np.mean([measure(results) for measure in self._measures], axis=0)
         with np.errstate(divide="ignore"):
@@ -65,17 +88,14 @@ class Judge:
 
     def _positions(self, wishes: Sequence[mc.AnyWish], method: mc.Mascot) -> Ints:
         """Return the [Q, k] positions of the results; where possible the wishes are fitted once for all methods."""
-        queries = self.lists.queries
         if self._corpus is None:
-            return mc.rerank_many(queries, wishes, self.k, method).positions
+            return mc.rerank_many(self.queries, wishes, self.k, method).positions
         key = tuple(wishes)
         if key not in self._rankers:
             self._rankers[key] = mc.Reranker(wishes).fit(self._corpus)
         ranker = self._rankers[key]
         ranker.method = method
-        ends = np.cumsum([len(query) for query in queries])
-        rows = [np.arange(end - len(query), end) for query, end in zip(queries, ends, strict=True)]
-        return ranker.rerank_many(rows, [query.scores for query in queries], self.k).positions
+        return ranker.rerank_many(self._rows, [query.scores for query in self.queries], self.k).positions
 
 
 def _corpus(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish]) -> dict[str, NDArray[Any]] | None:
@@ -89,28 +109,20 @@ def _corpus(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish])
     return {name: np.concatenate([query.columns[name] for query in queries]) for name in names}
 
 
-def _padded(rows: Sequence[NDArray[Any]], padding: float) -> NDArray[Any]:
-    """Return [Q, N] the rows, with the shorter ones padded."""
-    table = np.full((len(rows), max(map(len, rows))), padding, rows[0].dtype)
-    for row, values in zip(table, rows, strict=True):
-        row[: len(values)] = values
-    return table
-
-
 def _picked(values: NDArray[Any], positions: Ints, padding: float) -> NDArray[Any]:
     """Return the values at the positions; `padding` where there is no result."""
     picked = np.take_along_axis(values, np.maximum(positions, 0), axis=1)
     return np.where(positions >= 0, picked, padding).astype(values.dtype)
 
 
-def _entropy_of(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]]) -> Callable[[Ints], Floats]:
+def _entropy(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], _: int) -> Callable[[Ints], Floats]:
     """Return the measure of a spread or focus: normalised entropy of the results' bins, or 1 less that."""
 
     def primary_bins(query: mc.Candidates[Any]) -> Ints:
         bins, _ = wish.bins(query.columns, query.vectors, len(query)).resolve().sparse().compact()
         return metrics.primary_bin(bins.dense()) if bins.count else np.full(len(query), -1, np.int64)
 
-    codes = _padded([primary_bins(query) for query in queries], -1)
+    codes = padded([primary_bins(query) for query in queries], -1)
     different = np.array([len(set(row[row >= 0].tolist())) for row in codes])
     size = int(codes.max(initial=0)) + 1
 
@@ -130,9 +142,9 @@ def _entropy_of(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]]) -> Callabl
     return measure
 
 
-def _closeness_of(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], k: int) -> Callable[[Ints], Floats]:
+def _closeness(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], k: int) -> Callable[[Ints], Floats]:
     """Return the measure of a focus near a value: mean closeness as a share of the best possible."""
-    near = _padded([wish.closeness(query.columns, query.vectors, len(query), k) for query in queries], 0.0)
+    near = padded([wish.closeness(query.columns, query.vectors, len(query), k) for query in queries], 0.0)
     ranked = np.cumsum(np.sort(near, axis=1)[:, ::-1], axis=1)
 
     def measure(positions: Ints) -> Floats:
@@ -141,37 +153,6 @@ def _closeness_of(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], k: int) 
         return np.where(best > 0, _picked(near, positions, 0.0).sum(axis=1) / np.where(best > 0, best, 1.0), 1.0)
 
     return measure
-
-
-def usable(queries: list[mc.Candidates[Any]], judged: str, clusters: str | None) -> tuple[JudgedLists, list[str]]:
-    """Return the queries that can be scored, with their judgements, and notes on those left out."""
-    for column in (judged, clusters):
-        if column is not None and all(cell is None for query in queries for cell in _cells(query, column)):
-            raise mc.InputError(f"no hit has a value in the column {column!r}, which is to hold judgements")
-    judgements = _padded([_grades(query, judged) for query in queries], 0.0)
-    grades = np.maximum(np.nan_to_num(judgements), 0.0)
-    codes = np.full(grades.shape, -1, np.int64)
-    for row, query in enumerate(queries if clusters else ()):
-        numbering: dict[Any, int] = {}
-        for at, label in enumerate(_labels(query, str(clusters))):
-            if label is not None and grades[row, at] > 0:
-                codes[row, at] = numbering.setdefault(label, len(numbering))
-    relevant = (grades > 0).any(axis=1)
-    usable = relevant & ((codes >= 0).any(axis=1) | (clusters is None))
-    rows = np.flatnonzero(usable).tolist()
-    notes = []
-    if not relevant.all():
-        notes.append(f"{(~relevant).sum()} of {len(queries)} queries have no relevant hit and were left out")
-    if relevant.sum() > len(rows):
-        notes.append(f"{relevant.sum() - len(rows)} queries have no relevant hit with a cluster and were left out")
-    if len(rows) < 2:
-        least = "tune needs at least 2 queries with a relevant hit" + (" that has a cluster" if clusters else "")
-        advice = "" if len(queries) > 1 else ": is there a column that says which query a hit belongs to?"
-        raise mc.InputError(f"{least}, got {len(rows)} of {len(queries)}{advice}")
-    if unjudged := int(np.isnan(judgements[rows]).sum()):
-        count = sum(len(queries[row]) for row in rows)
-        notes.append(f"{unjudged} of {count} hits have no judgement and count as not relevant")
-    return JudgedLists([queries[row] for row in rows], grades[rows], codes[rows] if clusters else None), notes
 
 
 def _cells(query: mc.Candidates[Any], column: str) -> list[Any]:
@@ -186,11 +167,3 @@ def _grades(query: mc.Candidates[Any], column: str) -> Floats:
         if value is not None and (not isinstance(value, (bool, int, float)) or not math.isfinite(value)):
             raise mc.InputError(f"column {column!r} must hold grades: numbers or true and false, got {value!r:.60}")
     return np.array([math.nan if value is None else float(value) for value in cells], np.float64)
-
-
-def _labels(query: mc.Candidates[Any], column: str) -> list[Any]:
-    labels = _cells(query, column)
-    for label in labels:
-        if isinstance(label, (list, dict)):
-            raise mc.InputError(f"column {column!r} must hold one cluster per hit, got {label!r:.60}")
-    return labels

@@ -16,9 +16,8 @@ import numpy as np
 
 from mascot import metrics
 from mascot.bench.datasets.dataset import Bools, Floats, Ints
-from mascot.bench.points import Point
-from mascot.bench.query_set import QuerySet
-from mascot.bench.tasks import FOCUS, PLACE, Widths, name_of
+from mascot.bench.query_set import QuerySet, appearance, features, primary_bins
+from mascot.bench.tasks import FOCUS, PLACE, Point, Widths, name_of
 
 CUTOFFS = (1, 3, 5, 10, 20)
 PRECISIONS = (5, 10, 20)
@@ -26,20 +25,14 @@ FOUND_AT = "found_at"
 DEGREES = "geo_degrees"
 _JUDGED_AT = 20
 _DIGITS = 6
-_AT_K = re.compile(r"(r|p|cr|f1)@\d+")
-_MEANS = ("map", "mrr", "dm", "hm")
-_MEASURES = (
-    *_MEANS, "appearance", "metadata", "top1", "displaced", "other_bin", "kept", "first_gain", FOUND_AT, DEGREES,
-)  # fmt: skip
+_MEASURES = re.compile(
+    r"(r|p|cr|f1)@\d+|map|mrr|dm|hm|appearance|metadata|top1|displaced|other_bin|kept|first_gain|found_at|geo_degrees"
+)
 
 
 def is_measure(name: str) -> bool:
-    """Return whether a record has a number of this name, which an attribute must therefore not have.
-
-    >>> is_measure("r@10"), is_measure("appearance"), is_measure("camera")
-    (True, True, False)
-    """
-    return name in _MEASURES or _AT_K.fullmatch(name) is not None
+    """Return whether a record has a number of this name, which an attribute must therefore not have."""
+    return _MEASURES.fullmatch(name) is not None
 
 
 def measure(
@@ -78,7 +71,7 @@ def per_query(point: Point, positions: Ints, queries: QuerySet, retrieval: str =
     values: dict[str, Any] = {name: np.where(queries.answered, column, np.nan) for name, column in retrieved.items()}
     values |= _by_length(point, positions, images, filled.sum(axis=1), queries)
     values["top1"] = metrics.top1_agreement(images[:, 0], base)
-    bins = queries.primary_bins(point.task, point.widths or Widths())
+    bins = primary_bins(queries.dataset, point.task, point.widths or Widths())
     moved = metrics.displacement(images[:, 0], base, queries.relevant[:, 0], bins)
     values["displaced"], values["other_bin"] = moved.displaced, moved.other_bin
     return values
@@ -96,13 +89,11 @@ def _retrieval(hits: Bools, images: Ints, queries: QuerySet, retrieval: str) -> 
         values |= {f"p@{at}": metrics.precision_at_k(hits, at) for at in PRECISIONS if at <= k}
     if queries.clusters is not None and k >= _JUDGED_AT:
         cluster_of, total = queries.clusters
-        labels = np.where(hits, cluster_of[images], -1)
-        least = np.maximum(total, 1)
-        values[f"p@{_JUDGED_AT}"] = metrics.precision_at_k(hits, _JUDGED_AT)
+        labels, least = np.where(hits, cluster_of[images], -1), np.maximum(total, 1)
         recall = metrics.cluster_recall_at_k(labels, least, _JUDGED_AT)
         f1 = metrics.f1_at_k(hits, labels, least, _JUDGED_AT)
-        values[f"cr@{_JUDGED_AT}"] = np.where(total > 0, recall, np.nan)
-        values[f"f1@{_JUDGED_AT}"] = np.where(total > 0, f1, np.nan)
+        values[f"p@{_JUDGED_AT}"] = metrics.precision_at_k(hits, _JUDGED_AT)
+        values |= {f"{name}@{_JUDGED_AT}": np.where(total > 0, x, np.nan) for name, x in (("cr", recall), ("f1", f1))}
     return values
 
 
@@ -122,10 +113,11 @@ def _by_length(point: Point, positions: Ints, images: Ints, lengths: Ints, queri
 def _diversity(point: Point, images: Ints, queries: QuerySet) -> dict[str, Floats]:
     """Return the channels of DM, and the Vendi score of each attribute."""
     values: dict[str, Floats] = {}
-    looks = queries.appearance(images)
+    looks = appearance(queries.dataset, images)
     if looks is not None:
         values["appearance"] = looks
-    blocks = {name_of(attribute): queries.features(attribute)[images] for attribute in point.task.attributes}
+    attributes: tuple[Any, ...] = point.task.attributes
+    blocks = {name_of(attribute): features(queries.dataset, attribute)[images] for attribute in attributes}
     kernel = metrics.similarity_kernel(np.concatenate(list(blocks.values()), axis=-1))
     values["metadata"] = metrics.normalised_vendi(kernel)
     if point.study == "mixed" and point.task.has(PLACE):

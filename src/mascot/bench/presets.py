@@ -16,11 +16,10 @@ from mascot.bench.datasets.div400 import Div400
 from mascot.bench.datasets.folder import Folder, read_folder
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.grid import DPPS, GUARDED, LABELS, dpp
-from mascot.bench.points import Point
 from mascot.bench.published import Published
 from mascot.bench.pyversity import STRATEGIES, Pyversity
 from mascot.bench.studies import Benchmark
-from mascot.bench.tasks import GEO, GEO_HOUR, HOUR, SPREAD, BenchTask
+from mascot.bench.tasks import GEO, GEO_HOUR, HOUR, SPREAD, BenchTask, Point
 
 SEEDS = (0, 1, 2)
 PIXELPROSE_TASKS = (GEO_HOUR, HOUR, GEO)
@@ -39,18 +38,21 @@ def pixelprose(
 ) -> Benchmark:
     """Return the protocol of the paper on the simulated PixelProse; `quick` asks a few of the queries."""
     sources = tuple((seed, PixelProseSim(seed=seed)) for seed in seeds)
-    benchmark = as_behaviour(Benchmark("pixelprose-sim", sources, tuple(labels), tuple(tasks)), behaviour)
-    return _quick(benchmark) if quick else benchmark
+    return _adjusted(Benchmark("pixelprose-sim", sources, tuple(labels), tuple(tasks)), behaviour, quick)
 
 
-def as_behaviour(benchmark: Benchmark, behaviour: str) -> Benchmark:
-    """Return the benchmark as the published study ran it, or as is correct.
+def _adjusted(benchmark: Benchmark, behaviour: str, quick: bool) -> Benchmark:
+    """Return the benchmark as the published study ran it, or as is correct; with few queries where it is to be quick.
 
     ``"published"``: MMR, DPPs and clustering take the hour as minutes / 1439, and the side studies also run at the
     released settings. ``"correct"``: the hour is minutes / 1440, and the side studies are ours alone.
     """
-    tasks = tuple(replace(task, published_hour=False) for task in benchmark.tasks)
-    return benchmark if behaviour == "published" else replace(benchmark, tasks=tasks, released=False)
+    if behaviour != "published":
+        tasks = tuple(replace(task, published_hour=False) for task in benchmark.tasks)
+        benchmark = replace(benchmark, tasks=tasks, released=False)
+    if not quick:
+        return benchmark
+    return replace(benchmark, steps=_QUICK_STEPS, validation=_QUICK_VALIDATION, test=QUICK_QUERIES)
 
 
 _PYVERSITY = {f"pyversity-{strategy}": strategy for strategy in STRATEGIES}
@@ -107,7 +109,7 @@ def arrays(path: Path, labels: Sequence[str] = LABELS, quick: bool = False) -> B
         validation=_validation_queries(dataset),
         judged=CLUSTER if CLUSTER in dataset.columns else None,
     )
-    return _adapted(as_behaviour(benchmark, "correct"), dataset, quick)
+    return _adjusted(_possible(benchmark, dataset), "correct", quick)
 
 
 def folder(
@@ -131,15 +133,15 @@ def folder(
         validation=stored.about.get("validation_queries", _validation_queries(dataset)),
         retrieval=str(stored.about.get("measure", "r@10")),
     )
-    return _adapted(as_behaviour(benchmark, behaviour if is_published else "correct"), dataset, quick)
+    return _adjusted(_possible(benchmark, dataset), behaviour if is_published else "correct", quick)
 
 
 def _validation_queries(dataset: Dataset) -> int | None:
     """Return how many validation queries the search asks; all of them where some have several positives."""
-    return _VALIDATION if int(dataset.positives.lengths.max()) == 1 else None
+    return _VALIDATION if int(dataset.positive_counts.max()) == 1 else None
 
 
-def _adapted(benchmark: Benchmark, dataset: Dataset, quick: bool) -> Benchmark:
+def _possible(benchmark: Benchmark, dataset: Dataset) -> Benchmark:
     """Return the benchmark without the methods that cannot run on the dataset, with notes that say so."""
     lowest, tied = _scores(dataset, benchmark.n)
     labels, notes = list(benchmark.labels), []
@@ -157,14 +159,13 @@ def _adapted(benchmark: Benchmark, dataset: Dataset, quick: bool) -> Benchmark:
             raise mc.InputError(f"{benchmark.name}: {reason}, and no other method was asked for")
     if dataset.vectors is None:
         notes.append("there are no vectors: DM is the diversity of the metadata alone")
-    if bare := int((dataset.positives.lengths == 0).sum()):
+    if bare := int((dataset.positive_counts == 0).sum()):
         notes.append(
             f"{bare} of {dataset.queries} queries have no positive: recall, precision and HM are of the others"
         )
     if tied:
         notes.append(f"{tied} of {dataset.queries} queries have one score for all candidates: rows decide")
-    benchmark = replace(benchmark, labels=tuple(labels), notes=tuple(notes))
-    return _quick(benchmark) if quick else benchmark
+    return replace(benchmark, labels=tuple(labels), notes=tuple(notes))
 
 
 def _scores(dataset: Dataset, n: int) -> tuple[float, int]:
@@ -176,10 +177,6 @@ def _scores(dataset: Dataset, n: int) -> tuple[float, int]:
             if len(hits.scores) > 1 and hits.scores[0] == hits.scores[-1]:
                 tied.add(hits.query)
     return lowest, len(tied)
-
-
-def _quick(benchmark: Benchmark) -> Benchmark:
-    return replace(benchmark, steps=_QUICK_STEPS, validation=_QUICK_VALIDATION, test=QUICK_QUERIES)
 
 
 def own_tasks(dataset: Dataset, judged: str | None = None) -> tuple[BenchTask, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import IO
 
 from rich.console import Console
@@ -37,32 +36,18 @@ def progress(*stages: str) -> Iterator[Report]:
         yield report
 
 
-@dataclass(slots=True)
 class Lines:
-    """Prints a line for each tenth of a stage, or after 30 seconds without one; at most one in two seconds.
+    """Prints a line for each tenth of a stage, or after 30 seconds without one; at most one in two seconds."""
 
-    >>> import sys
-    >>> seconds = iter([0.0, 1.0, 5.0, 6.0, 40.0])
-    >>> report = Lines(sys.stdout, lambda: next(seconds))
-    >>> for count in (0, 30, 31, 32):
-    ...     report("search", count, 200)
-    search: 30 of 200
-    search: 32 of 200
-    """
-
-    stream: IO[str]
-    clock: Callable[[], float] = time.monotonic
-    _last_time: float = field(init=False)
-    _last_line: tuple[str, int] = field(init=False, default=("", 0))
-
-    def __post_init__(self) -> None:
-        self._last_time = self.clock()
+    def __init__(self, stream: IO[str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream, self._clock = stream, clock
+        self._last_time, self._last_line = clock(), ("", 0)
 
     def __call__(self, stage: str, count: int, total: int | None) -> None:
-        now = self.clock()
+        now = self._clock()
         silence = now - self._last_time
         last_count = self._last_line[1] if self._last_line[0] == stage else 0
         enough = total is not None and count > last_count and count - last_count >= _SHARE * total
         if silence >= _SECONDS or (enough and silence >= _LEAST):
-            print(f"{stage}: {count}" + (f" of {total}" if total is not None else ""), file=self.stream, flush=True)
+            print(f"{stage}: {count}" + (f" of {total}" if total is not None else ""), file=self._stream, flush=True)
             self._last_time, self._last_line = now, (stage, count)

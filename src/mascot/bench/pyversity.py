@@ -36,12 +36,8 @@ class Pyversity:
             blocks = [] if vectors is None else [vectors]
             blocks += [factor * features for factor, features in zip(factors, problem.features_of(q), strict=True)]
             embeddings = np.concatenate(blocks, axis=1).astype(np.float32)
-            options: dict[str, Any] = {
-                "k": int((positions[q] >= 0).sum()),
-                "strategy": self.strategy,
-                "diversity": self.strength,
-            }
-            result = pyversity.diversify(embeddings=embeddings, scores=relevance(problem.scores_of(q)), **options)
+            options: Any = {"strategy": self.strategy, "diversity": self.strength, "k": int((positions[q] >= 0).sum())}
+            result = pyversity.diversify(embeddings, relevance(problem.scores_of(q)), **options)
             positions[q, : len(result.indices)] = result.indices
         return replace(selection, positions=positions, ranked=positions)
 

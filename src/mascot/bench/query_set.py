@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 import mascot as mc
 from mascot import metrics
-from mascot.bench.datasets.dataset import Bools, Dataset, Floats, Ints
-from mascot.bench.tasks import BenchTask, Widths, metric_features, primary_bins, unit_rows
+from mascot.bench.datasets.dataset import Bools, Dataset, Floats, Ints, QueryHits, padded
+from mascot.bench.tasks import SPREAD, BenchTask, Widths, metric_features, unit_rows
 
 _LISTS = 1024  # lists whose vectors are in memory at once
 
@@ -24,8 +24,6 @@ class QuerySet:
     n: int = 200  # candidates of a query
     limit: int | None = None  # take only the first queries of the split (None: all)
     judged: str | None = None  # column with the cluster that people put each positive into (negative: none), for CR@k
-    _features: dict[mc.Attribute, Floats] = field(default_factory=dict, init=False, repr=False)
-    _bins: dict[tuple[BenchTask, Widths], Ints] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def queries(self) -> Ints:
@@ -34,32 +32,27 @@ class QuerySet:
         return self.dataset.splits[self.split].queries[: self.limit]
 
     @cached_property
-    def _hits(self) -> tuple[list[Ints], list[Floats], Bools]:
-        rows: list[Ints] = []
-        scores: list[Floats] = []
-        relevant = np.zeros((len(self.queries), self.n), np.bool_)
-        for hits in self.dataset.hits(self.n, self.split, self.queries):
-            if not len(hits.images):
-                name = self.dataset.name
-                raise mc.InputError(f"{name}: every query must have a candidate, query {hits.query} has none")
-            relevant[len(rows), : len(hits.images)] = hits.relevant
-            rows.append(hits.images)
-            scores.append(hits.scores)
-        return rows, scores, relevant
+    def hits(self) -> list[QueryHits]:
+        hits = list(self.dataset.hits(self.n, self.split, self.queries))
+        for query_hits in hits:
+            if not len(query_hits.images):
+                where = f"{self.dataset.name}: every query must have a candidate"
+                raise mc.InputError(f"{where}, query {query_hits.query} has none")
+        return hits
 
-    @property
+    @cached_property
     def rows(self) -> list[Ints]:
         """The rows of each query's candidates, best first."""
-        return self._hits[0]
+        return [hits.images for hits in self.hits]
 
-    @property
+    @cached_property
     def scores(self) -> list[Floats]:
-        return self._hits[1]
+        return [hits.scores for hits in self.hits]
 
-    @property
+    @cached_property
     def relevant(self) -> Bools:
         """[Q, n], true for a positive."""
-        return self._hits[2]
+        return padded([hits.relevant for hits in self.hits], False, self.n)
 
     def candidates(self, q: int) -> mc.Candidates[int]:
         """Return the candidates of one query, with their columns and vectors."""
@@ -71,12 +64,12 @@ class QuerySet:
     @property
     def answered(self) -> Bools:
         """[Q] whether a query has a positive, retrieved or not."""
-        return self.dataset.positives.lengths[self.queries] > 0
+        return self.dataset.positive_counts[self.queries] > 0
 
     @cached_property
     def several(self) -> bool:
         """Whether some query of the dataset has more than one positive."""
-        return bool((self.dataset.positives.lengths > 1).any())
+        return bool((self.dataset.positive_counts > 1).any())
 
     @cached_property
     def largest(self) -> int:
@@ -86,35 +79,8 @@ class QuerySet:
     @cached_property
     def relevance(self) -> Floats:
         """[Q, n], from 0 to 1 over each query's candidates; 0 after the end of a short list."""
-        relevance = np.zeros((len(self.rows), self.n))
-        for q, scores in enumerate(self.scores):
-            relevance[q, : len(scores)] = (scores - scores[-1]) / (scores[0] - scores[-1] + 1e-8)
-        return relevance
-
-    def appearance(self, images: Ints) -> Floats | None:
-        """Return the normalised Vendi score of the images of each list, [Q, K] rows; None without vectors."""
-        unit = _unit(self.dataset)
-        if unit is None:
-            return None
-        parts = [unit[images[first : first + _LISTS]] for first in range(0, len(images), _LISTS)]
-        return np.concatenate([metrics.normalised_vendi(_similarities(part)) for part in parts])
-
-    def features(self, attribute: mc.Attribute) -> Floats:
-        """Return the [M, d] points by which the metrics compare an attribute."""
-        if attribute not in self._features:
-            self._features[attribute] = metric_features(attribute, self.dataset.columns, self.dataset.vectors)
-        return self._features[attribute]
-
-    def primary_bins(self, task: BenchTask, widths: Widths) -> Ints:
-        """Return [M] the published primary bin of each image."""
-        key = (task, widths)
-        if key not in self._bins:
-            columns, vectors = dict(self.dataset.columns), self.dataset.vectors
-            parts = [primary_bins(attribute, widths).membership(columns, vectors) for attribute in task.attributes]
-            bins = np.concatenate([part.resolve().sparse().compact()[0].dense() for part in parts], axis=1)
-            # Narrow bins of a coarse grid may miss every image of a small set: then all images share no bin at all.
-            self._bins[key] = metrics.primary_bin(bins) if bins.shape[1] else np.zeros(len(bins), np.int64)
-        return self._bins[key]
+        scaled = [(scores - scores[-1]) / (scores[0] - scores[-1] + 1e-8) for scores in self.scores]
+        return padded(scaled, 0.0, self.n)
 
     @cached_property
     def dataset_places(self) -> dict[str, float]:
@@ -143,15 +109,43 @@ class QuerySet:
         return cluster_of, np.array([len(np.unique(labels[labels >= 0])) for labels in positives])
 
 
+def appearance(dataset: Dataset, images: Ints) -> Floats | None:
+    """Return the normalised Vendi score of the images of each list, [Q, K] rows; None without vectors."""
+    unit = _unit(dataset)
+    if unit is None:
+        return None
+    parts = [unit[images[first : first + _LISTS]] for first in range(0, len(images), _LISTS)]
+    return np.concatenate([metrics.normalised_vendi(_similarities(part)) for part in parts])
+
+
+@lru_cache(maxsize=16)
+def features(dataset: Dataset, attribute: mc.Attribute) -> Floats:
+    """Return the [M, d] points by which the metrics compare an attribute."""
+    return metric_features(attribute, dataset.columns, dataset.vectors)
+
+
+@lru_cache(maxsize=128)
+def primary_bins(dataset: Dataset, task: BenchTask, widths: Widths) -> Ints:
+    """Return [M] the published primary bin of each image.
+
+    Branches are bins of one query's candidates, not of the whole set: k-means clusters stand in for them.
+    """
+    usual = [wish.attribute for wish in task.wishes(SPREAD, widths)]
+    attributes = [mc.Clusters(25) if isinstance(attribute, mc.Branches) else attribute for attribute in usual]
+    parts = [attribute.membership(dict(dataset.columns), dataset.vectors) for attribute in attributes]
+    bins = np.concatenate([part.resolve().sparse().compact()[0].dense() for part in parts], axis=1)
+    # Narrow bins of a coarse grid may miss every image of a small set: then all images share no bin at all.
+    return metrics.primary_bin(bins) if bins.shape[1] else np.zeros(len(bins), np.int64)
+
+
+@lru_cache(maxsize=4)
+def _unit(dataset: Dataset) -> Floats | None:
+    """Return unit image vectors; zeros where the vector is missing."""
+    return None if dataset.vectors is None else unit_rows(dataset.vectors)
+
+
 def _similarities(rows: Floats) -> Floats:
     """Return 1 / (1 + distance) of [Q, K, D] rows by their products: several times as fast as by differences."""
     lengths = (rows * rows).sum(axis=-1)
     squared = lengths[:, :, None] + lengths[:, None, :] - 2.0 * (rows @ np.swapaxes(rows, -1, -2))
     return np.asarray(1.0 / (1.0 + np.sqrt(np.where(squared > 1e-12, squared, 0.0))))  # equal images are at distance 0
-
-
-# Cached by dataset and not by split: several query sets of one dataset are in use at once.
-@lru_cache(maxsize=4)
-def _unit(dataset: Dataset) -> Floats | None:
-    """Return unit image vectors; zeros where the vector is missing."""
-    return None if dataset.vectors is None else unit_rows(dataset.vectors)

@@ -43,16 +43,6 @@ A record, as `read` returns it::
     seconds     a query's share of the time (the median where queries were timed one by one); null where it was shared
     versions    of the packages
     id          the hash
-
-Examples
---------
->>> import tempfile
->>> store = RecordStore(Path(tempfile.mkdtemp()))
->>> key = {"method": "mmr", "seed": 0}
->>> store.get(key)
->>> store.put(key, {"study": "main"})
->>> [record["study"] for record in read(store.folder)]
-['main']
 """
 
 from __future__ import annotations
@@ -104,7 +94,6 @@ class RecordStore:
         return _read_record(self.path(key))
 
     def put(self, key: Mapping[str, Any], record: Record) -> None:
-        """Write a record atomically."""
         path = self.path(key)
         _write(path, {**record, "id": path.stem})
 
@@ -123,16 +112,13 @@ class RecordStore:
         changed = [str(seed) for seed, content in data.items() if earlier.data.get(seed, content) != content]
         if changed:
             notes = (*notes, f"the data of seed {', '.join(changed)} changed: records of the earlier data are not read")
-        self._write_info(RunInfo(dict(settings), {**earlier.data, **data}, versions(), tuple(notes), ended=False))
+        info = RunInfo(dict(settings), {**earlier.data, **data}, versions(), tuple(notes))
+        _write(self.folder / _RUN, asdict(info))  # JSON has the seeds as text
 
     def finish(self) -> None:
         """Record that the run has ended."""
-        info = run_info(self.folder)
-        if info is not None:
-            self._write_info(replace(info, ended=True))
-
-    def _write_info(self, run: RunInfo) -> None:
-        _write(self.folder / _RUN, asdict(run))  # JSON has the seeds as text
+        if info := run_info(self.folder):
+            _write(self.folder / _RUN, asdict(replace(info, ended=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +136,8 @@ def run_info(folder: Path | str) -> RunInfo | None:
     """Read the ``run.json`` of a folder; None where it is absent or unreadable."""
     content = _parsed(Path(folder) / _RUN)
     try:
-        data = {int(seed): str(data_hash) for seed, data_hash in content["data"].items()} if content else {}
-        return RunInfo(**{**content, "data": data, "notes": tuple(content["notes"])}) if content else None
+        data = {int(seed): str(data_hash) for seed, data_hash in content["data"].items()}
+        return RunInfo(**{**content, "data": data, "notes": tuple(content["notes"])})
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 
@@ -184,17 +170,18 @@ def each(folder: Path | str) -> Iterator[Record]:
             yield record
 
 
-def _parsed(path: Path) -> Record | None:
+def _parsed(path: Path) -> Record:
+    """Return the content of a JSON file; empty where it is absent or unreadable."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError):
-        return None
-    return content if isinstance(content, dict) else None
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _read_record(path: Path) -> Record | None:
     record = _parsed(path)
-    return record if record is not None and record.get("id") == path.stem else None
+    return record if record.get("id") == path.stem else None
 
 
 def _write(path: Path, content: Record) -> None:

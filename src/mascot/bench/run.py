@@ -12,14 +12,13 @@ from typing import Any
 import mascot as mc
 from mascot.bench.choosing import PointSelection, choose, time_single
 from mascot.bench.datasets.dataset import Dataset
-from mascot.bench.grid import best, is_dpp, search
+from mascot.bench.grid import best, is_dpp
 from mascot.bench.measure import measure
-from mascot.bench.points import Point
 from mascot.bench.query_set import QuerySet
 from mascot.bench.results import Record, RecordStore, digest, versions
-from mascot.bench.studies import Benchmark, studies
-from mascot.bench.tasks import CLUSTERS
-from mascot.bench.workers import JobWorkers
+from mascot.bench.studies import Benchmark, searched, studies
+from mascot.bench.tasks import Point
+from mascot.bench.workers import Each, job_workers
 
 _TIMED = 40  # queries timed one by one
 _POINTS_PER_JOB = 24  # unless they share work
@@ -30,27 +29,23 @@ _COSTS = {mc.KDpp: 10.0, mc.MsDpp: 10.0, mc.Clustering: 40.0, mc.Mmr: 5.0}  # of
 class Job:
     """Points of one split of one dataset, to be done by one process."""
 
-    benchmark: str
+    benchmark: Benchmark
     seed: int
     source: Any  # see `Benchmark.sources`
     data_hash: str
-    limit: int | None
-    judged: str | None
-    retrieval: str
     folder: Path
+    limit: int | None  # of the queries
     points: tuple[Point, ...]
-    subsets: tuple[str, ...] = ()
 
     def key(self, point: Point) -> dict[str, Any]:
         """Return all that the result of a point depends on."""
-        return {
-            **point.to_dict(),
-            "dataset": self.benchmark,
-            "data_hash": self.data_hash,
-            "seed": self.seed,
-            "limit": self.limit,
-            "versions": versions(),
-        }
+        origin = {"dataset": self.benchmark.name, "data_hash": self.data_hash, "seed": self.seed}
+        return {**point.to_dict(), **origin, "limit": self.limit, "versions": versions()}
+
+    def stored(self) -> Iterator[tuple[Point, Record | None]]:
+        """Yield the points with their records; None where there is none yet."""
+        store = RecordStore(self.folder)
+        return ((point, store.get(self.key(point))) for point in self.points)
 
 
 def run(
@@ -69,67 +64,49 @@ def run(
     hashes = {seed: _loaded(source).content_hash for seed, source in benchmark.sources}
     settings = {"dataset": benchmark.name, "validation": benchmark.validation, "test": benchmark.test, "n": benchmark.n}
     store.claim(settings, hashes, benchmark.notes)
+    described = replace(benchmark, sources=(), extra=())  # what is sent to a worker
 
     def job(seed: int, source: Any, points: Sequence[Point], limit: int | None) -> Job:
-        subsets = benchmark.subsets if points and points[0].split == "test" else ()
-        options = (limit, benchmark.judged, benchmark.retrieval, folder)
-        empty = Job(benchmark.name, seed, source, hashes[seed], *options, (), subsets)
+        empty = Job(described, seed, source, hashes[seed], folder, limit, ())
         # Points may differ in what has no effect, such as the width of places where only hours are asked for.
         unique = {digest(empty.key(point)): point for point in reversed(points)}
         return replace(empty, points=tuple(reversed(unique.values())))
 
-    with workers or JobWorkers(do, jobs) as crew:
-        searched = list(_searched(benchmark))
-        searches = [job(seed, source, searched, benchmark.validation) for seed, source in benchmark.sources]
-        _do_all(searches, crew, report, "search")
+    with workers or job_workers(do, jobs) as each:
+        searched_points = list(searched(benchmark))
+        searches = [job(*origin, searched_points, benchmark.validation) for origin in benchmark.sources]
+        _do_all(searches, each, report, "search")
         tests = []
         for search_job in searches:
-            best_points = best(search_job.points, _records_of(store, search_job), benchmark.metric)
-            points = [*studies(benchmark, best_points), *benchmark.extra]
+            records = [record for _, record in search_job.stored() if record is not None]
+            points = [*studies(benchmark, best(search_job.points, records, benchmark.metric)), *benchmark.extra]
             for split in dict.fromkeys(point.split for point in points):  # a few studies are of the validation split
                 part, limit = [point for point in points if point.split == split], benchmark.test
                 tests.append(job(search_job.seed, search_job.source, part, limit if split == "test" else None))
-        _do_all(tests, crew, report, "test")
+        _do_all(tests, each, report, "test")
     store.finish()
-    return [record for test in tests for record in _records_of(store, test)]
+    return [record for test in tests for _, record in test.stored() if record is not None]
 
 
-def _records_of(store: RecordStore, job: Job) -> list[Record]:
-    return [record for point in job.points if (record := store.get(job.key(point))) is not None]
-
-
-def _searched(benchmark: Benchmark) -> Iterator[Point]:
-    if any("validation" in _loaded(source).splits for _, source in benchmark.sources):
-        size = (benchmark.n, benchmark.search_k)
-        yield from search(benchmark.labels, benchmark.tasks, benchmark.directions, *size, benchmark.published)
-        if benchmark.clusters:
-            central = [label for label in benchmark.labels if label == "mascot"]
-            yield from search(central, [CLUSTERS], benchmark.directions, *size)
-
-
-def _do_all(jobs: Sequence[Job], crew: Any, report: Callable[[str, int, int], None] | None, stage: str) -> None:
+def _do_all(jobs: Sequence[Job], each: Each, report: Callable[[str, int, int], None] | None, stage: str) -> None:
     """Run the missing points of jobs, cut into portions of shared work, the longest first."""
     total = sum(len(job.points) for job in jobs)
-    portions = [portion for job in jobs for portion in _portions(_missing(job))]
+    portions = [portion for job in jobs for portion in _portions(job)]
     finished = total - sum(len(portion.points) for portion in portions)
     # Timing comes last, when nothing else is waiting for the cores.
     timed = [portion for portion in portions if portion.points[0].study == "runtime"]
     untimed = sorted((portion for portion in portions if portion not in timed), key=_cost, reverse=True)
-    for counts in ((0,), crew.each(untimed, None), crew.each(timed, 1)):
+    for counts in ((0,), each(untimed, None), each(timed, 1)):
         for count in counts:
             finished += count
             if report is not None:
                 report(stage, finished, total)
 
 
-def _missing(job: Job) -> Job:
-    store = RecordStore(job.folder)
-    return replace(job, points=tuple(point for point in job.points if store.get(job.key(point)) is None))
-
-
 def _portions(job: Job) -> Iterator[Job]:
+    """Yield jobs of the points that have no record yet."""
     groups: dict[tuple[Any, ...], list[Point]] = defaultdict(list)
-    for point in job.points:
+    for point in (point for point, record in job.stored() if record is None):
         kind = "dpp" if is_dpp(point.method) else type(point.method).__name__  # DPPs share their logarithms
         key = ("runtime",) if point.study == "runtime" else (kind, point.split, point.n, point.task.name)
         groups[key].append(point)
@@ -159,7 +136,7 @@ def _query_set(source: Any, split: str, n: int, limit: int | None, judged: str |
 def queries_of(job: Job) -> QuerySet:
     """Return the queries that the points of a job are asked."""
     first = job.points[0]
-    return _query_set(job.source, first.split, first.n, job.limit, job.judged)
+    return _query_set(job.source, first.split, first.n, job.limit, job.benchmark.judged)
 
 
 def do(job: Job) -> int:
@@ -176,16 +153,17 @@ def records(job: Job, choices: Iterable[PointSelection] | None = None) -> Iterat
     single = [point for point in job.points if (point.study, point.point) == ("runtime", "single")]
     for point in single:
         choice = time_single(point, queries, _TIMED)
-        first = _query_set(job.source, point.split, point.n, len(choice.positions), job.judged)
+        first = _query_set(job.source, point.split, point.n, len(choice.positions), job.benchmark.judged)
         yield point, _record(job, choice, first, ())
+    subsets = job.benchmark.subsets if job.points[0].split == "test" else ()
     batched = [point for point in job.points if point not in single]
     for choice in choose(batched, queries) if choices is None else choices:
-        yield choice.point, _record(job, choice, queries, job.subsets)
+        yield choice.point, _record(job, choice, queries, subsets)
 
 
 def _record(job: Job, choice: PointSelection, queries: QuerySet, subsets: Sequence[str]) -> Record:
-    point = choice.point
-    measured = measure(point, choice.positions, queries, job.retrieval, subsets)
+    point, retrieval = choice.point, job.benchmark.retrieval
+    measured = measure(point, choice.positions, queries, retrieval, subsets)
     if choice.first_gain is not None:
         measured["per_query"]["first_gain"] = [round(float(gain), 6) for gain in choice.first_gain]
         measured["summary"]["first_gain"] = float(choice.first_gain.mean())
@@ -193,10 +171,10 @@ def _record(job: Job, choice: PointSelection, queries: QuerySet, subsets: Sequen
     k = min(point.k, queries.largest)
     return {
         **point.to_dict(),
-        "dataset": job.benchmark,
+        "dataset": job.benchmark.name,
         "data_hash": job.data_hash,
         "seed": job.seed,
-        "retrieval": job.retrieval,
+        "retrieval": retrieval,
         "queries": queries.queries.tolist(),
         "sizes": {name: {"images": len(split.images), "queries": len(split.queries)} for name, split in splits},
         "places": queries.dataset_places,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import mascot as mc
-from mascot.bench.grid import COVERAGE, DPPS, GUARDED, coverage, inferred, published, released, search_key, settings
-from mascot.bench.points import Point
-from mascot.bench.tasks import CLUSTERS, FOCUS, HOUR_OF_DAY, PLACE, SPREAD, BenchTask, Widths
+from mascot.bench.grid import DPPS, GUARDED, Chosen, coverage, inferred, published, released, search_key, settings
+from mascot.bench.tasks import CLUSTERS, FOCUS, HOUR_OF_DAY, PLACE, SPREAD, BenchTask, Point, Widths
 
-Chosen = Mapping[tuple[str, str, str], Point]  # by `grid.search_key`
+Case = tuple[str, BenchTask, str]  # label, task and direction
 
 STRENGTHS = tuple(round(step / 10, 1) for step in range(11))
 # Sweeps of the published bins: study, attribute, field of `Widths`, and its values.
@@ -22,7 +21,6 @@ _BIN_SWEEPS: tuple[tuple[str, mc.Attribute, str, tuple[float, ...]], ...] = (
     ("sigma_time", HOUR_OF_DAY, "hour", (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)),
 )
 PROTECT = (0, 1, 2, 3, 5, 8, 10, 15, 20)
-_SWEPT = ("mmr", *DPPS, *COVERAGE, *GUARDED)  # clustering has no strength in the paper
 # Mixed directions: the published strengths of MASCOT. The paper prints K = 10 and no bins: ours are of the search grid.
 _MIXED = {"geo+hour-": (0.3, Widths(15.0, 0.5)), "geo-hour+": (0.8, Widths(1.0, 1.5))}
 _MIXED_K, _CLUSTERS_K = 10, 10
@@ -60,8 +58,7 @@ class Benchmark:
     subsets: tuple[str, ...] = ()  # splits within the test split that are also summed up on their own
     notes: tuple[str, ...] = ()  # under the tables: which methods or queries were left out, and why
 
-    def cases(self) -> Iterator[tuple[str, BenchTask, str]]:
-        """Yield every label, task and direction."""
+    def cases(self) -> Iterator[Case]:
         return product(self.labels, self.tasks, self.directions)
 
     @property
@@ -78,54 +75,55 @@ def studies(benchmark: Benchmark, chosen: Chosen) -> list[Point]:
     return list(dict.fromkeys(points))
 
 
-def _setting(label: str, task: BenchTask, direction: str, chosen: Chosen) -> Point:
+def searched(benchmark: Benchmark) -> Iterator[Point]:
+    """Yield the points of the validation search, for methods with several settings; DPPs with either update."""
+    grids = [settings(*case, benchmark.published) for case in benchmark.cases()]
+    if benchmark.clusters and "mascot" in benchmark.labels:
+        grids += [settings("mascot", CLUSTERS, direction) for direction in benchmark.directions]
+    for grid in grids:
+        for point in (*grid, *released(*grid)) if len(grid) > 1 else ():
+            yield replace(point, study="search", point=None, split="validation", k=benchmark.search_k, n=benchmark.n)
+
+
+def _setting(case: Case, chosen: Chosen) -> Point:
     """Return the point that was searched for, or the only one there is."""
-    default = settings(label, task, direction)[0]
-    searched = chosen.get(search_key(default))
-    return default if searched is None else _tested(searched, "validated")
+    default = settings(*case)[0]
+    point = chosen.get(search_key(default))
+    return default if point is None else replace(point, point="validated")
 
 
-def _released_setting(label: str, task: BenchTask, direction: str, chosen: Chosen) -> Point | None:
-    """Return the point that was searched for with the released update of a DPP; None for other methods."""
-    default = released(settings(label, task, direction)[0])
-    return None if default is None else _tested(chosen.get(search_key(default), default), "released")
+def _released_setting(case: Case, chosen: Chosen) -> list[Point]:
+    """Return the point that was searched for with the released update of a DPP; none for other methods."""
+    defaults = released(settings(*case)[0])
+    return [replace(chosen.get(search_key(default), default), point="released") for default in defaults]
 
 
-def _tested(searched: Point, name: str) -> Point:
-    """Return a searched point as one of the main study."""
-    return replace(searched, study="main", point=name, split="test", k=20)
-
-
-def _printed(label: str, task: BenchTask, direction: str, benchmark: Benchmark) -> list[Point]:
+def _printed(case: Case, benchmark: Benchmark) -> list[Point]:
     """Return the points that the paper prints, or lets one infer."""
-    if benchmark.published is None:
-        return []
-    points = (lookup(label, task, direction, benchmark.published) for lookup in (published, inferred))
-    return [point for point in points if point is not None]
+    lookups = (published, inferred) if benchmark.published else ()
+    return list(filter(None, (lookup(*case, str(benchmark.published)) for lookup in lookups)))
 
 
-def _operating(label: str, task: BenchTask, direction: str, benchmark: Benchmark, chosen: Chosen) -> Point:
+def _operating(case: Case, benchmark: Benchmark, chosen: Chosen) -> Point:
     """Return the published point where there is one, else the one that was searched for.
 
     Published settings of DPPs are of the released update, which is swept on its own.
     """
-    printed = [] if label in DPPS else _printed(label, task, direction, benchmark)
-    return (printed or [_setting(label, task, direction, chosen)])[0]
+    printed = [] if case[0] in DPPS else _printed(case, benchmark)
+    return (printed or [_setting(case, chosen)])[0]
 
 
 def _main(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
     for case in benchmark.cases():
-        yield _setting(*case, chosen)
-        yield from filter(None, [_released_setting(*case, chosen)])
-        yield from _printed(*case, benchmark)
+        yield from (_setting(case, chosen), *_released_setting(case, chosen), *_printed(case, benchmark))
 
 
 def _strength(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
     """Yield strengths from 0 to 1, all else as at the operating point. For DPPs it is 1 - theta, for each update."""
     for case in benchmark.cases():
-        if case[0] in _SWEPT:
-            anchors = [replace(_operating(*case, benchmark, chosen), point=None), _released_setting(*case, chosen)]
-            for anchor in filter(None, anchors):
+        if case[0] not in ("base", "clustering"):  # clustering has no strength in the paper
+            exact = replace(_operating(case, benchmark, chosen), point=None)
+            for anchor in (exact, *_released_setting(case, chosen)):
                 for strength in STRENGTHS if isinstance(anchor.method, mc.Mascot) else benchmark.steps:
                     method: Any = anchor.method  # each of these methods has a strength
                     swept = replace(method, strength=strength)
@@ -170,7 +168,7 @@ def _mixed(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
         }
         if label in points:
             point = replace(points[label], study="mixed", k=_MIXED_K)
-            updates = [point, *filter(None, [released(point)])]
+            updates = [point, *released(point)]
             yield from updates
             if benchmark.released_pixelprose and label != "guarded":
                 bins = _RELEASED_MIXED_WIDTHS if label == "mascot" else point.widths
@@ -182,7 +180,7 @@ def _clusters(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
     for label, direction in product(benchmark.labels, benchmark.directions if benchmark.clusters else ()):
         if label in ("base", "mascot", *GUARDED):
             name = "validated" if label == "mascot" else "default"
-            yield replace(_setting(label, CLUSTERS, direction, chosen), study="clusters", point=name, k=_CLUSTERS_K)
+            yield replace(_setting((label, CLUSTERS, direction), chosen), study="clusters", point=name, k=_CLUSTERS_K)
 
 
 def _released_clusters(benchmark: Benchmark) -> Iterator[Point]:
@@ -207,7 +205,7 @@ def _runtime(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
     composite = [task for task in benchmark.tasks if len(task.attributes) > 1]
     task, direction = (composite or benchmark.tasks)[0], benchmark.directions[-1]
     for label in benchmark.labels:
-        point = replace(_operating(label, task, direction, benchmark, chosen), study="runtime", point="single")
+        point = replace(_operating((label, task, direction), benchmark, chosen), study="runtime", point="single")
         yield point
         if isinstance(point.method, mc.Mascot):
             yield replace(point, point="batch")

@@ -1,9 +1,9 @@
-"""What is asked of the results: which attributes, in which direction, with which bins."""
+"""What is asked of the results, and of which method: tasks (attributes, directions, bins), and the points of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import metrics
+from mascot.bench.pyversity import Pyversity
 
 Floats = NDArray[np.float64]
 Columns = Mapping[str, NDArray[Any]]
+Method = mc.Relevance | mc.Clustering | mc.Mmr | mc.KDpp | mc.MsDpp | mc.Mascot | Pyversity
 
 SPREAD, FOCUS = "spread", "focus"
+_COMPARING = (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)  # these compare features, not bins
 _MIXED_SIGNS = {"geo+hour-": (1, -1), "geo-hour+": (-1, 1)}
 # In a task these two stand for bins that depend on the method: the published ones, or those of the guarded method.
 PLACE, HOUR_OF_DAY = mc.Place(), mc.HourOfDay()
@@ -71,11 +74,10 @@ class BenchTask:
     published_hour: bool = True
 
     def wishes(self, direction: str, widths: Widths | None = None, compares: bool = False) -> tuple[mc.Wish, ...]:
-        """Return a wish for each attribute.
+        """Return a wish for each attribute, for a method that compares features or bins.
 
         `direction` is ``"spread"``, ``"focus"``, ``"geo+hour-"`` (spread the first, focus the second) or
-        ``"geo-hour+"``; `widths` are the published bins, or None for those of the guarded method; `compares` tells
-        whether the wishes are for a method that compares features, not bins.
+        ``"geo-hour+"``; `widths` are the published bins, or None for those of the guarded method.
         """
         count = len(self.attributes)
         signs = _MIXED_SIGNS.get(direction) or (1 if direction == SPREAD else -1,) * count
@@ -100,6 +102,33 @@ class BenchTask:
         return attribute in self.attributes
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A method with a setting, and a task; for the fields see also the record in `mascot.bench.results`."""
+
+    label: str  # the name of the method in tables
+    task: BenchTask
+    direction: str = SPREAD  # see `BenchTask.wishes`
+    method: Method = field(default_factory=mc.Relevance)
+    widths: Widths | None = None  # the published bins, or None for those of the guarded method
+    study: str = "main"
+    point: str | None = None
+    value: float | None = None
+    split: str = "test"
+    k: int = 20  # results
+    n: int = 200  # candidates
+
+    @property
+    def wishes(self) -> tuple[mc.Wish, ...]:
+        return self.task.wishes(self.direction, self.widths, isinstance(self.method, _COMPARING))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the part of the record that does not depend on the result."""
+        names = ("split", "study", "direction", "label", "point", "value", "k", "n")
+        described = {"method": self.method.to_dict(), "wishes": [wish.to_dict() for wish in self.wishes]}
+        return {name: getattr(self, name) for name in names} | {"task": self.task.name} | described
+
+
 def name_of(attribute: mc.Attribute) -> str:
     """Return the name of an attribute in records and tables."""
     names: dict[mc.Attribute, str] = {PLACE: "geo", HOUR_OF_DAY: "hour", mc.Branches(): "look"}
@@ -122,16 +151,6 @@ def unit_rows(vectors: Floats) -> Floats:
     present = np.nan_to_num(vectors)
     lengths = np.linalg.norm(present, axis=1, keepdims=True)
     return np.asarray(present / np.where(lengths > 0, lengths, 1.0))
-
-
-def primary_bins(attribute: mc.Attribute, widths: Widths) -> mc.Attribute:
-    """Return the attribute whose bins tell whether two images are in the same primary bin.
-
-    Branches are bins of one query's candidates, not of the whole set: k-means clusters stand in for them.
-    """
-    if isinstance(attribute, mc.Branches):
-        return mc.Clusters(25)
-    return BenchTask("", (attribute,)).wishes(SPREAD, widths)[0].attribute
 
 
 GEO_HOUR = BenchTask("geo_hour", (PLACE, HOUR_OF_DAY))

@@ -18,9 +18,10 @@ import numpy as np
 
 import mascot as mc
 from mascot.bench.datasets.dataset import Floats, Ints
-from mascot.bench.judging import Judge, Metric, usable
+from mascot.bench.judging import Judge, Metric
+from mascot.errors import require
 from mascot.extras import package
-from mascot.words import WIDTHS
+from mascot.words import WIDTHS, columns_of
 
 Report = Callable[[int, int], None]  # settings tried, settings in all
 
@@ -163,16 +164,11 @@ def tune(
     clusters
         Column of the cluster (subtopic, meaning) of each relevant hit. Diversity is then cluster recall CR@k: the
         share of the query's clusters that the first k show (default: None, how far the wishes are met, see Notes).
-    k
-        Results per query (default: 10).
-    folds
-        Folds of the cross-validation, at most one per query (default: 5).
-    metric
-        ``"ndcg"`` (default) or ``"precision"``, both at k.
-    relevance_weight
-        Weight of the metric beside diversity in the objective, their harmonic mean; between 0 and 1 (default: 0.5).
-    seed
-        Seed of the folds and of the bootstrap (default: 0).
+    k, folds, seed
+        Results per query, folds of the cross-validation (at most one per query), and the seed of folds and bootstrap.
+    metric, relevance_weight
+        ``"ndcg"`` (default) or ``"precision"``, both at k, and its weight beside diversity in the objective, their
+        harmonic mean; between 0 and 1 (default: 0.5).
     report
         Called after each setting with how many are done and how many there are.
 
@@ -188,18 +184,16 @@ def tune(
     """
     wish_list = list(wishes) if isinstance(wishes, Sequence) else [wishes]
     _check(wish_list, judged, clusters, k, folds, metric, relevance_weight, seed)
-    lists, notes = usable(list(queries), judged, clusters)
-    count = len(lists.queries)
-    judge = Judge(lists, wish_list, k, metric, relevance_weight)
+    judge = Judge(queries, wish_list, judged, clusters, k, metric, relevance_weight)
+    count, notes = len(judge.queries), judge.notes
     constraints = [wish for wish in wish_list if not isinstance(wish, mc.Wish)]
-    settings = [*_grid(lists.queries, wish_list, k), Knobs(strength=0.0)]  # the last is relevance alone
+    settings = [*_grid(judge.queries, wish_list, k), Knobs(strength=0.0)]  # the last is relevance alone
     scores = np.empty((len(settings), 3, count))  # relevance, diversity, objective
     for number, knobs in enumerate(settings):
         scores[number] = judge.score(knobs.steer(wish_list) if knobs.strength else constraints, knobs.method)
         if report is not None:
             report(number + 1, len(settings))
-    numbers = {knobs: number for number, knobs in enumerate(settings)}
-    alone, default, held_out = scores[-1], scores[numbers[Knobs()]], np.empty((3, count))
+    alone, default, held_out = scores[-1], scores[settings.index(Knobs())], np.empty((3, count))
 
     rng = np.random.default_rng(seed)
     fold_results = []
@@ -218,7 +212,7 @@ def tune(
         notes.append(f"{count} queries are few: more of them may change the answer")
     steps = [replace(recommended, strength=strength) for strength in STRENGTHS]
     curve = [(0.0, _means(alone))]
-    curve += [(knobs.strength, _means(scores[numbers[knobs]])) for knobs in steps if knobs in numbers]
+    curve += [(knobs.strength, _means(scores[settings.index(knobs)])) for knobs in steps if knobs in settings]
     ways = {"relevance alone": alone, "default": default, "tuned": held_out, "best": scores[winner]}
     return Tuning(
         verdict, reason, k, count, len(settings), f"{'nDCG' if metric == 'ndcg' else 'P'}@{k}",
@@ -231,11 +225,11 @@ def tune(
 
 def check_figure(path: str | Path) -> Path:
     """Return the path of a picture; raise for a suffix that cannot be written, or without matplotlib."""
-    target = Path(path)
-    if target.suffix.lower() not in FIGURES:
-        raise mc.OptionError(f"the figure's suffix must be one of {', '.join(FIGURES)}, got {str(path)!r}")
+    require(
+        Path(path).suffix.lower() in FIGURES, "the figure's suffix", f"must be one of {', '.join(FIGURES)}", str(path)
+    )
     package("matplotlib", "bench", "a figure")
-    return target
+    return Path(path)
 
 
 def draw(tuning: Tuning, path: str | Path) -> None:
@@ -245,13 +239,11 @@ def draw(tuning: Tuning, path: str | Path) -> None:
     target = check_figure(path)
     with style.drawing():
         figure, ((axes,),) = style.panels(1, 1, (5.2, 3.4))
-        lines = (
-            (tuning.relevance_metric, "relevance", "#1D3F8F", "o"),
-            (tuning.diversity_metric, "diversity", "#E0621B", "s"),
-            ("objective", "objective", "#111111", "D"),
-        )
-        for label, name, colour, marker in lines:
-            strengths, values = zip(*((at, getattr(means, name)) for at, means in tuning.curve), strict=True)
+        labels = (tuning.relevance_metric, tuning.diversity_metric, "objective")
+        styles = (("#1D3F8F", "o"), ("#E0621B", "s"), ("#111111", "D"))
+        strengths, means = zip(*tuning.curve, strict=True)
+        for field, label, (colour, marker) in zip(fields(MeanScores), labels, styles, strict=True):
+            values = [getattr(mean, field.name) for mean in means]
             axes.plot(strengths, values, marker=marker, markersize=3, color=colour, label=label)
         default = tuning.scores["default"].objective
         axes.plot(_DEFAULT_STRENGTH, default, "o", mfc="white", mec="#111111", ms=9, zorder=4, label="default")
@@ -269,16 +261,12 @@ def _check(
     if not any(isinstance(wish, mc.Wish) for wish in wishes):
         raise mc.OptionError("tune needs a wish to tune: at least one spread(...) or focus(...)")
     for name, value, least in (("k", k, 1), ("folds", folds, 2), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise mc.OptionError(f"tune {name} must be a whole number >= {least}, got {value!r}")
-    if metric not in ("ndcg", "precision"):
-        raise mc.OptionError(f"tune metric must be 'ndcg' or 'precision', got {metric!r}")
-    if not 0 < weight < 1:
-        raise mc.OptionError(f"tune relevance_weight must be between 0 and 1, got {weight!r}")
-    for wish in wishes:
-        columns = {getattr(wish.attribute, name, None) for name in ("column", "lat", "lon")}
-        for column in {judged, clusters} & columns - {None}:
-            raise mc.OptionError(f"a wish reads {column!r}, which is a judgement: no search result has it yet")
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        require(whole and value >= least, f"tune {name}", f"must be a whole number >= {least}", value)
+    require(metric in ("ndcg", "precision"), "tune metric", "must be 'ndcg' or 'precision'", metric)
+    require(0 < weight < 1, "tune relevance_weight", "must be between 0 and 1", weight)
+    for column in {judged, clusters} & {name for wish in wishes for name in columns_of(wish)}:
+        raise mc.OptionError(f"a wish reads {column!r}, which is a judgement: no search result has it yet")
 
 
 def _grid(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish], k: int) -> list[Knobs]:
@@ -358,8 +346,9 @@ def _python(wishes: Sequence[mc.AnyWish], knobs: Knobs, k: int) -> str:
 
 def _spelled_wish(wish: mc.AnyWish) -> str:
     attribute: Any = wish.attribute
-    about = repr(attribute.column) if isinstance(attribute, mc.Category) and attribute.missing == "last" else None
-    about = about or _spelled(f"mc.{type(attribute).__name__}", attribute)
+    about = _spelled(f"mc.{type(attribute).__name__}", attribute)
+    if isinstance(attribute, mc.Category) and attribute.missing == "last":
+        about = repr(attribute.column)
     if isinstance(wish, mc.Limit):
         return f"mc.limit({about}, {wish.n}{', fill=True' if wish.fill else ''})"
     if isinstance(wish, mc.Share):

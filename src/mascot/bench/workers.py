@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -15,57 +15,46 @@ from typing import Any
 _BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
-class JobWorkers:
-    """Processes of this machine, inside a `with`; a count of 1 runs the jobs in the caller's process.
+Each = Callable[[Sequence[Any], "int | None"], Iterator[int]]  # jobs, and how many at a time (default: all workers)
 
-    `work` runs a job and returns its number of points; it must be picklable. The default count is that of the cores.
+
+@contextmanager
+def job_workers(work: Callable[[Any], int], count: int | None = None) -> Iterator[Each]:
+    """Yield a function that runs jobs in `count` processes (default: one per core) and yields what `work` returns.
+
+    A single one is the caller's process. `work` must be picklable.
     """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if (count or cores) == 1:
+        yield lambda jobs, _: map(work, jobs)
+        return
+    # One thread of linear algebra per process: the processes are the parallelism. Children inherit it.
+    environment = {name: os.environ.get(name) for name in _BLAS}
+    os.environ.update(dict.fromkeys(_BLAS, "1"))
+    context = get_context("spawn")
+    alive, parent = context.Pipe(duplex=False)  # workers end when the parent's end is closed
+    pool = ProcessPoolExecutor(count or cores, context, initializer=_exit_with_parent, initargs=(alive,))
 
-    def __init__(self, work: Callable[[Any], int], count: int | None = None) -> None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._work, self._count = work, max(1, count or cores)
-        self._pool: ProcessPoolExecutor | None = None
-        self._alive: tuple[Connection, Connection] | None = None  # workers end when the second is closed
-        self._environment: dict[str, str | None] = {}
+    def each(jobs: Sequence[Any], width: int | None) -> Iterator[int]:
+        size = width or max(1, len(jobs))
+        for first in range(0, len(jobs), size):
+            with _interrupts_blocked():
+                running = [pool.submit(work, job) for job in jobs[first : first + size]]
+            yield from (future.result() for future in as_completed(running))
 
-    def __enter__(self) -> JobWorkers:
-        if self._count > 1:
-            # One thread of linear algebra per process: the processes are the parallelism. Children inherit it.
-            self._environment = {name: os.environ.get(name) for name in _BLAS}
-            os.environ.update(dict.fromkeys(_BLAS, "1"))
-            context = get_context("spawn")
-            self._alive = context.Pipe(duplex=False)
-            self._pool = ProcessPoolExecutor(
-                self._count, context, initializer=_exit_with_parent, initargs=(self._alive[0],)
-            )
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._pool is not None and self._alive is not None:
-            if any(isinstance(error, KeyboardInterrupt) for error in exception):
-                self._alive[1].close()  # do not wait for running jobs: the next run does them again
-            self._pool.shutdown(cancel_futures=True)
-            for end in self._alive:
-                end.close()
-        for name, value in self._environment.items():
+    try:
+        yield each
+    except KeyboardInterrupt:
+        parent.close()  # do not wait for running jobs: the next run does them again
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        alive.close()
+        parent.close()
+        for name, value in environment.items():
             os.environ.pop(name, None)
             if value is not None:
                 os.environ[name] = value
-
-    def each(self, jobs: Sequence[Any], width: int | None = None) -> Iterator[int]:
-        """Run the jobs, at most `width` at a time, and yield the number of points of each as it ends."""
-        if self._pool is None:
-            yield from map(self._work, jobs)
-            return
-        pending = list(reversed(jobs))
-        running: set[Future[int]] = set()
-        while pending or running:
-            while pending and len(running) < (width or self._count):
-                with _interrupts_blocked():
-                    running.add(self._pool.submit(self._work, pending.pop()))
-            finished, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in finished:
-                yield future.result()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mascot.kernels.constants import CUTOFF
-from mascot.kernels.reference import Bools, Floats, Ints, pairs_of
+from mascot.kernels.reference import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -36,7 +36,11 @@ class SparseBins:
         return f"bin {bin_}" if self.labels is None else self.labels[bin_]
 
     def take(self, rows: Ints) -> SparseBins:
-        indptr, pairs = pairs_of(self.indptr, rows)
+        starts = self.indptr[rows]
+        counts = self.indptr[rows + 1] - starts
+        indptr = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(counts, out=indptr[1:])
+        pairs = np.repeat(starts - indptr[:-1], counts) + np.arange(indptr[-1])
         values = None if self.values is None else self.values[pairs]
         return replace(self, indptr=indptr, indices=self.indices[pairs], values=values)
 

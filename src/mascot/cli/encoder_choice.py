@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from pathlib import Path
 
 import typer
 
@@ -13,8 +12,8 @@ from mascot.errors import InputError, OptionError
 from mascot.extras import mascot_command
 from mascot.photos import encodings
 from mascot.photos.encoders import parse_spec
-from mascot.photos.encoders.folders import Form, check_name, check_runnable, local_model
-from mascot.photos.encoders.hub import Download, HubError, plan_download
+from mascot.photos.encoders.folders import Form
+from mascot.photos.encoders.hub import Download, HubError, locate_model, plan_download
 from mascot.photos.library import Library
 from mascot.photos.store import Store
 from mascot.photos.whereabouts import DATABASE
@@ -63,11 +62,7 @@ def _plan(spec: str, device: str) -> Download | None:
         from mascot.photos.encoders.blip2 import DEFAULT
 
         forms, model = (Form.TORCH,), model or DEFAULT
-    check_runnable(kind, forms)
-    if Path(model).expanduser().is_dir():
-        return None
-    check_name(kind, model, forms)
-    if local_model(model, forms) is not None:
+    if locate_model(kind, model, forms) is not None:
         return None
     try:
         return plan_download(model, forms)

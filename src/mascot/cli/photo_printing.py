@@ -13,10 +13,9 @@ import mascot as mc
 from mascot.cli.printing import FOLD, RIGHT, new_grid, number_of, visible
 from mascot.photos.album import count_line, place_of, time_of
 from mascot.photos.library import Library
-from mascot.photos.overview import Overview
+from mascot.photos.overview import Overview, clock, world
 from mascot.photos.photo import Photo
 from mascot.photos.results import Result, Results
-from mascot.photos.textmap import clock, world
 from mascot.photos.whereabouts import short_name
 
 _THUMB = (12, 8)  # width in characters, height in pixels: two pixels per character

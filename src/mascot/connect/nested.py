@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from mascot.candidates import value_of as value_of
 from mascot.errors import OptionError
 
 
@@ -15,34 +16,16 @@ def names_of(columns: Sequence[str]) -> list[str]:
     return list(columns)
 
 
-def value_of(row: Mapping[str, Any], name: str) -> Any:
-    """Return the value of a row under a dotted name, None where there is none.
-
-    >>> value_of({"location": {"lat": 38.7}}, "location.lat")
-    38.7
-    >>> value_of({"location.lat": 59.9, "location": {"lat": 38.7}}, "location.lat")
-    59.9
-    """
-    if name in row or "." not in name:
-        return row.get(name)
-    values = (value_of(inner, key) for inner, key in _within(row, name))
-    return next((value for value in values if value is not None), None)
-
-
 def has(row: Mapping[str, Any], name: str) -> bool:
     """Return whether a row has a dotted name, even if its value is None.
 
     >>> has({"location": {"lat": None}}, "location.lat"), has({"location": 3}, "location.lat")
     (True, False)
     """
-    return name in row or any(has(inner, key) for inner, key in _within(row, name))
-
-
-def _within(row: Mapping[str, Any], name: str) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield the dictionaries of a row that a dotted name may reach into, and the name within each."""
-    for place, letter in enumerate(name):
-        if letter == "." and isinstance(inner := row.get(name[:place]), Mapping):
-            yield inner, name[place + 1 :]
+    return name in row or any(
+        letter == "." and isinstance(inner := row.get(name[:place]), Mapping) and has(inner, name[place + 1 :])
+        for place, letter in enumerate(name)
+    )
 
 
 def column_of(rows: Iterable[Mapping[str, Any]], name: str) -> list[Any]:

@@ -28,7 +28,7 @@ class HitColumns(RecordColumns):
     def cells(self, name: str) -> list[Any]:
         values = super().cells(name)
         if self._hits is not self._records and all(value is None for value in values):
-            values = [self.value(hit, name) for hit in self._hits]
+            values = [value_of(hit, name) for hit in self._hits]
         if self._unwrap:  # engines that return every field as a list
             values = [value[0] if isinstance(value, list) and len(value) == 1 else value for value in values]
         return values

@@ -15,20 +15,17 @@ _RELEASED_EPSILON = 1e-10
 def ensemble(similarity: Floats, scores: Floats, theta: float) -> Floats:
     """Return L = diag(alpha) S diag(alpha) with quality alpha_i = exp(theta / (2 (1 - theta)) * r_i), r raw.
 
-    S is [..., N, N], scores [..., N], 0 <= theta < 1. Scores whose quality would overflow (or all underflow) are
-    shifted by a constant first: that scales all of L, which does not change the exact greedy selection.
+    S is [N, N], scores [N], 0 <= theta < 1. Scores whose quality would overflow (or all underflow) are shifted by a
+    constant first: that scales all of L, which does not change the exact greedy selection.
     """
     exponents = theta / (2.0 * (1.0 - theta)) * scores
-    largest = exponents.max(axis=-1, keepdims=True)
-    exponents = exponents - (largest - np.clip(largest, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
-    quality = np.exp(exponents)
-    kernel: Floats = similarity * quality[..., :, None]
-    kernel *= quality[..., None, :]
-    return kernel
+    largest = exponents.max()
+    quality = np.exp(exponents - (largest - np.clip(largest, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)))
+    return np.asarray(similarity * quality[:, None] * quality)
 
 
-def greedy_map(kernels: Floats, scores: Floats, k: int, seen: Ints, released: bool = False) -> Ints:
-    """Return the greedy maximum-a-posteriori set of each DPP, by incremental Cholesky (Chen et al., 2018).
+def greedy_map(kernel: Floats, scores: Floats, k: int, seen: Ints, released: bool = False) -> Ints:
+    """Return the greedy maximum-a-posteriori set of a DPP, by incremental Cholesky (Chen et al., 2018).
 
     Every step takes the candidate i with the largest marginal variance d_i^2 = det L[Y+i] / det L[Y];
     ties go to the lowest position. With c_i the row of i in the Cholesky factor of the chosen set Y,
@@ -37,57 +34,36 @@ def greedy_map(kernels: Floats, scores: Floats, k: int, seen: Ints, released: bo
         e_i = (L_ji - c_j . c_i) / d_j,    c_i <- [c_i, e_i],    d_i^2 <- d_i^2 - e_i^2.
 
     The first step takes the largest diagonal entry, whatever its sign. Once no marginal variance is
-    positive, the highest raw score is taken instead. Seen candidates count as taken before the first
-    step, so a second page continues the first. Returns positions [Q, min(k, N)]; -1 where a query had fewer left.
+    positive, the highest raw score is taken instead. Candidates seen before count as taken before the first
+    step, so a second page continues the first.
 
-    Parameters
-    ----------
-    kernels, scores
-        L [Q, N, N] of each query, and raw scores [Q, N], for filling up.
-    seen
-        [Q, S] positions taken before, in their order; -1 is no position, so rows may differ in length.
-    released
-        Divide by d_j^2 + 1e-10 in place of d_j, as the published experiments did. Repulsion is then
-        weaker where the entries of L exceed 1, the values are no longer determinants, and the scale
-        of the scores matters.
+    With `released`, divide by d_j^2 + 1e-10 in place of d_j, as the published experiments did. Repulsion is then
+    weaker where the entries of L exceed 1, the values are no longer determinants, and the scale of the scores matters.
     """
-    queries, count, _ = kernels.shape
-    query_index = np.arange(queries)
-    # The last column of both stands for no position, -1: it has no value, and selecting it changes nothing.
-    variance = np.full((queries, count + 1), -np.inf)  # -inf: taken, or no longer positive
-    variance[:, :count] = np.diagonal(kernels, axis1=1, axis2=2)
+    variance = np.diagonal(kernel).copy()  # -inf: taken, or no longer positive
     floor = _ROUNDING * np.abs(variance)
-    spare_scores = np.full((queries, count + 1), -np.inf)  # scores of the candidates not selected yet
-    spare_scores[:, :count] = scores
-    seen_count = seen.shape[1]
-    steps = seen_count + min(k, count)
-    factors = np.zeros((queries, steps, count))
-    picks = np.empty((queries, steps), np.int64)
+    spare_scores = scores.copy()  # of the candidates not selected yet
+    steps = min(len(seen) + k, len(scores))
+    factors = np.zeros((steps, len(scores)))
+    picks = np.empty(steps, np.int64)
     for step in range(steps):
-        pick = seen[:, step] if step < seen_count else _pick(variance, spare_scores)
-        picks[:, step] = pick
-        pick_variance = variance[query_index, pick]
-        variance[query_index, pick] = -np.inf
-        spare_scores[query_index, pick] = -np.inf
-        if step + 1 < steps and pick_variance.max() > 0:
-            # A pick without positive variance updates nothing.
-            pick_variance = np.where(pick_variance > 0, pick_variance, np.inf)
+        pick = int(seen[step]) if step < len(seen) else _pick(variance, spare_scores)
+        picks[step], pick_variance = pick, variance[pick]
+        variance[pick] = spare_scores[pick] = -np.inf
+        if step + 1 < steps and pick_variance > 0:  # a pick without positive variance updates nothing
             divisor = pick_variance + _RELEASED_EPSILON if released else np.sqrt(pick_variance)
             # Products are summed candidate by candidate: BLAS would give equal candidates unequal sums.
-            explained = (factors[query_index, :step, pick][:, :, None] * factors[:, :step]).sum(axis=1)
-            update = (kernels[query_index, pick] - explained) / divisor[:, None]
-            factors[:, step] = update
-            variance[:, :count] -= update * update
+            explained = (factors[:step, pick, None] * factors[:step]).sum(axis=0)
+            factors[step] = (kernel[pick] - explained) / divisor
+            variance -= factors[step] * factors[step]
         # From the first pick on, which is selected whatever its variance.
-        variance[~(variance > floor) & (pick >= 0)[:, None]] = -np.inf
-    return picks[:, seen_count:]
+        variance[~(variance > floor)] = -np.inf
+    return picks[len(seen) :]
 
 
-def _pick(variance: Floats, spare: Floats) -> Ints:
-    """Return the position of the largest variance, else of the highest score; -1 where no candidate is left."""
-    best = variance.max(axis=1)
-    pick = (variance >= (best - _TIE * np.abs(best))[:, None]).argmax(axis=1)
-    if best.min() == -np.inf:
-        by_score = np.where(spare.max(axis=1) == -np.inf, -1, spare.argmax(axis=1))
-        pick = np.where(best == -np.inf, by_score, pick)
-    return np.asarray(pick)
+def _pick(variance: Floats, spare_scores: Floats) -> int:
+    """Return the position of the largest variance, else of the highest score."""
+    best = variance.max()
+    if best == -np.inf:
+        return int(spare_scores.argmax())
+    return int((variance >= best - _TIE * np.abs(best)).argmax())

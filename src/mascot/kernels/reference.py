@@ -7,7 +7,7 @@ therefore never decides: bursts, mirrored places and one-hot bins tie exactly he
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,35 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 STAGES = 3  # of selection: all quotas hold, then all but shares, then only limits without fill
+
+
+@dataclass(slots=True)
+class Selection:
+    """What was selected for Q queries; -1 pads where a query has fewer than k results."""
+
+    positions: Ints  # [Q, k] in the order of selection
+    ranked: Ints  # [Q, k] the same positions, best first
+    strengths: Floats  # [Q] the strength that was used (searched for, where `keep` was asked for)
+    multipliers: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] worth of one unit of coverage
+    tops: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] largest first-step coverage
+    rooms: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] share of a bin that one result covers
+    stages: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # [Q] stages the quotas needed
+    protect: int = 0  # how many by relevance were selected first
+    pinned: int = 0  # how many the caller selected, before all others
+
+    def only(self, q: int) -> Selection:
+        """Return one query's selection, without padding."""
+        count, own = int((self.positions[q] >= 0).sum()), slice(q, q + 1)  # a slice of an empty array is empty
+        return replace(
+            self, positions=self.positions[own, :count], ranked=self.ranked[own, :count], strengths=self.strengths[own],
+            multipliers=self.multipliers[own], tops=self.tops[own], rooms=self.rooms[own], stages=self.stages[own],
+        )  # fmt: skip
+
+    def after(self, pinned: Ints, count: int) -> Selection:
+        """Return one query's pinned positions and, behind them, at most `count` of those selected."""
+        picks, arranged = (row[0][row[0] >= 0][:count] for row in (self.positions, self.ranked))
+        positions, ranked = np.concatenate([pinned, picks])[None], np.concatenate([pinned, arranged])[None]
+        return replace(self, positions=positions, ranked=ranked, pinned=len(pinned))
 
 
 def inner_range(scores: Floats) -> tuple[float, float]:
@@ -84,15 +113,6 @@ def covered(state: Floats, membership: Floats, fade: float | Floats = 1.0) -> Fl
     return state
 
 
-def pairs_of(indptr: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Return the `indptr` of these rows of a sparse matrix, and which of its entries they have."""
-    starts = indptr[rows]
-    counts = indptr[rows + 1] - starts
-    taken = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(counts, out=taken[1:])
-    return taken, np.repeat(starts - taken[:-1], counts) + np.arange(taken[-1])
-
-
 @dataclass(frozen=True, slots=True)
 class Quota:
     """At most `capacity[label]` results for each label.
@@ -109,10 +129,6 @@ class Quota:
     def of(self, row: int) -> Ints:
         return self.labels[self.indptr[row] : self.indptr[row + 1]]
 
-    def take(self, rows: Ints) -> Quota:
-        indptr, pairs = pairs_of(self.indptr, rows)
-        return replace(self, indptr=indptr, labels=self.labels[pairs])
-
 
 class QuotaCounts:
     """Results so far for each label of each quota, over the candidates `rows`."""
@@ -127,6 +143,12 @@ class QuotaCounts:
             stage >= quota.stages or bool((counts[quota.of(row)] < quota.capacity[quota.of(row)]).all())
             for quota, counts in zip(self._quotas, self._counts, strict=True)
         )
+
+    def allowed(self, positions: Bools, stage: int) -> Bools:
+        """Return which of the positions the quotas allow."""
+        if all(stage >= quota.stages for quota in self._quotas):
+            return positions
+        return np.array([bool(free) and self.allows(i, stage) for i, free in enumerate(positions)])
 
     def add(self, position: int) -> None:
         for quota, counts in zip(self._quotas, self._counts, strict=True):
@@ -165,7 +187,7 @@ def select_stages(
             allowed = np.zeros(count, bool)
             allowed[heads[len(positions)]] = True
         else:
-            allowed = np.array([not selected[i] and quotas.allows(i, stage) for i in range(count)])
+            allowed = quotas.allowed(~selected, stage)
             if not allowed.any():
                 if stage == STAGES - 1:
                     break

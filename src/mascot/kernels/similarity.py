@@ -1,4 +1,4 @@
-"""Feature rows to similarities. Leading axes, where there are any, are queries."""
+"""Feature rows to similarities."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _PAIRS_AT_ONCE = 4096
 
 
 def similarities(features: Floats, out: Floats | None = None) -> Floats:
-    """Return S_ij = 1 / (1 + Euclidean distance of rows i and j) [..., N, N], the kernel of every DPP here.
+    """Return S_ij = 1 / (1 + Euclidean distance of rows i and j) [N, N], the kernel of every DPP here.
 
-    It is positive semi-definite for any rows [..., N, d], its diagonal is exactly 1, and two equal rows have
-    similarity exactly 1.
+    It is positive semi-definite for any rows [N, d], its diagonal is exactly 1, and two equal rows have similarity
+    exactly 1.
     """
-    matrix = np.empty((*features.shape[:-1], features.shape[-2])) if out is None else out
+    matrix = np.empty((len(features), len(features))) if out is None else out
     _squared_distances(features, matrix)
     np.sqrt(matrix, out=matrix)
     matrix += 1.0
@@ -29,7 +29,7 @@ def similarities(features: Floats, out: Floats | None = None) -> Floats:
 def joined(features: Sequence[Floats], signs: Floats, weights: Floats, vectors: Floats | None) -> Floats:
     """Return one row per candidate: [unit image vector, (s_j w_j / sum w) * features of each attribute j].
 
-    With all weights 1 the factors are the published s_j / A. `features` are A arrays [..., N, d_j].
+    With all weights 1 the factors are the published s_j / A. `features` are A arrays [N, d_j].
     """
     blocks = [] if vectors is None else [vectors]
     if len(weights):
@@ -42,23 +42,20 @@ def _squared_distances(rows: Floats, squared: Floats) -> None:
     if rows.shape[-1] <= _FEW_COLUMNS:
         squared[...] = 0.0
         differences = np.empty_like(squared)
-        for column in np.moveaxis(rows, -1, 0):
-            np.subtract(column[..., :, None], column[..., None, :], out=differences)
+        for column in rows.T:
+            np.subtract(column[:, None], column, out=differences)
             differences *= differences
             squared += differences
         return
     lengths = (rows * rows).sum(axis=-1)
-    np.matmul(rows, np.swapaxes(rows, -1, -2), out=squared)
+    np.matmul(rows, rows.T, out=squared)
     squared *= -2.0
-    squared += lengths[..., :, None]
-    squared += lengths[..., None, :]
-    diagonal = np.arange(rows.shape[-2])
-    squared[..., diagonal, diagonal] = 0.0
+    squared += lengths[:, None]
+    squared += lengths
+    np.fill_diagonal(squared, 0.0)
     # |a|^2 + |b|^2 - 2ab cancels for near-equal rows: a copy would be at distance 1e-8 instead of 0.
-    is_close = (squared <= _CLOSE * lengths.max()) & (squared != 0.0)
-    if is_close.any():
-        close_pairs = np.argwhere(is_close)
-        for start in range(0, len(close_pairs), _PAIRS_AT_ONCE):
-            pairs = tuple(close_pairs[start : start + _PAIRS_AT_ONCE].T)
-            difference = rows[pairs[:-1]] - rows[pairs[:-2] + pairs[-1:]]
-            squared[pairs] = (difference * difference).sum(axis=-1)
+    first, second = np.nonzero((squared <= _CLOSE * lengths.max()) & (squared != 0.0))
+    for start in range(0, len(first), _PAIRS_AT_ONCE):
+        pairs = first[start : start + _PAIRS_AT_ONCE], second[start : start + _PAIRS_AT_ONCE]
+        difference = rows[pairs[0]] - rows[pairs[1]]
+        squared[pairs] = (difference * difference).sum(axis=-1)

@@ -2,8 +2,7 @@
 
 Everything here is symmetric, so both maps are one eigendecomposition: f(V diag(w) V') = V diag(f(w)) V'. Where the
 tangent is short, and combined ones are, the exponential is a polynomial instead, which takes two thirds of the time.
-The logarithms depend on the features alone. To try many strengths or betas on one query, compute
-`tangents` once and call `combine` for each.
+The logarithms depend on the features alone: compute `tangents` once and call `combine` for each strength or beta.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ _TAYLOR = np.array([1.0 / math.factorial(power) for power in range(17)])
 
 
 def tangents(features: Sequence[Floats]) -> Floats:
-    """Return T_j = logm(S_j + 1e-3 I) [..., A, N, N] of A blocks of features [..., N, d_j], S = 1 / (1 + distance)."""
-    *queries, count, _ = features[0].shape
+    """Return T_j = logm(S_j + 1e-3 I) [A, N, N] of A blocks of features [N, d_j], S = 1 / (1 + distance)."""
+    count = len(features[0])
     diagonal = np.arange(count)
-    stacked = np.empty((*queries, len(features), count, count))
-    for j, block in enumerate(features):
-        similarities(block, out=stacked[..., j, :, :])
-    stacked[..., diagonal, diagonal] += _RIDGE
+    stacked = np.empty((len(features), count, count))
+    for block, similarity in zip(features, stacked, strict=True):
+        similarities(block, out=similarity)
+    stacked[:, diagonal, diagonal] += _RIDGE
     values, axes = np.linalg.eigh(stacked)
     logarithms = np.log(np.where(values > 0, values, 1.0))
     largest = logarithms.max(axis=-1, keepdims=True)
     tangent = _gram(axes, largest - logarithms)
     np.negative(tangent, out=tangent)
-    tangent[..., diagonal, diagonal] += largest
+    tangent[:, diagonal, diagonal] += largest
     return tangent
 
 
@@ -53,83 +52,73 @@ def combine(
     - "tn+tvms": every T_j and T_img is scaled to norm 1, and the combined tangent to the norm of the
       logarithm of `unit_logarithm(scores)`, which is 1 unless every score is 1.
 
-    A tangent of norm 0 has no direction and stays 0.
-
-    Parameters
-    ----------
-    attributes
-        [..., A, N, N] one tangent per attribute. Where A is 0 only the image term is used, for any beta.
-    image
-        [..., N, N]; None drops the image term, as beta = 0 does.
-    scores
-        [..., N] raw scores r; used by the scalings only, which need them all > 0.
+    A tangent of norm 0 has no direction and stays 0. `attributes` [A, N, N] has one tangent per attribute; where A is 0
+    only the image term is used, for any beta, and where `image` [N, N] is None it is dropped. Raw scores r [N] are used
+    by the scalings only, which need them all > 0.
     """
     if image is None or not len(signs):
         beta = 0.0 if image is None else 1.0
     shares = signs * weights / weights.sum() if len(signs) else signs
     if normalize is not None:
         shares = shares / _norm(attributes)
-    length = np.asarray(np.linalg.norm(np.log(scores), axis=-1) if normalize == "tn" else 1.0)
-    flat = attributes.reshape(*attributes.shape[:-2], scores.shape[-1] ** 2)
-    combined = (shares[..., None, :] @ flat).reshape(*attributes.shape[:-3], *attributes.shape[-2:])
+    length = np.linalg.norm(np.log(scores)) if normalize == "tn" else 1.0
+    count = len(scores)
+    combined = (shares[None] @ attributes.reshape(len(attributes), count**2)).reshape(count, count)
     if normalize == "tn":
-        combined *= (length / _norm(combined))[..., None, None]
+        combined *= length / _norm(combined)
     if image is not None:
         share = beta * length if normalize is None else beta * length / _norm(image)
         combined *= 1.0 - beta
-        combined += share[..., None, None] * image
+        combined += share * image
     if normalize == "tn+tvms":
-        combined *= ((scores != 1).any(axis=-1) / _norm(combined))[..., None, None]
+        combined *= (scores != 1).any() / _norm(combined)
     return _exponential(combined)
 
 
 def unit_logarithm(scores: Floats) -> Floats:
     """Return exp(log r / ||log r||): scores whose logarithm has length 1 (scores that are all 1 do not change)."""
     logarithms = np.log(scores)
-    length = np.linalg.norm(logarithms, axis=-1, keepdims=True)
-    return np.asarray(np.exp(logarithms / np.where(length > 0, length, 1.0)))
+    return np.asarray(np.exp(logarithms / (np.linalg.norm(logarithms) or 1.0)))
 
 
 def _exponential(tangent: Floats) -> Floats:
-    """Return expm of symmetric matrices, in place: exp(X) = exp(m) * exp((X - m I) / 2^s)^(2^s), m the mean eigenvalue.
+    """Return expm of a symmetric matrix, in place: exp(X) = exp(m) * exp((X - m I) / 2^s)^(2^s), m the mean eigenvalue.
 
     The inner exponential is the Taylor polynomial of degree 16, in powers of the fourth power. For tangents of large
     norm the eigendecomposition is used.
     """
-    count = tangent.shape[-1]
+    count = len(tangent)
     diagonal = np.arange(count)
-    mean = np.trace(tangent, axis1=-2, axis2=-1) / count
-    powers = np.empty((4, *tangent.shape))
+    mean = np.trace(tangent) / count
+    powers = np.empty((4, count, count))
     powers[0] = tangent
-    powers[0][..., diagonal, diagonal] -= mean[..., None]
+    powers[0][diagonal, diagonal] -= mean
     first, second, third, fourth = powers
     # As B B' a square is half the work of a product, and exactly symmetric.
-    np.matmul(first, np.swapaxes(first, -1, -2), out=second)
-    np.matmul(second, np.swapaxes(second, -1, -2), out=fourth)
-    norm = (fourth * fourth).sum(axis=(-2, -1)) ** 0.125  # the sum of the eigenvalues' eighth powers bounds each
-    longest = float(norm.max(initial=0.0))
-    if not (longest <= _LONG and float((mean + norm).max(initial=0.0)) <= _LARGEST_EXPONENT):
+    np.matmul(first, first.T, out=second)
+    np.matmul(second, second.T, out=fourth)
+    norm = float((fourth * fourth).sum() ** 0.125)  # the sum of the eigenvalues' eighth powers bounds each
+    if not (norm <= _LONG and mean + norm <= _LARGEST_EXPONENT):
         values, axes = np.linalg.eigh(tangent)
-        excess = np.maximum(values[..., -1:] - _LARGEST_EXPONENT, 0.0)
-        return _gram(axes, np.exp(values - excess))
+        return _gram(axes, np.exp(values - max(values[-1] - _LARGEST_EXPONENT, 0.0)))
     np.matmul(second, first, out=third)
     # At least one, so that the last step is a square and exactly symmetric.
-    halvings = max(1, math.ceil(math.log2(longest / _SHORT))) if longest > 0 else 1
+    halvings = max(1, math.ceil(math.log2(norm / _SHORT))) if norm > 0 else 1
     terms = _TAYLOR * 0.5 ** (halvings * np.arange(17))
     shares = terms[1:].reshape(4, 4).copy()
     shares[:3, 3] = 0.0  # these terms come from the multiplication by the fourth power
     parts = (shares @ powers.reshape(4, -1)).reshape(powers.shape)
     for part, constant in zip(parts, terms[::4], strict=False):
-        part[..., diagonal, diagonal] += constant
+        part[diagonal, diagonal] += constant
     result, spare = parts[3], tangent
     for part in parts[2::-1]:
         np.matmul(result, fourth, out=spare)
         spare += part
         result, spare = spare, result
     for _ in range(halvings):
-        np.matmul(result, np.swapaxes(result, -1, -2), out=spare)
+        np.matmul(result, result.T, out=spare)
         result, spare = spare, result
-    result *= np.exp(mean)[..., None, None]
+    result *= np.exp(mean)
     return result
 
 

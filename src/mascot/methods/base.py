@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from mascot.attributes.attribute import Attribute, Columns
 from mascot.bins import Bins, Bools, Floats, Ints
 from mascot.errors import InputError, OptionError
-from mascot.kernels.reference import Quota, QuotaCounts
+from mascot.kernels.reference import Quota, QuotaCounts, select_stages
+from mascot.kernels.reference import Selection as Selection
 
 NO_POSITIONS = np.empty(0, np.int64)
 
@@ -23,6 +24,11 @@ class Table:
 
     columns: Columns
     vectors: NDArray[np.floating[Any]] | None = None
+
+    @property
+    def floats(self) -> Floats | None:
+        """The vectors in float64."""
+        return None if self.vectors is None else self.vectors.astype(np.float64, copy=False)
 
     def take(self, rows: Ints) -> Table:
         columns = {name: column[rows] for name, column in self.columns.items()}
@@ -80,20 +86,19 @@ class Problem:
         (table,) = self.tables
         return table if len(self) == 1 and self.rows is None else table.take(self.rows_of(q))
 
+    def comparable(self, q: int) -> bool:
+        """Return whether one query's candidates have attributes or vectors to compare them by."""
+        return len(self.signs) > 0 or self.tables[q if len(self.tables) > 1 else 0].vectors is not None
+
     def counts_of(self, q: int) -> QuotaCounts:
         return QuotaCounts(self.quotas, self.rows_of(q))
 
     def only(self, q: int) -> Problem:
-        """Return one query as a problem of its own."""
-        if len(self) == 1 and self.rows is None:
-            return self
-        rows = self.rows_of(q)
-        seen = self.seen_of(q)
+        """Return one query as a problem of its own, without its table."""
+        rows, seen = self.rows_of(q), self.seen_of(q)
         return replace(
-            self, ptr=np.array([0, len(rows)]), scores=self.scores_of(q), rows=None,
-            bins=tuple(bins.take(rows) for bins in self.bins), tables=(self.table_of(q),),
-            quotas=tuple(quota.take(rows) for quota in self.quotas),
-            seen_ptr=np.array([0, len(seen)]) if len(seen) else None, seen=seen if len(seen) else None,
+            self, ptr=np.array([0, len(rows)]), scores=self.scores_of(q), rows=rows, tables=(),
+            seen_ptr=np.array([0, len(seen)]), seen=seen,
         )  # fmt: skip
 
     def features_of(self, q: int) -> tuple[Floats, ...]:
@@ -103,48 +108,13 @@ class Problem:
 
     def unit_vectors_of(self, q: int) -> Floats | None:
         """Return one query's vectors scaled to length 1; a missing vector is a row of zeros."""
-        vectors = self.table_of(q).vectors
+        vectors = self.table_of(q).floats
         if vectors is None:
             return None
-        vectors = vectors.astype(np.float64, copy=False)
         length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         unit = vectors / np.where(length > 0, length, 1.0)[:, None]
         unit[np.isnan(length)] = 0.0
         return np.asarray(unit)
-
-
-@dataclass(slots=True)
-class Selection:
-    """What was selected for Q queries; -1 pads where a query has fewer than k results."""
-
-    positions: Ints  # [Q, k] in the order of selection
-    ranked: Ints  # [Q, k] the same positions, best first
-    strengths: Floats  # [Q] the strength that was used (searched for, where `keep` was asked for)
-    multipliers: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] worth of one unit of coverage
-    tops: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] largest first-step coverage
-    rooms: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] share of a bin that one result covers
-    stages: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # [Q] stages the quotas needed
-    protect: int = 0  # how many by relevance were selected first
-    pinned: int = 0  # how many the caller selected, before all others
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-    def only(self, q: int) -> Selection:
-        """Return one query's selection, without padding."""
-        count, own = int((self.positions[q] >= 0).sum()), slice(q, q + 1)  # a slice of an empty array is empty
-        return replace(
-            self, positions=self.positions[own, :count], ranked=self.ranked[own, :count], strengths=self.strengths[own],
-            multipliers=self.multipliers[own], tops=self.tops[own], rooms=self.rooms[own], stages=self.stages[own],
-        )  # fmt: skip
-
-    def after(self, pinned: Ints, count: int) -> Selection:
-        """Return one query's pinned positions and, behind them, at most `count` of those selected."""
-        picks, arranged = (row[0][row[0] >= 0][:count] for row in (self.positions, self.ranked))
-        return replace(
-            self, positions=np.concatenate([pinned, picks])[None], ranked=np.concatenate([pinned, arranged])[None],
-            pinned=len(pinned),
-        )  # fmt: skip
 
 
 class Method(Protocol):
@@ -155,19 +125,35 @@ class Method(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
-def select_each(problem: Problem, k: int, strength: float, choose: Callable[[int, int], Ints]) -> Selection:
-    """Select query by query: `choose(q, k)` returns the positions of one."""
-    picks = [choose(q, k) if len(problem.scores_of(q)) else NO_POSITIONS for q in range(len(problem))]
-    return stack_positions(picks, k, np.where(np.diff(problem.ptr) > 0, strength, 0.0))
+def select_each(
+    problem: Problem, k: int, strength: float, choose: Callable[[int, int], Ints] | None = None
+) -> Selection:
+    """Select query by query: `choose(q, count)` returns that many positions of one; without it relevance decides.
+
+    So it does at strength 0, and for queries that have neither attributes nor vectors to compare by.
+    """
+    picks = [best_positions(problem, q, k) for q in range(len(problem))]
+    for q, best in enumerate(picks):
+        if choose is not None and strength > 0 and len(best) and problem.comparable(q):
+            picks[q] = choose(q, len(best))
+    positions = np.full((len(picks), max(map(len, picks), default=0)), -1, np.int64)
+    for row, pick in zip(positions, picks, strict=True):
+        row[: len(pick)] = pick
+    return Selection(positions, positions, np.where(np.diff(problem.ptr) > 0, strength, 0.0))
 
 
-def stack_positions(picks: Sequence[Ints], k: int, strengths: Floats) -> Selection:
-    """Return positions of several lengths as one selection."""
-    width = min(k, max((len(pick) for pick in picks), default=0))
-    positions = np.full((len(picks), width), -1, np.int64)
-    for q, pick in enumerate(picks):
-        positions[q, : len(pick)] = pick
-    return Selection(positions, positions, strengths)
+def best_positions(problem: Problem, q: int, k: int) -> Ints:
+    """Return one query's k highest scores that the quotas allow."""
+    scores, seen = problem.scores_of(q), problem.seen_of(q)
+    order = np.argsort(-scores, kind="stable")
+    order = order[open_positions(problem, q)[order]]
+    if not problem.quotas:
+        return np.asarray(order[:k])
+
+    def choose(allowed: Bools) -> int:
+        return int(order[allowed[order].argmax()])
+
+    return select_stages(NO_POSITIONS, seen, len(scores), k, problem.counts_of(q), choose)[0]
 
 
 def refuse_quotas(problem: Problem, method: object) -> None:
@@ -189,8 +175,7 @@ def _features(attribute: Any, table: Table, rows: int) -> Floats:
     owner = f"{type(attribute).__name__}.features"
     if not hasattr(attribute, "features"):
         raise InputError(f"{owner}(columns, vectors) is what this method compares by, got an attribute without it")
-    vectors = None if table.vectors is None else table.vectors.astype(np.float64, copy=False)
-    values = attribute.features(table.columns, vectors)
+    values = attribute.features(table.columns, table.floats)
     try:
         array = np.asarray(values, np.float64)
     except (TypeError, ValueError):

@@ -63,13 +63,12 @@ class Clustering(Value):
 
     def _choose(self, problem: Problem, q: int, k: int) -> Ints:
         scores, vectors = problem.scores_of(q), problem.unit_vectors_of(q)
-        order = np.argsort(-scores, kind="stable")
-        if self.strength > 0 and not (vectors is None and not len(problem.signs)):
-            rows = joined(problem.features_of(q), problem.signs, problem.weights, vectors)
-            labels, _ = kmeans(rows, self.clusters, self.seed)
-            by_clusters = _cluster_order(labels, scores, one_by_one=bool((problem.signs < 0).any()))
-            place = (1.0 - self.strength) * np.argsort(order) + self.strength * np.argsort(by_clusters)
-            order = np.argsort(place, kind="stable")
+        rows = joined(problem.features_of(q), problem.signs, problem.weights, vectors)
+        labels, _ = kmeans(rows, self.clusters, self.seed)
+        by_clusters = _cluster_order(labels, scores, one_by_one=bool((problem.signs < 0).any()))
+        by_score = np.argsort(-scores, kind="stable")
+        place = (1.0 - self.strength) * np.argsort(by_score) + self.strength * np.argsort(by_clusters)
+        order = np.argsort(place, kind="stable")
         return np.asarray(order[open_positions(problem, q)[order]][:k])
 
 

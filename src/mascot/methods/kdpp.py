@@ -8,16 +8,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from mascot.bins import Floats
+from mascot.bins import Floats, Ints
 from mascot.errors import check_share, check_switch
 from mascot.kernels.dpp import ensemble, greedy_map
 from mascot.kernels.similarity import similarities
-from mascot.methods.base import Problem, Selection, refuse_quotas, stack_positions
-from mascot.methods.relevance import best_positions
+from mascot.methods.base import Problem, Selection, refuse_quotas, select_each
 from mascot.serialize import Value
 
 LARGEST_THETA = 0.99  # at 1 the quality exp(theta / (1 - theta) * r) is infinite
-_BATCH = 32  # queries whose kernels are in memory at once
+_BLOCKS = 96  # of features, whose similarities are cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class KDpp(Value):
         return similarity, scores
 
 
-@lru_cache(maxsize=3 * _BATCH)
+@lru_cache(maxsize=_BLOCKS)
 def _similarities(shape: tuple[int, ...], content: bytes) -> Floats:
     """Return the similarities of a block of features; those of the last queries are cached for the next setting."""
     return similarities(np.frombuffer(content).reshape(shape))
@@ -92,24 +91,14 @@ def _similarities(shape: tuple[int, ...], content: bytes) -> Floats:
 def select_determinant(
     problem: Problem, k: int, strength: float, released: bool, similarity: Callable[[int], tuple[Floats, Floats]]
 ) -> Selection:
-    """Select the sets of largest determinant, many queries at a time.
+    """Select the sets of largest determinant.
 
     `similarity(q)` returns the similarity [N, N] of one query's candidates and the scores [N] of their quality.
     """
-    picks = [best_positions(problem, q, k) for q in range(len(problem))]
     theta = min(1.0 - strength, LARGEST_THETA)
-    nothing = strength == 0 or (not len(problem.signs) and all(table.vectors is None for table in problem.tables))
-    by_size: dict[tuple[int, int], list[int]] = {}
-    for q, pick in enumerate(picks):
-        if len(pick) and not nothing:
-            by_size.setdefault((len(problem.scores_of(q)), len(problem.seen_of(q))), []).append(q)
-    for queries in by_size.values():
-        for first in range(0, len(queries), _BATCH):
-            batch = queries[first : first + _BATCH]
-            kernels = np.stack([ensemble(*similarity(q), theta) for q in batch])
-            scores = np.stack([problem.scores_of(q) for q in batch])
-            seen = np.stack([problem.seen_of(q) for q in batch])
-            chosen = greedy_map(kernels, scores, len(picks[batch[0]]), seen, released)
-            for q, positions in zip(batch, chosen, strict=True):
-                picks[q] = positions
-    return stack_positions(picks, k, np.where(np.diff(problem.ptr) > 0, strength, 0.0))
+
+    def choose(q: int, count: int) -> Ints:
+        kernel = ensemble(*similarity(q), theta)
+        return greedy_map(kernel, problem.scores_of(q), count, problem.seen_of(q), released)
+
+    return select_each(problem, k, strength, choose)

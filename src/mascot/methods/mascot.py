@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -152,9 +152,7 @@ class Mascot(Value):
             strength = keep = 0.0
         return native.Options(k, self.protected(k), strength, keep, flags)
 
-    def _select_packed(
-        self, problem: Problem, options: native.Options, select: Callable[..., native.KernelResults]
-    ) -> Selection:
+    def _select_packed(self, problem: Problem, options: native.Options, select: Callable[..., Selection]) -> Selection:
         """Select by a kernel that takes all queries at once: `native.select` or `gpu.select`."""
         rules = [native.NEUTRAL if rule == "neutral" else native.LAST for rule in problem.rules]
         pack = pack_once if problem.backend == "gpu" and problem.rows is not None else pack_bins
@@ -163,13 +161,10 @@ class Mascot(Value):
             [pack(bins) for bins in problem.bins], problem.signs, problem.weights, rules, problem.quotas, options,
             problem.threads,
         )  # fmt: skip
-        strengths = result.strengths
+        result.protect = options.protect
         if self.keep is None and options.strength != self.strength:  # report what was asked for
-            strengths = np.where(np.diff(problem.ptr) > 0, float(self.strength or 0.0), 0.0)
-        return Selection(
-            result.positions, result.ranked, strengths, result.multipliers, result.tops, result.rooms, result.stages,
-            options.protect,
-        )  # fmt: skip
+            result.strengths = np.where(np.diff(problem.ptr) > 0, float(self.strength or 0.0), 0.0)
+        return result
 
     def _select_numpy(self, problem: Problem, options: native.Options) -> Selection:
         count, kinds, k = len(problem), len(problem.signs), options.k
@@ -179,7 +174,7 @@ class Mascot(Value):
         for q in range(count):
             if not len(problem.scores_of(q)):
                 continue
-            setting = _Setting.of(problem, q, self, options)
+            setting = _Setting(problem, q, self, options)
             picks, strengths[q], stages[q] = setting.search(options)
             positions[q, : len(picks)] = picks
             ranked[q, : len(picks)] = setting.arranged(picks) if self.order == "relevance" else picks
@@ -215,27 +210,10 @@ def _contiguous(values: Floats) -> Floats:
     return np.ascontiguousarray(values, np.float64)
 
 
-@dataclass(frozen=True, slots=True)
 class _Setting:
     """One query of the numpy reference: everything that does not depend on the strength."""
 
-    scores: Floats
-    ideal: Floats  # relevance from 0 to 1
-    relevance: Floats  # what the gain uses
-    offset: Floats
-    membership: Floats  # [N, U] of all attributes side by side
-    state: Floats  # [U] worth of what is left, with the signs
-    fade: Floats  # [U]
-    multipliers: Floats
-    tops: Floats
-    rooms: Floats
-    heads: Ints
-    seen: Ints
-    problem: Problem
-    q: int
-
-    @classmethod
-    def of(cls, problem: Problem, q: int, method: Mascot, options: native.Options) -> _Setting:
+    def __init__(self, problem: Problem, q: int, method: Mascot, options: native.Options) -> None:
         rows, scores, seen = problem.rows_of(q), problem.scores_of(q), problem.seen_of(q)
         count, kinds = len(scores), len(problem.signs)
         ideal = reference.normalized(scores, robust=bool(options.flags & native.ROBUST))
@@ -268,15 +246,16 @@ class _Setting:
             states.append(multipliers[a] * reference.covered(weight, membership[seen], rooms[a]))
             parts.append(membership)
             fades.append(np.full(membership.shape[1], rooms[a]))
-        return cls(
-            scores, ideal, relevance, offset, np.concatenate(parts, axis=1), np.concatenate(states),
-            np.concatenate(fades), multipliers, tops, rooms, heads, seen, problem, q,
-        )  # fmt: skip
+        self.problem, self.q, self.scores, self.seen, self.heads, self.offset = problem, q, scores, seen, heads, offset
+        self.ideal, self.relevance = ideal, relevance  # from 0 to 1, and as the gain uses it
+        self.multipliers, self.tops, self.rooms = multipliers, tops, rooms
+        self.membership = np.concatenate(parts, axis=1)  # [N, U] of all attributes side by side
+        self.state, self.fade = np.concatenate(states), np.concatenate(fades)  # [U] worth of what is left, with signs
 
-    def pick(self, k: int, strength: float) -> tuple[Ints, int]:
-        base = (1 - strength) * self.relevance + strength * self.offset
+    def pick(self, k: int, strength: float, relevance: Floats) -> tuple[Ints, int]:
+        base = (1 - strength) * relevance + strength * self.offset
         worth = float((np.abs(self.multipliers) * self.tops).sum())
-        tie = TIE * ((1 - strength) * float(np.abs(self.relevance).max()) + strength * worth)
+        tie = TIE * ((1 - strength) * float(np.abs(relevance).max()) + strength * worth)
         return reference.greedy(
             base, self.membership, strength * self.state, self.fade, self.heads, self.seen, k, tie,
             self.problem.counts_of(self.q),
@@ -286,12 +265,13 @@ class _Setting:
         """Return the positions, the strength and the stages."""
         k = min(options.k, len(self.scores) - len(self.seen))
         if options.keep <= 0:
-            picks, stages = self.pick(k, options.strength)
+            picks, stages = self.pick(k, options.strength, self.relevance)
             return picks, options.strength, stages
         best = np.sort(np.delete(self.ideal, self.seen))[::-1][:k]
         if self.problem.quotas:
-            best = self.ideal[replace(self, relevance=self.ideal).pick(k, 0.0)[0]]
-        return _search_ladder(lambda strength: self.pick(k, strength), self.ideal, options.keep * float(best.sum()))
+            best = self.ideal[self.pick(k, 0.0, self.ideal)[0]]
+        least = options.keep * float(best.sum())
+        return _search_ladder(lambda strength: self.pick(k, strength, self.relevance), self.ideal, least)
 
     def arranged(self, picks: Ints) -> Ints:
         return np.asarray(picks[np.lexsort((picks, -self.scores[picks], -self.ideal[picks]))])

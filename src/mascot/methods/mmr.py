@@ -10,8 +10,7 @@ from mascot.bins import Bools, Floats, Ints
 from mascot.errors import OptionError, check_share, check_switch
 from mascot.kernels.reference import select_stages
 from mascot.kernels.similarity import joined
-from mascot.methods.base import NO_POSITIONS, Problem, Selection, open_positions, select_each
-from mascot.methods.relevance import best_positions
+from mascot.methods.base import NO_POSITIONS, Problem, Selection, select_each
 from mascot.serialize import Value
 
 
@@ -63,21 +62,11 @@ class Mmr(Value):
 
     def _choose(self, problem: Problem, q: int, k: int) -> Ints:
         scores, seen, vectors = problem.scores_of(q), problem.seen_of(q), problem.unit_vectors_of(q)
-        best = best_positions(problem, q, k)
-        if self.strength == 0 or (vectors is None and not len(problem.signs)):
-            return best
         rows = joined(problem.features_of(q), problem.signs, problem.weights, vectors)
         greedy = _Greedy(rows, scores, self.strength)
         for position in seen:
             greedy.take(position)
-        if problem.quotas:
-            return select_stages(NO_POSITIONS, seen, len(scores), k, problem.counts_of(q), greedy.choose)[0]
-        allowed = open_positions(problem, q)
-        picks = np.empty_like(best)
-        for step in range(len(best)):
-            picks[step] = greedy.choose(allowed)
-            allowed[picks[step]] = False
-        return picks
+        return select_stages(NO_POSITIONS, seen, len(scores), k, problem.counts_of(q), greedy.choose)[0]
 
 
 class _Greedy:

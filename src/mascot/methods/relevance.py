@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from mascot.bins import Bools, Ints
-from mascot.kernels.reference import select_stages
-from mascot.methods.base import NO_POSITIONS, Problem, Selection, open_positions, select_each
+from mascot.methods.base import Problem, Selection, select_each
 from mascot.serialize import Value
 
 
@@ -22,18 +18,4 @@ class Relevance(Value):
 
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k of each query's candidates, or as many as there are."""
-        return select_each(problem, k, 0.0, lambda q, k: best_positions(problem, q, k))
-
-
-def best_positions(problem: Problem, q: int, k: int) -> Ints:
-    """Return one query's k highest scores that the quotas allow."""
-    order = np.argsort(-problem.scores_of(q), kind="stable")
-    order = order[open_positions(problem, q)[order]]
-    if not problem.quotas:
-        return np.asarray(order[:k])
-
-    def choose(allowed: Bools) -> int:
-        return int(order[allowed[order].argmax()])
-
-    counts = problem.counts_of(q)
-    return select_stages(NO_POSITIONS, problem.seen_of(q), len(problem.scores_of(q)), k, counts, choose)[0]
+        return select_each(problem, k, 0.0)

@@ -198,11 +198,6 @@ def fixed_diversity_front(
 ) -> tuple[OperatingPoint | None, ...]:
     """Best recall at each floor on diversity: what the wish costs. The mirror of :func:`fixed_recall_front`.
 
-    Parameters
-    ----------
-    recall, diversity, floors
-        As there; the floors are on diversity.
-
     Examples
     --------
     >>> fixed_diversity_front([0.97, 0.90, 0.49], [0.17, 0.21, 0.32], floors=[0.2])

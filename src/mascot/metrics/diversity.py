@@ -70,10 +70,7 @@ def normalised_vendi(kernel: ArrayLike, *, order: float = 0.1, ridge: float = 1e
 
     ``(V - 1) / (K - 1)``, held within [0, 1], which the ridge can overstep by about K * ridge.
 
-    Parameters
-    ----------
-    kernel, order, ridge
-        As for :func:`vendi`, with K >= 2.
+    Parameters are those of :func:`vendi`, with K >= 2.
 
     Examples
     --------
@@ -128,17 +125,13 @@ def ilad(distances: ArrayLike) -> Floats:
     >>> ilad(pairwise_distances([[[0.0], [1.0], [3.0]]]))
     array([2.])
     """
-    average: Floats = _pairs("ilad", distances).mean(axis=-1)
-    return average
+    return _pairs("ilad", distances).mean(axis=-1)
 
 
 def ilmd(distances: ArrayLike) -> Floats:
     """ILMD: smallest distance between two results of one list; 0 as soon as two results are equal.
 
-    Parameters
-    ----------
-    distances
-        As for :func:`ilad`.
+    `distances` are those of :func:`ilad`.
 
     Examples
     --------
@@ -146,8 +139,7 @@ def ilmd(distances: ArrayLike) -> Floats:
     >>> ilmd(pairwise_distances([[[0.0], [1.0], [3.0]]]))
     array([1.])
     """
-    smallest: Floats = _pairs("ilmd", distances).min(axis=-1)
-    return smallest
+    return _pairs("ilmd", distances).min(axis=-1)
 
 
 def metadata_channel(diversity: ArrayLike, *, focus: bool) -> Floats:
@@ -198,12 +190,8 @@ def dm_per_query(appearance: ArrayLike, metadata: ArrayLike, *, focus: bool) -> 
 def dm(appearance: ArrayLike, metadata: ArrayLike, *, focus: bool) -> float:
     """DM, the published diversity metric: harmonic mean over queries of :func:`dm_per_query`, from 0 to 1.
 
-    One query at 0 makes the result 0, so it cannot be computed in parts and averaged.
-
-    Parameters
-    ----------
-    appearance, metadata, focus
-        As for :func:`dm_per_query`.
+    One query at 0 makes the result 0, so it cannot be computed in parts and averaged. Parameters are those of
+    :func:`dm_per_query`.
 
     Examples
     --------
@@ -270,8 +258,7 @@ def _effective_number(eigenvalues: Floats, order: float) -> Floats:
         # Relative to the largest, because l^order underflows for all of them at once in large orders.
         powers = np.where(present, (eigenvalues / largest[:, None]) ** order, 0.0)
         entropy = (np.log(powers.sum(axis=-1)) + order * np.log(largest)) / (1.0 - order)
-    number: Floats = np.exp(entropy)
-    return number
+    return np.exp(entropy)
 
 
 def _square(owner: str, values: ArrayLike) -> Floats:
@@ -297,5 +284,4 @@ def _pairs(owner: str, distances: ArrayLike) -> Floats:
     if (array < 0).any():
         raise InputError(f"{owner} distances must be >= 0, got {array.min()}")
     first, second = np.triu_indices(count, k=1)
-    pairs: Floats = array[:, first, second]
-    return pairs
+    return array[:, first, second]

@@ -104,5 +104,4 @@ def similarity_kernel(features: ArrayLike) -> Floats:
     array([[[1.    , 0.1667],
             [0.1667, 1.    ]]])
     """
-    kernel: Floats = 1.0 / (1.0 + pairwise_distances(features))
-    return kernel
+    return 1.0 / (1.0 + pairwise_distances(features))

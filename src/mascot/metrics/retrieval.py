@@ -33,20 +33,14 @@ def recall_at_k(relevant: ArrayLike, k: int) -> Floats:
 
 
 def precision_at_k(relevant: ArrayLike, k: int) -> Floats:
-    """P@k: share of the first k results that are positives.
-
-    Parameters
-    ----------
-    relevant, k
-        As for :func:`recall_at_k`.
+    """P@k: share of the first k results that are positives. Parameters are those of :func:`recall_at_k`.
 
     Examples
     --------
     >>> precision_at_k([[0, 0, 1, 0], [1, 0, 1, 1]], k=4)
     array([0.25, 0.75])
     """
-    precision: Floats = _first_k("precision_at_k", relevant, k).mean(axis=1, dtype=np.float64)
-    return precision
+    return _first_k("precision_at_k", relevant, k).mean(axis=1, dtype=np.float64)
 
 
 def average_precision_at_k(relevant: ArrayLike, k: int) -> Floats:
@@ -55,12 +49,8 @@ def average_precision_at_k(relevant: ArrayLike, k: int) -> Floats:
     ``AP@k(q) = sum_{i <= k} rel(q, i) * P@i(q) / sum_{i <= k} rel(q, i)``, and 0 if none is found.
 
     TREC divides by all positives of the query instead, so that missing one costs. Here one positive at
-    rank 1 and nineteen missed is a perfect 1.0: read the number beside :func:`recall_at_k`.
-
-    Parameters
-    ----------
-    relevant, k
-        As for :func:`recall_at_k`.
+    rank 1 and nineteen missed is a perfect 1.0: read the number beside recall. Parameters are those of
+    :func:`recall_at_k`.
 
     Examples
     --------
@@ -70,17 +60,13 @@ def average_precision_at_k(relevant: ArrayLike, k: int) -> Floats:
     hits = _first_k("average_precision_at_k", relevant, k)
     positives = hits.cumsum(axis=1, dtype=np.float64)
     total = np.where(hits, positives / np.arange(1, k + 1), 0.0).sum(axis=1)
-    average: Floats = total / np.maximum(positives[:, -1], 1.0)
-    return average
+    return total / np.maximum(positives[:, -1], 1.0)
 
 
 def reciprocal_rank(relevant: ArrayLike) -> Floats:
     """RR: one over the rank of the first positive, 0 if there is none; its mean over queries is MRR.
 
-    Parameters
-    ----------
-    relevant
-        As for :func:`recall_at_k`.
+    `relevant` is that of :func:`recall_at_k`.
 
     Examples
     --------
@@ -123,17 +109,13 @@ def cluster_recall_at_k(clusters: ArrayLike, total: ArrayLike, k: int) -> Floats
     covered = (new & (ordered >= 0)).sum(axis=1)
     if (covered > totals).any():
         raise InputError(f"{owner} total must be >= the clusters seen, got {totals[covered > totals][0]}")
-    share: Floats = covered / totals
-    return share
+    return covered / totals
 
 
 def f1_at_k(relevant: ArrayLike, clusters: ArrayLike, total: ArrayLike, k: int) -> Floats:
     """F1@k of MediaEval's diversity task: harmonic mean of P@k and CR@k of each query, 0 if both are 0.
 
-    Parameters
-    ----------
-    relevant, clusters, total, k
-        As for :func:`precision_at_k` and :func:`cluster_recall_at_k`.
+    Parameters are those of :func:`precision_at_k` and :func:`cluster_recall_at_k`.
 
     Examples
     --------
@@ -212,8 +194,7 @@ def relevance_kept(relevance: ArrayLike, positions: ArrayLike) -> Floats:
     # Both sums run in the same order, so that an untouched ranking keeps exactly 1.
     retained = np.sort(np.take_along_axis(scores, selection, axis=1), axis=1).sum(axis=1)
     best = np.sort(scores, axis=1)[:, candidates - selection.shape[1] :].sum(axis=1)
-    share: Floats = np.divide(retained, best, out=np.ones_like(retained), where=best > 0)
-    return share
+    return np.divide(retained, best, out=np.ones_like(retained), where=best > 0)
 
 
 def _first_k(owner: str, relevant: ArrayLike, k: int) -> Bools:

@@ -67,30 +67,6 @@ def _checksums(descriptor: int) -> list[int]:
         return list(pool.map(part_checksum, range(0, size, _FILE_BLOCK)))
 
 
-class Record:
-    """A note beside a file for other processes: all of it was verified. Valid for a day, unless the file changes."""
-
-    def __init__(self, path: Path, status: os.stat_result) -> None:
-        self._path = path.with_name(f"{path.name}.verified")
-        self._state = " ".join(map(str, _state(status)))
-        self._changed = max(status.st_mtime, status.st_ctime)
-
-    def holds(self) -> bool:
-        """Return whether this state of the file was verified."""
-        try:
-            state, _, verified_at = self._path.read_text("ascii").partition("\n")
-            return state == self._state and 0 <= time.time() - float(verified_at) < _TRUST_S
-        except (OSError, ValueError):
-            return False
-
-    def write(self) -> None:
-        """Record that this state of the file was verified, if the folder is writable."""
-        now = time.time()
-        if now - self._changed > _SETTLED_S:
-            with suppress(OSError):
-                self._path.write_text(f"{self._state}\n{now}", "ascii")
-
-
 class Watch:
     """Decides when a verified file must be verified again: after a change, and after an hour.
 
@@ -122,25 +98,36 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
 
 
 class CheckedFile:
-    """A file that can only be verified as a whole, by the `file_checksums` of the file as it was written."""
+    """A file that can only be verified as a whole, by the `file_checksums` of the file as it was written.
+
+    A note beside it tells other processes that all of it was verified: for a day, unless the file changes.
+    """
 
     def __init__(self, path: Path, sums: list[int]) -> None:
-        self._path, self._sums = path, sums
+        self._path, self._note, self._sums = path, path.with_name(f"{path.name}.verified"), sums
         self._watch, self._is_verified = Watch(path), False
 
     def verify(self, *, trust: bool) -> None:
         """Verify the file unless this process, or with `trust` another one, has done so. Raises `DamagedIndex`."""
         if self._watch.has_expired():
             self._is_verified = False
-        if self._is_verified:
-            return
-        record = Record(self._path, os.fstat(self._watch.descriptor))
-        if trust and record.holds():
+        status = os.fstat(self._watch.descriptor)
+        state = " ".join(map(str, _state(status)))
+        if self._is_verified or (trust and self._is_noted(state)):
             return
         if _checksums(self._watch.descriptor) != self._sums:
             raise DamagedIndex(f"{self._path.name} is damaged")
         self._is_verified = True
-        record.write()
+        if time.time() - max(status.st_mtime, status.st_ctime) > _SETTLED_S:
+            with suppress(OSError):  # the folder may be read-only
+                self._note.write_text(f"{state}\n{time.time()}", "ascii")
+
+    def _is_noted(self, state: str) -> bool:
+        try:
+            noted_state, _, verified_at = self._note.read_text("ascii").partition("\n")
+            return state == noted_state and 0 <= time.time() - float(verified_at) < _TRUST_S
+        except (OSError, ValueError):
+            return False
 
 
 class CheckedRows:

@@ -12,13 +12,14 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from io import RawIOBase
 from itertools import count
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from mascot.errors import InputError
-from mascot.photos.disks import is_full, write_failure
 from mascot.photos.photo import Photo
+from mascot.photos.store import is_full, write_failure
 from mascot.photos.texts import fold
 
 PART = ".mascot-part"  # ends the name of an unfinished file
@@ -211,21 +212,19 @@ def _rename(part: Path, target: Path) -> None:
 # Archives
 
 
-class _Sink:
+class _Sink(RawIOBase):
     """A file for `zipfile` to write to, which buffers bytes until they are fetched."""
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
+        self._content = bytearray()
 
-    def write(self, data: bytes) -> int:
-        self._parts.append(bytes(data))
+    def write(self, data: Any) -> int:
+        self._content += data
         return len(data)
 
-    def flush(self) -> None: ...
-
     def fetch(self) -> bytes:
-        data = b"".join(self._parts)
-        self._parts.clear()
+        data = bytes(self._content)
+        self._content.clear()
         return data
 
 
@@ -235,7 +234,7 @@ def zip_chunks(files: Sequence[Original], problems: Sequence[str] = ()) -> Itera
     The `problems` of missing photographs are written to a text file in the archive.
     """
     sink = _Sink()
-    with zipfile.ZipFile(cast(IO[bytes], sink), "w", zipfile.ZIP_STORED) as archive:
+    with zipfile.ZipFile(cast(IO[bytes], sink), "w") as archive:
         for file, name in zip(files, unique_names(file.photo for file in files), strict=True):
             entry = zipfile.ZipInfo.from_file(file.path, name, strict_timestamps=False)
             with file.path.open("rb") as source, archive.open(entry, "w") as target:

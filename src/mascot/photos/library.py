@@ -17,7 +17,6 @@ from mascot import words
 from mascot.errors import InputError, OptionError, require
 from mascot.photos import encodings, steering
 from mascot.photos.choices import Choices
-from mascot.photos.disks import is_full, write_failure
 from mascot.photos.filters import Cancelled, SearchCancelled, matching
 from mascot.photos.folders import ROOT, Folders
 from mascot.photos.library_encoders import LibraryEncoders
@@ -25,7 +24,7 @@ from mascot.photos.limits import Limits
 from mascot.photos.nearest import EXACT
 from mascot.photos.results import Hits, Results, check_choice, ids_before
 from mascot.photos.search import PhotoSearch
-from mascot.photos.store import FOLDER, Store, UnknownPhoto
+from mascot.photos.store import FOLDER, Store, UnknownPhoto, is_full, write_failure
 from mascot.photos.texts import as_text, is_text, require_text
 from mascot.photos.whereabouts import DATABASE, enclosing, index_of, name_of, remember, remembered
 
@@ -87,11 +86,8 @@ class Library:
                 folder, index = None, path
             elif not (path / FOLDER / DATABASE).is_file():
                 index = index_of(path)
-        is_named = folder is not None
-        if folder is None and index is not None:
-            folder = _root_of(Path(index))
-        library = cls(folder or "", device, index=index)
-        library._is_confirmed = is_named or index_of(library.root) == library.folder
+        library = cls(_root_of(Path(index or "")) if folder is None else folder, device, index=index)
+        library._is_confirmed = folder is not None or index_of(library.root) == library.folder
         return library
 
     @property
@@ -128,8 +124,7 @@ class Library:
 
     def reopened(self) -> Library:
         """Open the same folder again, with the same options and encoders: its index may have been replaced."""
-        index = self.folder if self.is_elsewhere else None
-        library = type(self)(self.root, self._encoders.device, self.exact, index)
+        library = type(self)(self.root, self._encoders.device, self.exact, self.folder)
         library._encoders.opened.update(self._encoders.opened)
         return library
 
@@ -141,10 +136,10 @@ class Library:
 
     def close(self) -> None:
         """Close the database."""
-        if "store" in self.__dict__:
-            self.store.close()
-        for name in ("store", "_photos"):
-            self.__dict__.pop(name, None)
+        store: Store | None = self.__dict__.pop("store", None)
+        self.__dict__.pop("_photos", None)
+        if store is not None:
+            store.close()
 
     @cached_property
     def store(self) -> Store:
@@ -221,12 +216,14 @@ class Library:
             confirmed = {*self.confirmed_folders, *(Path(path).resolve() for path in folders)}
             sink = LibrarySink(self.store, self.folders, encoding.stamp, limits, getattr(model, "uses_words", False))
             with LocalRunner(limits) as runner:
-                walking = (confirmed, prune, hidden, follow_links, report)
-                summary = Indexer(self.folders, sink, runner, partial(Encode, model), *walking).run()
+                summary = Indexer(
+                    self.folders, sink, runner, partial(Encode, model), confirmed=confirmed, prune=prune,
+                    hidden=hidden, follow_links=follow_links, report=report,
+                ).run()  # fmt: skip
             encodings.finish(self.store, encoding)
             arranging = None if report is None else partial(report, "arranging vectors")
             self._photos.open_nearest(arranging, hurry=False)
-            self._photos.open_looks()
+            self._photos.open_nearest(by_look=True)
         remember(self.root, self.folder if self.is_elsewhere else None)
         return summary
 
@@ -332,7 +329,7 @@ class Library:
         require_text(text or "", "the text to search for")
         id_ = self.id_of(like)
         if id_ is not None and id_ in self._photos.open_nearest():
-            return self._photos.ask(lambda nearest: nearest.vectors(np.array([id_]))[0])
+            return self._photos.vector(id_)
         model = self._encoders.open(encoder) if encoder is not None else self._encoders.named(self.encoder)
         fingerprint = self.store.fact("fingerprint")
         if model.fingerprint != fingerprint:
@@ -402,7 +399,8 @@ class Library:
         """
         label = f"like {self.store.photo(id_).path}"
         allowed = None if where is None else matching(self.store.path, where, ())
-        return self._photos.matches(label, None, allowed, candidates, id_, self._likes_by_look)
+        query = self._photos.vector(id_, self._likes_by_look)
+        return self._photos.matches(label, query, allowed, candidates, id_, self._likes_by_look)
 
     def hits_of(self, ids: Iterable[int]) -> Hits:
         """Return these photographs, all equally relevant, in the order of their ids."""
@@ -452,7 +450,6 @@ class Library:
         pinned, rejected = list(dict.fromkeys(pin)), set(reject)
         check_choice(pinned, rejected)
         require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
-        wish_list = [wishes] if isinstance(wishes, (mc.Wish, mc.Limit, mc.Share)) else list(wishes)
         shown_ids = ids_before(already)
         count = max(candidates or CANDIDATES, k + len({*(shown_ids or ()), *rejected}))
 
@@ -463,7 +460,7 @@ class Library:
             hits = hits.around(self.hits_of(pinned) if pinned else None, rejected)
             if stacks:
                 hits = hits.stacked(self.store.detail, [*(shown_ids or ()), *pinned])
-            return hits.rerank(wish_list, k, method, shown_ids, pinned)
+            return hits.rerank(wishes, k, method, shown_ids, pinned)
 
         try:
             return results()

@@ -1,4 +1,4 @@
-"""Moments: groups of photographs that are close in time and place."""
+"""Seasons, parts of the day, and moments: groups of photographs that are close in time and place."""
 
 from __future__ import annotations
 
@@ -8,9 +8,27 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import cos, hypot, radians
 
+SEASONS = ("spring", "summer", "autumn", "winter")
+_FIRST_HOURS = {"dawn": 5, "morning": 8, "noon": 12, "afternoon": 14, "evening": 18, "night": 21}
+PARTS_OF_DAY = tuple(_FIRST_HOURS)
 _MAX_GAP = timedelta(hours=1)
 _MAX_KM = 1.0
 _KM_PER_DEGREE = 111.195
+
+
+def season(taken: datetime | None, lat: float | None) -> str | None:
+    """Return the meteorological season: that of the northern hemisphere unless the latitude is negative."""
+    if taken is None:
+        return None
+    quarters_from_march = (taken.month - 3) // 3
+    return SEASONS[(quarters_from_march + (2 if lat is not None and lat < 0 else 0)) % 4]
+
+
+def part_of_day(taken: datetime | None) -> str | None:
+    """Return dawn from 5:00, morning from 8:00, noon from 12:00, afternoon from 14:00, evening from 18:00 or night."""
+    if taken is None:
+        return None
+    return next((part for part, hour in reversed(_FIRST_HOURS.items()) if taken.hour >= hour), "night")
 
 
 @dataclass(frozen=True, slots=True)

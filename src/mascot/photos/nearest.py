@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,7 @@ from mascot.errors import InputError, MissingExtra
 from mascot.extras import install_command
 from mascot.photos import blocks
 from mascot.photos.blocks import CheckedFile, CheckedRows, DamagedIndex, checksum
-from mascot.photos.disks import is_full, write_failure
-from mascot.photos.store import DamagedLibrary, Space, Store
-
-if TYPE_CHECKING:
-    from mascot.photos.looks import Looks
+from mascot.photos.store import DamagedLibrary, Space, Store, is_full, write_failure
 
 EXACT = 200_000  # photographs up to which every vector is compared
 _BLOCK = 16_384  # rows compared at a time
@@ -67,16 +63,11 @@ class Nearest:
         self._rows = vectors if isinstance(vectors, CheckedRows) else CheckedRows(vectors)
         self._graph = graph
 
-    def verify(self) -> None:
-        """Compare every vector with its checksum."""
-        self._rows.map(lambda rows: np.zeros(len(rows), np.float32))
-
     def __len__(self) -> int:
         return len(self.ids)
 
     def __contains__(self, id_: int) -> bool:
-        place = int(np.searchsorted(self.ids, id_))
-        return place < len(self) and int(self.ids[place]) == id_
+        return bool(self.contains(np.array([id_]))[0])
 
     def search(self, query: Vectors, count: int, allowed: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
         """Return the `count` best ids and their scores, best first; only ids in `allowed`, if given.
@@ -156,7 +147,7 @@ def _best(scores: Vectors, count: int) -> Ids:
 
 def open_nearest(
     folder: Path,
-    store: Store | Looks,
+    store: Store,
     space: Space,
     exact: int = EXACT,
     progress: Progress | None = None,
@@ -171,13 +162,12 @@ def open_nearest(
     the index in use is damaged: use the one on disk only if another process has repaired it.
     """
     for _ in range(_TRIES):
-        place = folder / f"nearest-{store.changes}-{space.fingerprint}-{exact}"
-        loaded = _load_verified(place, space, exact) if rebuild else _load(place, space, exact)
-        nearest = None if isinstance(loaded, str) else loaded
-        if nearest is None and hurry and not rebuild:
-            nearest = _recent(place, space, exact)
-        if nearest is not None:
-            return nearest
+        place = _place(folder, store, space, exact)
+        with suppress(DamagedIndex):
+            return _load(place, space, exact, verify=rebuild)
+        recent = _recent(place, space, exact) if hurry and not rebuild else None
+        if recent is not None:
+            return recent
         shutil.rmtree(place, ignore_errors=True)
         try:
             _build(place, store, space, exact, progress)
@@ -185,31 +175,42 @@ def open_nearest(
             if error.errno in _FORBIDDEN or (hurry and is_full(error)):
                 return _in_memory(store, space)
             raise InputError(write_failure(place.parent, error)) from None
-        nearest = _load(place, space, exact)
-        _remove_older(place)
-        if nearest is not None:
+        with suppress(DamagedIndex):  # another process saw a newer state of the library and removed this one: retry
+            nearest = _load(place, space, exact)
+            _remove_older(place)
             return nearest
-        # Another process saw a newer state of the library and removed this one: retry.
     raise InputError(f"cannot build the vector index in {folder}: the library changes all the time")
+
+
+def damage_of(folder: Path, store: Store, exact: int) -> str | None:
+    """Return what is wrong with the index of the current state, after reading every byte; None if nothing is."""
+    place = _place(folder, store, store.space, exact)
+    try:
+        if place.exists():
+            _load(place, store.space, exact, verify=True)
+    except DamagedIndex as error:
+        return f"{place.name}: {error}"
+    return None
+
+
+def _place(folder: Path, store: Store, space: Space, exact: int) -> Path:
+    return folder / f"nearest-{store.changes}-{space.fingerprint}-{exact}"
 
 
 def _recent(place: Path, space: Space, exact: int) -> Nearest | None:
     """Return a large index of an earlier state, if its age is below a multiple of its build time."""
     suffix = place.name.partition("-")[2].partition("-")[2]
     for older in sorted(place.parent.glob(f"nearest-*-{glob.escape(suffix)}"), key=_state, reverse=True):
-        try:
-            about = json.loads((older / _ABOUT).read_text("utf-8"))
+        with suppress(OSError, ValueError, KeyError, TypeError, DamagedIndex):
+            seconds = float(json.loads((older / _ABOUT).read_text("utf-8"))["seconds"])
             age = time.time() - (older / _ABOUT).stat().st_mtime
-            lifetime = max(_MIN_LIFETIME_S, _LIFETIME_FACTOR * float(about["seconds"]))
-            is_large = about["files"][_VECTORS] >= _LARGE
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        if is_large and 0 <= age < lifetime:
-            return _load(older, space, exact)
+            is_large = (older / _VECTORS).stat().st_size >= _LARGE
+            if is_large and 0 <= age < max(_MIN_LIFETIME_S, _LIFETIME_FACTOR * seconds):
+                return _load(older, space, exact)
     return None
 
 
-def _in_memory(store: Store | Looks, space: Space) -> Nearest:
+def _in_memory(store: Store, space: Space) -> Nearest:
     """Return the index of a library that is read-only."""
     changes, rows = store.changes, list(store.vectors_of(space.fingerprint))
     vectors = b"".join(_check_vector(store, space, photo, vector) for photo, vector in rows)
@@ -217,7 +218,7 @@ def _in_memory(store: Store | Looks, space: Space) -> Nearest:
     return Nearest(np.array([photo for photo, _ in rows], np.int64), array, space, changes=changes)
 
 
-def _check_vector(store: Store | Looks, space: Space, photo: int, vector: bytes) -> bytes:
+def _check_vector(store: Store, space: Space, photo: int, vector: bytes) -> bytes:
     """Return the vector of a photograph; raise `DamagedLibrary` if its length or its numbers are wrong."""
     if not isinstance(vector, bytes) or len(vector) != 4 * space.tokens * space.dim:
         raise DamagedLibrary(store.path, f"the vector of photograph {photo} has the wrong length")
@@ -242,7 +243,7 @@ def _state(place: Path) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def _build(place: Path, store: Store | Looks, space: Space, exact: int, progress: Progress | None) -> None:
+def _build(place: Path, store: Store, space: Space, exact: int, progress: Progress | None) -> None:
     """Write the index of the current state of the library. Raises `OSError`, and then leaves nothing behind."""
     start = time.monotonic()
     work = place.with_name(f"building-{os.getpid()}-{threading.get_ident()}")
@@ -262,7 +263,6 @@ def _build(place: Path, store: Store | Looks, space: Space, exact: int, progress
         if len(ids) > exact:
             _write_graph(work / _GRAPH, np.load(work / _VECTORS, mmap_mode="r"), space, progress)
             about["graph"] = blocks.file_checksums(work / _GRAPH)
-        about["files"] = {file.name: file.stat().st_size for file in work.iterdir()}
         about["seconds"] = time.monotonic() - start
         (work / _ABOUT).write_text(json.dumps(about), "utf-8")
         try:
@@ -281,7 +281,7 @@ def _block_rows(count: int, space: Space, exact: int) -> int:
 
 
 def _write_vectors(
-    path: Path, store: Store | Looks, space: Space, exact: int, progress: Progress | None
+    path: Path, store: Store, space: Space, exact: int, progress: Progress | None
 ) -> tuple[Ids, blocks.Sums]:
     """Write the matrix of all vectors; return the ids of its rows and the checksums of its blocks.
 
@@ -328,49 +328,32 @@ def _empty_graph(space: Space) -> Any:
     return Index(ndim=space.dim, metric=MetricKind.IP, dtype=ScalarKind.F16, multi=space.tokens > 1)
 
 
-def _load(place: Path, space: Space, exact: int, *, trust: bool = True) -> Nearest | None:
-    """Return the index on disk; None if a file is missing, truncated, damaged or of another format.
+def _load(place: Path, space: Space, exact: int, *, verify: bool = False) -> Nearest:
+    """Return the index on disk; raise `DamagedIndex` if a file is missing, truncated, damaged or of another format.
 
-    The ids and the graph are verified here, the vectors when they are read; with `trust`, a graph that another process
-    verified within a day and that has not changed is not verified again.
+    The ids and the graph are verified here, the vectors when they are read. A graph that another process verified
+    within a day and that has not changed is not verified again. With `verify` every byte is read here.
     """
     try:
         about = json.loads((place / _ABOUT).read_text("utf-8"))
-        if any((place / name).stat().st_size != size for name, size in about["files"].items()):
-            return None
-        ids, sums = np.load(place / _IDS), np.load(place / _SUMS)
-        rows = about["rows"]
-        if checksum(ids.tobytes()) != about["ids"] or checksum(sums.tobytes()) != about["sums"] or len(ids) != rows:
-            return None
-        watch = blocks.Watch(place / _VECTORS)
-        vectors: Any = np.load(place / _VECTORS, mmap_mode="r") if rows else np.zeros((0, space.tokens, space.dim))
-        block_rows = int(about.get("block_rows", blocks.rows_of_block(4 * space.tokens * space.dim)))
-        if vectors.shape != (rows, space.tokens, space.dim) or len(sums) != -(-rows // block_rows):
-            return None
-        if rows and (vectors.dtype != np.dtype("<f4") or not vectors.flags.c_contiguous):
-            return None
-        graph = Graph(place / _GRAPH, about["graph"], space, trust) if rows > exact else None
+        rows, block_rows = int(about["rows"]), int(about["block_rows"])
+        ids, sums, watch = np.load(place / _IDS), np.load(place / _SUMS), blocks.Watch(place / _VECTORS)
+        shape = (rows, space.tokens, space.dim)
+        vectors: Any = np.load(place / _VECTORS, mmap_mode="r") if rows else np.zeros(shape, np.float32)
+        is_sound = (
+            (checksum(ids.tobytes()), checksum(sums.tobytes())) == (about["ids"], about["sums"])
+            and (len(ids), len(sums), vectors.shape) == (rows, -(-rows // block_rows), shape)
+            and vectors.dtype == np.dtype("<f4")
+            and vectors.flags.c_contiguous
+        )
+        graph = Graph(place / _GRAPH, about["graph"], space, not verify) if is_sound and rows > exact else None
     except MissingExtra:
         raise
     except Exception:  # numpy raises whatever a damaged header leads to
-        return None
-    rows_on_disk = CheckedRows(np.asarray(vectors), sums if rows else None, block_rows, watch)
-    return Nearest(ids, rows_on_disk, space, graph, _state(place))
-
-
-def _load_verified(place: Path, space: Space, exact: int) -> Nearest | str:
-    """Return the index on disk after reading every byte, or what is wrong with it."""
-    nearest = _load(place, space, exact, trust=False)
-    if nearest is None:
-        return f"{place.name}: a file is missing, cut short or damaged"
-    try:
-        nearest.verify()
-    except DamagedIndex as error:
-        return f"{place.name}: {error}"
-    return nearest
-
-
-def damage_of(place: Path, space: Space, exact: int) -> str | None:
-    """Return what is wrong with an index on disk, after reading every byte; None if it is sound."""
-    result = _load_verified(place, space, exact)
-    return result if isinstance(result, str) else None
+        is_sound = False
+    if not is_sound:
+        raise DamagedIndex("a file is missing, cut short or damaged")
+    checked_rows = CheckedRows(np.asarray(vectors), sums if rows else None, block_rows, watch)
+    if verify:
+        checked_rows.map(lambda part: np.zeros(len(part), np.float32))
+    return Nearest(ids, checked_rows, space, graph, _state(place))

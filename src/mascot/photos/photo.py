@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, get_type_hints
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,25 @@ class Photo:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the photograph as plain data, ready for JSON, without the internal columns."""
-        values = {name: getattr(self, name) for name in COLUMNS if name not in ("mtime_ns", "hash")}
+        values = {name: getattr(self, name) for name in COLUMNS if name not in _INTERNAL}
         taken = None if self.taken is None else self.taken.isoformat()
         return values | {"taken": taken, "keywords": list(self.keywords), "problems": list(self.problems)}
 
 
+def json_types() -> list[tuple[str, Any]]:
+    """Return the names and types of the values of `Photo.to_dict`."""
+    types: dict[Any, Any] = {datetime | None: str | None, tuple[str, ...]: list[str]}
+    hints = get_type_hints(Photo)
+    return [(name, types.get(hints[name], hints[name])) for name in COLUMNS if name not in _INTERNAL]
+
+
+_INTERNAL = ("mtime_ns", "hash")
 COLUMNS = tuple(field.name for field in fields(Photo))
+_STORED: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "None": (type(None),)}  # or text
+TYPES = {  # of the values that SQLite returns, by column
+    field.name: tuple(stored for part in str(field.type).split(" | ") for stored in _STORED.get(part, (str,)))
+    for field in fields(Photo)
+}
 NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
 LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
           "moment", "rating")  # fmt: skip

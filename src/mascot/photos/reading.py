@@ -18,8 +18,8 @@ from mascot.photos.images import Unreadable, open_image, shrunk, thumbnail, upri
 from mascot.photos.limits import Limits
 from mascot.photos.look import look
 from mascot.photos.metadata import Metadata, metadata_of
+from mascot.photos.moments import part_of_day, season
 from mascot.photos.photo import COLUMNS, Photo
-from mascot.photos.seasons import part_of_day, season
 from mascot.photos.sidecars import Sidecars, local_time
 
 if TYPE_CHECKING:

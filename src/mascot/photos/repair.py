@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +15,15 @@ import numpy as np
 
 from mascot.errors import InputError, MascotError
 from mascot.photos.library import Library
-from mascot.photos.look import DIM as LOOK_DIM
 from mascot.photos.nearest import damage_of
-from mascot.photos.photo import COLUMNS, Photo
-from mascot.photos.store import UNREADABLE, Store, plain_cursor, reading_only, space_of
+from mascot.photos.photo import COLUMNS, TYPES, Photo
+from mascot.photos.store import LOOKS, UNREADABLE, Store, plain_cursor, reading_only
 from mascot.photos.whereabouts import DATABASE
 
 DAMAGED = "library.damaged.sqlite"  # the database as it was before a repair
 _MOST = 20  # findings of one kind that are listed
 _PROBES = 10_000  # ids tried one by one after an unreadable row; then the steps grow
 _LARGEST_ID = 1 << 40
-_REQUIRED = frozenset({"id", "path", "folder", "size", "mtime_ns", "hash", "width", "height", "keywords", "problems"})
-# Types of columns; all others are texts.
-_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("id", "size", "mtime_ns", "width", "height", "offset", "rating"), (int,)),
-    **dict.fromkeys(("lat", "lon", "altitude"), (int, float)),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +51,10 @@ def _findings(library: Library) -> tuple[list[str], list[str]]:
         if not library.store_path.is_file():
             raise
         return [str(error)], []
+    damage = None
     with suppress(MascotError):
-        return of_database, _index_findings(library)
-    return of_database, []
+        damage = damage_of(library.folder, library.store, library.exact)
+    return of_database, [] if damage is None else [damage]
 
 
 def repair(library: Library) -> Repair:
@@ -90,51 +83,40 @@ def _database_findings(store: Store) -> list[str]:
     orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
     if orphans:
         findings.append(f"{DATABASE}: {len(orphans)} rows belong to photographs that are not there")
-    space = space_of(store)
-    damaged_ids = [id_ for id_, is_sound in _soundness(store, space.dim * space.tokens, space.dim) if not is_sound]
+    damaged_ids = list(_damaged_ids(store))
     findings += [f"{DATABASE}: photograph {id_} is damaged" for id_ in damaged_ids[:_MOST]]
     if len(damaged_ids) > _MOST:
         findings.append(f"{DATABASE}: and {len(damaged_ids) - _MOST} more photographs")
     return findings
 
 
-def _soundness(store: Store, numbers: int, dim: int) -> Iterator[tuple[int, bool]]:
-    """Yield the id of each photograph, and whether its row, its pixels and its vector, if any, are plausible."""
-    fingerprint = store.fact("fingerprint") or ""
+def _damaged_ids(store: Store) -> Iterator[int]:
+    """Yield the ids of photographs whose row, pixels or vector, if any, are not plausible."""
+    space = store.space
     query = (
         "SELECT photos.*, thumbnail, look, stamp, vector FROM photos LEFT JOIN pixels ON pixels.photo = id "
         "LEFT JOIN vectors ON vectors.photo = id AND vectors.space = ? ORDER BY id"
     )
-    for row in store.connection.execute(query, (fingerprint,)):
-        has_vector = row["stamp"] is None or _is_vector(row["vector"], numbers, dim)
-        is_sound = has_vector and _is_pixels(row["thumbnail"], row["look"])
-        yield row["id"], is_sound and _is_photo({name: row[name] for name in COLUMNS})
+    for row in store.connection.execute(query, (space.fingerprint,)):
+        has_vector = row["stamp"] is None or _is_vector(row["vector"], space.dim * space.tokens, space.dim)
+        if not (has_vector and _is_pixels(row["thumbnail"], row["look"]) and _is_photo(row)):
+            yield row["id"]
 
 
-def _index_findings(library: Library) -> list[str]:
-    space, exact = space_of(library.store), library.exact
-    place = library.folder / f"nearest-{library.store.changes}-{space.fingerprint}-{exact}"
-    damage = damage_of(place, space, exact) if place.exists() else None
-    return [] if damage is None else [damage]
-
-
-def _is_photo(row: Mapping[str, Any]) -> bool:
+def _is_photo(row: Any) -> bool:
     """Return whether the values of a row have the right types."""
-    for name, value in row.items():
-        if value is None and name in _REQUIRED:
-            return False
-        if value is not None and not isinstance(value, _TYPES.get(name, (str,))):
-            return False
+    if not all(isinstance(row[name], types) for name, types in TYPES.items()):
+        return False
     try:
-        photo = Photo.from_row(row)
+        Photo.from_row(row)
     except (ValueError, TypeError):
         return False
-    return photo.taken is None or isinstance(photo.taken, datetime)
+    return True
 
 
 def _is_pixels(thumbnail: Any, look: Any) -> bool:
     is_jpeg = isinstance(thumbnail, bytes) and thumbnail.startswith(b"\xff\xd8")
-    return is_jpeg and _is_vector(look, LOOK_DIM, LOOK_DIM)
+    return is_jpeg and _is_vector(look, LOOKS.dim, LOOKS.dim)
 
 
 def _is_vector(content: Any, numbers: int, dim: int) -> bool:

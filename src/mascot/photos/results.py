@@ -59,7 +59,7 @@ class Hits:
         self._rows, self._vectors = rows, vectors
         self._photos: dict[int, Photo] = {}  # those read so far, by position
         self.similar: Mapping[int, tuple[int, ...]] = {}  # ids that a photograph represents, best score first
-        self._stacked: tuple[frozenset[int], Hits] | None = None
+        self._stacked: dict[frozenset[int], Hits] = {}  # the last one, by the ids of its tops
 
     @property
     def ranked(self) -> bool:
@@ -126,9 +126,9 @@ class Hits:
         """
         members = set(self.ids[[place for stack in self._stacks for place in stack]].tolist())
         top_ids = frozenset(members.intersection(tops))
-        if self._stacked is None or self._stacked[0] != top_ids:
-            self._stacked = (top_ids, self._without_stacks(detail, members, top_ids) if members else self)
-        return self._stacked[1]
+        if top_ids not in self._stacked:
+            self._stacked = {top_ids: self._without_stacks(detail, members, top_ids) if members else self}
+        return self._stacked[top_ids]
 
     def _without_stacks(self, detail: Detail, members: Collection[int], tops: Collection[int]) -> Hits:
         sharpness, ids = detail(sorted(members)), self.ids.tolist()
@@ -136,23 +136,22 @@ class Hits:
         scores, left_out = self.scores.copy(), np.zeros(len(self), bool)
         similar: dict[int, tuple[int, ...]] = {}
         for stack in self._stacks:
-            is_large = pixels[stack] * 2 >= pixels[stack].max()  # a reduced copy does not represent the photograph
-            ranks = [
-                (ids[place] in tops, large, sharpness.get(ids[place], 0))
-                for place, large in zip(stack, is_large, strict=True)
-            ]
-            top = stack[ranks.index(max(ranks))]
-            rest_of_stack = [place for place in stack if place != top and ids[place] not in tops]
-            scores[top] = scores[[top, *rest_of_stack]].max()
-            left_out[rest_of_stack] = True
-            rest_of_stack.sort(key=lambda place: -float(self.scores[place]))
-            similar[ids[top]] = tuple(ids[place] for place in rest_of_stack)
+            largest = pixels[stack].max()  # a reduced copy does not represent the photograph
+            ranks = {
+                place: (ids[place] in tops, pixels[place] * 2 >= largest, sharpness.get(ids[place], 0))
+                for place in stack
+            }
+            top = max(ranks, key=ranks.__getitem__)
+            rest = [place for place in stack if place != top and ids[place] not in tops]
+            scores[top] = scores[[top, *rest]].max()
+            left_out[rest] = True
+            if rest:
+                similar[ids[top]] = tuple(ids[place] for place in sorted(rest, key=lambda at: -float(self.scores[at])))
         # Sort again: the top may have had a lower score than others of its stack.
         places = np.flatnonzero(~left_out)
         places = places[np.argsort(-scores[places], kind="stable")]
         hits = self._selection(self.ids[places], scores[places], self._rows)
-        hits.count = self.count
-        hits.similar = {top: similar_ids for top, similar_ids in similar.items() if similar_ids}
+        hits.count, hits.similar = self.count, similar
         return hits
 
     def _selection(self, ids: NDArray[np.int64], scores: NDArray[np.float64], rows: PhotoTable) -> Hits:

@@ -15,8 +15,8 @@ import mascot as mc
 from mascot import words
 from mascot.attributes.place import NamedPoint
 from mascot.photos.gazetteer import gazetteer
+from mascot.photos.moments import PARTS_OF_DAY, SEASONS
 from mascot.photos.photo import CALENDAR, NUMBERS
-from mascot.photos.seasons import PARTS_OF_DAY, SEASONS
 from mascot.photos.store import Store
 from mascot.photos.texts import fold, require_text
 

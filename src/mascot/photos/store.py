@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
-from mascot.photos.disks import write_failure
+from mascot.photos.look import DIM
 from mascot.photos.photo import COLUMNS, Photo
 from mascot.photos.schema import migrate
 from mascot.photos.texts import composed, fold
@@ -25,6 +28,7 @@ _BUSY_S = 60.0  # timeout of waiting for another process to finish writing
 _IDS_PER_QUERY = 500  # ids in one statement, below SQLite's limit on parameters
 _CACHE_KIB = 32 * 1024
 _FETCH_ROWS = 256  # rows fetched from SQLite at a time
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter if a message of SQLite quotes damaged text
 
 
@@ -76,7 +80,7 @@ class _Cursor(sqlite3.Cursor):
 
 
 class _Connection(sqlite3.Connection):
-    """A connection with the path of its file, for the errors of its cursors."""
+    """A connection that is closed when its thread ends, with the path of its file for the errors of its cursors."""
 
     path: Path
 
@@ -89,29 +93,27 @@ class _Connection(sqlite3.Connection):
     def executemany(self, statement: str, parameters: Any, /) -> Any:
         return self.cursor().executemany(statement, parameters)
 
+    def __del__(self) -> None:
+        with suppress(sqlite3.ProgrammingError):  # it could not be opened
+            self.close()
+
 
 def plain_cursor(connection: sqlite3.Connection) -> sqlite3.Cursor:
     """Return a cursor that raises the errors of SQLite unchanged."""
     return sqlite3.Connection.cursor(connection)
 
 
-def reading_only(path: Path) -> sqlite3.Connection:
+def reading_only(path: Path, options: str = "mode=ro") -> sqlite3.Connection:
     """Open a connection that never writes, even on a read-only disk."""
-    # To read beside a writer SQLite needs two extra files; if it cannot create them, there is no writer.
-    for options in ("mode=ro", "mode=ro&immutable=1"):
-        connection = _connect(path, options)
-        try:
-            plain_cursor(connection).execute("SELECT 1 FROM sqlite_master").fetchone()
-            return connection
-        except sqlite3.OperationalError as error:
-            connection.close()
-            if not _cannot_write(error):
-                raise
-            refusal = error
-        except BaseException:
-            connection.close()
+    connection = _connect(path, options)
+    try:
+        plain_cursor(connection).execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        if "immutable" in options or not _cannot_write(error):
             raise
-    raise refusal
+        # To read beside a writer SQLite needs two extra files; if it cannot create them, there is no writer.
+        return reading_only(path, f"{options}&immutable=1")
+    return connection
 
 
 def _cannot_write(error: sqlite3.OperationalError) -> bool:
@@ -130,25 +132,19 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
     return connection
 
 
-class _Handle:
-    """A connection that is closed when its thread ends."""
-
-    def __init__(self, path: Path, mode: str) -> None:
-        self.connection = _connect(path, f"mode={mode}")  # rw: a removed file is not created again
-        try:
-            plain_cursor(self.connection).execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if not _cannot_write(error):
-                raise
-            self.connection.close()
-            self.connection = reading_only(path)
-        self.connection.row_factory = sqlite3.Row
-        for pragma in ("synchronous = NORMAL", "foreign_keys = ON", f"cache_size = {-_CACHE_KIB}"):
-            self.connection.execute(f"PRAGMA {pragma}")
-
-    def __del__(self) -> None:
-        if hasattr(self, "connection"):
-            self.connection.close()
+def _open(path: Path, mode: str) -> sqlite3.Connection:
+    """Open a connection that writes if it can."""
+    connection = _connect(path, f"mode={mode}")
+    try:
+        plain_cursor(connection).execute("PRAGMA journal_mode = WAL")
+    except sqlite3.OperationalError as error:
+        if not _cannot_write(error):
+            raise
+        connection = reading_only(path)
+    connection.row_factory = sqlite3.Row
+    for pragma in ("synchronous = NORMAL", "foreign_keys = ON", f"cache_size = {-_CACHE_KIB}"):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +156,9 @@ class Space:
     tokens: int
 
 
+LOOKS = Space("look", DIM, 1)  # the visual descriptors, which do not depend on an encoder
+
+
 class Store:
     """Rows of one library. Each thread has its own connection; a batch is one transaction."""
 
@@ -167,27 +166,26 @@ class Store:
         if not create and not path.is_file():
             raise InputError(f"there is no library at {library_of(path)}: make one with `mascot index FOLDER`")
         self.path = path
-        self._mode = "rwc" if create else "rw"
+        self._mode = "rwc" if create else "rw"  # rw: a removed file is not created again
         self._threads = threading.local()
-        self._handles: weakref.WeakSet[_Handle] = weakref.WeakSet()
+        self._connections: weakref.WeakSet[sqlite3.Connection] = weakref.WeakSet()
         with database_errors(path):
             migrate(self.connection)
 
     @property
     def connection(self) -> sqlite3.Connection:
         """This thread's connection."""
-        handle: _Handle | None = getattr(self._threads, "handle", None)
-        if handle is None:
+        connection: sqlite3.Connection | None = getattr(self._threads, "connection", None)
+        if connection is None:
             with database_errors(self.path):
-                handle = _Handle(self.path, self._mode)
-            self._threads.handle = handle
-            self._handles.add(handle)
-        return handle.connection
+                connection = self._threads.connection = _open(self.path, self._mode)
+            self._connections.add(connection)
+        return connection
 
     def close(self) -> None:
-        for handle in list(self._handles):
-            handle.connection.close()
-        self._handles.clear()
+        for connection in list(self._connections):
+            connection.close()
+        self._connections.clear()
         self._threads = threading.local()
 
     @contextmanager
@@ -253,10 +251,6 @@ class Store:
         query = "SELECT count(*) FROM photos WHERE title IS NULL AND caption IS NULL AND keywords = '[]'"
         return int(self.connection.execute(query).fetchone()[0])
 
-    def existing_photos(self, ids: Sequence[int]) -> dict[int, Photo]:
-        """Return the photographs with these ids that are in the library, by id."""
-        return {row["id"]: self._photo_of(row) for row in self._rows("photos", COLUMNS, "id", ids)}
-
     def _photo_of(self, row: sqlite3.Row) -> Photo:
         try:
             return Photo.from_row(row)
@@ -269,7 +263,7 @@ class Store:
 
     def photos(self, ids: Sequence[int]) -> list[Photo]:
         """Return these photographs, in this order."""
-        photos = self.existing_photos(ids)
+        photos = {row["id"]: self._photo_of(row) for row in self._rows("photos", COLUMNS, "id", ids)}
         for id_ in ids:
             if id_ not in photos:
                 raise UnknownPhoto(id_)
@@ -284,9 +278,10 @@ class Store:
         for row in self.connection.execute("SELECT * FROM photos ORDER BY id"):
             yield self._photo_of(row)
 
-    def ids(self) -> NDArray[np.int64]:
-        """Return every id, ascending."""
-        return np.array([row[0] for row in self.connection.execute("SELECT id FROM photos ORDER BY id")], np.int64)
+    def ids(self, order: str = "id") -> NDArray[np.int64]:
+        """Return every id, ascending, or in another order."""
+        rows = self.connection.execute(f"SELECT id FROM photos ORDER BY {order}")
+        return np.array([row[0] for row in rows], np.int64)
 
     def cells(self, columns: Sequence[str], ids: Sequence[int] | None = None) -> list[tuple[Any, ...]]:
         """Return id and cells of these columns, for these photographs (default: all)."""
@@ -298,17 +293,11 @@ class Store:
         with database_errors(self.path):
             return cursor.execute(f"SELECT {', '.join(names)} FROM photos").fetchall()
 
-    def newest(self) -> NDArray[np.int64]:
-        """Return every id, newest first; those of unknown time last."""
-        rows = self.connection.execute("SELECT id FROM photos ORDER BY taken DESC, id DESC")
-        return np.array([row[0] for row in rows], np.int64)
-
     def looks(self, ids: Sequence[int]) -> NDArray[np.float32]:
         """Return the visual descriptors of these photographs, a row each."""
         rows = {row["photo"]: row["look"] for row in self._rows("pixels", ("photo", "look"), "photo", ids)}
-        for id_ in ids:
-            if id_ not in rows and not self.existing_photos([id_]):
-                raise UnknownPhoto(id_)
+        if len(rows) < len(ids):
+            self.photos(ids)  # raises `UnknownPhoto` if one was removed
         try:
             return np.stack([np.frombuffer(rows[i], np.float32) for i in ids])
         except (ValueError, TypeError, KeyError) as error:
@@ -337,21 +326,24 @@ class Store:
 
     # Vectors
 
+    @property
+    def space(self) -> Space:
+        """The space of the current encoder."""
+        dim, tokens = max(self.number("dim", 1), 1), max(self.number("tokens", 1), 1)
+        return Space(self.fact("fingerprint") or "", dim, tokens)
+
     def vectors_of(self, fingerprint: str) -> Iterator[tuple[int, bytes]]:
         """Yield id and vector of every photograph in the space of this fingerprint, by id."""
-        query = "SELECT photo, vector FROM vectors WHERE space = ? ORDER BY photo"
-        for row in self.connection.execute(query, (fingerprint,)):
+        for row in self._vectors("photo, vector", fingerprint, "ORDER BY photo"):
             yield row[0], row[1]
 
     def count_vectors(self, fingerprint: str) -> int:
-        query = "SELECT count(*) FROM vectors WHERE space = ?"
-        return int(self.connection.execute(query, (fingerprint,)).fetchone()[0])
+        return int(self._vectors("count(*)", fingerprint).fetchone()[0])
 
-
-def space_of(store: Store) -> Space:
-    """Return the space of the current encoder of the library."""
-    dim, tokens = max(store.number("dim", 1), 1), max(store.number("tokens", 1), 1)
-    return Space(store.fact("fingerprint") or "", dim, tokens)
+    def _vectors(self, columns: str, fingerprint: str, order: str = "") -> sqlite3.Cursor:
+        if fingerprint == LOOKS.fingerprint:
+            return self.connection.execute(f"SELECT {columns} FROM (SELECT photo, look AS vector FROM pixels) {order}")
+        return self.connection.execute(f"SELECT {columns} FROM vectors WHERE space = ? {order}", (fingerprint,))
 
 
 def stamp_of(fingerprint: str, epoch: int) -> str:
@@ -384,6 +376,26 @@ def _translate(path: Path, error: sqlite3.DatabaseError) -> InputError:
     if isinstance(error, sqlite3.OperationalError) and not is_damaged:
         return InputError(f"cannot use the library at {path}: {reason}")
     return DamagedLibrary(path, reason)
+
+
+def is_full(error: OSError) -> bool:
+    """Return whether a write failed for lack of space: a full disk, a quota or a limit on the size of files."""
+    return error.errno in _FULL
+
+
+def write_failure(path: Path, reason: str | OSError) -> str:
+    """Describe a failed write, by its error or SQLite's message: the path, its disk, the space left and what to do."""
+    text = (reason.strerror or str(reason)) if isinstance(reason, OSError) else reason
+    places = (path.absolute(), *path.absolute().parents)
+    existing = next(place for place in places if os.path.exists(place))
+    mount = next(place for place in places if os.path.ismount(place) or place == place.parent)
+    free = ""
+    with suppress(OSError):
+        free = f", with {shutil.disk_usage(existing).free / 1e6:.1f} MB free"
+    return (
+        f"cannot write to {path}: {text}. Its disk is {mount}{free}. Free some space and "
+        "run the same command again: what was indexed so far is kept"
+    )
 
 
 def put_photo(connection: sqlite3.Connection, photo: Photo) -> int:

@@ -23,11 +23,9 @@ def enclosing() -> Path | None:
 
 def _state_file(name: str) -> Path | None:
     """Return the path of a state file of this user; None for a user without a home."""
-    state = os.environ.get("XDG_STATE_HOME")
-    home = _home()
-    if not state and home is None:
-        return None
-    return (Path(state) if state else Path(home or "", ".local", "state")) / "mascot" / name
+    state, home = os.environ.get("XDG_STATE_HOME"), _home()
+    folder = Path(state) if state else home and home / ".local" / "state"
+    return folder and folder / "mascot" / name
 
 
 def _home() -> Path | None:
@@ -38,24 +36,35 @@ def _home() -> Path | None:
 
 
 def remember(root: Path, index: Path | None = None) -> None:
-    """Record the last library indexed, and its index if that is elsewhere; do nothing without a home."""
-    last, indexes = _state_file("library"), _state_file("indexes.json")
-    if last is None or indexes is None:
-        return
-    with suppress(OSError):
-        last.parent.mkdir(parents=True, exist_ok=True)
-        last.write_bytes(os.fsencode(index or root))
-        if index is not None:
-            indexes.write_text(json.dumps(_pairs("indexes.json") | {str(root): str(index)}), "utf-8")
+    """Record the last library indexed, and its index if that is elsewhere."""
+    _write("library", os.fsencode(index or root))
+    if index is not None:
+        _write_pair("indexes.json", root, str(index))
 
 
 def confirm_folders(index: Path, folders: Iterable[Path]) -> None:
     """Record which folders this user added to a library: a library from elsewhere may name any folder."""
-    file = _state_file("folders.json")
+    _write_pair("folders.json", index, [*map(str, folders)])
+
+
+def _write_pair(name: str, key: Path, value: Any) -> None:
+    _write(name, json.dumps(_pairs(name) | {str(key): value}).encode())
+
+
+def _write(name: str, content: bytes) -> None:
+    file = _state_file(name)
     if file is not None:
         with suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(_pairs("folders.json") | {str(index): [*map(str, folders)]}), "utf-8")
+            file.write_bytes(content)
+
+
+def _read(name: str) -> bytes:
+    file = _state_file(name)
+    try:
+        return b"" if file is None else file.read_bytes()
+    except OSError:
+        return b""
 
 
 def confirmed_folders(index: Path) -> list[Path]:
@@ -71,22 +80,16 @@ def index_of(root: Path) -> Path | None:
 
 
 def _pairs(name: str) -> dict[str, Any]:
-    """Return the JSON object in a state file of this user."""
-    file = _state_file(name)
     try:
-        pairs = json.loads(file.read_text("utf-8")) if file else {}
-    except (OSError, ValueError):
+        pairs = json.loads(_read(name))
+    except ValueError:
         return {}
     return pairs if isinstance(pairs, dict) else {}
 
 
 def remembered() -> Path | None:
     """Return the last library indexed."""
-    file = _state_file("library")
-    try:
-        path = b"" if file is None else file.read_bytes()
-    except OSError:
-        return None
+    path = _read("library")
     return Path(os.fsdecode(path)) if path else None
 
 

@@ -16,10 +16,11 @@ import numpy as np
 
 from mascot.bench.choosing import PointSelection, choose
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
-from mascot.bench.points import Point
 from mascot.bench.query_set import QuerySet
 from mascot.bench.results import Record, RecordStore, versions
 from mascot.bench.run import Job, queries_of, records
+from mascot.bench.tasks import Point
+from mascot.bench.workers import Each
 from mascot.errors import InputError
 from mascot.scale import LOCAL
 from mascot.scale.cluster import cluster
@@ -46,12 +47,8 @@ class _QueryBlock(QuerySet):
 
     def __init__(self, query_set: QuerySet, first: int, last: int) -> None:
         super().__init__(query_set.dataset, query_set.split, query_set.n, query_set.limit, query_set.judged)
-        rows, scores, relevant = query_set._hits
-        # These are cached properties; everything that does not depend on the queries is shared.
-        self.__dict__ |= {
-            "queries": query_set.queries[first:last],
-            "_hits": (rows[first:last], scores[first:last], relevant[first:last]),
-        }
+        # These are cached properties.
+        self.__dict__ |= {"queries": query_set.queries[first:last], "hits": query_set.hits[first:last]}
 
 
 def _with_dataset(job: Job, dataset: Dataset) -> Job:
@@ -106,19 +103,19 @@ class RayCrew:
         self._datasets: dict[str, Any] = {}  # references, by content
         self._tasks: dict[str, Any] = {}
 
-    def __enter__(self) -> RayCrew:
+    def __enter__(self) -> Each:
         self._ray = self._open.enter_context(cluster(self._address, self._cpus))
         self._tasks = {
             function.__name__: self._ray.remote(num_cpus=1, max_retries=_RETRIES)(function)
             for function in (_choose, _measure)
         }
-        return self
+        return self._each
 
     def __exit__(self, *_: object) -> None:
         self._datasets.clear()
         self._open.close()
 
-    def each(self, jobs: Sequence[Job], width: int | None = None) -> Iterator[int]:
+    def _each(self, jobs: Sequence[Job], width: int | None) -> Iterator[int]:
         """Run the jobs, at most `width` at a time, and yield the number of points of each as it ends."""
         at_once = width or _AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         pending = list(reversed(jobs))

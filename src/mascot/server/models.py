@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 import mascot as mc
 from mascot import registry
+from mascot.photos.photo import json_types
 
 MOST_RESULTS = 200
 MOST_OWN_CANDIDATES = 5000
@@ -281,32 +282,8 @@ class Search(_Body):
     stacks: Annotated[bool, Meta(description="One photograph for all shots of a burst and all copies.")] = True
 
 
-class PhotoOut(Struct):
+class PhotoOut(msgspec.defstruct("PhotoOut", json_types())):  # type: ignore[misc]
     """The metadata of one photograph."""
-
-    id: int
-    path: str
-    folder: str
-    size: int
-    width: int
-    height: int
-    lat: float | None
-    lon: float | None
-    altitude: float | None
-    taken: str | None
-    offset: int | None
-    camera: str | None
-    lens: str | None
-    title: str | None
-    caption: str | None
-    keywords: list[str]
-    rating: int | None
-    city: str | None
-    country: str | None
-    season: str | None
-    part_of_day: str | None
-    moment: str | None
-    problems: list[str]
 
 
 class ResultOut(Struct):

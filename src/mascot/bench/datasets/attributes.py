@@ -61,8 +61,9 @@ def check_attributes(columns: Mapping[str, NDArray[Any]], describe: Callable[[st
         if column.dtype.kind not in _KINDS:
             raise mc.InputError(f"{where} must hold numbers, times or text, got {column.dtype}")
         values = column.tolist()
-        if column.dtype.kind == "O":
-            _check_labels(values, where)
+        for label in (label for cell in values for label in (cell if isinstance(cell, (list, tuple)) else (cell,))):
+            if not is_missing(label) and (not isinstance(label, Hashable) or isinstance(label, complex)):
+                raise mc.InputError(f"{where} must hold numbers, times, text or lists of them, got {label!r:.60}")
         if all(map(is_missing, values)) or (column.dtype.kind == "M" and np.isnat(column).all()):
             raise mc.InputError(f"{where} must hold at least one value, got none")
     for name, other in (("lat", "lon"), ("lon", "lat")):
@@ -78,11 +79,3 @@ def check_attributes(columns: Mapping[str, NDArray[Any]], describe: Callable[[st
                 raise mc.InputError(f"{describe(name)} cannot be read: {error}") from None
             if not features.any():
                 raise mc.InputError(f"{describe(name)} must hold at least one value, got none")
-
-
-def _check_labels(values: list[Any], where: str) -> None:
-    for value in values:
-        for label in value if isinstance(value, (list, tuple)) else (value,):
-            plain = isinstance(label, Hashable) and not isinstance(label, (complex, dict, list))
-            if not plain and not is_missing(label):
-                raise mc.InputError(f"{where} must hold numbers, times, text or lists of them, got {label!r:.60}")

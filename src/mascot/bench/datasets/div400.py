@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from mascot.bench.datasets.dataset import Dataset, Floats, Lists, Ragged, Split
+from mascot.bench.datasets.dataset import Dataset, Floats, Split
 from mascot.errors import InputError
 
 _FILES = ("topics.json.gz", "photos.jsonl.gz", "descriptors.npz")
@@ -70,14 +70,15 @@ class Div400:
         return Dataset(
             name="div400",
             columns=_columns(photos),
-            positives=Ragged.of(relevant),
+            positives=relevant,
             splits={
                 "validation": Split(images, np.array(dev)),
                 "test": Split(images, np.arange(len(topics))),
                 "unseen": Split(images, np.setdiff1d(np.arange(len(topics)), dev)),
             },
             vectors=self._vectors([photo["id"] for photo in photos]),
-            lists=Lists(Ragged.of(rows), np.concatenate(scores)),
+            lists=rows,
+            scores=scores,
         )
 
     def _vectors(self, ids: Sequence[str]) -> Floats:

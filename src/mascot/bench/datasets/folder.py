@@ -20,13 +20,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mascot.bench.datasets.attributes import as_columns, check_attributes, read_parquet
-from mascot.bench.datasets.dataset import Dataset, Ints, Lists, Ragged, Split, Stamp, stamp
+from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Split, Stamp, grouped, stamp
 from mascot.bench.files import replace_text, replacing, sha256
 from mascot.errors import InputError
 from mascot.extras import package
@@ -44,8 +44,7 @@ _REQUIRED = ("id", "file")
 _ATTRIBUTES = ("lat", "lon", "taken")
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """A text, and the rows of the images that answer it."""
 
     text: str
@@ -77,31 +76,14 @@ def write_folder(
 ) -> None:
     """Write the tables of a dataset; dataset.json is written last, so a folder that has it is complete.
 
-    The same input gives the same bytes.
-
-    Parameters
-    ----------
-    name
-        Name of the dataset in tables.
-    columns
-        Lists of one value for each image, ``id`` and ``file`` among them.
-    validation
-        How many of the first rows are the validation split, >= 1 and fewer than there are.
-    about
-        Further information, as JSON values.
+    The same input gives the same bytes. `columns` are lists of one value for each image, ``id`` and ``file`` among
+    them; the first `validation` rows are the validation split; `about` is further information, as JSON values.
     """
     sizes = {column: len(values) for column, values in columns.items()}
     if not set(_REQUIRED) <= set(columns) or len(set(sizes.values())) != 1:
         raise InputError(f"a dataset needs id and file and columns of one length, got {sizes}")
     count = sizes["id"]
-    if not 1 <= validation < count:
-        raise InputError(f"the validation split must have 1 to {count - 1} of {count} images, got {validation}")
-    if not queries:
-        raise InputError("a dataset must have at least one query, got none")
-    for query in queries:
-        outside = [row for row in query.positives if not 0 <= row < count]
-        if outside or not query.positives:
-            raise InputError(f"query {query.text!r:.60} must have positives in 0..{count - 1}, got {query.positives}")
+    _check(count, validation, queries)
     out.mkdir(parents=True, exist_ok=True)
     (out / _ABOUT).unlink(missing_ok=True)
     arrow, writer = (package(module, "parquet", "a dataset in a folder") for module in ("pyarrow", "pyarrow.parquet"))
@@ -119,6 +101,16 @@ def write_folder(
     replace_text(out / _ABOUT, json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
 
+def _check(count: int, validation: int, queries: Sequence[Query]) -> None:
+    if not 1 <= validation < count:
+        raise InputError(f"the validation split must have 1 to {count - 1} of {count} images, got {validation}")
+    if not queries:
+        raise InputError("a dataset must have at least one query, got none")
+    for query in queries:
+        if not query.positives or min(query.positives) < 0 or max(query.positives) >= count:
+            raise InputError(f"query {query.text!r:.60} must have positives in 0..{count - 1}, got {query.positives}")
+
+
 def read_folder(folder: Path) -> Stored:
     """Read and check the tables of a dataset."""
     path = folder / _ABOUT
@@ -133,21 +125,17 @@ def read_folder(folder: Path) -> Stored:
         raise InputError(f"{path}: format must be {_FORMAT}, got {form!r}")
     images, table = read_parquet(folder / _IMAGES, _REQUIRED), read_parquet(folder / _QUERIES, ("text", "positives"))
     queries = tuple(Query(text, tuple(rows)) for text, rows in zip(table["text"], table["positives"], strict=True))
-    if not 1 <= validation < len(images["id"]) or not queries:
-        raise InputError(f"{path}: must have images in both splits and a query, got {validation} and {len(queries)}")
+    _check(len(images["id"]), validation, queries)
     return Stored(name, as_columns(images), validation, queries, about)
 
 
 def splits(stored: Stored) -> dict[str, tuple[Ints, Ints]]:
     """Return the rows and the query numbers of ``validation`` and ``test``."""
-    owner = np.repeat(np.arange(len(stored.queries)), [len(query.positives) for query in stored.queries])
-    rows = np.array([row for query in stored.queries for row in query.positives], np.int64)
-    early = rows < stored.validation
-    all_rows = np.arange(stored.images)
-    return {
-        "validation": (all_rows[: stored.validation], np.unique(owner[early])),
-        "test": (all_rows[stored.validation :], np.unique(owner[~early])),
-    }
+    parts = {}
+    for split, rows in zip(SPLITS, np.split(np.arange(stored.images), [stored.validation]), strict=True):
+        has = [any(rows[0] <= row <= rows[-1] for row in query.positives) for query in stored.queries]
+        parts[split] = rows, np.flatnonzero(has)
+    return parts
 
 
 def content(stored: Stored) -> str:
@@ -177,10 +165,8 @@ def encoded(folder: Path, model: str | None = None) -> Path:
     if len(complete) > 1:
         raise InputError(f"{folder} is encoded by {', '.join(path.name for path in complete)}: choose one with --model")
     if not complete:
-        raise InputError(
-            f"{folder} has no vectors{f' of {model}' if model else ''}; make them with: "
-            f"mascot bench encode {folder} --model {model or 'blip2'}"
-        )
+        remedy = f"make them with: mascot bench encode {folder} --model {model or 'blip2'}"
+        raise InputError(f"{folder} has no vectors{f' of {model}' if model else ''}; {remedy}")
     return complete[0]
 
 
@@ -207,7 +193,7 @@ class Folder:
             raise InputError(f"{where} was made of other images or queries; {remedy}")
         try:
             vectors = np.load(where / VECTORS, mmap_mode="r", allow_pickle=False)
-            lists = _lists(where, len(stored.queries))
+            lists, scores = _lists(where, len(stored.queries))
         except (OSError, ValueError, KeyError) as error:
             raise InputError(f"{where} cannot be read ({error}); {remedy}") from None
         attributes = stored.about.get("attributes", _ATTRIBUTES)
@@ -216,10 +202,11 @@ class Folder:
         return Dataset(
             name=stored.name if is_published(model) else f"{stored.name}-{slug(model)}",
             columns=columns,
-            positives=Ragged.of([query.positives for query in stored.queries]),
+            positives=[query.positives for query in stored.queries],
             splits={split: Split(rows, queries) for split, (rows, queries) in splits(stored).items()},
             vectors=vectors.astype(np.float64),
             lists=lists,
+            scores=scores,
         )
 
 
@@ -242,7 +229,7 @@ def _model_info(where: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _lists(where: Path, queries: int) -> Lists:
+def _lists(where: Path, queries: int) -> tuple[list[Ints], list[Floats]]:
     """Join the lists of all splits: a query of both has the candidates of both, and each split uses its own."""
     parts = []
     for split in SPLITS:
@@ -252,4 +239,4 @@ def _lists(where: Path, queries: int) -> Lists:
             parts.append((owners, rows.reshape(-1), stored["scores"].astype(np.float64).reshape(-1)))
     owners, images, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     filled = images >= 0
-    return Lists.grouped(owners[filled], images[filled], scores[filled], queries)
+    return grouped(owners[filled], images[filled], queries), grouped(owners[filled], scores[filled], queries)

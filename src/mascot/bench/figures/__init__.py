@@ -19,9 +19,8 @@ from mascot.bench.figures import control, relevance, style
 from mascot.bench.figures.one_query import NEEDED, Picture, of_query, pictures, qualitative
 from mascot.bench.figures.relevance import Drawing
 from mascot.bench.grid import published, settings
-from mascot.bench.points import Method, Point
 from mascot.bench.published import Published
-from mascot.bench.tasks import FOCUS, GEO_HOUR, SPREAD
+from mascot.bench.tasks import FOCUS, GEO_HOUR, SPREAD, Method, Point
 
 __all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
 

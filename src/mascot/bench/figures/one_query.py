@@ -18,8 +18,7 @@ from mascot import metrics
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.datasets.folder import read_folder
 from mascot.bench.figures import style
-from mascot.bench.points import Method, Point
-from mascot.bench.tasks import hours_of
+from mascot.bench.tasks import Method, Point, hours_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
+import ipaddress
 import json
 import math
+import socket
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +20,20 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.bench.files import sha256
-from mascot.bench.prepare.hosts import SERVICES, from_database, from_services, from_table, write_table
-from mascot.bench.prepare.outcomes import Journal, Loss, Tally, value_of
-from mascot.bench.prepare.preparation import Preparation, Row, option
+from mascot.bench.files import replace_text, sha256
+from mascot.bench.prepare.outcomes import NO_ANSWER, Journal, Loss, Tally, value_of
+from mascot.bench.prepare.preparation import Preparation, Row, option, read_csv
+from mascot.bench.prepare.web import Web, resolve
 from mascot.errors import InputError, require
+from mascot.extras import package
+from mascot.photos.plausible import place
+
+Location = dict[str, Any]  # ip, lat, lon, source
+SERVICES = {
+    "geolocation-db": "https://geolocation-db.com/json/{ip}",
+    "ip-api": "http://ip-api.com/json/{ip}?fields=status,lat,lon",  # 45 a minute; no TLS without a key
+}
+_TEMPORARY = (socket.EAI_AGAIN, getattr(socket, "EAI_SYSTEM", None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +58,13 @@ class Incidents1M:
                 "incidents1m needs the annotations of its authors, which they send after a form and an e-mail "
                 "(http://incidentsdataset.csail.mit.edu): give multi_label_val.json with --source annotations=FILE"
             )
-        names = {name.strip() for name in self.services.split(",")}
-        require(names <= set(SERVICES), "services", f"must be of {', '.join(SERVICES)}", self.services)
+        names = [name.strip() for name in self.services.split(",")]
+        require(set(names) <= set(SERVICES), "services", f"must be of {', '.join(SERVICES)}", self.services)
         listing = read_annotations(prep.source("annotations", self.annotations), prep.tally("labels"))
         locate = (
             from_table(Path(self.hosts)) if self.hosts
             else from_database(Path(self.database)) if self.database
-            else from_services(prep.web, self.services)
+            else from_services(prep.web, names)
         )  # fmt: skip
         with Journal(prep.work / "hosts.jsonl") as journal:
 
@@ -60,7 +73,12 @@ class Incidents1M:
                 return {"lat": location["lat"], "lon": location["lon"], **prep.picture(row, smallest=self.smallest)}
 
             rows = prep.gather(listing, "id", task, "place of the host, and picture")
-            write_table(prep.out / "hosts.csv", {row["host"]: journal.entries[row["host"]]["ok"] for row in rows})
+            table = io.StringIO()
+            writer = csv.DictWriter(table, ("host", "ip", "lat", "lon", "source"), lineterminator="\n")
+            writer.writeheader()
+            for host in sorted({row["host"] for row in rows}):
+                writer.writerow({"host": host, **journal.entries[host]["ok"]})
+        replace_text(prep.out / "hosts.csv", table.getvalue())
         prep.sources["hosts"] = {"url": "hosts.csv", "sha256": sha256(prep.out / "hosts.csv")}
         places = np.array([(row["lat"], row["lon"]) for row in rows], float).reshape(-1, 2)
         moved = scattered([row["id"] for row in rows], places, prep.seed, self.noise).tolist()
@@ -121,3 +139,66 @@ def scattered(names: Sequence[str], places: NDArray[np.float64], seed: int, nois
             moved[i] += width * np.random.default_rng([seed, int.from_bytes(digest, "big")]).uniform(-1, 1, 2)
         earlier[spot] += 1
     return np.asarray(np.clip(moved, (-90, -180), (90, 180)))
+
+
+def from_table(path: Path) -> Callable[[str], Location]:
+    """Return a lookup in a CSV file with the columns host, lat and lon; a host without numbers has no place."""
+    table = read_csv(path, ("host", "lat", "lon"))
+    rows = {row["host"]: (row, row.get("ip") or "", row.get("source") or "table") for row in table}
+    return lambda host: _location(*rows.get(host, ({}, host, "table")))
+
+
+def from_database(path: Path) -> Callable[[str], Location]:
+    """Return a lookup by DNS in a city database of MaxMind's format (.mmdb), such as GeoLite2-City."""
+    maxminddb = package("maxminddb", "prepare", "a database of addresses")
+    try:
+        reader = maxminddb.open_database(path)
+    except (OSError, maxminddb.InvalidDatabaseError) as error:
+        raise InputError(f"{path} must be a database in MaxMind's format: {error}") from None
+
+    def locate(host: str) -> Location:
+        ip, city = address(host), None
+        with suppress(ValueError, TypeError, KeyError):  # IPv6 in a database of IPv4, or a record without a city
+            city = reader.get(ip)["location"]
+        return _location(city, ip, "database")
+
+    return locate
+
+
+def from_services(web: Web, names: Sequence[str]) -> Callable[[str], Location]:
+    """Return a lookup by DNS and public services, asked in this order until one knows the place."""
+
+    def locate(host: str) -> Location:
+        ip, loss = address(host), Loss("no place", "no service")
+        for name in names:
+            try:
+                return _location(json.loads(web.get(SERVICES[name].format(ip=ip))), ip, name)
+            except (Loss, ValueError) as error:
+                failure = error if isinstance(error, Loss) else Loss("wrong content", f"not JSON: {error}")
+                # A service without an answer may know the place: the host is tried again by the next run.
+                loss = loss if loss.reason == NO_ANSWER else failure
+        raise loss
+
+    return locate
+
+
+def address(host: str) -> str:
+    """Return the IP address of a host: the lowest of IPv4, else of IPv6, since servers list them in any order."""
+    try:
+        ips = [ipaddress.ip_address(ip.partition("%")[0]) for ip in resolve(host, allow_private=True)]
+    except (UnicodeError, OSError) as error:
+        raise Loss(NO_ANSWER if getattr(error, "errno", 0) in _TEMPORARY else "dead link", "DNS", f"//{host}") from None
+    return str(min(ips, key=lambda ip: (ip.version, int(ip))))
+
+
+def _location(record: Any, ip: str, source: str) -> Location:
+    """Return a location if a record has one: 0, 0 is how services say that they do not know."""
+    try:
+        lat = float(record.get("lat", record.get("latitude")))
+        lon = float(record.get("lon", record.get("longitude")))
+        if not (abs(lat) <= 90 and abs(lon) <= 180):
+            raise Loss("out of range", f"{lat:g}, {lon:g}")
+        place(lat, lon)
+    except (AttributeError, TypeError, ValueError):
+        raise Loss("no place", f"{source} does not know {ip}") from None
+    return {"ip": ip, "lat": lat, "lon": lon, "source": source}

@@ -17,6 +17,7 @@ from mascot.bench.prepare.outcomes import Journal, Loss, Progress, Tally
 from mascot.bench.prepare.preparation import Preparation, Row, option
 from mascot.errors import InputError
 from mascot.extras import package
+from mascot.photos.encoders import hub
 
 _DATASET = "tomg-group-umd/pixelprose"
 _PARTS = {"cc12m": "cc12m", "commonpool": "common[-_ ]?pool", "redcaps": "redcaps"}
@@ -37,8 +38,8 @@ class PixelProse:
     test_queries: int = option(1000, 0)  # at most, a seeded sample; 0 asks all
 
     def run(self, prep: Preparation) -> None:
-        with _hub() as hub:
-            api = hub.HfApi(endpoint=self.hub or None)
+        with _hub() as client:
+            api = client.HfApi(endpoint=self.hub or None)
             info = api.dataset_info(_DATASET, revision=self.revision, files_metadata=True, timeout=30.0)
         digests = {file.rfilename: file.lfs.sha256 if file.lfs else None for file in info.siblings or ()}
         shards = sorted((part, _natural(name), name) for name in digests if (part := _part(name)) is not None)
@@ -79,8 +80,8 @@ class PixelProse:
         """Download a table, return its few rows with a place and a time, and delete it."""
         prep.report(f"{step}, download", 0, None)
         options = {"repo_type": "dataset", "revision": commit, "local_dir": prep.work / "shards"}
-        with _hub() as hub:
-            path = Path(hub.hf_hub_download(_DATASET, name, endpoint=self.hub or None, **options))
+        with _hub() as client:
+            path = Path(client.hf_hub_download(_DATASET, name, endpoint=self.hub or None, **options))
         try:
             actual, tally = sha256(path), Tally("")
             if digest not in (None, actual):
@@ -140,25 +141,17 @@ def _natural(name: str) -> list[tuple[str, int]]:
 
 @contextmanager
 def _hub() -> Iterator[Any]:
-    """Provide the hub's client, without progress bars and with errors of one sentence that name the remedy."""
-    names = ("huggingface_hub", "huggingface_hub.errors", "huggingface_hub.utils")
-    hub, errors, utils = (package(name, "prepare", "reading the hub") for name in names)
+    """Provide the hub's client without progress bars; its errors say what to do."""
+    client = hub.client()
+    utils = client.utils
     quiet = utils.are_progress_bars_disabled()
     utils.disable_progress_bars()
     try:
-        yield hub
-    except Exception as error:  # the client raises the errors of whichever network library it was built on
-        status = getattr(getattr(error, "response", None), "status_code", None)
-        if isinstance(error, errors.GatedRepoError):
-            remedy = f"is gated: accept its terms at https://huggingface.co/datasets/{_DATASET} and set HF_TOKEN"
-        elif status in (401, 403) or isinstance(error, errors.RepositoryNotFoundError):
-            remedy = "cannot be read: it does not exist, or needs a token in HF_TOKEN that may read it"
-        elif status == 429:
-            remedy = "is rate-limited: wait, or set HF_TOKEN for a higher limit; the same command continues"
-        else:
-            text = " ".join(str(error).split())[:160]
-            remedy = f"gave no answer ({type(error).__name__}: {text}); run the same command again to continue"
-        raise InputError(f"the dataset {_DATASET} on the Hugging Face hub {remedy}") from None
+        with hub.short_reasons():
+            yield client
+    except hub.HubError as error:
+        remedy = "run the same command again to continue"
+        raise InputError(f"the hub does not give the dataset {_DATASET} ({error}); {remedy}") from None
     finally:
         if not quiet:
             utils.enable_progress_bars()

@@ -1,10 +1,13 @@
-"""The steps that all recipes share: download a source, gather pictures, and write the dataset with a report."""
+"""The steps that all recipes share: download sources and pictures, and write the dataset with a report."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
+import io
 import json
 import random
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,16 +23,19 @@ from numpy.typing import NDArray
 
 from mascot import __version__
 from mascot.bench.datasets.folder import Query, write_folder
-from mascot.bench.files import replace_text, sha256
-from mascot.bench.prepare import pictures
+from mascot.bench.files import replace_text, replacing, sha256
 from mascot.bench.prepare.outcomes import NO_ANSWER, Journal, Loss, Outcome, Tally, value_of
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
+from mascot.photos.images import Unreadable, open_image, orientation, upright
 
 Row = dict[str, Any]  # of an image, by column
 Queries = Mapping[str, Iterable[int]] | None
 Report = Callable[[str, int, "int | None"], None]  # step, items that are finished, items in all
 
+_PICTURES = "images"  # their folder
+_LONGEST = 1024  # pixels of the longest side of a picture, as published
+_FORMATS = ("JPEG", "MPO")  # MPO is a JPEG with further pictures after it, as telephones write
 _LEAST_IMAGES = 5  # with fewer there is no validation split
 _AHEAD = 16  # tasks handed out per worker
 _STREAK, _HOSTS, _LONG_STREAK = 20, 10, 100  # failures in a row that mean that the network is down
@@ -80,8 +86,34 @@ class Preparation:
         return path
 
     def picture(self, row: Row, **options: Any) -> Row:
-        """Download and store the picture of a row; for the options see `pictures.store`."""
-        return pictures.store(self.web.get(row["url"]), self.out, row["id"], **options)
+        """Download and store the picture of a row."""
+        return self.store(self.web.get(row["url"]), row["id"], **options)
+
+    def store(self, data: bytes, id_: str, longest: int | None = _LONGEST, smallest: int = 0) -> Row:
+        """Store the picture of an id as a JPEG, and return its file and size for a journal.
+
+        An upright JPEG whose sides have at most `longest` pixels is stored as it is, any other encoded again, without
+        applying its colour profile: so the published encoders saw it. A side below `smallest` pixels is a loss.
+        """
+        try:
+            with open_image(data) as image:
+                if min(image.size) < smallest:
+                    raise Loss("too small", f"{image.width} x {image.height} pixels, below {smallest}")
+                side = longest or max(image.size)
+                plain = image.format in _FORMATS and image.mode in ("RGB", "L")
+                plain = plain and orientation(image) == 1 and max(image.size) <= side
+                decoded = upright(image, side, srgb=False)
+        except Unreadable as error:
+            raise Loss("not a picture", f"{error}; it begins with {data[:16]!r}") from None
+        if not plain:
+            stream = io.BytesIO()
+            decoded.save(stream, "JPEG", quality=95)
+            data = stream.getvalue()
+        path = self.out / file_of(id_)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(data)
+        return {"file": file_of(id_), "bytes": len(data)}
 
     def gather(self, rows: Sequence[Row], key: str, task: Callable[[Row], Row], step: str) -> list[Row]:
         """Run `task`, which stores a picture, for the rows up to the limit; return the successful, with its values.
@@ -98,8 +130,9 @@ class Preparation:
         with Journal(self.work / "pictures.jsonl") as journal, ThreadPool(self.workers) as pool:
 
             def settle(row: Row) -> Outcome:
-                entry = journal.entries.get(row[key], {})
-                if "ok" in entry and not pictures.exists(self.out, entry["ok"]):
+                picture = journal.entries.get(row[key], {}).get("ok")
+                path = self.out / picture["file"] if picture else self.out
+                if picture and not (path.is_file() and path.stat().st_size == picture["bytes"]):
                     del journal.entries[row[key]]
                 return journal.settle(row[key], lambda: task(row))
 
@@ -151,7 +184,7 @@ class Preparation:
         if not accepted:
             raise InputError(f"{self.name}: no query has {least} positives in each split of {count} images")
         files = set(values["file"])
-        for path in (self.out / pictures.FOLDER).rglob("*"):  # pictures after the limit, or of a killed run
+        for path in (self.out / _PICTURES).rglob("*"):  # pictures after the limit, or of a killed run
             if path.relative_to(self.out).as_posix() not in files:
                 path.unlink()
         hashes = "".join(f"{sha256(self.out / file)}  {file}\n" for file in sorted(files))
@@ -207,6 +240,18 @@ class Preparation:
             text = ", ".join(f"{reason} {count}" for reason, count in losses) or "-"
             lines.append(f"| {entry['step']} | {entry['looked_at']} | {entry['kept']} | {text} |")
         return "\n".join(lines)
+
+
+def file_of(id_: str) -> str:
+    """Return the file of a picture relative to the dataset; different ids have different files.
+
+    >>> file_of("2317")
+    'images/2317.jpg'
+    """
+    safe = re.sub(r"[^A-Za-z0-9_-]+", "-", id_).strip("-")[:80]
+    if safe != id_:
+        safe = f"{safe}-{hashlib.sha256(id_.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}".lstrip("-")
+    return f"{_PICTURES}/{safe}.jpg"
 
 
 def read_csv(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:

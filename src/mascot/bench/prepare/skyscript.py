@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
-from mascot.bench.prepare import pictures
 from mascot.bench.prepare.archives import Member, directory
 from mascot.bench.prepare.outcomes import Loss, Tally
 from mascot.bench.prepare.pickles import numbers, read_pickle
@@ -61,7 +60,7 @@ class SkyScript:
             except InputError as error:
                 raise Loss("wrong content", str(error)) from None
             data = read(row, "images", ".jpg", 32 << 20)
-            return {"lat": lat, "lon": lon, **pictures.store(data, prep.out, row["id"], smallest=self.smallest)}
+            return {"lat": lat, "lon": lon, **prep.store(data, row["id"], smallest=self.smallest)}
 
         rows = prep.gather(listing, "id", task, "places and pictures")
         for part in sorted({row["part"] for row in rows}):  # too large to be hashed; the pictures are

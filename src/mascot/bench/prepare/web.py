@@ -1,12 +1,17 @@
-"""Polite reading over HTTP: retries that back off, few connections per host, limits on bytes and on time."""
+"""Polite reading over HTTP: retries that back off, few connections per host, limits on bytes and on time.
+
+Connections go to public addresses only, whatever a link, a redirect or a name server says.
+"""
 
 from __future__ import annotations
 
 import glob
 import hashlib
+import ipaddress
 import os
 import random
 import re
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -23,9 +28,9 @@ from mascot.extras import missing
 
 try:
     import urllib3
+    from urllib3.connection import HTTPConnection, HTTPSConnection
     from urllib3.exceptions import HTTPError, InvalidHeader, LocationValueError
-
-    from mascot.bench.prepare.addresses import pool_classes, resolve
+    from urllib3.util.connection import create_connection
 except ModuleNotFoundError as error:
     raise missing(error, "preparing a dataset", "prepare") from None
 
@@ -35,6 +40,7 @@ _REDIRECTS = 8
 _LONGEST_WAIT = 120.0  # seconds, whatever a server asks for
 _TEMPORARY = (408, 425, 429)  # and all of 5xx
 _BUSY = (429, 503)
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 _AGENT = f"mascot-bench/{__version__} (dataset preparation for research)"
 _HEADERS = {"User-Agent": _AGENT, "Accept": "*/*", "Accept-Encoding": "identity"}
@@ -44,9 +50,6 @@ _HEADERS = {"User-Agent": _AGENT, "Accept": "*/*", "Accept-Encoding": "identity"
 class _Host:
     resume: float = 0.0  # no request before this time, because the server asked for a pause
     silent: bool = False  # no answer to any try of a request; gets single tries until it answers
-
-    def pause(self, seconds: float) -> None:
-        self.resume = time.monotonic() + min(seconds, _LONGEST_WAIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +153,11 @@ class Web:
                 break
             try:
                 with self._open(url, _HEADERS | (headers or {})) as response:
-                    status, busy, seconds = response.status, response.status in _BUSY, _pause_of(response)
+                    status, busy, pause = response.status, response.status in _BUSY, _pause_of(response)
                     temporary = status in _TEMPORARY or status >= 500
-                    if seconds is not None and (temporary or response.headers.get("X-Rl") == "0"):
-                        host.pause(seconds)
-                    elif busy:
-                        host.pause(self.pause * 2**attempt)
+                    if pause is None or not (temporary or response.headers.get("X-Rl") == "0"):
+                        pause = self.pause * 2**attempt if busy else 0.0
+                    host.resume = max(host.resume, time.monotonic() + min(pause, _LONGEST_WAIT))
                     if temporary:
                         reason = f"status {status}"
                         continue
@@ -205,7 +207,7 @@ class Web:
                 pools: Any = {"num_pools": 64, "maxsize": self.per_host, "block": True, "timeout": self.timeout}
                 manager = urllib3.ProxyManager(proxy, **pools) if proxy else urllib3.PoolManager(**pools)
                 if not proxy:  # the user chose the proxy, wherever it is
-                    manager.pool_classes_by_scheme = pool_classes(self.patience, self.allow_private)
+                    manager.pool_classes_by_scheme = _pool_classes(self.patience, self.allow_private)
                 self._managers[proxy] = manager
             return self._managers[proxy]
 
@@ -234,3 +236,62 @@ def _reason(error: BaseException) -> str:
         error = error.args[-1]
     reason = str(error) if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
     return re.sub(r" at 0x[0-9a-f]+", "", reason)[:160]
+
+
+def is_public(text: str) -> bool:
+    """Return whether an IP address is on the public internet, and so is every IPv4 address inside an IPv6 one.
+
+    >>> is_public("93.184.216.34"), is_public("169.254.169.254"), is_public("::ffff:10.0.0.1")
+    (True, False, False)
+    """
+    address = ipaddress.ip_address(text.partition("%")[0])
+    addresses: list[Any] = [address]
+    if isinstance(address, ipaddress.IPv6Address):
+        nat64 = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+        addresses += [address.ipv4_mapped, address.sixtofour, *(address.teredo or ()), nat64]
+    return all(each.is_global and not each.is_multicast for each in addresses if each is not None)
+
+
+def resolve(host: str, allow_private: bool) -> list[str]:
+    """Return the addresses of a host; raise `Loss` if any of them is not public, `socket.gaierror` if there is none."""
+    entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
+    for address in addresses:
+        if not allow_private and not is_public(address):
+            raise Loss("private address", f"{host} is {address}", f"//{host}")
+    return addresses
+
+
+def _pool_classes(patience: float, allow_private: bool) -> dict[str, Any]:
+    """Return urllib3's pools by scheme, with connections that check addresses and limit the time of a header."""
+
+    class Checked:
+        def _new_conn(self: Any) -> socket.socket:
+            failure = OSError(f"{self.host} has no address")
+            for address in resolve(self.host, allow_private):  # the address that was checked, not the name
+                try:
+                    return create_connection((address, self.port), self.timeout, None, self.socket_options)
+                except OSError as error:
+                    failure = error
+            raise failure
+
+        def getresponse(self: Any) -> Any:
+            timer = threading.Timer(patience, _shut, (self.sock,))  # a socket's own timeout starts anew with every byte
+            timer.daemon = True
+            timer.start()
+            try:
+                return super().getresponse()  # type: ignore[misc]
+            finally:
+                timer.cancel()
+
+    pools = {"http": urllib3.HTTPConnectionPool, "https": urllib3.HTTPSConnectionPool}
+    connections = {"http": HTTPConnection, "https": HTTPSConnection}
+    return {
+        scheme: type("CheckedPool", (pool,), {"ConnectionCls": type("Connection", (Checked, connections[scheme]), {})})
+        for scheme, pool in pools.items()
+    }
+
+
+def _shut(connection: socket.socket) -> None:
+    with suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)  # below TLS, which another thread may still be reading

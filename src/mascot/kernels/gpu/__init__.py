@@ -15,8 +15,8 @@ import numpy as np
 
 from mascot.kernels.gpu.launch import DeviceQueries, cupy, launcher
 from mascot.kernels.gpu.plan import KernelBins, Task, alike
-from mascot.kernels.native import LABELS, KernelResults, Options, PackedBins
-from mascot.kernels.reference import Floats, Ints, Quota
+from mascot.kernels.native import LABELS, Options, PackedBins
+from mascot.kernels.reference import Floats, Ints, Quota, Selection
 
 __all__ = ["bins_on_device", "cupy", "launcher", "quotas_on_device", "select"]
 
@@ -25,14 +25,14 @@ def select(
     ptr: Ints, rows: Ints | None, scores: Floats, seen_ptr: Ints | None, seen: Ints | None,
     bins: Sequence[PackedBins], signs: Floats, weights: Floats, rules: Sequence[int], quotas: Sequence[Quota],
     options: Options, threads: int | None = None,
-) -> KernelResults:  # fmt: skip
+) -> Selection:  # fmt: skip
     """Select for Q queries; parameters and results are those of `native.select`."""
     cp = cupy()
     widths = np.diff(ptr)
     count, width = len(widths), int(widths.max(initial=0))
     if width == 0:
         none, zeros = np.zeros((count, 0), np.int64), np.zeros((count, len(bins)))
-        return KernelResults(none, none, np.zeros(count), zeros, zeros, zeros + 1, np.ones(count, np.int64))
+        return Selection(none, none, np.zeros(count), zeros, zeros, zeros + 1, np.ones(count, np.int64))
     even = bool((widths == width).all())
     task = Task((), tuple(signs.tolist()), tuple(weights.tolist()), tuple(rules), (), options)
     if even and rows is None and seen is None and not quotas and all(part.shape != LABELS for part in bins):

@@ -16,7 +16,7 @@ import numpy as np
 from mascot.errors import InputError, MissingExtra
 from mascot.extras import install_command, packages_of
 from mascot.kernels.gpu.plan import INPUT, Chip, KernelPlan, Task, address, plan_task, source
-from mascot.kernels.native import KernelResults
+from mascot.kernels.reference import Selection
 
 _FEW = 132  # queries that leave most of the device idle get more threads each
 _SLABS = 264  # blocks at a time where arenas are in global memory
@@ -87,14 +87,14 @@ class DeviceResults:
     def strengths(self) -> Any:
         return self.block[: self._count]
 
-    def host(self) -> KernelResults:
+    def host(self) -> Selection:
         """Return the results as numpy arrays."""
         block = self.block if isinstance(self.block, np.ndarray) else self.block.get()
         count, kinds = self._count, self._kinds
         strengths, stages, per_wish, picks = np.split(block, [count, 2 * count, count * (2 + 3 * kinds)])
         positions, ranked = picks.view(np.int32).reshape(2, count, self._k).astype(np.int64)
         multipliers, tops, rooms = per_wish.reshape(3, count, kinds)
-        return KernelResults(positions, ranked, strengths, multipliers, tops, rooms, stages.astype(np.int64))
+        return Selection(positions, ranked, strengths, multipliers, tops, rooms, stages.astype(np.int64))
 
 
 class Launch:

@@ -13,8 +13,8 @@ import numpy as np
 
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults, cupy, launcher
 from mascot.kernels.gpu.plan import KernelBins, Task
-from mascot.kernels.native import KernelResults, PackedBins, cores
-from mascot.kernels.reference import Floats
+from mascot.kernels.native import PackedBins, cores
+from mascot.kernels.reference import Floats, Selection
 
 _CHUNK = 1 << 19  # numbers of a column in one transfer, about
 _CONVEYORS = 8  # chunks under way, each handled by one thread: one alone is slower than the bus
@@ -33,7 +33,7 @@ _idle: dict[tuple[int, int], list[_Conveyor]] = {}  # those of the last problem,
 _in_use = Lock()
 
 
-def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedBins], task: Task) -> KernelResults:
+def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedBins], task: Task) -> Selection:
     """Select for queries of `width` candidates each, candidate t being row t of the bins; `task` is without bins."""
     cp = cupy()
     chunk = max(1, min(_CHUNK // max(width, 1), count))
@@ -77,7 +77,9 @@ def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedB
             queue.put(conveyor)
         for job in [pool.submit(run, first) for first in range(0, count, chunk)]:
             job.result()
-    return KernelResults(*(np.concatenate(parts) for parts in zip(*results, strict=True)))
+    names = ("positions", "ranked", "strengths", "multipliers", "tops", "rooms", "stages")
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in results]) for name in names}
+    return Selection(**arrays)
 
 
 def _conveyors(cp: Any, columns: int, numbers: int) -> list[_Conveyor]:

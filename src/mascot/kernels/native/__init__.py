@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mascot.kernels.reference import Floats, Ints, Quota
+from mascot.kernels.reference import Floats, Ints, Quota, Selection
 
 LINE, PLANE, GLOBE, LABELS = 0, 1, 2, 3  # shapes of bins
 LAST, NEUTRAL = 0, 1  # what a missing value gets
@@ -60,18 +60,6 @@ class Options(NamedTuple):
     strength: float
     keep: float  # 0: the strength is as given
     flags: int
-
-
-class KernelResults(NamedTuple):
-    """What was selected for Q queries."""
-
-    positions: Ints  # [Q, k] in the order of selection; -1 after the last
-    ranked: Ints  # [Q, k] the same positions, best first
-    strengths: Floats  # [Q]
-    multipliers: Floats  # [Q, A] what one unit of coverage is worth
-    tops: Floats  # [Q, A] largest first-step coverage
-    rooms: Floats  # [Q, A] how much of a bin one whole membership covers
-    stages: Ints  # [Q] stages that the quotas needed
 
 
 class _Library:
@@ -128,7 +116,7 @@ def select(
     ptr: Ints, rows: Ints | None, scores: Floats, seen_ptr: Ints | None, seen: Ints | None,
     bins: Sequence[PackedBins], signs: Floats, weights: Floats, rules: Sequence[int], quotas: Sequence[Quota],
     options: Options, threads: int | None = None,
-) -> KernelResults:  # fmt: skip
+) -> Selection:  # fmt: skip
     """Select for Q queries; `available()` must hold.
 
     Query q has the candidates ptr[q] .. ptr[q + 1], whose rows of the bins are `rows` [T] (None: candidate t is row t).
@@ -156,7 +144,7 @@ def select(
         _address(rooms), _address(stages),
     )  # fmt: skip
     _run(batch, count, threads)
-    return KernelResults(positions, ranked, strengths, multipliers, tops, rooms, stages)
+    return Selection(positions, ranked, strengths, multipliers, tops, rooms, stages)
 
 
 def cores() -> int:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from mascot.extras import package
-from mascot.photos.encoders.clip import ImageTextModel
+from mascot.photos.encoders.clip import TorchModel
 from mascot.photos.encoders.encoder import Vectors
-from mascot.photos.encoders.folders import Form, Report, find_model, quiet
-from mascot.photos.encoders.runtime import encode_batches, pick_device
+from mascot.photos.encoders.folders import Form, Report
+from mascot.photos.encoders.hub import find_model
+from mascot.photos.encoders.runtime import encode_batches
 
 DEFAULT = "Salesforce/blip2-itm-vit-g-coco"
 _TEXT_LIMIT = 128  # tokens
 
 
-class Blip2(ImageTextModel):
+class Blip2(TorchModel):
     """`Blip2ForImageTextRetrieval`, each tower separately, so that photographs are encoded once."""
 
     batch = 16  # photographs, or texts, per call of the model
@@ -23,19 +23,11 @@ class Blip2(ImageTextModel):
     def __init__(
         self, model: str | None = None, *, device: str = "auto", offline: bool = False, report: Report | None = None
     ) -> None:
-        torch = package("torch", "clip", "blip2")
-        transformers = package("transformers", "clip", "blip2")
         source = find_model("blip2", model or DEFAULT, (Form.TORCH,), offline=offline, report=report)
-        super().__init__("blip2", source)
-        self.require_kind("blip-2")
+        super().__init__("blip2", source, device, ("blip-2",), "Blip2ForImageTextRetrieval")
         self.name = "blip2" if source.name == DEFAULT else self.name
-        self._device = pick_device(device)
-        with quiet():
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(source.folder, local_files_only=True)
-            self._model = transformers.Blip2ForImageTextRetrieval.from_pretrained(source.folder, local_files_only=True)
         # Only the image tower, most of the model, is in float16; the other parts stay in float32, as published.
-        self._dtype = torch.float16 if self._device.startswith("cuda") else torch.float32
-        self._model.eval().to(device=self._device, dtype=torch.float32)
+        self._model.float().to(self._device)
         self._model.vision_model.to(dtype=self._dtype)
         self.dim = int(self._model.config.image_text_hidden_size)
         self.tokens = int(self._model.config.num_query_tokens)
@@ -53,8 +45,7 @@ class Blip2(ImageTextModel):
 
         model = self._model
         limit = min(_TEXT_LIMIT, model.config.qformer_config.max_position_embeddings)
-        ids = self._tokenizer(list(texts), padding=True, truncation=True, max_length=limit, return_tensors="pt")
-        ids = ids.to(self._device)
+        ids = self._tokens(texts, limit)
         with torch.inference_mode():
             words = model.embeddings(input_ids=ids["input_ids"])
             mask = ids["attention_mask"] if masked else None

@@ -12,18 +12,8 @@ from numpy.typing import NDArray
 from mascot.errors import InputError
 from mascot.extras import installed, package
 from mascot.photos.encoders.encoder import Encoder, Picture, Vectors
-from mascot.photos.encoders.folders import (
-    Form,
-    Model,
-    Report,
-    find_model,
-    local_model,
-    model_settings,
-    quiet,
-    read_json,
-    weight_files,
-)
-from mascot.photos.encoders.hub import Download, cached_models, plan_download
+from mascot.photos.encoders.folders import Form, Model, Report, quiet, read_json, weight_files
+from mascot.photos.encoders.hub import Download, cached_model, cached_models, find_model, plan_download
 from mascot.photos.encoders.pixels import Pixels
 from mascot.photos.encoders.runtime import encode_batches, fingerprint_of, open_session, pick_device
 
@@ -31,13 +21,9 @@ DEFAULT = "openai/clip-vit-base-patch32"
 SMALL = "Xenova/clip-vit-base-patch32"  # the same model as a quantised ONNX export
 _ARCHITECTURES = {"CLIPModel", "MetaClip2Model", "SiglipModel"}  # related models with another head cannot be used
 _SIGLIP = "siglip"
+_NOT_OF_THE_MODEL = {"transformers_version", "_name_or_path", "torch_dtype", "dtype"}  # in config.json
 _ANSWER_S = 4.0  # timeout of the hub before continuing without it
-_TYPES = {
-    "tensor(float)": np.float32,
-    "tensor(float16)": np.float16,
-    "tensor(int32)": np.int32,
-    "tensor(int64)": np.int64,
-}
+_TYPES = {f"tensor({name})": name for name in ("float16", "int32", "int64")} | {"tensor(float)": "float32"}
 
 
 def open_clip(
@@ -60,7 +46,7 @@ def default_model() -> str:
     names = (DEFAULT, SMALL) if Form.TORCH.runs else (SMALL,)
     if not _can_run():
         return names[0]
-    return next((name for name in names if local_model(name, clip_forms()) is not None), names[0])
+    return next((name for name in names if cached_model(name, clip_forms()) is not None), names[0])
 
 
 def local_clip(device: str = "auto") -> str | None:
@@ -68,7 +54,7 @@ def local_clip(device: str = "auto") -> str | None:
     if not _can_run():
         return None
     for name in dict.fromkeys((DEFAULT, SMALL, *cached_models())):
-        model = local_model(name, clip_forms(device))
+        model = cached_model(name, clip_forms(device))
         if model is None:
             continue
         try:
@@ -106,17 +92,13 @@ class ImageTextModel:
         self._kind = str(self._settings.get("model_type"))
         self._pixels = Pixels.of(model.folder)
 
-    def require_kind(self, *kinds: str) -> None:
-        if self._kind not in kinds:
-            name, wanted = self._source.name, ", ".join(kinds)
-            raise InputError(f"{self._owner}: {name} must be a model of type {wanted}, got {self._kind}")
-
     @cached_property
     def fingerprint(self) -> str:
         """Equal on torch and onnxruntime if the folder has both, other for quantised weights."""
         model = self._source
         weights = model.weights if model.form is Form.QUANTIZED else weight_files(model.folder) or model.weights
-        return fingerprint_of(weights, (self._owner, model_settings(model.folder), self._pixels))
+        settings = {key: value for key, value in sorted(self._settings.items()) if key not in _NOT_OF_THE_MODEL}
+        return fingerprint_of(weights, (self._owner, settings, self._pixels))
 
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
         """Return unit rows [n, tokens, dim]."""
@@ -131,20 +113,31 @@ class ImageTextModel:
         raise NotImplementedError
 
 
-class Clip(ImageTextModel):
+class TorchModel(ImageTextModel):
+    """A model of one of these kinds that transformers loads, on a torch device."""
+
+    def __init__(self, owner: str, model: Model, device: str, kinds: Sequence[str], loader: str) -> None:
+        torch, transformers = (package(name, "clip", owner) for name in ("torch", "transformers"))
+        super().__init__(owner, model)
+        if self._kind not in kinds:
+            raise InputError(f"{owner}: {model.name} must be a model of type {', '.join(kinds)}, got {self._kind}")
+        self._device = pick_device(device)
+        self._dtype = torch.float16 if self._device.startswith("cuda") else torch.float32
+        with quiet():
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(model.folder, local_files_only=True)
+            self._model = getattr(transformers, loader).from_pretrained(model.folder, local_files_only=True).eval()
+
+    def _tokens(self, texts: Sequence[str], limit: int, padding: str | bool = True) -> Any:
+        ids = self._tokenizer(list(texts), padding=padding, truncation=True, max_length=limit, return_tensors="pt")
+        return ids.to(self._device)
+
+
+class Clip(TorchModel):
     """CLIP, MetaCLIP 2 or SigLIP on torch."""
 
     def __init__(self, model: Model, device: str = "auto") -> None:
-        torch = package("torch", "clip", "clip")
-        transformers = package("transformers", "clip", "clip")
-        super().__init__("clip", model)
-        self.require_kind("clip", "metaclip_2", _SIGLIP)
-        self._device = pick_device(device)
-        with quiet():
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(model.folder, local_files_only=True)
-            self._model = transformers.AutoModel.from_pretrained(model.folder, local_files_only=True)
-        self._dtype = torch.float16 if self._device.startswith("cuda") else torch.float32
-        self._model.to(device=self._device, dtype=self._dtype).eval()
+        super().__init__("clip", model, device, ("clip", "metaclip_2", _SIGLIP), "AutoModel")
+        self._model.to(device=self._device, dtype=self._dtype)
         self.dim = int(self._text_rows(["photograph"]).shape[1])
 
     def texts(self, texts: Sequence[str]) -> Vectors:
@@ -156,12 +149,10 @@ class Clip(ImageTextModel):
 
         limit = self._model.config.text_config.max_position_embeddings
         # SigLIP was trained on texts padded to full length, and attends to the padding.
-        padding = "max_length" if self._kind == _SIGLIP else True
-        ids = self._tokenizer(list(texts), padding=padding, truncation=True, max_length=limit, return_tensors="pt")
-        ids = ids.to(self._device)
-        mask = {} if self._kind == _SIGLIP else {"attention_mask": ids["attention_mask"]}
+        inputs = dict(self._tokens(texts, limit, "max_length" if self._kind == _SIGLIP else True))
+        names = ("input_ids",) if self._kind == _SIGLIP else ("input_ids", "attention_mask")
         with torch.inference_mode():
-            return _numbers(self._model.get_text_features(input_ids=ids["input_ids"], **mask))
+            return _numbers(self._model.get_text_features(**{name: inputs[name] for name in names}))
 
     def _image_rows(self, pixels: Vectors) -> Vectors:
         import torch
@@ -173,8 +164,7 @@ class Clip(ImageTextModel):
 
 def _numbers(features: Any) -> Vectors:
     """Return the features, which transformers wraps since version 5."""
-    tensor = getattr(features, "pooler_output", features)
-    return tensor.float().cpu().numpy()
+    return getattr(features, "pooler_output", features).float().cpu().numpy()
 
 
 class OnnxClip(ImageTextModel):

@@ -21,18 +21,10 @@ _BORDER = 32  # pixels of SIDE + _BORDER outside the central crop, as in trainin
 _EPSILON = 1e-3  # of the batch normalisation
 _IR_VERSION, _OPSET = 8, 13
 _FLOAT = 1  # TensorProto.DataType
-_INT_ATTRIBUTE, _STRING_ATTRIBUTE, _INTS_ATTRIBUTE = 2, 3, 7  # AttributeProto.AttributeType
+_ATTRIBUTES = {int: (3, 2), str: (4, 3), tuple: (8, 7)}  # field of AttributeProto, AttributeProto.AttributeType
 
 # Per stage: blocks, stride of the first, whether they widen their input. The weights determine everything else.
-_STAGES = (
-    (1, 1, False),
-    (2, 2, True),
-    (2, 2, True),
-    (3, 2, True),
-    (3, 1, True),
-    (4, 2, True),
-    (1, 1, True),
-)
+_STAGES = ((1, 1, False), (2, 2, True), (2, 2, True), (3, 2, True), (3, 1, True), (4, 2, True), (1, 1, True))
 
 State = Mapping[str, NDArray[Any]]
 
@@ -102,7 +94,7 @@ class _OnnxGraph:
         self._tensors[name] = tensor
         return name
 
-    def add(self, operator: str, *inputs: str, **attributes: int | str | Sequence[int]) -> str:
+    def add(self, operator: str, *inputs: str, **attributes: int | str | tuple[int, ...]) -> str:
         """Add a node with one output."""
         output = f"{operator}_{len(self._nodes)}"
         encoded = (_attribute(name, value) for name, value in attributes.items())
@@ -123,14 +115,10 @@ def _value(name: str, shape: Sequence[int | str]) -> bytes:
     return _fields(1, name) + _fields(2, _fields(1, tensor))
 
 
-def _attribute(name: str, value: int | str | Sequence[int]) -> bytes:
-    if isinstance(value, int):
-        content = _fields(3, value) + _fields(20, _INT_ATTRIBUTE)
-    elif isinstance(value, str):
-        content = _fields(4, value) + _fields(20, _STRING_ATTRIBUTE)
-    else:
-        content = _fields(8, *value) + _fields(20, _INTS_ATTRIBUTE)
-    return _fields(1, name) + content
+def _attribute(name: str, value: int | str | tuple[int, ...]) -> bytes:
+    field_number, kind = _ATTRIBUTES[type(value)]
+    values = value if isinstance(value, tuple) else (value,)
+    return _fields(1, name) + _fields(field_number, *values) + _fields(20, kind)
 
 
 def _fields(number: int, *values: bytes | str | int) -> bytes:

@@ -1,4 +1,4 @@
-"""Model folders: the files that a model needs, the weights that run here, and the location of the folder."""
+"""Model folders: the files that a model needs, and the weights that run here."""
 
 from __future__ import annotations
 
@@ -35,15 +35,14 @@ class Form(Enum):
     QUANTIZED = "quantized"
 
     @property
-    def runs(self) -> bool:
-        """Whether the packages that run it are installed."""
-        return installed(*(("torch", "transformers") if self is Form.TORCH else ("onnxruntime", "tokenizers")))
+    def packages(self) -> tuple[str, ...]:
+        """What runs it, and for an export what downloads it."""
+        return ("torch", "transformers") if self is Form.TORCH else ("onnxruntime", "tokenizers", "huggingface_hub")
 
     @property
-    def install_command(self) -> str:
-        """The command that installs what runs it."""
-        onnx = ("onnxruntime", "tokenizers", "huggingface_hub")
-        return install_command(*(("torch", "transformers") if self is Form.TORCH else onnx))
+    def runs(self) -> bool:
+        """Whether the packages that run it are installed."""
+        return installed(*self.packages[:2])
 
     @property
     def variants(self) -> Variants:
@@ -78,57 +77,50 @@ class Model:
         return files if all(file.is_file() for file in files) else []
 
 
-def find_model(
-    owner: str, model: str, forms: Sequence[Form], *, offline: bool = False, report: Report | None = None
-) -> Model:
-    """Return the model: in a folder of that name, downloaded before, or (unless `offline`) from the hub.
+def local_folder(owner: str, model: str, forms: Sequence[Form]) -> Model | None:
+    """Return the model in a folder of that name; None if the name is one on the hub.
 
     `owner` is the kind of encoder, for messages. `forms` are the acceptable forms of weights, best first; those whose
-    packages are not installed are not used. `report` is called with the progress of the download, in bytes.
+    packages are not installed are not used.
     """
-    check_runnable(owner, forms)
+    if not any(form.runs for form in forms):
+        command = install_command(*forms[-1].packages)
+        raise MissingExtra(f"{owner} needs packages that are not installed: {command}")
     folder = Path(model).expanduser()
     if folder.is_dir():
-        return _checked_model(owner, folder.resolve(), str(folder.resolve()), forms)
-    check_name(owner, model, forms)
-    from mascot.photos.encoders import hub
-
-    cached = local_model(model, forms)
-    if cached is not None:
-        return cached
-    if offline:
-        raise InputError(f"{owner}: the model {model} is not on this machine. {_remedy(owner, forms, model)}")
-    try:
-        folder = hub.plan_download(model, forms).fetch(report)
-    except hub.HubError as error:
-        raise InputError(
-            f"{owner}: the model {model} is not on this machine and the model hub did not give it ({error}). "
-            f"{_remedy(owner, forms, model)}"
-        ) from None
-    return _checked_model(owner, folder, model, forms)
-
-
-def local_model(model: str, forms: Sequence[Form]) -> Model | None:
-    """Return a model downloaded before, if it is complete and runs here."""
-    from mascot.photos.encoders import hub
-
-    folder = hub.cached_folder(model)
-    form = None if folder is None else _form(folder, forms)
-    if folder is None or form is None or _missing(folder, (form,)):
-        return None
-    return Model(folder, model, form)
-
-
-def check_runnable(owner: str, forms: Sequence[Form]) -> None:
-    """Raise `MissingExtra` with a command if no installed package runs any of these forms."""
-    if not any(form.runs for form in forms):
-        raise MissingExtra(f"{owner} needs packages that are not installed: {forms[-1].install_command}")
-
-
-def check_name(owner: str, model: str, forms: Sequence[Form]) -> None:
-    """Raise `InputError` if this can be neither a folder nor a name on the hub."""
+        return checked_model(owner, folder.resolve(), str(folder.resolve()), forms)
     if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", model) or model.startswith("."):
-        raise InputError(f"{owner}: there is no folder {model}. {_remedy(owner, forms)}")
+        raise InputError(f"{owner}: there is no folder {model}. {remedy(owner, forms)}")
+    return None
+
+
+def complete_model(folder: Path, name: str, forms: Sequence[Form]) -> Model | None:
+    """Return the model in this folder if nothing is missing and it runs here, in the best form."""
+    for form in forms:
+        if form.runs and Model(folder, name, form).weights:
+            return None if _missing(folder, (form,)) else Model(folder, name, form)
+    return None
+
+
+def checked_model(owner: str, folder: Path, name: str, forms: Sequence[Form]) -> Model:
+    """Return the model in this folder, or raise an error that names what is missing."""
+    missing = _missing(folder, forms)
+    if missing:
+        raise InputError(f"{owner}: the folder {folder} lacks {', '.join(missing)}. {remedy(owner, forms)}")
+    model = complete_model(folder, name, forms)
+    if model is None:
+        needed = Form.TORCH if weight_files(folder) else Form.ONNX
+        raise MissingExtra(f"{owner}: the weights in {folder} need: {install_command(*needed.packages)}")
+    return model
+
+
+def remedy(owner: str, forms: Sequence[Form], model: str = "MODEL") -> str:
+    """Return how to get the files of a model, and which they are."""
+    folder = model.rpartition("/")[2].lower() if model != "MODEL" else "FOLDER"
+    return (
+        f"Where there is a network, run: hf download {model} --local-dir {folder}; copy the folder here and name "
+        f"it {owner}:{folder}. It must hold: {'; '.join(map(_either, _required_files(forms)))}"
+    )
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -153,12 +145,6 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def model_settings(folder: Path) -> dict[str, Any]:
-    """Return config.json without the entries that do not describe the model."""
-    excluded = {"transformers_version", "_name_or_path", "torch_dtype", "dtype"}
-    return {key: value for key, value in sorted(read_json(folder / "config.json").items()) if key not in excluded}
-
-
 @contextmanager
 def quiet() -> Iterator[None]:
     """Switch off progress bars and advice of the model libraries, and restore their settings afterwards."""
@@ -172,22 +158,6 @@ def quiet() -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()
-
-
-def _form(folder: Path, forms: Sequence[Form]) -> Form | None:
-    """Return the best form that is in the folder and runs here."""
-    return next((form for form in forms if form.runs and Model(folder, "", form).weights), None)
-
-
-def _checked_model(owner: str, folder: Path, name: str, forms: Sequence[Form]) -> Model:
-    missing = _missing(folder, forms)
-    if missing:
-        raise InputError(f"{owner}: the folder {folder} lacks {', '.join(missing)}. {_remedy(owner, forms)}")
-    form = _form(folder, forms)
-    if form is None:
-        needed = Form.TORCH if weight_files(folder) else Form.ONNX
-        raise MissingExtra(f"{owner}: the weights in {folder} need: {needed.install_command}")
-    return Model(folder, name, form)
 
 
 def _missing(folder: Path, forms: Sequence[Form]) -> list[str]:
@@ -206,12 +176,3 @@ def _required_files(forms: Sequence[Form]) -> tuple[Variants, ...]:
 
 def _either(variants: Variants) -> str:
     return " or ".join(" and ".join(variant) for variant in variants)
-
-
-def _remedy(owner: str, forms: Sequence[Form], model: str = "MODEL") -> str:
-    folder = model.rpartition("/")[2].lower() if model != "MODEL" else "FOLDER"
-    file_list = "; ".join(_either(variants) for variants in _required_files(forms))
-    return (
-        f"Where there is a network, run: hf download {model} --local-dir {folder}; copy the folder here and name "
-        f"it {owner}:{folder}. It must hold: {file_list}"
-    )

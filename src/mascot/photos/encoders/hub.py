@@ -1,4 +1,4 @@
-"""Downloads from the model hub: planned before they start, resumed after an interruption, and checked by hash.
+"""Models by name: on this machine, or from the hub. Downloads are planned first, resumed, and checked by hash.
 
 Files go into the cache of the hub, so that other programs can use them. The client of the hub neither resumes the
 download of an earlier process nor checks hashes, so the bytes are fetched here; the client lays out the cache.
@@ -16,9 +16,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from mascot.errors import MascotError
-from mascot.extras import package
-from mascot.photos.encoders.folders import Form, Report
+from mascot.errors import InputError, MascotError
+from mascot.extras import install_command, package
+from mascot.photos.encoders.folders import Form, Model, Report, checked_model, complete_model, local_folder, remedy
 
 _ANSWER_S = 10.0  # timeout of the first answer of the hub
 _SILENCE_S = 30.0  # timeout within a download
@@ -26,8 +26,8 @@ _ATTEMPTS, _PAUSE_S = 4, 0.5  # consecutive attempts without a byte; increment o
 _CHUNK = 2**16
 _SMALL_FILES = (".json", ".txt", ".model")  # settings and tokenizers
 _STATUS_REASONS = {
-    401: "401: it does not exist, or needs a login: hf auth login",
-    403: "403: it does not exist, or needs a login: hf auth login",
+    401: "401: it does not exist, or needs a login: hf auth login, or set HF_TOKEN",
+    403: "403: it does not exist, or needs a login: hf auth login, or set HF_TOKEN",
     404: "404: it does not exist",
     429: "429: too many requests; try again later",
 }
@@ -35,6 +35,43 @@ _STATUS_REASONS = {
 
 class HubError(MascotError):
     """A model could not be downloaded from the hub. The message is a short reason."""
+
+
+def find_model(
+    owner: str, model: str, forms: Sequence[Form], *, offline: bool = False, report: Report | None = None
+) -> Model:
+    """Return the model: on this machine, or (unless `offline`) from the hub.
+
+    For `owner` and `forms` see `local_folder`. `report` is called with the progress of the download, in bytes.
+    """
+    located = locate_model(owner, model, forms)
+    if located is not None:
+        return located
+    if offline:
+        raise InputError(f"{owner}: the model {model} is not on this machine. {remedy(owner, forms, model)}")
+    try:
+        folder = plan_download(model, forms).fetch(report)
+    except HubError as error:
+        raise InputError(
+            f"{owner}: the model {model} is not on this machine and the model hub did not give it ({error}). "
+            f"{remedy(owner, forms, model)}"
+        ) from None
+    return checked_model(owner, folder, model, forms)
+
+
+def locate_model(owner: str, model: str, forms: Sequence[Form]) -> Model | None:
+    """Return the model if it is on this machine: in a folder of that name, or downloaded before."""
+    return local_folder(owner, model, forms) or cached_model(model, forms)
+
+
+def cached_model(model: str, forms: Sequence[Form]) -> Model | None:
+    """Return a model downloaded before, if it is complete and runs here."""
+    hub = client()
+    try:
+        folder = Path(hub.snapshot_download(model, local_files_only=True))
+    except (hub.errors.LocalEntryNotFoundError, OSError):
+        return None
+    return complete_model(folder, model, forms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +108,14 @@ class Download:
 
     def fetch(self, report: Report | None = None) -> Path:
         """Download the missing files and return the folder. Raises `HubError`; a partial download is kept."""
-        hub = _client()
+        hub = client()
         folder, complete = None, 0  # bytes of complete files
 
         def progress(count: int) -> None:
             if report is not None:
                 report(f"downloading {self.model}", complete + count, self.size)
 
-        with _short_reasons():
+        with short_reasons():
             cache = hub.file_download.repo_folder_name(repo_id=self.model, repo_type="model")
             for file in self.files:
                 blob = Path(hub.constants.HF_HUB_CACHE) / cache / "blobs" / file.checksum
@@ -100,14 +137,14 @@ def plan_download(model: str, forms: Sequence[Form], timeout_s: float = _ANSWER_
 
     Of the forms that run here, torch weights are preferred, then the smaller export.
     """
-    hub = _client()
-    with _short_reasons():
+    hub = client()
+    with short_reasons():
         information = hub.HfApi().model_info(model, files_metadata=True, timeout=timeout_s)
     siblings = {sibling.rfilename: sibling for sibling in information.siblings or []}
     order = [form for form in (Form.TORCH, Form.QUANTIZED, Form.ONNX) if form in forms and form.files(siblings)]
     form = next((form for form in order if form.runs), None)
     if form is None:
-        reason = f"only {order[0].value} weights: {order[0].install_command}" if order else "no weights"
+        reason = f"only {order[0].value} weights: {install_command(*order[0].packages)}" if order else "no weights"
         raise HubError(f"it has {reason}")
     weights = form.files(siblings)
     small = [name for name in siblings if "/" not in name and name.endswith(_SMALL_FILES) and name not in weights]
@@ -121,22 +158,14 @@ def plan_download(model: str, forms: Sequence[Form], timeout_s: float = _ANSWER_
     return Download(model, str(information.sha), tuple(hub_files))
 
 
-def cached_folder(model: str) -> Path | None:
-    """Return the folder of a model downloaded before, complete or not."""
-    hub = _client()
-    try:
-        return Path(hub.snapshot_download(model, local_files_only=True))
-    except (hub.errors.LocalEntryNotFoundError, OSError):
-        return None
-
-
 def cached_models() -> Iterator[str]:
     """Yield the names of the models in the cache of the hub on this machine."""
-    for folder in sorted(Path(_client().constants.HF_HUB_CACHE).glob("models--*")):
+    for folder in sorted(Path(client().constants.HF_HUB_CACHE).glob("models--*")):
         yield folder.name.removeprefix("models--").replace("--", "/")
 
 
-def _client() -> Any:
+def client() -> Any:
+    """Return the client of the hub, with the parts that are used here."""
     hub = package("huggingface_hub", "photos", "a model from the hub")
     for part in ("constants", "errors", "file_download", "utils"):  # the package may not have loaded them
         import_module(f"huggingface_hub.{part}")
@@ -192,7 +221,7 @@ def _stream(hub: Any, url: str, size: int, part: Path, progress: Callable[[int],
 
 
 @contextmanager
-def _short_reasons() -> Iterator[None]:
+def short_reasons() -> Iterator[None]:
     """Turn errors of the hub, the network and the disk into a `HubError`."""
     try:
         yield
@@ -203,8 +232,11 @@ def _short_reasons() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, _client().errors.OfflineModeIsEnabled):
+    errors = client().errors
+    if isinstance(error, errors.OfflineModeIsEnabled):
         return "offline: HF_HUB_OFFLINE is set"
+    if isinstance(error, errors.GatedRepoError):
+        return "it is gated: accept its terms on huggingface.co, then hf auth login or set HF_TOKEN"
     status = getattr(getattr(error, "response", None), "status_code", None)
     if status is not None:
         return _STATUS_REASONS.get(status, f"the hub answered {status}")
