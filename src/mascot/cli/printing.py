@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from mascot.candidates import value_of
 from mascot.cli import visible as visible
 from mascot.cli.tables import Record, RecordedQuery
-from mascot.connect.nested import value_of
 from mascot.explain import Reason
 from mascot.probe import Probe
 from mascot.ranking import Ranking

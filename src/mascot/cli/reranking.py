@@ -12,8 +12,8 @@ import typer
 
 import mascot as mc
 from mascot import words
+from mascot.candidates import value_of
 from mascot.cli import example, options, printing, tables
-from mascot.connect.nested import value_of
 from mascot.methods.base import Method
 from mascot.probe import probe as run_probe
 

@@ -26,8 +26,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from mascot.bins import Floats
-from mascot.candidates import Candidates
-from mascot.connect.nested import column_of, has
+from mascot.candidates import Candidates, RecordColumns
 from mascot.errors import InputError, quoted
 from mascot.extras import missing
 
@@ -62,14 +61,14 @@ class RecordTable:
         return list(dict.fromkeys(name for record in self.records for name in record))
 
     def column(self, name: str) -> list[Any]:
-        return column_of(self.records, name)
+        return RecordColumns(self.records).cells(name)
 
     def place(self, row: int) -> str:
         return f"{self.name} {self.unit} {self.lines[row]}"
 
     def require(self, column: str, remedy: str) -> None:
         """Raise unless the column exists; the message lists the columns and the remedy."""
-        if column not in self.columns and not any(has(record, column) for record in self.records):
+        if column not in self.columns and not any(_has(record, column) for record in self.records):
             columns = ", ".join(self.columns)
             raise InputError(f"{self.name} has no column {column!r}; its columns: {columns}; {remedy}")
 
@@ -136,8 +135,9 @@ def queries(
     result = []
     for name, rows in groups.items():
         records = [table.records[row] for row in rows]
-        ids = [_hashable(value) for value in column_of(records, id_column)] if id_column else None
-        cells = {column: column_of(records, column) for column in columns}
+        rows_of_query = RecordColumns(records)
+        ids = [_hashable(value) for value in rows_of_query.cells(id_column)] if id_column else None
+        cells = {column: rows_of_query.cells(column) for column in columns}
         group_vectors = None if vectors is None else vectors[rows]
         candidates = Candidates([scores[row] for row in rows], ids, cells, group_vectors)
         result.append(RecordedQuery(name, records, candidates))
@@ -149,6 +149,15 @@ def _optional(table: RecordTable, name: str | None, usual: str) -> str | None:
         return usual if usual in table.columns else None
     table.require(name, f"name another with --{usual}")
     return name
+
+
+def _has(record: Any, name: str) -> bool:
+    """Return whether a record has a dotted name, even if its value is None."""
+    if not isinstance(record, dict):
+        return False
+    return name in record or any(
+        letter == "." and _has(record.get(name[:at]), name[at + 1 :]) for at, letter in enumerate(name)
+    )
 
 
 def _hashable(value: Any) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import mascot as mc
-from mascot.connect.nested import column_of
+from mascot.candidates import RecordColumns
 from mascot.connect.responses import as_scores, as_vectors
 from mascot.errors import check_whole
 from mascot.rerank import check_method
@@ -129,7 +129,8 @@ class Steering:
             names = [name for wish in self.wishes if _is_built_in(wish.attribute) for name in columns_of(wish)]
             if not all(_is_built_in(wish.attribute) for wish in self.wishes):  # which may read any column
                 names += [key for row in metadata for key in row if isinstance(key, str)]
-        columns = {name: column_of(metadata, name) for name in dict.fromkeys(names)}
+        rows = RecordColumns(metadata)
+        columns = {name: rows.cells(name) for name in dict.fromkeys(names)}
         for name, column in columns.items():
             if column[0] is None and not any(value is not None for value in column):
                 warn(f"no document has the metadata key {name!r}")

@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 import mascot as mc
 from mascot.connect.address import Address
 from mascot.connect.documents import warn
-from mascot.connect.nested import names_of, stem_of
-from mascot.connect.responses import LazyHits, NamedColumns, row_of
+from mascot.connect.responses import LazyHits, NamedColumns, names_of, row_of, stem_of
 from mascot.connect.rows import LISTS, States, checked, chunks, state_of
 from mascot.errors import InputError, MascotError, OptionError, check_whole, require
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mascot.connect import engine
 from mascot.connect.address import Address, Metric, address_of_client
 from mascot.connect.engine import EngineSource, EngineTable, Found, OpenSink, Request
-from mascot.connect.nested import names_of
+from mascot.connect.responses import names_of
 from mascot.connect.rows import STATE, VECTOR, chunks
 from mascot.errors import InputError, OptionError
 from mascot.extras import package

@@ -11,11 +11,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.candidates import Candidates, RecordColumns, as_ids
-from mascot.connect.nested import value_of
-from mascot.errors import InputError
+from mascot.candidates import Candidates, RecordColumns, as_ids, value_of
+from mascot.errors import InputError, OptionError
 
 Floats = NDArray[np.float64]
+
+
+def names_of(columns: Sequence[str]) -> list[str]:
+    """Return a list of names, checked; a bare string is refused, because it would be read as its characters."""
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise OptionError(f"columns must be a list of names, got {columns!r}")
+    return list(columns)
+
+
+def stem_of(name: str, columns: Sequence[str]) -> str:
+    """Return the column that holds a dotted name: its longest prefix that is a column, else the name itself.
+
+    >>> stem_of("location.lat", ["path", "location"])
+    'location'
+    """
+    parts = name.split(".")
+    heads = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    return next((head for head in heads if head in columns), name)
 
 
 class HitColumns(RecordColumns):
