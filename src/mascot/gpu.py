@@ -19,7 +19,7 @@ import numpy as np
 from mascot.attributes import Category, Cycle, HourOfDay, Number, Place
 from mascot.attributes.attribute import missing_rule
 from mascot.attributes.category import labels_of
-from mascot.attributes.columns import as_array
+from mascot.attributes.columns import as_array, column_of
 from mascot.attributes.place import Grid
 from mascot.bins import GlobeBins, SparseBins
 from mascot.errors import InputError, OptionError
@@ -193,7 +193,8 @@ class DeviceBatch:
     def _bins_and_coordinates(self, attribute: Any) -> tuple[Any, list[Any]]:
         """Return bins of one row on the host, for their axes, and the coordinates of all rows on the device."""
         names = [getattr(attribute, key) for key in ("lat", "lon", "column") if hasattr(attribute, key)]
-        columns = [self._column(name, attribute).reshape(-1).astype(np.float64, copy=False) for name in names]
+        owner = type(attribute).__name__
+        columns = [column_of(self.columns, n, owner).reshape(-1).astype(np.float64, copy=False) for n in names]
         bins = attribute.membership({name: as_array([0.0]) for name in names}, None)
         if isinstance(attribute, Place):
             cp = cupy()
@@ -204,15 +205,9 @@ class DeviceBatch:
             columns = [columns[0] + 0 * columns[1], columns[1] + 0 * columns[0]]
         return bins, columns
 
-    def _column(self, name: str, attribute: Any) -> Any:
-        if name not in self.columns:
-            available = ", ".join(self.columns) or "none"
-            raise InputError(f"{type(attribute).__name__} needs column {name!r}, got columns: {available}")
-        return self.columns[name]
-
     def _labels(self, attribute: Category) -> Csr:
         """Return labels as explicit pairs; `values` is None where every membership is 1."""
-        column = self._column(attribute.column, attribute)
+        column: Any = column_of(self.columns, attribute.column, "Category")
         if isinstance(column, Csr):
             return column
         cp = cupy()
