@@ -460,3 +460,9 @@ for module in ("langchain", "llamaindex", "haystack"):
     for line, (module, package) in zip(done.stdout.splitlines(), needed.items(), strict=True):
         assert f"mascot.connect.{module} needs the package {package}" in line
         assert f"pip install {shlex.join(packages_of(module))}" in line
+
+
+def test_the_examples_of_the_page_run(request: pytest.FixtureRequest) -> None:
+    from test_docs import ROOT, run_page
+
+    run_page(ROOT / "docs" / "frameworks.md", request)
