@@ -48,10 +48,8 @@ def report(tuning: Tuning, line: str) -> Iterator[Any]:
 
 
 def _means_table(tuning: Tuning) -> Any:
-    grid = printing.new_grid()
-    printing.add_columns(grid, ["held-out means"])
     names = [tuning.relevance_metric, tuning.diversity_metric, "objective", "95% interval"]
-    printing.add_columns(grid, names, justify="right")
+    grid = printing.new_grid(("held-out means", {}), *((name, printing.RIGHT) for name in names))
     rows = {"relevance alone": tuning.relevance_alone, "default": tuning.default, "tuned": tuning.tuned}
     for name, interval in rows.items():
         means = tuning.scores[name]
@@ -72,10 +70,8 @@ def _ends(interval: MeanInterval, sign: str = "") -> str:
 
 
 def _folds_table(tuning: Tuning) -> Any:
-    grid = printing.new_grid()
-    printing.add_columns(grid, ["fold", "queries", "strength", "protect"], justify="right")
-    printing.add_columns(grid, ["widths"])
-    printing.add_columns(grid, ["relevance alone", "default", "tuned"], justify="right")
+    names = ("fold", "queries", "strength", "protect", "widths", "relevance alone", "default", "tuned")
+    grid = printing.new_grid(*((name, {} if name == "widths" else printing.RIGHT) for name in names))
     for number, fold in enumerate(tuning.folds, 1):
         knobs = fold.knobs
         widths = ", ".join(f"{tuning.wishes[at].attribute.name} {width:g}" for at, width in knobs.widths)
