@@ -42,7 +42,7 @@ def test_a_library_made_anew_is_served_with_its_own_encoder(tmp_path: Path) -> N
         with Library(root) as other:
             other.index(BagOfWords())
         after = service.search(asked)
-        service.library.close()
+        service.current.close()
     assert (before.candidates, after.candidates) == (3, 4)
     assert after.query == "boat"
 

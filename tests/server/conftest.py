@@ -11,8 +11,9 @@ import httpx
 import pillow_heif
 import pytest
 from browser import POSTCARDS, Tab, browser, requirements
+from jpegs import small_library
 from PIL import Image
-from serving import Served, hosted, indexed, thirty_photographs
+from serving import Served, hosted, indexed
 
 from mascot.photos.sample import write_sample
 
@@ -24,7 +25,7 @@ def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root.mkdir()
     Image.new("RGB", (64, 48), (200, 20, 20)).save(root / "scan.tif")
     pillow_heif.from_pillow(Image.new("RGB", (64, 48), (20, 200, 20))).save(root / "phone.heic")
-    return thirty_photographs(root)
+    return indexed(small_library(root))
 
 
 @pytest.fixture(scope="session")
@@ -77,7 +78,7 @@ def postcards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     requirements()
     root = tmp_path_factory.mktemp("page") / "postcards"
     write_sample(root, POSTCARDS)
-    return indexed(root, "--encoder", "lite")
+    return indexed(root)
 
 
 @pytest.fixture(scope="session")
@@ -109,5 +110,5 @@ def phone(pocket: Tab) -> Iterator[Tab]:
 
 
 @pytest.fixture
-def page(tab: Tab) -> Any:
+def page(tab: Tab) -> Tab:
     return tab.open()

@@ -15,15 +15,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import httpx
 import uvicorn
-from jpegs import small_library
 
+from mascot.photos import Library
 from mascot.server import make_app
 from mascot.server.protocol import GuardedProtocol
 from mascot.server.settings import Settings
-from retelling import run_command
 
 PATIENCE_S = 180.0  # for anything that has no time limit of its own, on a busy machine
 
@@ -61,7 +61,7 @@ class Served:
 
 
 @contextmanager
-def hosted(library: Path | None = None, token: str | None = None, **settings: Any) -> Iterator[Served]:
+def hosted(library: Path | None = None, token: str | None = None, port: int = 0, **settings: Any) -> Iterator[Served]:
     """Serve the application from a thread of this process, on the connections of `mascot serve`."""
     values = Settings(None if library is None else str(library), token, **settings)
     config = uvicorn.Config(
@@ -70,7 +70,7 @@ def hosted(library: Path | None = None, token: str | None = None, **settings: An
     )  # fmt: skip
     server = uvicorn.Server(config)
     vars(server.server_state)["mascot_settings"] = values
-    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
+    with socket.create_server(("127.0.0.1", port), backlog=2048) as listener:
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         wait_for(lambda: server.started or not thread.is_alive())
@@ -133,20 +133,11 @@ def environment(state: Path, **more: str) -> dict[str, str]:
     return variables | {"XDG_STATE_HOME": str(state), "HOME": str(state)} | more
 
 
-def mascot(*arguments: str, state: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end."""
-    return run_command(*arguments, variables=environment(state))
-
-
-def indexed(root: Path, *options: str) -> Path:
-    """Index a folder, and return it."""
-    done = mascot("index", str(root), *options, state=root.parent / "state")
-    assert done.returncode == 0, done.stderr
+def indexed(root: Path, **options: Any) -> Path:
+    """Index a folder with the built-in encoder, and return it."""
+    with mock.patch.dict(os.environ, environment(root.parent / "state"), clear=True), Library(root) as library:
+        library.index(**options)
     return root
-
-
-def thirty_photographs(root: Path) -> Path:
-    return indexed(small_library(root))
 
 
 def message(answer: httpx.Response, status: int) -> str:

@@ -5,47 +5,33 @@ from __future__ import annotations
 import io
 import os
 import zipfile
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from serving import hosted, message
+from serving import hosted, message, result_ids
+
+from mascot.photos import Library
 
 
-def _search(client: httpx.Client, **query: Any) -> list[dict[str, Any]]:
-    answer = client.post("/api/search", json=query)
-    assert answer.status_code == 200, answer.text
-    return list(answer.json()["results"])
+def _ids(client: httpx.Client, **query: Any) -> list[int]:
+    return result_ids(client.post("/api/search", json=query))
 
 
-def _ids(results: list[dict[str, Any]]) -> list[int]:
-    return [result["photo"]["id"] for result in results]
-
-
-def test_the_pinned_come_first_and_the_rejected_never(client: httpx.Client) -> None:
-    ids = _ids(_search(client, text="boats", k=12))
+def test_pinned_rejected_and_counted_photographs_are_the_library_s_own(client: httpx.Client, photographs: Path) -> None:
+    ids = _ids(client, text="boats", k=12)
     pin, reject = [ids[9], ids[3]], ids[:3]
-    results = _search(client, text="boats", k=8, pin=pin, reject=reject)
-    assert _ids(results)[:2] == pin
-    assert len(results) == 8
-    assert not set(_ids(results)) & set(reject)
-    assert [result.get("pinned") for result in results] == [True, True] + [False] * 6
-    matching = _ids(_search(client, k=40, where="country IS NOT NULL"))
-    other = next(id_ for id_ in _ids(_search(client, k=40)) if id_ not in matching)
-    assert _ids(_search(client, k=5, where="country IS NOT NULL", pin=[other]))[0] == other, "it need not match"
-
-
-def test_limits_and_shares_count_the_pinned(client: httpx.Client) -> None:
-    day = {photo["photo"]["id"]: (photo["photo"]["taken"] or "")[:10] for photo in _search(client, k=40)}
-    busiest = Counter(value for value in day.values() if value).most_common(1)[0][0]
-    pin = [id_ for id_, value in day.items() if value == busiest][:1]
-    results = _search(client, k=10, pin=pin, wishes=[{"limit": "day", "n": 1}])
-    assert max(Counter(day[id_] for id_ in _ids(results) if day[id_]).values()) == 1
+    body = {"text": "boats", "k": 8, "pin": pin, "reject": reject, "wishes": [{"limit": "day", "n": 1, "fill": True}]}
+    results = client.post("/api/search", json=body).json()["results"]
+    with Library.open(photographs) as library:
+        limits = [library.limit("day=1", fill=True)]
+        expected = library.search("boats", limits, 8, pin=pin, reject=reject)
+        shares = library.search(None, [library.share("country=Portugal:50%")], 4)
+    assert [result["photo"]["id"] for result in results] == [photo.id for photo in expected.photos]
+    assert [result["pinned"] for result in results] == [True, True] + [False] * 6
     wishes = [{"share": "country", "shares": {"Portugal": 0.5}}]
-    country = [result["photo"]["country"] for result in _search(client, k=4, wishes=wishes)]
-    assert country.count("PT") == 2
+    assert _ids(client, k=4, wishes=wishes) == [photo.id for photo in shares.photos]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +75,7 @@ def test_choices_are_saved_and_deleted(own: Path) -> None:
 
 
 def test_an_archive_holds_the_originals(client: httpx.Client, photographs: Path) -> None:
-    ids = _ids(_search(client, k=40))
+    ids = _ids(client, k=40)
     before = {file: file.stat().st_mtime_ns for file in photographs.rglob("*") if ".mascot" not in file.parts}
     answer = client.post("/api/export", json={"photos": ids, "format": "zip", "title": 'Été "2019"/..'})
     assert answer.headers["content-type"] == "application/zip"
@@ -104,14 +90,14 @@ def test_an_archive_holds_the_originals(client: httpx.Client, photographs: Path)
 
 
 def test_files_that_are_gone_or_too_large_are_reported(own: Path, own_client: httpx.Client) -> None:
-    results = _search(own_client, k=3)
-    os.truncate(own / results[0]["photo"]["path"], 5 << 30)
-    (own / results[1]["photo"]["path"]).unlink()
+    ids = _ids(own_client, k=3)
+    large, gone = (own / own_client.get(f"/api/photos/{id_}").json()["path"] for id_ in ids[:2])
+    os.truncate(large, 5 << 30)
+    gone.unlink()
 
     def export(photos: list[int]) -> httpx.Response:
         return own_client.post("/api/export", json={"photos": photos})
 
-    ids = _ids(results)
     assert "5.4 GB" in message(export(ids), 413)
     names = zipfile.ZipFile(io.BytesIO(export(ids[1:]).content)).namelist()
     assert len(names) == 2
@@ -121,7 +107,7 @@ def test_files_that_are_gone_or_too_large_are_reported(own: Path, own_client: ht
 
 
 def test_an_album_is_one_page(client: httpx.Client) -> None:
-    ids = _ids(_search(client, k=6))
+    ids = _ids(client, k=6)
     answer = client.post("/api/export", json={"photos": ids, "format": "album", "title": "<b>Trip</b>"})
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["content-disposition"].startswith("attachment;")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import httpx
@@ -40,6 +41,7 @@ OPERATIONS = {
 }  # fmt: skip
 
 
+@cache
 def _document(token: str | None = None) -> dict[str, Any]:
     return dict(make_app(Settings(token=token)).state.openapi)
 
@@ -49,14 +51,14 @@ def test_operations_have_names_and_the_answers_they_may_give() -> None:
     statuses = {operation["operationId"]: {int(status) for status in operation["responses"]} - {200}
                 for operation in operations}  # fmt: skip
     assert statuses == OPERATIONS
-    for operation in operations:
-        assert operation["description"]
-        for status, answer in operation["responses"].items():
-            if int(status) >= 400:
-                assert answer["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Failure"}
+    assert all(operation["description"] for operation in operations)
+    stream = _document()["paths"]["/api/rerank/stream"]["post"]
+    for part, names in ((stream["requestBody"], ["Rerank"]), (stream["responses"]["200"], ["RerankOut", "Failure"])):
+        schema = part["content"]["application/x-ndjson"]["schema"]
+        assert schema["anyOf"] == [{"$ref": f"#/components/schemas/{name}"} for name in names]
 
 
-def test_the_token_and_streams_are_described() -> None:
+def test_the_token_is_described() -> None:
     for token, expected in ((None, [{}, {"token": []}]), ("s3cret", [{"token": []}])):
         document = _document(token)
         assert document["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
@@ -64,11 +66,6 @@ def test_the_token_and_streams_are_described() -> None:
         exceptions = {path: operation["security"] for path, methods in document["paths"].items()
                       for operation in methods.values() if "security" in operation}  # fmt: skip
         assert exceptions == {"/healthz": [], "/readyz": []}
-    stream = _document()["paths"]["/api/rerank/stream"]["post"]
-    assert stream["requestBody"]["required"] is True
-    for part, names in ((stream["requestBody"], ["Rerank"]), (stream["responses"]["200"], ["RerankOut", "Failure"])):
-        schema = part["content"]["application/x-ndjson"]["schema"]
-        assert schema["anyOf"] == [{"$ref": f"#/components/schemas/{name}"} for name in names]
 
 
 def test_everything_that_the_library_knows_is_in_the_schema() -> None:
@@ -126,7 +123,7 @@ CHECKS = [
     not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance,
     response_schema_conformance, negative_data_rejection,
 ]  # fmt: skip
-REQUESTS = {"rerank": 40, "search": 30, "save_choice": 25, "export": 20, "library": 4, "health": 4, "metrics": 4}
+REQUESTS = {"rerank": 12, "search": 10} | dict.fromkeys(("library", "choices", "health", "ready", "metrics"), 2)
 
 
 @schemathesis.serializer("application/x-ndjson")
@@ -162,7 +159,7 @@ def test_random_requests_have_documented_answers(api: Any, name: str) -> None:
         for mode in GenerationMode if name != "rerank_stream" else [GenerationMode.POSITIVE]:
 
             @settings(
-                max_examples=REQUESTS.get(name, 12), derandomize=True, database=None, phases=(Phase.generate,),
+                max_examples=REQUESTS.get(name, 5), derandomize=True, database=None, phases=(Phase.generate,),
                 suppress_health_check=list(HealthCheck),
             )  # fmt: skip
             @given(case=api[path][method.upper()].as_strategy(generation_mode=mode))

@@ -9,19 +9,17 @@ from pathlib import Path
 import pillow_heif
 import pytest
 from PIL import Image
-from starlette.requests import Request
 from starlette.responses import FileResponse
 
 from mascot.photos.images import Unreadable
 from mascot.photos.photo import COLUMNS, Photo
 from mascot.server import pictures
 
-_REQUEST = Request({"type": "http", "headers": []})
 _PHOTO = Photo(**dict.fromkeys(COLUMNS) | {"id": 1, "width": 48, "height": 64})  # as it was indexed
 
 
 def _sent(path: Path) -> tuple[str | None, bytes]:
-    answer = pictures.photograph(_REQUEST, path, _PHOTO)
+    answer = pictures.photograph({}, path, _PHOTO)
     return answer.media_type, path.read_bytes() if isinstance(answer, FileResponse) else bytes(answer.body)
 
 

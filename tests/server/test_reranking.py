@@ -23,7 +23,7 @@ from serving import Served, message, result_ids
 import mascot as mc
 from mascot.server import arrow, models
 from mascot.server.answers import BadBody
-from mascot.server.bodies import ARROW, MSGPACK, BodyDecoder, ByteBudget
+from mascot.server.bodies import ARROW, MSGPACK, ByteBudget, decode
 from mascot.server.rerank_routes import lines
 
 BOM = b"\xef\xbb\xbf"
@@ -35,15 +35,12 @@ COLUMNS: dict[str, list[Any]] = {
     "hour": [18, 9.5, 3, 23], "tags": [["a", 1, True], [], None, ["b"]],
 }  # fmt: skip
 HITS: dict[str, Any] = {"scores": [0.9, 0.8, 0.7, 0.6], "ids": ["a", "b", "c", "d"], "columns": COLUMNS}
-FLAT = {name: column for name, column in COLUMNS.items() if name != "geo"}
+FLAT = COLUMNS | {"lat": [38.7, 59.9, None, 38.7], "lon": [-9.1, 10.7, None, -9.2]}
+del FLAT["geo"]
 OWN = {
     "ids": ["a", "b", "c"], "scores": [0.9, 0.8, 0.7], "columns": {"camera": ["X100", "X100", "Pixel"]},
     "wishes": [{"attribute": {"kind": "Category", "column": "camera"}, "direction": "spread"}],
     "method": {"kind": "Mascot", "protect": 1}, "k": 2,
-}  # fmt: skip
-VALUES = {
-    "lat": [1.5, None, 30], "lon": [2, 3, -170.5], "taken": ["2019-07-14T20:15:00", None, "2020-01-01 10:00"],
-    "n": [1, 2.5, None], "tags": [["a", "b"], [], "c"], "mixed": [1, "x", None],
 }  # fmt: skip
 
 
@@ -63,8 +60,8 @@ def _rerank(service: httpx.Client, **request: Any) -> httpx.Response:
         ([{"focus": {"kind": "HourOfDay", "column": "hour"}, "near": "18:30", "within": 2}],
          [mc.focus(mc.HourOfDay("hour"), near="18:30", within=2)]),
         ([{"spread": "tags"}, {"focus": "camera"}], [mc.spread(mc.Category("tags")), mc.focus(mc.Category("camera"))]),
-        ([{"direction": "spread", "attribute": {"kind": "Category", "column": "camera"}}],
-         [mc.spread(mc.Category("camera"))]),
+        ([{"direction": "focus", "attribute": "hour", "near": 9.5}], [mc.focus(mc.Category("hour"), near=9.5)]),
+        ([{"spread": {"kind": "Place", "lat": "geo.lat", "lon": "geo.lon"}}], [mc.spread(mc.Place())]),
         ([{"limit": "camera", "n": 1}], [mc.limit("camera", 1)]),
         ([{"share": "camera", "shares": {"X100": 0.6}}], [mc.share("camera", {"X100": 0.6})]),
         ([{"share": "flash", "shares": [{"value": True, "share": 0.6}]}], [mc.share("flash", {True: 0.6})]),
@@ -72,57 +69,41 @@ def _rerank(service: httpx.Client, **request: Any) -> httpx.Response:
 )  # fmt: skip
 def test_wishes_are_the_library_s_own(service: httpx.Client, request_: list[Any], wishes: list[mc.Wish]) -> None:
     candidates = mc.Candidates(HITS["scores"], HITS["ids"], FLAT)
-    for options in ({"k": 2}, {"k": 3, "protect": 0}, {"strength": 0.9, "protect": 1}, {"keep": 0.8}):
-        answer = _rerank(service, **HITS, wishes=request_, **options)
-        method = mc.Mascot(**{name: value for name, value in options.items() if name != "k"})
-        ranking = mc.rerank(candidates, wishes, int(options.get("k", 20)), method)
-        assert result_ids(answer) == ranking.ids
-        assert answer.json()["strength"] == ranking.strength
-
-
-def test_columns_within_objects_are_named_with_dots(service: httpx.Client) -> None:
-    wish = {"spread": {"kind": "Place", "lat": "geo.lat", "lon": "geo.lon"}}
-    flat = {"lat": [38.7, 59.9, None, 38.7], "lon": [-9.1, 10.7, None, -9.2]}
-    ranking = mc.rerank(mc.Candidates(HITS["scores"], HITS["ids"], flat), [mc.spread(mc.Place())], 2)
-    assert result_ids(_rerank(service, **HITS, wishes=[wish], k=2)) == ranking.ids
-
-
-def test_already_shown_results_are_not_shown_again(service: httpx.Client) -> None:
-    request = HITS | {"wishes": [{"spread": "camera"}], "k": 2}
-    first = result_ids(_rerank(service, **request))
-    second = result_ids(_rerank(service, **request, already=first))
-    assert sorted(first + second) == ["a", "b", "c", "d"]
-    hits = mc.Candidates(HITS["scores"], HITS["ids"], {"camera": COLUMNS["camera"]})
-    assert second == mc.rerank(hits, [mc.spread(mc.Category("camera"))], 2, already=first).ids
+    for options in ({"protect": 0}, {"strength": 0.9, "protect": 1}, {"keep": 0.8}):
+        answer = _rerank(service, **HITS, wishes=request_, k=3, **options)
+        ranking = mc.rerank(candidates, wishes, 3, mc.Mascot(**options))
+        assert (result_ids(answer), answer.json()["strength"]) == (ranking.ids, ranking.strength)
+    shown = ranking.ids[:1]
+    answer = _rerank(service, **HITS, wishes=request_, k=2, already=shown)
+    assert result_ids(answer) == mc.rerank(candidates, wishes, 2, already=shown).ids
 
 
 def test_gains_and_explanations_come_only_on_request(service: httpx.Client) -> None:
-    ranking = mc.rerank(
-        mc.Candidates(OWN["scores"], OWN["ids"], OWN["columns"]), [mc.spread("camera")], 2, mc.Mascot(protect=1)
-    )
+    candidates = mc.Candidates(OWN["scores"], OWN["ids"], OWN["columns"])
+    ranking = mc.rerank(candidates, [mc.spread("camera")], 2, mc.Mascot(protect=1))
     answer = _rerank(service, **OWN, explain=True, gains=True).json()
     assert answer["results"] == json.loads(json.dumps(ranking.to_dict()["results"]))
     assert answer["explanation"] == json.loads(json.dumps(ranking.explain().to_dict()))
     plain = _rerank(service, **OWN).json()
     assert set(plain) == {"results", "strength"}
     assert set(plain["results"][0]) == {"id", "position", "rank", "was", "score", "relevance"}
-    assert "gains" in _rerank(service, **OWN, gains=True).json()["results"][0]
-    assert set(_rerank(service, **OWN, explain=True).json()) == {*plain, "explanation"}
 
 
 def test_every_attribute_and_method_is_accepted_as_to_dict_writes_it(service: httpx.Client) -> None:
+    values = {
+        "lat": [1.5, None, 30], "lon": [2, 3, -170.5], "taken": ["2019-07-14T20:15:00", None, "2020-01-01 10:00"],
+        "n": [1, 2.5, None], "tags": [["a", "b"], [], "c"], "mixed": [1, "x", None],
+    }  # fmt: skip
     vectors = [[1, 0], [0, 1], [1, 1]]
     attributes = [mc.Place(), mc.HourOfDay(), mc.DayOfYear(), mc.Weekday(), mc.Date(), mc.Number("n"),
                   mc.Cycle("n", 360.0), mc.Category("tags"), mc.Category("mixed"), mc.Clusters(2), mc.Branches((2, 3)),
                   mc.Grid()]  # fmt: skip
     methods = [mc.Mascot(), mc.Mascot.paper(0.4), mc.Mascot(keep=0.9), mc.Mmr(), mc.KDpp(), mc.MsDpp(),
                mc.Clustering(clusters=2), mc.Relevance()]  # fmt: skip
-    pairs = [(attribute, methods[0]) for attribute in attributes] + [(attributes[0], method) for method in methods]
-    for attribute, method in pairs:
-        wishes = [{"attribute": attribute.to_dict(), "direction": "spread"}]
-        request = {"scores": [3, 2, 1], "columns": VALUES, "vectors": vectors, "method": method.to_dict()}
-        answer = _rerank(service, **request, wishes=wishes)
-        ranking = mc.rerank(mc.Candidates([3, 2, 1], None, VALUES, vectors), [mc.spread(attribute)], method=method)
+    for attribute, method in [(part, methods[0]) for part in attributes] + [(attributes[0], part) for part in methods]:
+        request = {"scores": [3, 2, 1], "columns": values, "vectors": vectors, "method": method.to_dict()}
+        answer = _rerank(service, **request, wishes=[{"spread": attribute.to_dict()}])
+        ranking = mc.rerank(mc.Candidates([3, 2, 1], None, values, vectors), [mc.spread(attribute)], method=method)
         assert result_ids(answer) == ranking.ids, (attribute, method)
 
 
@@ -141,35 +122,28 @@ def test_ids_and_labels_stay_what_they_are(service: httpx.Client) -> None:
     [
         ({"scores": []}, 422, "scores: Expected `array` of length >= 1"),
         ({"scores": [1.0] * 5001}, 422, "scores: Expected `array` of length <= 5000"),
-        ({"k": 201}, 422, "k: Expected `int` <= 200"), ({"k": 10**400}, 422, "k: Expected `int` <= 200"),
-        ({"k": "20"}, 422, "k: Expected `int`, got `str`"),
+        ({"k": 10**400}, 422, "k: Expected `int` <= 200"), ({"k": "20"}, 422, "k: Expected `int`, got `str`"),
         ({"nonsense": 1}, 422, "Object contains unknown field `nonsense`"),
         ({"ids": ["a"]}, 400, "Candidates.ids must have 3 entries like the candidates, got 1"),
         ({"ids": ["a", LONG]}, 422, "ids[1]: Expected `str` of length <= 1000"),
-        ({"ids": [None]}, 422, "ids[0]: Expected `int | str`, got `null`"),
-        ({"ids": [1.5]}, 422, "ids[0]: Expected `int | str`, got `float`"),
         ({"ids": [2**63]}, 422, "ids[0]: Expected `int` <= 9223372036854775807"),
         ({"columns": {}}, 400, "Category needs column 'camera', got columns: none"),
-        ({"columns": {"camera": ["x"]}}, 400, "Candidates.columns['camera'] must have 3 values like scores, got 1"),
-        ({"columns": {"d": [1, LONG]}}, 422, "columns[...][1]: Expected `str` of length <= 1000"),
         ({"columns": {"d": [[{}]]}}, 422, "columns[...][0][0]: Expected `bool | int | float | str | null`, got"),
         ({"columns": {"d": [[1] * 4097]}}, 422, "columns[...][0]: Expected `array` of length <= 4096"),
         ({"columns": {"d": [1e101]}}, 422, "columns[...][0]: Expected `float` <= 1e+100"),
         ({"vectors": [[1], [1, 2], [3]]}, 400, "vectors must all have the same length"),
-        ({"vectors": [[1], [2]]}, 400, "Candidates.vectors must be 3 x D like scores, got 2 x 1"),
-        ({"method": {"kind": "Mascot", "strength": 2}}, 422, "method.strength: Expected `float` <= 1.0"),
         ({"method": {"kind": "Mascot", "strength": 0.1, "keep": 0.5}}, 400, "Mascot.keep searches for the strength"),
-        ({"method": {"kind": "MsDpp", "normalize": "tn"}, "scores": [-1, 0, 1]}, 400, "MsDpp.normalize takes"),
         ({"method": {"kind": "Wish"}}, 422, "method.kind: Invalid value 'Wish'"),
-        ({"method": {"kind": "Mascot", "scale": [1]}}, 422, "method.scale: Expected `bool`"),
         ({"wishes": [{"spread": {"kind": "os.system"}}]}, 422, "wishes[0].spread.kind: Invalid value"),
         ({"wishes": [{"spread": "camera", "focus": "camera"}]}, 422, "wishes[0] must have exactly one of spread,"),
         ({"wishes": [{}]}, 422, "wishes[0] must have exactly one of spread,"),
         ({"wishes": [{"spread": "camera", "near": 1}]}, 422, "wishes[0]: Object contains unknown field `near`"),
-        ({"wishes": [{"focus": "camera", "near": LONG}]}, 422, "wishes[0].near: Expected `str` of length <= 1000"),
         ({"wishes": [{"focus": "camera", "near": [1]}]}, 422, "wishes[0].near: Expected `array` of length >= 2"),
+        ({"wishes": [{"focus": {"kind": "HourOfDay"}, "near": "25:99"}]}, 400, "HourOfDay near must be an hour like"),
+        ({"wishes": [{"spread": {"kind": "HourOfDay", "bins": 10**9}}]}, 422, "wishes[0].spread.bins: Expected `int`"),
+        ({"wishes": [{"spread": {"kind": "Number", "column": "n", "sigma": 1e-300}}], "columns": {"n": [0, 5, 1e6]}},
+         400, "Number.sigma must leave at most"),
         ({"strength": 0.5, "method": {"kind": "Relevance"}}, 400, "strength is not a parameter of Relevance"),
-        ({"explain": "perhaps"}, 422, "explain: Expected `bool`"),
     ],
 )  # fmt: skip
 def test_mistakes_are_named_with_their_place(
@@ -211,62 +185,14 @@ def test_a_body_must_be_there_and_not_compressed(client: httpx.Client) -> None:
     assert plain.status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("attribute", "text"),
-    [
-        ({"kind": "HourOfDay", "bins": 10**9}, "wishes[0].spread.bins: Expected `int` <= 1440"),
-        ({"kind": "HourOfDay", "bins": 0}, "wishes[0].spread.bins: Expected `int` >= 1"),
-        ({"kind": "Clusters", "count": 10**9}, "wishes[0].spread.count: Expected `int` <= 200"),
-        ({"kind": "Clusters", "seed": -1}, "wishes[0].spread.seed: "),
-        ({"kind": "Number", "column": "n", "sigma": 1e-300}, "Number.sigma must leave at most"),
-        ({"kind": "Number", "column": "n", "sigma": 0}, "wishes[0].spread.sigma: Expected `float` >"),
-        ({"kind": "Place", "sigma_km": 1e-300}, "wishes[0].spread.sigma_km: "),
-        ({"kind": "Place", "lat": "word", "lon": "word"}, "Place column 'word' must hold numbers"),
-        ({"kind": "Place", "lat": "n", "lon": "n"}, "Place column 'n' must be a latitude"),
-        ({"kind": "Cycle", "column": "n", "period": 1e-320}, "wishes[0].spread.period: "),
-        ({"kind": "Date", "column": "word"}, "Date column 'word' must hold times"),
-        ({"kind": "Date", "column": "taken", "sigma_days": 1e-12}, "Date.sigma_days must leave at most"),
-        ({"kind": "Category", "column": "x" * 10_000}, "wishes[0].spread.column: "),
-        ({"kind": "Category", "column": "word", "name": "relevance"}, None),
-        ({"kind": "Grid", "cells": 10**6}, "wishes[0].spread.cells: "),
-        ({"kind": "Branches", "counts": [10**9]}, "wishes[0].spread.counts[0]: "),
-    ],
-)  # fmt: skip
-def test_attributes_that_would_cost_too_much_are_refused(
-    service: httpx.Client, attribute: dict[str, Any], text: str | None
-) -> None:
-    columns = {"lat": [1, 2, 3], "lon": [1, 2, 3], "n": [0, 5, 1e6], "word": ["a", "b", "c"],
-               "taken": ["2019-01-01", "2020-01-01", "2021-01-01"]}  # fmt: skip
-    request = {"scores": [3, 2, 1], "columns": columns, "vectors": [[1], [2], [3]]}
-    answer = _rerank(service, **request, wishes=[{"spread": attribute}])
-    if text is None:
-        assert answer.status_code == 200
-    else:
-        assert answer.status_code in (400, 422)
-        assert answer.json()["error"]["message"].startswith(text)
-
-
-@pytest.mark.parametrize(
-    "kind", ["HourOfDay", "DayOfYear", "Weekday", "Date", "Place", "Clusters", "Number", "Category"]
-)
-def test_a_point_to_be_near_is_checked(service: httpx.Client, kind: str) -> None:
-    column = {"column": "n"} if kind in ("Number", "Category") else {}
-    columns = {"lat": [1, 2, 3], "lon": [1, 2, 3], "n": [0, 5, 1e6], "taken": ["2019-01-01", None, "2021-01-01"]}
-    for near in ("25:99", "abc", "", -1e99, [91, 0], [1, 2], "nan", "12:30:61", "\u0000"):
-        wishes = [{"focus": {"kind": kind} | column, "near": near}]
-        answer = _rerank(service, scores=[3, 2, 1], columns=columns, wishes=wishes, vectors=[[1], [2], [3]])
-        assert answer.status_code in (200, 400), answer.text
-
-
 def test_what_would_take_long_or_fill_the_memory_is_refused_at_once(service: httpx.Client) -> None:
     scores = [float(i % 24) for i in range(5000)]
     hours = {"columns": {"h": scores}}
     labels = {"columns": {"tags": [[f"{row}-{label}" for label in range(20)] for row in range(5000)]}}
     vectors = {"vectors": [[float(i % 7), float(i % 11)] * 120 for i in range(5000)]}
     dense = {"spread": {"kind": "HourOfDay", "column": "h", "bins": 1440, "sigma": 100}}
-    tags = {"spread": {"kind": "Category", "column": "tags"}}
+    tags, clusters = {"spread": "tags"}, {"spread": {"kind": "Clusters", "count": 200}}
     neutral = {"spread": {"kind": "Category", "column": "tags", "missing": "neutral"}}
-    clusters = {"spread": {"kind": "Clusters", "count": 200}}
     keep, query = {"kind": "Mascot", "keep": 0.9}, {"kind": "Mascot", "bin_weight": "query"}
     requests: list[tuple[dict[str, Any], str]] = [
         (hours | {"wishes": [dense] * 2}, "each of them reaches must be at most 10,000,000, got 14,400,000"),
@@ -275,9 +201,7 @@ def test_what_would_take_long_or_fill_the_memory_is_refused_at_once(service: htt
         (labels | {"wishes": [neutral]}, "look at all bins: candidates x bins must be at most"),
         (labels | {"wishes": [tags], "method": query}, "look at all bins: candidates x bins must be at most"),
         (labels | {"wishes": [tags], "method": {"kind": "Mmr"}}, "Mmr: candidates x labels must be at most"),
-        (labels | {"wishes": [tags], "method": {"kind": "Clustering"}}, "Clustering: candidates x labels must be"),
         ({"method": {"kind": "KDpp"}}, "KDpp compares all pairs: here candidates must be at most 1000, got 5000"),
-        ({"method": {"kind": "MsDpp"}}, "MsDpp compares all pairs: here candidates must be at most 500, got 5000"),
     ]
     for request, text in requests:
         assert text in message(_rerank(service, scores=scores, **request), 400)
@@ -288,16 +212,11 @@ def test_numbers_in_answers_are_json(service: httpx.Client) -> None:
         raise AssertionError(f"{constant} is not JSON")
 
     wishes = [{"focus": {"kind": "Number", "column": "n"}, "near": 1e99}]
-    for scores in ([1e100, -1e100, 0], [5e-324, 0, -5e-324], [1, 1, 1]):
-        for n in ([1e100, -1e100, 0], [None, None, None], [1, 1, 1]):
+    for scores in ([1e100, -1e100, 0], [5e-324, 0, -5e-324]):
+        for n in ([1e100, -1e100, 0], [None, None, None]):
             for method in ({}, {"bin_weight": "query"}, {"kind": "KDpp"}, {"kind": "MsDpp"}, {"kind": "Mmr"}):
-                request = {
-                    "scores": scores,
-                    "columns": {"n": n},
-                    "method": {"kind": "Mascot"} | method,
-                    "explain": True,
-                }
-                answer = _rerank(service, **request, wishes=wishes)
+                request = {"scores": scores, "columns": {"n": n}, "method": {"kind": "Mascot"} | method}
+                answer = _rerank(service, **request, wishes=wishes, explain=True)
                 assert sorted(result_ids(answer)) == [0, 1, 2]
                 results = json.loads(answer.text, parse_constant=refuse)["results"]
                 assert all(math.isfinite(result["relevance"]) for result in results)
@@ -354,14 +273,12 @@ def test_all_formats_give_the_same_answer(service: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        (b"", "empty"), (b"ARROW1", "the request must be an Arrow IPC stream"),
+        (b"ARROW1", "the request must be an Arrow IPC stream"),
         (_stream(pa.table({"a": [1]})), "the table must have a column 'score'"),
         (_stream(pa.table({"score": pa.array([], pa.float64())})), "rows must be 1 to 5000, got 0"),
-        (_stream(pa.table({"score": [1.0] * 5001})), "rows must be 1 to 5000, got 5001"),
         (_stream(_table(), k=0), "k: Expected `int` >= 1"),
         (_stream(_table(), scores=[1]), "Object contains unknown field `scores`"),
         (_stream(_table(vector=[1.0, 2.0, 3.0])), "vector must be a list of numbers in each row, got double"),
-        (_stream(_table(vector=[[], [], []])), "vector must be a list of numbers in each row, got list<"),
         (_stream(_table(vector=[[1e101], [1.0], [1.0]])), "vector must be numbers within 1e+100 either way"),
         (_stream(_table(vector=[[1.0] * 4097] * 3)), "vector must have 1 to 4096 numbers, got 4097"),
         (_stream(_table(n=[1e200, 1.0, 2.0])), "n must be numbers within 1e+100 either way"),
@@ -393,23 +310,20 @@ def test_damaged_arrow_bodies_are_refused_or_read(data: st.DataObject) -> None:
 def test_any_bytes_are_decoded_or_refused(body: bytes) -> None:
     for format_ in ("application/json", MSGPACK):
         with suppress(BadBody):
-            BodyDecoder(models.Rerank, format_).decode(body)
+            decode(body, models.Rerank, format_)
 
 
 # Streams
 
 
 def test_a_stream_answers_line_by_line(service: httpx.Client) -> None:
-    requests = [json.dumps(OWN | {"k": 1 + i % 3}) for i in range(500)]
-    requests[7] = "{nonsense"
-    requests[8] = json.dumps(OWN | {"columns": {}})
-    requests[9] = '{"scores": [NaN], "\\ud800": 1}'
+    requests = [json.dumps(OWN | {"k": 1 + i % 3}) for i in range(60)]
+    requests[7:10] = ["{nonsense", json.dumps(OWN | {"columns": {}}), '{"scores": [NaN], "\\ud800": 1}']
     answer = service.post("/api/rerank/stream", content="\n".join(requests) + "\n\n  \n")
     assert answer.headers["content-type"].startswith("application/x-ndjson")
     answers = [json.loads(line) for line in answer.text.splitlines()]
-    assert [len(part.get("results", [])) for part in answers] == [
-        0 if i in (7, 8, 9) else 1 + i % 3 for i in range(500)
-    ]
+    counts = [0 if i in (7, 8, 9) else 1 + i % 3 for i in range(60)]
+    assert [len(part.get("results", [])) for part in answers] == counts
     text = "Category needs column 'camera', got columns: none"
     assert answers[8] == {"error": {"kind": "InputError", "message": text}}
 

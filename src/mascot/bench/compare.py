@@ -64,7 +64,8 @@ def _differences(results: RunResults, published: Published) -> Iterator[Differen
         ours = average(record.get("places", {}).get(name) for record in main.records)
         yield from _difference("places", _NOWHERE, name, ours, share)
     yield from _compared(main, ("main", _means(MEASURES), published.row))
-    yield from _compared(main, ("appearance", _means(["appearance"]), published.appearance))
+    looks: _Numbers = ("appearance", _means(["appearance"]), lambda *case: {"appearance": published.appearance(*case)})
+    yield from _compared(main, looks)
     gains = {name: partial(gain, name=name) for name in GAINS}
     agrees: _Numbers = ("first result", {"agrees": mean(query_mean("top1"))}, published.top1)
     yield from _compared(main, agrees, ("first gain", gains, published.first_gain))

@@ -122,10 +122,10 @@ class Published:
                 return {"strength": row["lam"], "r@10": row["r@10"], **vendi, "dm": dm, "hm": row["hm"]}
         return {}
 
-    def appearance(self, task: str, direction: str, label: str) -> dict[str, Any]:
-        """Return `appearance`, the normalised Vendi score of the image vectors."""
+    def appearance(self, task: str, direction: str, label: str) -> float | None:
+        """Return the normalised Vendi score of the image vectors."""
         table = self._pixelprose("appearance_img_vendi_geo_hour") if task == "geo_hour" else {}
-        return {"appearance": table.get(DIRECTIONS.get(direction), {}).get(label)}
+        return table.get(DIRECTIONS.get(direction), {}).get(label)
 
     def clusters(self, task: str, direction: str, label: str) -> dict[str, float]:
         """Return `dm` and `r@10` on ten clusters of the image vectors; only `dm` for the base."""

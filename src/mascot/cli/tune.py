@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from mascot import words
@@ -13,10 +14,12 @@ from mascot.cli import printing
 __all__ = ["check_figure", "command", "draw", "report", "run"]
 
 
-def run(*data: Any, **options: Any) -> Tuning:
-    """Return the result of `mascot.bench.tuning.tune`, with a progress bar on a terminal."""
+def run(queries: Any, wishes: Any, judged: str, clusters: str | None, *settings: Any) -> Tuning:
+    """Tune, with a progress bar on a terminal; the settings are k, folds, metric, relevance weight and seed."""
+    options = dict(zip(("k", "folds", "metric", "relevance_weight", "seed"), settings, strict=True))
     with printing.progress_bar() as report:
-        return tune(*data, **options, report=lambda count, total: report("settings", count, total))
+        bar = partial(report, "settings")
+        return tune(queries, wishes, judged, clusters, **options, report=bar)
 
 
 def command(tuning: Tuning, path: str | None, typed: Sequence[tuple[str, str]], flags: Sequence[str]) -> str:

@@ -11,20 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from mascot.server.settings import Settings
+    from mascot.server.application import make_app as make_app
 
     app: Starlette
 
 
-def make_app(settings: Settings | None = None) -> Starlette:
-    """Return the application (default: settings from the environment)."""
-    from mascot.server.application import make_app as make
-
-    return make(settings)
-
-
 def __getattr__(name: str) -> Any:
-    if name != "app":
+    if name not in ("app", "make_app"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()["app"] = application = make_app()
-    return application
+    from mascot.server.application import make_app
+
+    value = globals()[name] = make_app if name == "make_app" else make_app()
+    return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -13,22 +14,23 @@ from starlette.responses import Response
 import mascot as mc
 
 JSON = "application/json"
+_KINDS = {
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    408: "Timeout",
+    413: "TooLarge",
+    415: "UnsupportedMediaType",
+    416: "BadRange",
+    422: "ValidationError",
+    503: "Busy",
+}
 
 
-class BadBody(ValueError):
+class BadBody(HTTPException):
     """A body, or a line of a stream, that does not match the schema."""
 
-
-class ExportTooLarge(mc.MascotError):
-    """The photographs to download exceed the size limit of an answer."""
-
-
-class NoLibrary(mc.MascotError):
-    """The server has no photo library."""
-
-
-class LibraryGone(mc.MascotError):
-    """The library was removed while it was served."""
+    def __init__(self, message: str) -> None:
+        super().__init__(422, message)
 
 
 class FailureOut(msgspec.Struct):
@@ -42,23 +44,6 @@ class Failure(msgspec.Struct):
     """The body of every error answer."""
 
     error: FailureOut
-
-
-_ERRORS: dict[type[Exception], tuple[int, str]] = {
-    BadBody: (422, "ValidationError"),
-    ExportTooLarge: (413, "TooLarge"),
-    NoLibrary: (404, "NoLibrary"),
-}
-_KINDS = {
-    404: "NotFound",
-    405: "MethodNotAllowed",
-    408: "Timeout",
-    413: "TooLarge",
-    415: "UnsupportedMediaType",
-    416: "BadRange",
-    422: "ValidationError",
-    503: "Busy",
-}
 
 
 class JsonAnswer(Response):
@@ -75,17 +60,22 @@ def failure(kind: str, message: str) -> Failure:
     return Failure(FailureOut(kind, message))
 
 
+def refusal(status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Return the answer to a failed request."""
+    return JsonAnswer(failure(kind, message), status, headers)
+
+
 INTERNAL = failure("InternalError", "the server failed; its log says where")
 
 
 def failure_of(error: Exception) -> tuple[int, Failure]:
     """Return the status and the body that answer an error."""
     if isinstance(error, HTTPException):
-        return error.status_code, failure(_KINDS.get(error.status_code, "HttpError"), error.detail)
-    if isinstance(error, (LibraryGone, sqlite3.Error)):
+        kind = getattr(error, "kind", _KINDS.get(error.status_code, "HttpError"))
+        return error.status_code, failure(kind, error.detail)
+    if isinstance(error, sqlite3.Error):
         return 503, failure("LibraryError", f"the library cannot be read ({error}): is its folder still there?")
-    status, kind = _ERRORS.get(type(error), (400, type(error).__name__))
-    return status, failure(kind, str(error))
+    return 400, failure(type(error).__name__, str(error))
 
 
 async def _answer(_: Request, error: Any) -> Response:
@@ -93,4 +83,4 @@ async def _answer(_: Request, error: Any) -> Response:
     return JsonAnswer(body, status, getattr(error, "headers", None))
 
 
-EXCEPTION_HANDLERS: dict[Any, Any] = dict.fromkeys((BadBody, mc.MascotError, HTTPException, sqlite3.Error), _answer)
+EXCEPTION_HANDLERS: dict[Any, Any] = dict.fromkeys((mc.MascotError, HTTPException, sqlite3.Error), _answer)

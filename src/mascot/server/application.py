@@ -33,7 +33,9 @@ from mascot.server.settings import Settings
 from mascot.server.threads import Threads
 
 _STATIC = Path(__file__).parent / "static"
+_REVALIDATED = {"cache-control": "no-cache"}  # on each load, so that an update never mixes versions
 _PICTURE = re.compile(r"/api/photos/[^/]+/(thumb|image)")
+_TAG = "running it"
 _MALLOC = {-1: 64 << 20, -3: 4 << 20}  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD: bytes kept; blocks returned at once
 
 
@@ -57,8 +59,7 @@ def make_app(settings: Settings | None = None) -> Starlette:
     `app.state.service` answers about the library without HTTP; it is None if there is no library.
     """
     settings = Settings.from_environment() if settings is None else settings
-    budget = ByteBudget(settings.held_bytes)
-    service = _service(settings.library)
+    budget, service = ByteBudget(settings.held_bytes), _service(settings.library)
     metrics = Metrics(None if service is None else service.count)
     operations = [
         *rerank_routes.operations(settings, budget),
@@ -71,7 +72,7 @@ def make_app(settings: Settings | None = None) -> Starlette:
         return JsonAnswer(schema)
 
     async def page(request: Request) -> Response:
-        return FileResponse(_STATIC / "index.html", headers={"cache-control": "no-cache"})
+        return FileResponse(_STATIC / "index.html", headers=_REVALIDATED)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -81,8 +82,8 @@ def make_app(settings: Settings | None = None) -> Starlette:
         yield
         metrics.close()
 
-    routes: list[Any] = [operation.route() for operation in operations]
-    routes += [
+    routes: list[Any] = [
+        *(operation.route() for operation in operations),
         Route("/", page),
         Route("/openapi.json", openapi, middleware=[GZIP]),
         Mount("/static", _Static(directory=_STATIC), middleware=[GZIP]),
@@ -99,7 +100,7 @@ def make_app(settings: Settings | None = None) -> Starlette:
     ]
     app = Starlette(routes=routes, middleware=middleware, exception_handlers=EXCEPTION_HANDLERS, lifespan=lifespan)
     app.router.redirect_slashes = False
-    app.state.service, app.state.settings, app.state.openapi = service, settings, schema
+    app.state.service, app.state.openapi = service, schema
     return app
 
 
@@ -122,7 +123,7 @@ def _keep_freed_memory() -> None:
 
 
 class _Static(StaticFiles):
-    """The files of the page. Browsers revalidate them on each load, so that an update never mixes versions."""
+    """The files of the page."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["route_path"] = "/static"
@@ -130,7 +131,7 @@ class _Static(StaticFiles):
 
     def file_response(self, *args: Any, **options: Any) -> Response:
         response = super().file_response(*args, **options)
-        response.headers["cache-control"] = "no-cache"
+        response.headers.update(_REVALIDATED)
         return response
 
 
@@ -151,9 +152,8 @@ def _status_operations(service: Any, metrics: Metrics, budget: ByteBudget) -> li
         metrics.held_bytes.set(budget.total)
         return Response(await threads.run(metrics.text), media_type=CONTENT_TYPE_LATEST)
 
-    tag = "running it"
     return [
-        Operation("health", "GET", "/healthz", tag, health, {JSON: Health}),
-        Operation("ready", "GET", "/readyz", tag, ready, {JSON: Readiness}, failures=(503,)),
-        Operation("metrics", "GET", "/metrics", tag, counts, {"text/plain": str}, failures=(401, 503)),
+        Operation("health", "GET", "/healthz", _TAG, health, {JSON: Health}),
+        Operation("ready", "GET", "/readyz", _TAG, ready, {JSON: Readiness}, failures=(503,)),
+        Operation("metrics", "GET", "/metrics", _TAG, counts, {"text/plain": str}, failures=(401, 503)),
     ]

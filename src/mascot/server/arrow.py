@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from mascot.extras import package
-from mascot.server import models
+from mascot.server import bodies, models
 from mascot.server.answers import BadBody
-from mascot.server.bodies import BodyDecoder, convert
 
 OPTIONS = b"mascot"  # the metadata key
 _ID, _SCORE, _VECTOR = "id", "score", "vector"
 _NUMBERS = {"double", "float", "halffloat"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-_OPTIONS = BodyDecoder(models.RerankOptions)
 
 
 def decode(body: bytes) -> tuple[dict[str, Any], models.RerankOptions]:
@@ -29,7 +27,7 @@ def decode(body: bytes) -> tuple[dict[str, Any], models.RerankOptions]:
         table.validate(full=True)  # offsets come from the client
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise BadBody(f"the request must be an Arrow IPC stream: {error}") from None
-    options = _OPTIONS.decode((table.schema.metadata or {}).get(OPTIONS, b"{}"))
+    options = bodies.decode((table.schema.metadata or {}).get(OPTIONS, b"{}"), models.RerankOptions)
     names = table.column_names
     if len(set(names)) != len(names) or len(names) > models.MOST_COLUMNS + 3:
         raise BadBody(f"columns must be at most {models.MOST_COLUMNS}, of distinct names, got {len(names)}")
@@ -40,7 +38,7 @@ def decode(body: bytes) -> tuple[dict[str, Any], models.RerankOptions]:
     columns = {name: table.column(name) for name in names}
     candidates = {
         "scores": _cells(columns.pop(_SCORE), _SCORE),
-        "ids": convert(columns.pop(_ID).to_pylist(), list[models.Id], _ID) if _ID in columns else None,
+        "ids": bodies.convert(columns.pop(_ID).to_pylist(), list[models.Id], _ID) if _ID in columns else None,
         "vectors": _matrix(columns.pop(_VECTOR), arrow) if _VECTOR in columns else None,
         "columns": {name: _cells(column, name) for name, column in columns.items()},
     }
@@ -57,7 +55,7 @@ def _cells(column: Any, name: str) -> Any:
         if not (np.abs(numbers.astype(np.float64)) <= models.LARGEST).all():
             raise BadBody(f"{name} must be numbers within {models.LARGEST:g} either way")
         return numbers
-    return convert(column.to_pylist(), list[models.Cell], name)
+    return bodies.convert(column.to_pylist(), list[models.Cell], name)
 
 
 def _matrix(column: Any, arrow: Any) -> Any:

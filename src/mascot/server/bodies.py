@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import anyio
@@ -140,7 +141,7 @@ def _format_of(headers: Mapping[str, str], formats: tuple[str, ...]) -> str:
     return name
 
 
-def error_text(error: msgspec.ValidationError, owner: str = "") -> str:
+def _error_text(error: msgspec.ValidationError, owner: str = "") -> str:
     """Return the message of a validation error, its path first: `wishes[0].spread.bins: Expected `int` <= 1440`."""
     message, _, place = str(error).partition(" - at `$")
     where = owner + place.rstrip("`")
@@ -152,21 +153,19 @@ def convert(value: Any, type_: Any, owner: str) -> Any:
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
-        raise BadBody(error_text(error, owner)) from None
+        raise BadBody(_error_text(error, owner)) from None
 
 
-class BodyDecoder:
-    """A decoder into one type, of msgpack, or of JSON in UTF-8 with or without a BOM."""
+@cache
+def _decoder(type_: Any, format_: str) -> Any:
+    return msgspec.json.Decoder(type_) if format_ == JSON else msgspec.msgpack.Decoder(type_)
 
-    def __init__(self, type_: Any, format_: str = JSON) -> None:
-        self._is_json = format_ == JSON
-        self._decoder: Any = msgspec.json.Decoder(type_) if self._is_json else msgspec.msgpack.Decoder(type_)
 
-    def decode(self, body: bytes) -> Any:
-        """Return the value; raise `BadBody` if the body cannot be decoded or does not match the type."""
-        try:
-            return self._decoder.decode(body.removeprefix(BOM_UTF8) if self._is_json else body)
-        except msgspec.ValidationError as error:
-            raise BadBody(error_text(error)) from None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise BadBody(f"the request must be {'JSON in UTF-8' if self._is_json else 'msgpack'}: {error}") from None
+def decode(body: bytes, type_: Any, format_: str = JSON) -> Any:
+    """Return a body as this type; raise `BadBody` if it cannot be decoded or does not match. JSON may have a BOM."""
+    try:
+        return _decoder(type_, format_).decode(body.removeprefix(BOM_UTF8) if format_ == JSON else body)
+    except msgspec.ValidationError as error:
+        raise BadBody(_error_text(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadBody(f"the request must be {'JSON in UTF-8' if format_ == JSON else 'msgpack'}: {error}") from None

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _RETRIES = 2  # where the server closed an idle connection; re-ranking is idempotent
+_STALE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
 
 
 class ServiceError(Exception):
@@ -127,11 +128,8 @@ class Client:
         return self._call("POST", path, json.dumps(request).encode(), request_id)
 
     def _call(self, method: str, path: str, body: bytes | None, request_id: str | None) -> dict[str, Any]:
-        headers = dict(self._headers)
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-        if request_id is not None:
-            headers["X-Request-ID"] = request_id
+        headers = self._headers | ({} if body is None else {"Content-Type": "application/json"})
+        headers |= {} if request_id is None else {"X-Request-ID": request_id}
         for attempt in range(_RETRIES + 1):
             connection = getattr(self._local, "connection", None)
             if connection is None:
@@ -141,13 +139,10 @@ class Client:
                 response = connection.getresponse()
                 content = response.read()
                 break
-            except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+            except BaseException as error:
                 self.close()
-                if attempt == _RETRIES:
+                if attempt == _RETRIES or not isinstance(error, _STALE):
                     raise
-            except BaseException:
-                self.close()
-                raise
         if response.status != 200:
             raise _error(response.status, content, response.getheader("x-request-id"))
         answer: dict[str, Any] = json.loads(content)

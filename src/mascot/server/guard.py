@@ -13,13 +13,12 @@ from cachetools import TTLCache
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mascot.server.answers import JsonAnswer, failure
+from mascot.server.answers import refusal
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})  # health checks carry no token
 _COOKIE = "mascot_token"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _WRITING = frozenset({"PUT", "DELETE"})  # only from this server's own page, whatever --cors allows
-_PAGE = "/"
 _FREE_ATTEMPTS = 5  # wrong tokens of one client address that are answered without delay
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 5.0  # the delay doubles with each wrong token
 _ATTEMPTS_TTL_S = 600.0  # after the last wrong token
@@ -52,31 +51,30 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = await self._refusal(scope)
-        await (refusal or self._app)(scope, receive, send)
+        await (await self._refusal(scope) or self._app)(scope, receive, send)
 
     async def _refusal(self, scope: Scope) -> Response | None:
         """Return the answer to a request that may not pass."""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         host, method, path = headers.get("host", ""), scope["method"], scope["path"]
         if self._hosts is not None and _name(host) not in self._hosts:
-            return JsonAnswer(failure("Forbidden", f"host {host!r} is not this server"), 403)
+            return refusal(403, "Forbidden", f"host {host!r} is not this server")
         # Browsers send simple requests of any page without a CORS preflight; they must not start any work.
         if method not in _READING and self._is_foreign(headers.get("origin"), host, method):
-            message = f"origin {headers['origin']!r} may not use this server: see --cors"
-            return JsonAnswer(failure("Forbidden", message), 403)
+            return refusal(403, "Forbidden", f"origin {headers['origin']!r} may not use this server: see --cors")
         if self._token is None or path in OPEN_PATHS:
             return None
-        pairs = _pairs(scope)
+        query = scope.get("query_string", b"").decode("latin-1")
+        pairs = parse_qsl(query, keep_blank_values=True, encoding="utf-8", errors="surrogateescape")
         token = next((value for name, value in reversed(pairs) if name == "token"), None)
         others = [pair for pair in pairs if pair[0] != "token"]
         if not self._accepts(headers, token):
             if token is not None or "authorization" in headers:
                 await self._delay((scope.get("client") or ("",))[0])
-            if path == _PAGE and "text/html" in headers.get("accept", ""):
+            if path == "/" and "text/html" in headers.get("accept", ""):
                 return _form(others, wrong=token is not None)
-            return JsonAnswer(failure("Unauthorized", _REQUIRED), 401, _BEARER)
-        if token is not None and path == _PAGE:
+            return refusal(401, "Unauthorized", _REQUIRED, _BEARER)
+        if token is not None and path == "/":
             # Removed from the address: it would remain in the history and in every shared link.
             return _redirect(others, self._token)
         return None
@@ -115,12 +113,6 @@ def _digest(token: bytes) -> str:
     return sha256(b"mascot " + token).hexdigest()
 
 
-def _pairs(scope: Scope) -> list[tuple[str, str]]:
-    """Return the names and values of the query string."""
-    query = scope.get("query_string", b"").decode("latin-1")
-    return parse_qsl(query, keep_blank_values=True, encoding="utf-8", errors="surrogateescape")
-
-
 def _name(host: str) -> str:
     """Return a host name without its port."""
     return (host if host.endswith("]") else host.rpartition(":")[0] or host).lower()
@@ -129,17 +121,15 @@ def _name(host: str) -> str:
 def _form(pairs: list[tuple[str, str]], wrong: bool) -> Response:
     """Ask a person for the token. The parameters of the address are submitted with it: a link leads to its view."""
     message = "That is not the token of this server." if wrong else "This server requires its token."
-    hidden_fields = "".join(
-        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">' for name, value in pairs
-    )
-    body = _FORM.format(message=message, fields=hidden_fields).encode("utf-8", "replace")
+    fields = [f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">' for name, value in pairs]
+    body = _FORM.format(message=message, fields="".join(fields)).encode("utf-8", "replace")
     return HTMLResponse(body, 401, _BEARER)
 
 
 def _redirect(pairs: list[tuple[str, str]], digest: str) -> Response:
     """Lead to the page, and store the digest: pictures are loaded by the browser, which sends no Bearer header."""
     query = urlencode(pairs, quote_via=quote, encoding="utf-8", errors="surrogateescape")
-    target = f"{_PAGE}?{query}" if query else _PAGE
+    target = f"/?{query}" if query else "/"
     headers = {
         "location": target,
         "set-cookie": f"{_COOKIE}={digest}; HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000",

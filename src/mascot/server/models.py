@@ -108,8 +108,7 @@ AttributeIn: Any = Union[Name, Union[tuple(ATTRIBUTES.values())]]  # noqa: UP007
 
 def value_of(part: Struct) -> Any:
     """Return the library's attribute or method."""
-    values = {name: getattr(part, name) for name in part.__struct_fields__}
-    return mc.from_dict({"kind": type(part).__name__, **values})
+    return mc.from_dict({"kind": type(part).__name__, **msgspec.structs.asdict(part)})
 
 
 def attribute_of(part: Any) -> Any:
@@ -117,7 +116,7 @@ def attribute_of(part: Any) -> Any:
     return mc.Category(part) if isinstance(part, str) else value_of(part)
 
 
-# Wishes: one type each, identified by its first field. reranking.py converts them to wishes of the library.
+# Wishes: one type each, identified by its first field, which makes the wish of the library
 
 
 class SpreadWish(_Body):
@@ -125,6 +124,9 @@ class SpreadWish(_Body):
 
     spread: AttributeIn
     weight: Weight = 1.0
+
+    def wish(self) -> mc.AnyWish:
+        return mc.spread(attribute_of(self.spread), self.weight)
 
 
 class FocusWish(_Body):
@@ -135,6 +137,10 @@ class FocusWish(_Body):
     within: Within | None = None
     weight: Weight = 1.0
 
+    def wish(self) -> mc.AnyWish:
+        near = tuple(self.near) if isinstance(self.near, list) else self.near
+        return mc.focus(attribute_of(self.focus), self.weight, near, self.within)
+
 
 class LimitWish(_Body):
     """At most `n` results per value of an attribute."""
@@ -142,6 +148,9 @@ class LimitWish(_Body):
     limit: AttributeIn
     n: Count
     fill: bool = False
+
+    def wish(self) -> mc.AnyWish:
+        return mc.limit(attribute_of(self.limit), self.n, fill=self.fill)
 
 
 class ShareOf(_Body):
@@ -157,6 +166,10 @@ class ShareWish(_Body):
     share: AttributeIn
     shares: Annotated[dict[str, Share], _SHARES] | Annotated[list[ShareOf], _SHARES]
 
+    def wish(self) -> mc.AnyWish:
+        shares = self.shares if isinstance(self.shares, dict) else {part.value: part.share for part in self.shares}
+        return mc.share(attribute_of(self.share), shares)
+
 
 class DirectedWish(_Body):
     """The older form of spread and focus."""
@@ -166,13 +179,14 @@ class DirectedWish(_Body):
     near: Near = None
     weight: Weight = 1.0
 
+    def wish(self) -> mc.AnyWish:
+        if self.direction == "spread":
+            return SpreadWish(self.attribute, self.weight).wish()
+        return FocusWish(self.attribute, self.near, weight=self.weight).wish()
+
 
 WISHES: dict[str, type[_Body]] = {
-    "spread": SpreadWish,
-    "focus": FocusWish,
-    "limit": LimitWish,
-    "share": ShareWish,
-    "direction": DirectedWish,
+    cls.__struct_fields__[0]: cls for cls in (SpreadWish, FocusWish, LimitWish, ShareWish, DirectedWish)
 }
 
 
@@ -282,8 +296,8 @@ class Search(_Body):
     stacks: Annotated[bool, Meta(description="One photograph for all shots of a burst and all copies.")] = True
 
 
-class PhotoOut(msgspec.defstruct("PhotoOut", json_types())):  # type: ignore[misc]
-    """The metadata of one photograph."""
+_PHOTO = {"__doc__": "The metadata of one photograph."}
+PhotoOut: Any = msgspec.defstruct("PhotoOut", json_types(), namespace=_PHOTO)  # what `Photo.to_dict` returns
 
 
 class ResultOut(Struct):

@@ -88,13 +88,15 @@ class Operation:
 
 def document(operations: Sequence[Operation], token: bool) -> dict[str, Any]:
     """Return the OpenAPI document."""
-    types = {type_ for operation in operations for type_ in _types(operation)} | {Failure}
-    types |= {*models.WISHES.values(), *models.PHOTO_WISHES.values()}
+    types: set[Any] = {Failure, *models.WISHES.values(), *models.PHOTO_WISHES.values()}
+    for operation in operations:
+        for content in (*operation.bodies.values(), *operation.answers.values()):
+            types |= set(content) if isinstance(content, tuple) else {content} - {None, str}
     _, components = msgspec.json.schema_components(sorted(types, key=lambda type_: type_.__name__), ref_template=_REFS)
     for name in _EXAMPLES.keys() & components.keys():
         components[name]["examples"] = [_EXAMPLES[name]]
     for name in _WISHES.keys() & components.keys():
-        components[name]["properties"]["wishes"]["items"] = {"anyOf": [_ref(cls) for cls in _WISHES[name].values()]}
+        components[name]["properties"]["wishes"]["items"] = {"anyOf": [_schema(cls) for cls in _WISHES[name].values()]}
     paths: dict[str, Any] = {}
     for operation in operations:
         paths.setdefault(operation.template, {})[operation.method.lower()] = _openapi_entry(operation)
@@ -109,12 +111,6 @@ def document(operations: Sequence[Operation], token: bool) -> dict[str, Any]:
         "components": {"schemas": components, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         "security": [{"token": []}] if token else [{}, {"token": []}],
     }
-
-
-def _types(operation: Operation) -> set[Any]:
-    values = (*operation.bodies.values(), *operation.answers.values())
-    types = {type_ for value in values for type_ in (value if isinstance(value, tuple) else (value,))}
-    return types - {None, str}
 
 
 def _openapi_entry(operation: Operation) -> dict[str, Any]:
@@ -147,9 +143,5 @@ def _schema(type_: Any) -> dict[str, Any]:
     if type_ is str:
         return {"type": "string"}
     if isinstance(type_, tuple):
-        return {"description": "One of the lines.", "anyOf": [_ref(part) for part in type_]}
-    return _ref(type_)
-
-
-def _ref(type_: Any) -> dict[str, Any]:
+        return {"description": "One of the lines.", "anyOf": [_schema(part) for part in type_]}
     return {"$ref": _REFS.format(name=type_.__name__)}

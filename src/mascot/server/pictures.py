@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote
@@ -12,7 +12,6 @@ from urllib.parse import quote
 from cachetools import LRUCache, cached
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
@@ -52,20 +51,20 @@ class _File(FileResponse):
         await super().__call__(scope, receive, checked_send)
 
 
-def thumbnail(request: Request, content: bytes) -> Response:
+def thumbnail(request_headers: Mapping[str, str], content: bytes) -> Response:
     """Return a small picture; the browser may cache it, and revalidates it."""
     headers = {"cache-control": "private, no-cache", "etag": f'"{blake2b(content, digest_size=12).hexdigest()}"'}
-    if _has_version(request, headers["etag"]):
+    if _has_version(request_headers, headers["etag"]):
         return Response(status_code=304, headers=headers)
     return Response(content, media_type="image/jpeg", headers=headers)
 
 
-def photograph(request: Request, path: Path, photo: Photo) -> Response:
+def photograph(request_headers: Mapping[str, str], path: Path, photo: Photo) -> Response:
     """Return a photograph from its file; the browser may cache it, and revalidates it."""
     status = path.stat()
     tag = f'"{status.st_mtime_ns:x}-{status.st_size:x}"'
     headers = {"cache-control": "private, no-cache", "etag": tag}
-    if _has_version(request, tag):
+    if _has_version(request_headers, tag):
         return Response(status_code=304, headers=headers)
     kind = _browser_type(path)
     if kind is not None:
@@ -99,7 +98,7 @@ def _jpeg(path: Path, tag: str, photo: Photo) -> bytes:
         return _DECODERS.convert(path, _LARGEST_SIDE, max(_MEGAPIXELS, photo.width * photo.height / 1e6))
 
 
-def _has_version(request: Request, tag: str) -> bool:
+def _has_version(headers: Mapping[str, str], tag: str) -> bool:
     """Return whether the browser has this version already."""
-    tags = request.headers.get("if-none-match", "")
+    tags = headers.get("if-none-match", "")
     return any(part.strip().removeprefix("W/") in (tag, "*") for part in tags.split(","))

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 import mascot as mc
 from mascot.server import models
-from mascot.server.answers import INTERNAL, JSON, BadBody, Failure, JsonAnswer, failure, failure_of
+from mascot.server.answers import INTERNAL, JSON, Failure, JsonAnswer, failure, failure_of
 from mascot.server.bodies import ARROW, MSGPACK, ByteBudget, read_body, refuse_compressed
 from mascot.server.envelope import log
 from mascot.server.operations import Operation
@@ -60,21 +60,20 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
         try:
             task = RerankTask(line)
             return task.answer() if task.small else await threads.run(task.answer)
-        except (BadBody, mc.MascotError) as error:
+        except (HTTPException, mc.MascotError) as error:
             return failure_of(error)[1]
         except Exception:
             log.exception("a line of a stream failed")
             return INTERNAL  # the next lines are still answered
 
-    requests = {JSON: models.Rerank, MSGPACK: models.Rerank, ARROW: None}
-    results = {JSON: models.RerankOut, MSGPACK: models.RerankOut}
-    failures = (400, 401, 408, 413, 415, 422, 503)
-    line_answers = {_LINES: (models.RerankOut, Failure)}
     return [
-        Operation("rerank", "POST", "/api/rerank", _TAG, rerank, results, requests, failures),
         Operation(
-            "rerank_stream", "POST", "/api/rerank/stream", _TAG, stream, line_answers, {_LINES: (models.Rerank,)},
-            (401, 415),
+            "rerank", "POST", "/api/rerank", _TAG, rerank, {JSON: models.RerankOut, MSGPACK: models.RerankOut},
+            {JSON: models.Rerank, MSGPACK: models.Rerank, ARROW: None}, (400, 401, 408, 413, 415, 422, 503),
+        ),
+        Operation(
+            "rerank_stream", "POST", "/api/rerank/stream", _TAG, stream, {_LINES: (models.RerankOut, Failure)},
+            {_LINES: (models.Rerank,)}, (401, 415),
         ),
     ]  # fmt: skip
 

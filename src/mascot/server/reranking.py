@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 import mascot as mc
 from mascot import words
-from mascot.connect.nested import stem_of, value_of
+from mascot.candidates import value_of
+from mascot.connect.responses import stem_of
 from mascot.kernels import native
 from mascot.server import arrow, limits, models
 from mascot.server.answers import JSON, BadBody
-from mascot.server.bodies import ARROW, MSGPACK, BodyDecoder, convert
+from mascot.server.bodies import ARROW, convert, decode
 
-_DECODERS = {format_: BodyDecoder(models.Rerank, format_) for format_ in (JSON, MSGPACK)}
 _OPTIONS = ("strength", "keep", "protect")
 
 
 class RerankTask:
-    """One decoded request and its answer.
+    """One decoded request, in JSON, msgpack or Arrow, and its answer.
 
-    Parameters
-    ----------
-    body, format_
-        The request, in JSON, msgpack or Arrow.
-
-    Attributes
-    ----------
-    small
-        Whether the answer takes about a millisecond: less than handing it to another thread would delay others.
+    A `small` one takes about a millisecond: less than handing it to another thread would delay others.
     """
 
     def __init__(self, body: bytes, format_: str = JSON) -> None:
@@ -38,12 +30,12 @@ class RerankTask:
         if format_ == ARROW:
             candidates, request = arrow.decode(body)
         else:
-            request = _DECODERS[format_].decode(body)
+            request = decode(body, models.Rerank, format_)
             candidates = {name: getattr(request, name) for name in ("scores", "ids", "columns", "vectors")}
             if request.vectors is not None and len({len(row) for row in request.vectors if row is not None}) > 1:
                 raise mc.InputError("vectors must all have the same length")
         self._request = request
-        self._wishes = wishes_of(request.wishes)
+        self._wishes = [decode_wish(part, place, models.WISHES).wish() for place, part in enumerate(request.wishes)]
         self._method = None if request.method is None else models.value_of(request.method)
         candidates["columns"] = _with_nested(candidates["columns"], self._wishes)
         self._candidates = mc.Candidates(**candidates)
@@ -93,14 +85,6 @@ def kernel_name() -> str:
     return backend
 
 
-# Wishes of a request as wishes of the library. A new kind of wish is one type in models.py and one line here.
-
-
-def wishes_of(parts: Sequence[dict[str, Any]]) -> list[mc.AnyWish]:
-    """Return the library's wishes."""
-    return [_wish_of(part, place) for place, part in enumerate(parts)]
-
-
 def decode_wish(part: dict[str, Any], place: int, kinds: Mapping[str, type[Any]]) -> Any:
     """Return the wish at a position of the list; its key tells its kind."""
     keys = [key for key in kinds if key in part]
@@ -108,38 +92,3 @@ def decode_wish(part: dict[str, Any], place: int, kinds: Mapping[str, type[Any]]
         names = ", ".join(kinds)
         raise BadBody(f"wishes[{place}] must have exactly one of {names}, got {', '.join(part)[:80] or 'nothing'}")
     return convert(part, kinds[keys[0]], f"wishes[{place}]")
-
-
-def _wish_of(part: dict[str, Any], place: int) -> mc.AnyWish:
-    wish = decode_wish(part, place, models.WISHES)
-    try:
-        return _CONVERSIONS[type(wish)](wish)
-    except mc.MascotError:
-        raise
-    except ValueError as error:  # a date or an hour that cannot be parsed
-        raise mc.InputError(f"wishes[{place}]: {error}") from None
-
-
-def _focus(attribute: Any, weight: float, near: Any, within: float | None = None) -> mc.Wish:
-    point = tuple(near) if isinstance(near, list) else near
-    return mc.focus(models.attribute_of(attribute), weight, point, within)
-
-
-def _share(wish: models.ShareWish) -> mc.AnyWish:
-    shares = wish.shares if isinstance(wish.shares, dict) else {part.value: part.share for part in wish.shares}
-    return mc.share(models.attribute_of(wish.share), shares)
-
-
-def _directed(wish: models.DirectedWish) -> mc.AnyWish:
-    if wish.direction == "spread":
-        return mc.spread(models.attribute_of(wish.attribute), wish.weight)
-    return _focus(wish.attribute, wish.weight, wish.near)
-
-
-_CONVERSIONS: dict[type, Callable[[Any], mc.AnyWish]] = {
-    models.SpreadWish: lambda wish: mc.spread(models.attribute_of(wish.spread), wish.weight),
-    models.FocusWish: lambda wish: _focus(wish.focus, wish.weight, wish.near, wish.within),
-    models.LimitWish: lambda wish: mc.limit(models.attribute_of(wish.limit), wish.n, fill=wish.fill),
-    models.ShareWish: _share,
-    models.DirectedWish: _directed,
-}

@@ -1,37 +1,41 @@
-"""Searches in a photo library: a request in, an answer out, without HTTP."""
+"""Answers about a photo library: one method for each operation of `photo_routes`."""
 
 from __future__ import annotations
 
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from cachetools import LRUCache
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 import mascot as mc
 from mascot import words
+from mascot.candidates import scaled
 from mascot.photos import steering
 from mascot.photos.album import AlbumSection, album
 from mascot.photos.choices import Choice
 from mascot.photos.export import original, originals, zip_chunks
+from mascot.photos.images import Unreadable
 from mascot.photos.library import CANDIDATES, Library
-from mascot.photos.photo import Photo
 from mascot.photos.results import Hits, Results, check_choice
 from mascot.photos.store import UnknownPhoto
-from mascot.server import limits, models
-from mascot.server.answers import ExportTooLarge, LibraryGone
+from mascot.server import limits, models, pictures
 from mascot.server.overview import library_out
 from mascot.server.reranking import decode_wish
-from mascot.server.threads import ClientLeft, client_has_left
+from mascot.server.threads import ClientLeft, Threads, client_has_left
 
 _CACHED_PHOTOS = 25_000  # candidates of the last searches, so that a moving slider does not search again
+_SEARCHES, _FILES = 4, 4  # threads
 
-__all__ = ["LibraryGone", "Service"]
+
+class LibraryGone(sqlite3.OperationalError):
+    """The library was removed while it was served."""
 
 
 class Service:
@@ -44,9 +48,10 @@ class Service:
         self._overview: tuple[tuple[Any, ...], models.LibraryOut] | None = None
         self._lock = threading.Lock()
         self._encoding = threading.Lock()  # encoders are not thread-safe
+        self.searches, self.files = Threads("search", _SEARCHES), Threads("picture", _FILES)
 
     @property
-    def library(self) -> Library:
+    def current(self) -> Library:
         """The library; reopened if it was removed and indexed again."""
         with self._lock:
             identity = self._identity()
@@ -65,7 +70,10 @@ class Service:
         return status.st_dev, status.st_ino
 
     def search(self, query: models.Search) -> models.SearchOut:
-        """Search the library and steer the result."""
+        """Search the library and steer the result.
+
+        A further search with the same text and other wishes re-ranks the same candidates: nothing is encoded again.
+        """
         try:
             return self._search(query)
         except UnknownPhoto:  # another process has removed a result meanwhile, or the query names a wrong id
@@ -77,11 +85,11 @@ class Service:
         start = time.perf_counter()
         _check_client()
         method = words.method(query.method, query.strength, query.protect, query.keep, query.order)
-        wishes = self._wishes(query)
+        wishes = [self._wish(part, place, query.missing) for place, part in enumerate(query.wishes)]
         check_choice(query.pin, query.reject)
         hits = self._candidates(query, limits.most_candidates(method, wishes, CANDIDATES))
         if query.stacks:
-            hits = hits.stacked(self.library.store.detail, query.pin)
+            hits = hits.stacked(self.current.store.detail, query.pin)
         retrieval_end = time.perf_counter()
         if len(hits):
             limits.check(hits.candidates_for(wishes, method), wishes, method, query.k, query.keep is not None)
@@ -90,7 +98,7 @@ class Service:
         targets = [(part, wish) for part, wish in zip(query.wishes, wishes, strict=True) if part.get("near")]
         answer.targets = [_target(part, wish) for part, wish in targets if isinstance(wish, mc.Wish)]
         if query.like is not None:
-            answer.query = f"like {self.photo(query.like).path}"  # relative: the full path is not disclosed
+            answer.query = f"like {self.current.store.photo(query.like).path}"  # relative to the library
         answer.took_ms = {
             "retrieval": round((retrieval_end - start) * 1e3, 3),
             "steering": round((time.perf_counter() - retrieval_end) * 1e3, 3),
@@ -99,20 +107,22 @@ class Service:
 
     def _candidates(self, query: models.Search, default: int) -> Hits:
         """Return the matches of a query, with the pinned photographs and without the rejected."""
-        library = self.library
+        library = self.current
         count = max(query.candidates or default, query.k + len(query.reject))
         key: tuple[Any, ...] = (library.state, self._opened_file, query.text, query.like, count, query.where)
-        hits = self._cached(key, lambda: self._matches(library, query, count, key))
+
+        def encoded() -> Hits:
+            with self._encoding:  # one thread at a time; another may have found the same meanwhile
+                _check_client()
+                return self._cached(key, lambda: _find(library, query, count))
+
+        hits = self._cached(key, encoded)
         if not query.pin and not query.reject:
             return hits
-        key = (*key, frozenset(query.pin), frozenset(query.reject))
-        return self._cached(key, lambda: hits.around(library.hits_of(query.pin) if query.pin else None, query.reject))
-
-    def _matches(self, library: Library, query: models.Search, count: int, key: tuple[Any, ...]) -> Hits:
-        """Return the matches of a query. One thread at a time encodes; another may have found the same meanwhile."""
-        with self._encoding:
-            _check_client()
-            return self._cached(key, lambda: _find(library, query, count))
+        chosen = (*key, frozenset(query.pin), frozenset(query.reject))
+        return self._cached(
+            chosen, lambda: hits.around(library.hits_of(query.pin) if query.pin else None, query.reject)
+        )
 
     def _cached(self, key: tuple[Any, ...], find: Callable[[], Hits]) -> Hits:
         """Return the hits of a key from the cache; otherwise find and cache them."""
@@ -130,18 +140,14 @@ class Service:
     def warm(self) -> None:
         """Load what the first search needs. Errors are left to that search to report."""
         try:
-            if self.library.store.count():
+            if self.current.store.count():
                 with self._encoding:
-                    self.library.hits("a photograph", candidates=1)
+                    self.current.hits("a photograph", candidates=1)
         except (mc.MascotError, sqlite3.Error, OSError):
             return
 
-    def _wishes(self, query: models.Search) -> list[mc.AnyWish]:
-        wishes = [decode_wish(part, place, models.PHOTO_WISHES) for place, part in enumerate(query.wishes)]
-        return [self._wish(wish, query.missing) for wish in wishes]
-
-    def _wish(self, wish: Any, missing: str) -> mc.AnyWish:
-        store = self.library.store
+    def _wish(self, part: dict[str, Any], place: int, missing: str) -> mc.AnyWish:
+        wish, store = decode_wish(part, place, models.PHOTO_WISHES), self.current.store
         if isinstance(wish, models.PhotoLimit):
             return steering.limit(wish.limit, wish.n, wish.fill)
         if isinstance(wish, models.PhotoShare):
@@ -150,57 +156,65 @@ class Service:
 
     def count(self) -> int:
         """Return the number of photographs."""
-        return self.library.store.count()
+        return self.current.store.count()
 
-    def photo(self, id_: int) -> Photo:
+    def photo(self, id_: int) -> dict[str, Any]:
         """Return the metadata of a photograph."""
-        return self.library.store.photo(id_)
+        return self.current.store.photo(id_).to_dict()
 
-    def thumbnail(self, id_: int) -> bytes:
+    def thumbnail(self, id_: int, headers: Mapping[str, str]) -> Response:
         """Return a small picture, as JPEG."""
-        return self.library.store.thumbnail(id_)
+        return pictures.thumbnail(headers, self.current.store.thumbnail(id_))
 
-    def file(self, photo: Photo) -> Path:
-        """Return the path of a photograph. A link may lead out of the folder only to the file that was indexed."""
-        return original(self._root, photo)
+    def image(self, id_: int, headers: Mapping[str, str]) -> Response:
+        """Return the photograph itself; converted to JPEG if browsers cannot show its format."""
+        photo = self.current.store.photo(id_)
+        try:
+            return pictures.photograph(headers, original(self._root, photo), photo)
+        except Unreadable as error:
+            raise mc.InputError(f"{photo.path!r}: {error}") from None
+        except OSError as error:
+            raise mc.InputError(str(error)) from None
 
     def choices(self) -> models.ChoicesOut:
-        """Return the saved choices, by name."""
-        return models.ChoicesOut([_choice_out(choice) for choice in self.library.choices.all()])
+        """Return the saved choices: named sets of photographs."""
+        return models.ChoicesOut([_choice_out(choice) for choice in self.current.choices.all()])
 
     def save_choice(self, name: str, choice: models.ChoiceIn) -> models.ChoiceOut:
         """Save a choice; an existing one of that name is replaced."""
         check_choice(choice.photos, choice.rejected)
-        return _choice_out(self.library.choices.put(name, choice.photos, choice.rejected, choice.query))
+        return _choice_out(self.current.choices.put(name, choice.photos, choice.rejected, choice.query))
 
     def delete_choice(self, name: str) -> models.Deleted:
-        """Delete a choice."""
-        self.library.choices.delete(name)
+        """Delete a choice. The photographs stay."""
+        self.current.choices.delete(name)
         return models.Deleted(name)
 
-    def archive(self, export: models.Export) -> Iterator[bytes]:
-        """Return the chunks of a ZIP archive of photographs. Errors are raised before the first chunk."""
-        files, problems = originals(self._root, self._photos_of(export))
+    def export(self, export: models.Export) -> Response:
+        """Download photographs: a ZIP archive of their files, or an album, which is one HTML file.
+
+        Missing files are listed in a text file inside the archive.
+        """
+        store = self.current.store
+        photos = store.photos(list(dict.fromkeys(export.photos)))
+        if export.format == "album":
+            sections = [AlbumSection(photos)]
+            return pictures.download(self.files.iterate(album(store, export.title, sections)), export.title, "html")
+        files, problems = originals(self._root, photos)
         if not files:
             raise mc.InputError("; ".join(problems[:3]))
         size = sum(file.path.stat().st_size for file in files)
         if size > models.LARGEST_EXPORT:
-            raise ExportTooLarge(
+            raise HTTPException(
+                413,
                 f"these {len(files)} photographs are {size / 1e9:.1f} GB, and a download may be "
-                f"{models.LARGEST_EXPORT / 1e9:.1f} GB: take fewer, or use `mascot search ... --copy-to DIR`"
+                f"{models.LARGEST_EXPORT / 1e9:.1f} GB: take fewer, or use `mascot search ... --copy-to DIR`",
             )
-        return zip_chunks(files, problems)
+        return pictures.download(self.files.iterate(zip_chunks(files, problems)), export.title, "zip")
 
-    def album(self, export: models.Export) -> Iterator[str]:
-        """Return the chunks of an album of photographs."""
-        return album(self.library.store, export.title, [AlbumSection(self._photos_of(export))])
-
-    def _photos_of(self, export: models.Export) -> list[Photo]:
-        return self.library.store.photos(list(dict.fromkeys(export.photos)))
-
-    def overview(self) -> models.LibraryOut:
-        """Return what the library contains, cached until it changes."""
-        library = self.library
+    def library(self) -> models.LibraryOut:
+        """Return what the library contains, and which attributes can be steered."""
+        library = self.current
         state, cached = (self._opened_file, library.store.changes), self._overview
         if cached is None or cached[0] != state:
             cached = self._overview = (state, library_out(library))
@@ -224,9 +238,7 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
     explanation = results.explain()
     relevances = [result.relevance for result in results if not result.pinned]
     is_unpinned = ~np.isin(hits.ids, list(results.pinned))
-    best = np.sort(hits.scores[is_unpinned])[::-1][: len(relevances)]
-    low, high = (float(hits.scores.min()), float(hits.scores.max())) if len(hits) else (0.0, 1.0)
-    best_total = float(((best - low) / (high - low + 1e-8)).sum())
+    best_total = float(np.sort(scaled(hits.scores)[is_unpinned])[::-1][: len(relevances)].sum())
     return models.SearchOut(
         query=hits.query,
         candidates=hits.count,
@@ -235,27 +247,19 @@ def _answer(results: Results, hits: Hits) -> models.SearchOut:
         kept=min(sum(relevances) / best_total, 1.0) if best_total > 0 else 1.0,
         results=[
             models.ResultOut(
-                rank=result.rank,
-                was=result.was,
-                score=result.score,
-                relevance=result.relevance,
-                gains=result.gains,
-                opened={name: bins for name, bins in reason.opened.items() if bins},
-                photo=_photo_out(result.photo),
-                similar=list(result.similar),
-                pinned=result.pinned,
+                result.rank, result.was, result.score, result.relevance, result.gains,
+                {name: bins for name, bins in reason.opened.items() if bins},
+                result.photo.to_dict(), list(result.similar), result.pinned,
             )
             for result, reason in zip(results, explanation.results, strict=True)
         ],
-        plain=[_photo_out(photo) for photo in results.plain],
+        plain=[photo.to_dict() for photo in results.plain],
         left_out=[
-            models.LeftOut(
-                id=int(hits.ids[reason.position]), was=reason.was, relevance=reason.relevance, because=reason.because
-            )
+            models.LeftOut(int(hits.ids[reason.position]), reason.was, reason.relevance, reason.because)
             for reason in explanation.left_out
         ],
         took_ms={},
-    )
+    )  # fmt: skip
 
 
 def _target(part: dict[str, Any], wish: mc.Wish) -> models.TargetOut:
@@ -271,7 +275,3 @@ def _target(part: dict[str, Any], wish: mc.Wish) -> models.TargetOut:
 
 def _choice_out(choice: Choice) -> models.ChoiceOut:
     return models.ChoiceOut(choice.name, list(choice.photos), list(choice.rejected), choice.query, choice.missing)
-
-
-def _photo_out(photo: Photo) -> models.PhotoOut:
-    return models.PhotoOut(**photo.to_dict())

@@ -58,21 +58,17 @@ class Settings:
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
         """Read `MASCOT_LIBRARY`, `MASCOT_TOKEN`, `MASCOT_BODY_TIMEOUT_S` and so on; unset ones are the default."""
         variables = os.environ if environ is None else environ
-        values = {}
-        for field in fields(cls):
-            text = variables.get(PREFIX + field.name.upper())
-            if text:
-                values[field.name] = _parse(field.name, text, field.default)
-        return cls(**values)
+        texts = {field: variables.get(PREFIX + field.name.upper()) for field in fields(cls)}
+        return cls(**{field.name: _parse(field.name, text, field.default) for field, text in texts.items() if text})
 
     def to_environment(self) -> dict[str, str]:
         """Return the variables from which `from_environment` makes the same settings."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {PREFIX + name.upper(): _text(value) for name, value in values.items() if value is not None}
-
-
-def _text(value: Any) -> str:
-    return ",".join(value) if isinstance(value, tuple) else str(value)
+        values = {PREFIX + field.name.upper(): getattr(self, field.name) for field in fields(self)}
+        return {
+            name: ",".join(value) if isinstance(value, tuple) else str(value)
+            for name, value in values.items()
+            if value is not None
+        }
 
 
 def _parse(name: str, text: str, default: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
@@ -42,6 +42,11 @@ class Threads:
     async def run(self, call: Callable[..., _Answer], *args: Any) -> _Answer:
         """Run the call to its end."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, call, *args)
+
+    async def iterate(self, parts: Iterator[_Answer]) -> AsyncIterator[_Answer]:
+        """Yield the parts, each computed in a thread."""
+        while (part := await self.run(next, parts, None)) is not None:
+            yield part
 
     async def run_while_connected(self, receive: Receive, call: Callable[..., _Answer], *args: Any) -> _Answer:
         """Run the call. If the client leaves first, a waiting call is cancelled, a running one signalled to stop."""

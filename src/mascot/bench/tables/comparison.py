@@ -166,7 +166,7 @@ def appearance(results: RunResults, published: Published) -> Iterator[ResultTabl
 
     def numbers(*case: str) -> dict[str, float]:
         score = published.appearance(*case)
-        return {} if score["appearance"] is None else {**score, **published.row(*case)}
+        return {} if score is None else {"appearance": score, **published.row(*case)}
 
     keys = ("appearance", "dm", results.retrieval)
     columns = grid.means(keys) + grid.printed(keys, numbers)
